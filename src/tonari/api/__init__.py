@@ -10,9 +10,9 @@ pairing.py     pairs
 shards.py      build_graph, build_neighbors: more points than a memory holds
 verifying.py   verify: what the answer of another library missed
 
-Three modules support arguments of several functions: filtered.py `where`, `exclude` and groups, changed.py metrics and
-weights that need transformed rows, and differentiable.py gradients. one_radius.py prepares rows for the clusters of
-`tonari.estimators`.
+Three modules support arguments that several functions have: filtered.py for `where`, `exclude` and groups; changed.py
+for metrics and weights that require transformed rows; and differentiable.py for gradients. one_radius.py prepares rows
+for the clusters of `tonari.estimators`.
 
 `plan` and `explain` are in `tonari.methods`, `select_k` in `tonari.select`.
 """

@@ -1,4 +1,4 @@
-"""Public functions on transformed rows: for weights and matrices, and for metrics defined by transformed rows."""
+"""Public functions on transformed rows, for weights, matrices, and metrics that equal another metric of such rows."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
 
 
 def finished(change: Change, found: Any, side: inputs.Side) -> Any:
-    """Convert the values of a result from the base metric to the requested one, in the caller's library and device."""
+    """Convert the values of a result from the base metric to the requested one, in the caller's array library."""
     if isinstance(found, KNNGraph):
         lists = found.lists
         near = Neighbors(*(inputs.hand_back(part, side) for part in _with_values(change, lists.found)))

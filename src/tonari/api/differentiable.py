@@ -14,7 +14,7 @@ Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
 
 def carries(differentiable: bool, queries: Any, points: Any, metric: str) -> Callable[[Found], Found]:
-    """Check the argument, and return the function that attaches gradients to the distances of a result.
+    """Check the argument `differentiable`, and return the function that attaches gradients to a result's distances.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Verbs by distances that the caller gives: a function of rows, or a matrix of all distances (:mod:`tonari.given`)."""
+"""Public functions with distances that the caller defines: by a function of rows, or by a matrix of all distances.
+
+:mod:`tonari.given` computes the answers.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ _METHODS, _DEVICES = ("auto", "exact"), ("auto", "cpu")
 
 
 def is_given(metric: Any) -> bool:
-    """Whether a metric is a function of the caller, or says that rows are distances.
+    """Whether a metric is a function of the caller, or "precomputed", which means that rows contain distances.
 
     >>> is_given("precomputed"), is_given(lambda a, B: abs(B - a).sum(axis=1)), is_given("euclidean")
     (True, True, False)
@@ -41,9 +44,9 @@ def is_given(metric: Any) -> bool:
 
 
 def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Wrap a verb: if its metric is a function or "precomputed", `answer` runs instead.
+    """Wrap a public function so that `answer` is called instead if the metric is a function or "precomputed".
 
-    Arguments of the verb that `answer` does not have are refused unless they have their defaults.
+    Arguments that `answer` does not have are refused unless they have their default values.
     """
     accepted = inspect.signature(answer).parameters
 

@@ -1,4 +1,4 @@
-"""Rows that are prepared once for one radius: their counts, lists and pairs, also of a part of the rows."""
+"""Rows that are prepared once for searches within one radius, for counts, lists or pairs of all rows or of some."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tonari.metrics.changed import change_for
 
 
 class OneRadius:
-    """Rows in host memory, and the radius within which they are neighbours; results are NumPy arrays.
+    """Rows in host memory, prepared for searches within one radius; results are NumPy arrays.
 
     Distances are between the compared rows, which are transformed for some metrics (:mod:`tonari.metrics.changed`).
 
@@ -25,7 +25,7 @@ class OneRadius:
     ----------
     rows : array of shape (n, d)
     radius : float
-        A row is within the radius if its returned distance is at most this.
+        A row is within the radius if its returned distance is at most this number.
     metric, method, device, threads, memory
         As for :func:`tonari.radius_search`. `memory` does not include results.
     **columns
@@ -34,7 +34,7 @@ class OneRadius:
     Attributes
     ----------
     row_bytes : int
-        Bytes of a compared row; :meth:`lists` copies rows.
+        The bytes of a compared row, which :meth:`lists` copies for each requested row.
 
     Examples
     --------

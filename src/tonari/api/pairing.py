@@ -150,7 +150,10 @@ class _Wanted(NamedTuple):
     n: int
 
     def pairs(self, rows: slice, progress: ProgressLike) -> Pairs:
-        """Find the pairs of some rows with later rows, in the library of the points; empty results are NumPy arrays."""
+        """Find the pairs of each of the given rows with later rows.
+
+        The arrays are of the library of the points; without points they are NumPy arrays.
+        """
         if self.points is None:
             none = np.empty(0, index_dtype(self.n))
             return Pairs(none, none.copy(), np.empty(0, self.limits.dtype))

@@ -46,7 +46,9 @@ class WithinCall(NamedTuple):
         return cls(rows, Points(base, call), limits)
 
     def decided(self, key: repeated.Key | None, queries: Any, points: Any) -> WithinCall:
-        """Choose the method and the plan of a search without filters, and cache them by the key for similar arrays.
+        """Choose the method and the plan of a search without filters, and cache both for later calls with the same key.
+
+        Without a key or without queries, the call is returned unchanged.
 
         Without a key the call is returned unchanged.
         """
@@ -222,7 +224,7 @@ def radius_count(
     Parameters
     ----------
     radius, min_similarity, closed
-        As for :func:`radius_search`, like the filters `where`, `exclude` and groups. All other parameters are as for
+        As for :func:`radius_search`; so are the filters `where`, `exclude` and groups. All other parameters are as for
         :func:`search`.
 
     Returns

@@ -246,7 +246,8 @@ def search_to_file(
     """Find the k nearest points of every query, and write them to a file as they are found.
 
     Three threads read, search and write at the same time: while one chunk is searched, the next one is read and the
-    previous one is written. A stream takes as long as the slowest of the three steps, and the memory of a few chunks.
+    previous one is written. A stream takes as long as the slowest of the three steps, and needs memory for a few
+    chunks.
 
     Parameters
     ----------

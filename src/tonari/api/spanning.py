@@ -53,7 +53,7 @@ def mutual_reachability_tree(
     memory: int | str | None = None,
     progress: ProgressLike = None,
 ) -> SpanningTree:
-    """Find the minimum spanning tree by mutual reachability distance, exactly: HDBSCAN's tree.
+    """Find the minimum spanning tree by mutual reachability distance, which HDBSCAN uses, exactly.
 
     The weight of a pair is the maximum of its distance and the core distances of both points. The core distance of a
     point is the distance to its min_samples-th nearest point, counting the point itself (Campello, Moulavi and Sander,

@@ -1,4 +1,4 @@
-"""Search among rows of bits by the numbers of their differing and common bits.
+"""Search among rows of bits, by the number of bits that differ between two rows, or that both have set.
 
     plan.py          the plan of a search on the CPU, its memory, and refusals
     cpu/             packs rows; searches for the nearest rows, within a radius, and among listed points

@@ -51,7 +51,7 @@ class Program(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run the command line and exit; without `standalone_mode`, return or raise instead."""
+        """Run the command line and exit; if `standalone_mode` is False, return the result or raise instead."""
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         as_json = "--json" in (sys.argv[1:] if args is None else args)
@@ -143,7 +143,7 @@ def kind_of(path: Path) -> Literal["graph", "index", "neighbours", "points"]:
 
 
 def emit(facts: dict[str, Any], text: str, *, as_json: bool, inputs: Inputs | None = None) -> None:
-    """Print the result: `facts` as one JSON object, or `text` for human readers; also the description of the input."""
+    """Print the result as one JSON object, `facts`, or as `text`; also print the description of the input."""
     if inputs is not None and inputs.facts:
         facts, text = facts | {"read": inputs.facts}, inputs.text + text
     say(json.dumps(facts, allow_nan=False) if as_json else text)
@@ -152,7 +152,7 @@ def emit(facts: dict[str, Any], text: str, *, as_json: bool, inputs: Inputs | No
 def emit_output(
     output: Path, facts: dict[str, Any], text: str, started: float, *, as_json: bool, inputs: Inputs
 ) -> None:
-    """Print the number of results and their file or directory, with the seconds since `started` and the bytes."""
+    """Print the number of results, the output file or directory and its size, and the seconds since `started`."""
     seconds = time.perf_counter() - started
     size = bytes_of(output) if output.is_dir() else output.stat().st_size
     facts = {"output": str(output), **facts, "seconds": seconds, "bytes": size}

@@ -14,7 +14,7 @@ from tonari.inputs.arrays.kinds import from_host
 
 
 def leave_out(value: Any, default: Any, name: str, why: str) -> None:
-    """Refuse any value except the default.
+    """Refuse any value of an unsupported argument except its default.
 
     >>> from tonari.compat.arguments import leave_out
     >>> leave_out(0.1, 0, "eps", "answers are exact")
@@ -27,7 +27,7 @@ def leave_out(value: Any, default: Any, name: str, why: str) -> None:
 
 
 def number_of(value: Any, name: str, *, least: float = -math.inf) -> float:
-    """Check one number, possibly infinite.
+    """Check an argument that is one number, possibly infinite.
 
     >>> from tonari.compat.arguments import number_of
     >>> number_of(-1, "r", least=0.0)
@@ -44,7 +44,7 @@ def number_of(value: Any, name: str, *, least: float = -math.inf) -> float:
 
 
 def threads_of(workers: Any, name: str) -> int | None:
-    """Return the number of threads for an argument `workers`; None (all processors) for -1.
+    """Return the number of threads for an argument `workers`; -1 gives None, which means all processors.
 
     >>> from tonari.compat.arguments import threads_of
     >>> threads_of(-1, "workers"), threads_of(3, "workers")

@@ -1,4 +1,6 @@
-"""``pytorch3d.ops.knn_points`` with tonari's neighbours: ``from tonari.compat.pytorch3d import knn_points``.
+"""The interface of ``pytorch3d.ops.knn_points``, with tonari's neighbours.
+
+Import it by ``from tonari.compat.pytorch3d import knn_points``.
 
 ==============================  ====================================================================================
 covered                         how
@@ -6,11 +8,11 @@ covered                         how
 ``knn_points``                  squared distances for norm 2, sums of differences for norm 1; gradients to p1 and p2
 ``knn_gather``                  the rows of p2, or their features
 ``lengths1``, ``lengths2``      as in PyTorch3D; rows beyond a length are ignored, and may be NaN
-``K`` above a length            the last entries are 0
+``K`` above a length            the entries of missing neighbours, at the end, are 0
 ``return_sorted``               checked, no effect: neighbours are always in ascending order of distance
 ``version``                     checked, no effect: tonari chooses how to search
 ------------------------------  ------------------------------------------------------------------------------------
-refused                         instead
+refused                         alternative
 ==============================  ====================================================================================
 another ``norm``                :func:`tonari.search`, with ``query_groups`` and ``point_groups``
 NaN and infinity in a cloud
@@ -69,7 +71,7 @@ def knn_points(
     return_nn: bool = False,
     return_sorted: bool = True,
 ) -> KNN:
-    """Find the K nearest points of p2 for each point of p1, within the clouds of the same number.
+    """Find the K nearest points of p2 for each point of p1; cloud i of p1 is compared with cloud i of p2.
 
     Parameters
     ----------
@@ -136,7 +138,7 @@ def knn_points(
 
 @not_compiled
 def knn_gather(x: Any, idx: Any, lengths: Any = None) -> Any:
-    """Gather rows by the numbers that :func:`knn_points` returns.
+    """Gather the rows of points, or of their features, whose numbers :func:`knn_points` has returned.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which points each query of a search within radii may find, in the form that kernels on the CPU read."""
+"""The points that each query of a radius search may find, in the form that kernels on the CPU read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tonari.core import _native
 
 @dataclass(frozen=True, eq=False)
 class Allowed:
-    """The rules of a search for its queries and points.
+    """The rules that decide which points each query of a search may find.
 
     Attributes
     ----------

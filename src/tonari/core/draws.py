@@ -1,7 +1,7 @@
 """Random numbers: an independent stream for each purpose.
 
-Two generators with the same seed draw the same rows. If a method were fitted to the same rows that later measure its
-recall, the recall would be too high. Therefore each seed is combined with the purpose of the draw. The random start of
+Two generators with the same seed draw the same rows. If a method were fitted to the rows that later measure its recall,
+the recall would be too high. Therefore each seed is combined with the purpose of the draw. The random start of
 NN-Descent, which must be the same on every device, uses a hash instead (:mod:`tonari.nn_descent.entries`).
 """
 
@@ -31,7 +31,7 @@ class Purpose(enum.IntEnum):
 
 
 def generator(seed: int, purpose: Purpose) -> np.random.Generator:
-    """Return the stream of a seed for a purpose.
+    """Return a random generator for a seed and a purpose.
 
     >>> from tonari.core.draws import Purpose, generator
     >>> rows = [generator(0, purpose).choice(1000, 3) for purpose in (Purpose.CLUSTERS, Purpose.MEASURED)]
@@ -42,5 +42,5 @@ def generator(seed: int, purpose: Purpose) -> np.random.Generator:
 
 
 def derived_seed(seed: int, purpose: Purpose, part: int = 0) -> int:
-    """Return an unsigned 32-bit seed for a purpose and one of its parts, for random generators outside NumPy."""
+    """Return an unsigned 32-bit seed, derived from a seed, a purpose and a part of it, for generators outside NumPy."""
     return int(np.random.SeedSequence([seed, purpose, part]).generate_state(1)[0])

@@ -213,7 +213,7 @@ class Hinted:
 
 
 def argument_hint(name: str, known: Any = ()) -> str:
-    """Return "; " and a hint for an unknown argument: the same argument's name in tonari, or the known arguments."""
+    """Return "; " and a hint for an unknown argument, such as its name in tonari; "" without a hint."""
     hint = ARGUMENTS.get(name, "")
     if name in ("radius", "r", "threshold", "min_similarity") and "radius" in known:
         hint = "a threshold is radius= or min_similarity="

@@ -45,15 +45,16 @@ class Listed:
         return self.ends - self.begins
 
     def batches(self, device: Any, *, widening: float, most: int) -> Iterator[Batch]:
-        """Yield all queries in batches whose lists have about the same length; shorter lists are padded.
+        """Yield all queries in batches whose lists have similar lengths; shorter lists are padded with -1.
 
         Parameters
         ----------
         device : torch.device
         widening : float
-            Longest length in a batch, as a multiple of the shortest.
+            The longest length in a batch, at most this multiple of the shortest; lists of up to 16 points may always
+            share a batch.
         most : int
-            Entries of a batch, unless it is of one query.
+            The largest number of entries in a batch of more than one query.
         """
         import torch
 
@@ -98,7 +99,7 @@ class ListedSearch:
     native : callable
         Searches some queries, on one thread.
     seconds : callable(m, pairs, d, isa)
-        The seconds that it takes for some pairs of m queries.
+        The expected seconds on one core for m queries that are compared in `pairs` pairs.
     """
 
     native: Callable[..., None]
@@ -142,7 +143,7 @@ def in_blocks(
     threads: int | None,
     progress: ProgressLike,
 ) -> None:
-    """Call `call` for consecutive blocks that cover all rows, on any thread.
+    """Call `call` on consecutive blocks that together contain all rows; calls may run on any thread.
 
     Parameters
     ----------

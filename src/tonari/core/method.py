@@ -57,7 +57,7 @@ class Method(ABC):
 
     @abstractmethod
     def plan(self, problem: Problem, **given: Any) -> Any:
-        """Plan a problem; the fields named in `given` are set to its values.
+        """Plan a search or a graph; the fields named in `given` are set to its values.
 
         Raises
         ------
@@ -116,9 +116,9 @@ class SearchMethod(Method):
     filters: ClassVar[bool] = False
 
     def kind(self, problem: Problem, searched: int = 0) -> str:
-        """Return the kind of preparation that a problem needs; prepared points fit every search of the same kind.
+        """Return the name of the preparation that a problem needs; prepared points fit every search of the same kind.
 
-        `searched` is the number of queries that earlier searches of these points answered.
+        `searched` is the number of queries that have been searched among these points so far.
         """
         return ""
 
@@ -127,8 +127,8 @@ class SearchMethod(Method):
     ) -> Preparation:
         """Plan and prepare points for a new kind of search.
 
-        `before` is the preparation for the first kind of search, if this method made it. It is returned if no other
-        one is better.
+        `before` is the preparation for the first kind of search, if this method made it. It is returned if a new
+        preparation would be no better.
         """
         plan = self.plan(problem)
         return Preparation(plan, self.prepare(points, plan, progress))
@@ -142,7 +142,7 @@ class SearchMethod(Method):
         """Prepare points for searches."""
 
     def held_bytes(self, prepared: Any, plan: Any) -> int:
-        """Return the bytes of points prepared by a plan between searches; on CUDA, on each device."""
+        """Return the number of bytes that prepared points take between searches; on CUDA, on each device."""
         return int(plan.packed_bytes + plan.copied_bytes)
 
     def release(self, prepared: Any) -> None:
@@ -167,7 +167,9 @@ class SearchMethod(Method):
         self_join: bool = False,
         progress: ProgressLike = None,
     ) -> RadiusNeighbors:
-        """Find all prepared points whose returned value is at most the query's limit (for similarities, at least).
+        """Find all prepared points whose returned distance is at most the limit of the query.
+
+        For similarities, the value must be at least the limit.
 
         Parameters
         ----------
@@ -282,7 +284,7 @@ class SearchMethod(Method):
         raise Unsupported(f"method={self.name!r} on {self.device} counts no lists")
 
     def prepare_within(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
-        """Prepare points for radius searches; a search may pass all queries of the plan or a block of them."""
+        """Prepare points for radius searches; each search may pass all queries of the plan, or a block of them."""
         return self.prepare(points, plan, progress)
 
     def search_once(
@@ -295,7 +297,7 @@ class SearchMethod(Method):
     def search_unchecked(
         self, queries: Any, points: Any, plan: Any, *, progress: ProgressLike = None
     ) -> Neighbors | None:
-        """Search once, like :meth:`search_once`, rows whose values are not checked yet.
+        """Check the values of the rows while they are searched, otherwise like :meth:`search_once`.
 
         Return None if a value is not finite, or if the method does not check values during a search.
         """
@@ -317,7 +319,7 @@ class SearchMethod(Method):
 
 
 class OnCpu(SearchMethod):
-    """A method on the CPU. In a self-join, each query excludes one point, itself, by its number."""
+    """A method on the CPU. In a self-join, each query excludes the point with its own row number."""
 
     device = "cpu"
     filters = True
@@ -331,7 +333,7 @@ class OnCpu(SearchMethod):
         self_ids: npt.NDArray[np.int64] | None,
         progress: ProgressLike = None,
     ) -> Neighbors:
-        """Search prepared points; `self_ids` are the points that the queries must not find."""
+        """Search prepared points; query i does not find point ``self_ids[i]``."""
 
     @abstractmethod
     def lists(self, request: Within, prepared: Any, plan: Any, progress: ProgressLike = None) -> RadiusNeighbors:
@@ -396,7 +398,10 @@ class TreeMethod(SearchMethod):
     """A method whose running time depends on the data and can be estimated from a few queries."""
 
     def prepare_once(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
-        """Prepare points for one search with the plan's k; copies of a point that it cannot return may be left out."""
+        """Prepare points for one search with the plan's k.
+
+        Copies of a row that cannot be in any answer may be left out.
+        """
         return self.prepare(points, plan, progress)
 
     @abstractmethod

@@ -93,11 +93,11 @@ class Plan:
 
     @property
     def packs_anew(self) -> str:
-        """A sentence about points that each search packs again, with the memory that would avoid it; else ""."""
+        """A sentence about points that each search packs again, and the memory that would avoid it; else ""."""
         return ""
 
     def for_problem(self, problem: Problem) -> Plan:
-        """Return the plan to run for a problem; ValueError if the plan was made for another problem."""
+        """Return the plan with which to run a problem; raise ValueError if it was made for another problem."""
         for name in ("n", "m", "d", "k", "metric", "dtype"):
             ours, theirs = getattr(self, name), getattr(problem, name)
             if ours != theirs:

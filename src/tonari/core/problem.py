@@ -1,4 +1,4 @@
-"""The problem: everything that defines a search or a graph, in one record. Public functions make it once per call."""
+"""The problem: everything that defines a search or a graph, in one record. Each call of a public function makes one."""
 
 from __future__ import annotations
 

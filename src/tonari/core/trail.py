@@ -6,8 +6,9 @@
     unrecorded()     the context of work that is not part of the answer, such as a rehearsal
     decided()        a choice that is made while the call runs, with the reason; also logged at INFO
 
-An attempt is one pass over some rows; a row is proved when its answer is known to be exact. The records of several
-calls within a call are added up, and so are parts with the same title. :mod:`tonari.io.record` reads records of files.
+An attempt is one pass over some rows; a row is proved when its answer is known to be exact. If a call makes several
+other calls, their records are added up; parts with the same title are added up too. :mod:`tonari.io.record` reads
+records of files.
 
 Code that takes only microseconds reads ``current.get()`` itself, and records nothing if it is None. A thread that works
 for a call adds to the record of that call (:func:`carried`); calls that run at the same time have separate records.
@@ -110,8 +111,8 @@ class Record:
     plan : Plan, optional
         The plan of the method; None if `method` is "".
     steps : list of Choice, Attempt and Record
-        Ordered by their beginning. A Record among them belongs to a search for something other than the answer, such as
-        the true neighbours of a sample, or to a call or a stage within the call, such as the graphs of all shards.
+        In the order of their beginnings. A Record among them describes a search for something other than the answer,
+        such as the true neighbours of a sample, or a call or stage within the call, such as the graphs of all shards.
     seconds : float
         Duration of the call. Durations of the tasks of a stage, which may run at the same time, are added up.
     """
@@ -146,12 +147,12 @@ class Record:
         return sum(attempt.proved or 0 for attempt in self.attempts)
 
     def planned(self, method: str, reason: str, plan: PlanFields | None) -> None:
-        """Record the first method and plan of the call, unless another of its searches has recorded one."""
+        """Record the first method and plan of the call, unless another search of the call has already done so."""
         if not self.method:
             self.method, self.reason, self.plan = method, reason, plan
 
     def decided(self, what: str, why: str) -> None:
-        """Record a choice, unless it is recorded already, or very many choices about the same subject are recorded."""
+        """Record a choice, unless it is already recorded, or too many choices about the same subject are."""
         with _writing:
             known = [choice.why for choice in self.choices if choice.what == what]
             if len(known) >= tuning.RECORDED_CHOICES:
@@ -171,7 +172,7 @@ class Record:
             self.steps.append(Attempt(name, rows, proved, seconds, note))
 
     def part(self, title: str, rows: int) -> Record:
-        """Return the record of a search for anything other than the answer; there is one record for each title."""
+        """Return the record of the searches with this title, which are not for the answer itself."""
         with _writing:
             inner = next((step for step in self.parts if step.title == title), None)
             if inner is None:
@@ -181,7 +182,7 @@ class Record:
         return inner
 
     def add(self, other: Record) -> None:
-        """Add the rows, the seconds and the steps of another record, such as that of a task of the same stage."""
+        """Add the rows, the seconds and the steps of another record, such as the record of a task of the same stage."""
         self.planned(other.method, other.reason, other.plan)
         self.rows += other.rows
         self.seconds += other.seconds
@@ -217,11 +218,11 @@ current: ContextVar[Record | None] = ContextVar("tonari_record", default=None)
 
 
 class recording:
-    """Record the calls of a ``with`` block: their first plan, later choices with their reasons, and all attempts.
+    """Record the calls in a ``with`` block: their first plan, later choices with their reasons, and all attempts.
 
-    Every function and method of tonari that searches is recorded, with the threads that work for it. The record of a
-    call that has its own, such as :func:`tonari.knn_graph`, becomes a part of this record; the attempts of all other
-    calls are added up.
+    Every function and method of tonari that searches is recorded, including the work of its threads. Some calls, such
+    as :func:`tonari.knn_graph`, have a record of their own, which becomes a part of this record; the attempts of all
+    other calls are added up.
 
     Parameters
     ----------
@@ -266,7 +267,7 @@ class recording:
 
 @contextlib.contextmanager
 def part(title: str, rows: int) -> Iterator[None]:
-    """Record a search for anything other than the answer separately from the attempts for the answer."""
+    """Record a search for something other than the answer, apart from the attempts that search for the answer."""
     outer = current.get()
     if outer is None:
         yield

@@ -104,7 +104,7 @@ class BruteCosts:
 
 @dataclass(frozen=True)
 class DirectCosts:
-    """Costs of the exact values of all pairs, in seconds of one core.
+    """Costs of computing the exact values of all pairs, in seconds of one core.
 
     Attributes
     ----------
@@ -180,14 +180,15 @@ class TreeCosts:
     double: float
 
     def slower_search(self, factor: float) -> TreeCosts:
-        """Return the costs on cores that search slower by a factor, but build trees and read memory as fast."""
+        """Return the costs on cores whose searches take `factor` times as long, and whose builds take the same time."""
         same = ("start", "split", "placed", "far", "miss", "double")
         return replace(self, **{name: factor * value for name, value in vars(self).items() if name not in same})
 
     def build(self, n: int, d: int, height: int, workers: int) -> float:
-        """Return the cost of the build on this many cores; on CUDA each device builds a tree of its own.
+        """Return the cost of building a tree on this many cores; on CUDA, each device builds a tree of its own.
 
-        On the CPU, each node of TASK_POINTS points is built by one core; cores share the passes over larger nodes.
+        On the CPU, nodes of at most TASK_POINTS points are each built by one core; all cores share the work on larger
+        nodes.
         """
         top = min(height, TOP_LEVELS, max(0, math.ceil(math.log2(n / tuning.TASK_POINTS)))) if workers > 1 else 0
         passes = self.split * top / (workers if n >= tuning.SHARED_ROWS else 1)

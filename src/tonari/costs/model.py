@@ -31,9 +31,9 @@ from tonari.metrics import get_metric
 
 
 def bits_seconds(n: int, m: int, d: int, isa: str, *, prepared: bool) -> float:
-    """Return the seconds of one core or device for comparing rows of d bytes, including packing of the points.
+    """Return the expected seconds of one core or device for comparing rows of d bytes, including packing.
 
-    `isa`: an instruction set, or "cuda".
+    `isa` is an instruction set of the CPU, or "cuda".
     """
     rates = BITS[isa]
     packing = 0.0 if prepared else rates.byte * n * d
@@ -41,13 +41,13 @@ def bits_seconds(n: int, m: int, d: int, isa: str, *, prepared: bool) -> float:
 
 
 def listed_bits_seconds(m: int, pairs: int, d: int, isa: str) -> float:
-    """Return the seconds of comparing some pairs of rows of d bytes, of m queries, on one core."""
+    """Return the expected seconds of one core for m queries, compared in `pairs` pairs of rows of d bytes."""
     costs = LISTED_BITS["generic" if isa in ("generic", "neon") else "avx2"]
     return m * costs.query + pairs * (costs.pair + costs.value * d)
 
 
 def brute_seconds(problem: Problem, isa: str, workers: int, *, shared: bool = False) -> float:
-    """Return the seconds of brute force, including packing of the points.
+    """Return the expected seconds of brute force, including packing of the points.
 
     Parameters
     ----------
@@ -64,18 +64,19 @@ def brute_seconds(problem: Problem, isa: str, workers: int, *, shared: bool = Fa
 
 
 def brute_pair_seconds(d: int) -> float:
-    """Return the seconds that brute force on CUDA takes for a query and a point of d dimensions, by matrix products."""
+    """Return the seconds of brute force on CUDA for one query and one point of d dimensions, by matrix products."""
     costs = BRUTE["cuda", "gemm"]
     return costs.pair + costs.pair_value * d
 
 
 def brute_work(problem: Problem, isa: str, *, read_bytes: int, prepared: bool) -> float:
-    """Return the parallel part of brute force on the CPU, in seconds of one thread.
+    """Return the part of brute force on the CPU that threads share, in seconds of one thread.
 
     Parameters
     ----------
     read_bytes : int
-        Bytes of packed points that all queries together read: few queries are bound by memory, not by arithmetic.
+        Bytes of packed points that all queries together read. The time for reading them is the lower limit of the
+        result, which matters for few queries.
     prepared : bool
         Whether the points are packed already.
     """
@@ -93,13 +94,16 @@ def direct_seconds(problem: Problem, isa: str) -> float:
 
 
 def listed_seconds(m: int, pairs: int, d: int, isa: str) -> float:
-    """Return the seconds of computing the exact values of some pairs, of m queries, on one core."""
+    """Return the expected seconds of one core for the exact values of `pairs` pairs of m queries."""
     costs = DIRECT[isa]
     return m * costs.query + pairs * (costs.pair + costs.value * d)
 
 
 def screening_seconds(problem: Problem, isa: str, *, prepared: bool) -> float:
-    """Return the seconds of a search with a low-precision screen on one core, without extra costs of large ones."""
+    """Return the expected seconds of one core for a search with a low-precision screen.
+
+    The time for reading packed points from memory is left out.
+    """
     start = SCREEN_START if prepared else SCREEN_START_UNPACKED
     return start + brute_work(problem, isa, read_bytes=0, prepared=prepared)
 
@@ -110,7 +114,7 @@ def packing_seconds(problem: Problem, isa: str, points: int) -> float:
 
 
 def arrival_seconds(problem: Problem) -> float:
-    """Return the seconds that any method spends on its input: checking values on the CPU, copying rows to CUDA."""
+    """Return the seconds that every method spends on its input: checking values on the CPU, or copying rows to CUDA."""
     points = problem.n * problem.d * inputs.dtype_of(problem.dtype).itemsize
     queries = 0 if problem.self_join else problem.m * problem.d * inputs.dtype_of(problem.query_dtype).itemsize
     if not problem.devices:
@@ -120,7 +124,7 @@ def arrival_seconds(problem: Problem) -> float:
 
 
 def copying_seconds(from_host: int, from_device: int, devices: int) -> float:
-    """Return the seconds of copying rows to several CUDA devices; rows on one device are copied to all others.
+    """Return the seconds for copying rows to several CUDA devices; rows on one device are copied to all others.
 
     Parameters
     ----------
@@ -133,7 +137,7 @@ def copying_seconds(from_host: int, from_device: int, devices: int) -> float:
 
 
 def tree_work(problem: Problem, isa: str, height: int, held_bytes: int, *, prepared: bool) -> float:
-    """Return the parallel part of a tree search on the CPU, in seconds of one thread.
+    """Return the part of a tree search on the CPU that threads share, in seconds of one thread.
 
     Parameters
     ----------
@@ -156,7 +160,7 @@ def build_seconds(plan: Any) -> float:
 
 
 def tree_seconds(plan: Any, m: int, seen: MeanVisits) -> float:
-    """Return the seconds of searching m queries with these mean visits in a tree that is built already."""
+    """Return the expected seconds for m queries with these mean visits, in a tree that is already built."""
     workers, double = plan.threads or len(plan.devices), plan.held == "float64"
     return _tree(plan).search(m, plan.d, plan.k, seen, workers, double=double, tree_bytes=plan.packed_bytes)
 
@@ -180,7 +184,7 @@ def expected_visits(n: int, d: int, k: int, height: int) -> MeanVisits:
 
 
 def all_visits(n: int, height: int) -> MeanVisits:
-    """Return the visits of a query that visits every leaf; nodes have up to 16 children."""
+    """Return the number of visits of a query that visits every leaf; nodes have up to 16 children."""
     leaves = 1 << height
     return MeanVisits(leaves, math.ceil(leaves / 15), n)
 
@@ -192,12 +196,12 @@ def _brute(problem: Problem, isa: str) -> BruteCosts:
 
 
 def begins_in_float32(metric: str, isa: str, dtype: str, d: int) -> bool:
-    """Whether a plan has too few columns to begin with a screen in int8, and begins in float32."""
+    """Whether a plan begins with a screen in float32, because its rows have too few columns for a screen in int8."""
     return d <= tuning.FEW_COLUMNS.get(isa, 0) and not exact_in_int8(metric, dtype)
 
 
 def exact_in_int8(metric: str, dtype: str) -> bool:
-    """Whether the screen compares rows in int8 without rounding: integers, unless they are divided by their norms."""
+    """Whether the screen compares rows in int8 without rounding, which holds for integers that are not normalised."""
     return inputs.dtype_of(dtype).kind in "iu" and not get_metric(metric).angular
 
 

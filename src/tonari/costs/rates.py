@@ -275,7 +275,7 @@ SURVIVOR, SURVIVOR_VALUE = 6e-8, 3e-10
 
 
 class CardRates(NamedTuple):
-    """Rates of one GPU. They decide the group size, and which slabs are streamed.
+    """Rates of one GPU, which determine the size of groups and the slabs that are streamed.
 
     Attributes
     ----------

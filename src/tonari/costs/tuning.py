@@ -1,4 +1,4 @@
-"""Tuned numbers of the cost model: how cores share the build of a tree, and where formulas level off."""
+"""Tuned numbers of the cost model: how cores share the build of a tree, and sizes beyond which costs stay the same."""
 
 # Case: kdtree build-d10 on cpu. Chosen on: not recorded.
 TASK_POINTS = 16_384  # points of a node that one core builds, and splits within its cache [8192, 16384, 32768]

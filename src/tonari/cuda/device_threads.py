@@ -1,4 +1,4 @@
-"""One thread per device, because one thread can launch work on only one device at a time."""
+"""Run work on several devices with one thread for each, because a thread can launch work on only one device at once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def _linear_algebra() -> None:
 
 
 def side_by_side(workers: Workers, devices: Sequence[str], count: int, work: Callable[[int], R]) -> list[R]:
-    """Return [work(at) for at in range(count)], run on one thread per device with the caller's current streams."""
+    """Return [work(at) for at in range(count)], each called on the thread of its device.
+
+    The caller's current streams are also current in these threads.
+    """
     names = [name for name in devices if torch.device(name).type == "cuda"]
     streams = {name: torch.cuda.current_stream(name) for name in names}
 

@@ -116,7 +116,9 @@ def launch(
 
 
 class Launch:
-    """A launch that can be repeated; for the parameters see :func:`launch`. ``options`` has the warps and the like.
+    """A launch of a kernel that can be repeated; for the parameters see :func:`launch`.
+
+    ``options`` are the keyword arguments of :func:`launch` that follow the constants, such as `warps`.
 
     Attributes
     ----------
@@ -134,7 +136,7 @@ class Launch:
         launch(self.kernel, self.programs, {**self.arguments, **others}, constants=self.constants, **self.options)
 
     def repeated(self, *names: str) -> Callable[..., None]:
-        """Return a function that repeats the launch with other tensors for the named arguments.
+        """Return a function that repeats the launch with other tensors for the arguments with these names.
 
         The tensors must have the dtypes of the previous ones, and addresses divisible by 16 if the previous addresses
         were. The function looks nothing up and checks nothing, because that takes longer than the launch itself. Its

@@ -2,8 +2,8 @@
 
 The assumption is (docs/exactness.md, "Sums on matrix units"): the error of adding a product of float16 values is at
 most 2 units of 2^-23 of the sum of magnitudes, and subnormal elements are not replaced by zeros. The vendor does not
-document this, so each device is tested once, at first use. The test compares sums that are built to lose as many bits
-as possible with float64 sums.
+document this, so each device is tested once, at first use. The test uses sums that lose as many bits as possible, and
+compares them with the same sums in float64.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _adds_as_assumed(device: Any) -> bool:
 
 
 def make_probe() -> Probe:
-    """Make rows whose sums lose bits.
+    """Make rows for the test, whose sums lose as many bits as possible.
 
     There are four kinds of rows: with terms below the last bit of the sum, with cancellation, with subnormal elements,
     and with magnitudes spread over the whole range. The last rows of the probe have few nonzero columns. One of their
@@ -113,7 +113,10 @@ def make_probe() -> Probe:
 
 
 def products(probe: Probe, device: Any) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Return the device's products of all queries and points, (ROWS, ROWS): sums that start at 0, and at `low`."""
+    """Return the device's products of all queries and points: with sums that start at 0, and with sums from `low`.
+
+    Both have the shape (ROWS, ROWS).
+    """
     plain, started = _launched(probe, device).cpu().numpy()
     return plain, started
 

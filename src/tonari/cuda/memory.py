@@ -34,7 +34,7 @@ def _free_on(device: str) -> int:
 
 
 def driver_memory(device: Any) -> int:
-    """Return the free bytes of the driver on a torch device, without memory that torch has cached; takes 0.7 ms.
+    """Return the free bytes of a torch device by its driver, without memory that torch has cached; takes 0.7 ms.
 
     Memory of the CPU, where Triton's interpreter runs, is not limited.
     """

@@ -8,7 +8,7 @@ import torch
 
 
 class Pace:
-    """The steps of work on the current stream of one device.
+    """Steps of work on the current stream of one device; the host launches at most one step ahead.
 
     Parameters
     ----------

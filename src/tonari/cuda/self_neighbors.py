@@ -24,7 +24,7 @@ from tonari.metrics.definitions import LANES
 
 
 def with_self(found: Neighbors, points: Any, metric: str) -> Neighbors:
-    """Put each point before its neighbours in the lists of a self-join.
+    """Insert each point as the first of its own neighbours into the lists of a self-join.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def with_self(found: Neighbors, points: Any, metric: str) -> Neighbors:
 
 
 def without_own(found: Neighbors, own: Any, k: int) -> Neighbors:
-    """Remove from each list the query itself or, if it is not in its list, the last entry.
+    """Remove each query from its own list; from a list without the query, remove the last entry.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Written:
-    """Tensors on one device, complete after the work that has been launched on the current stream so far.
+    """Tensors on one device that are complete once the work launched so far on the current stream is done.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ class Written:
     def read(self) -> None:
         """Make the current stream wait for the writes, and keep the tensors' memory until that stream has read them.
 
-        Does nothing while a CUDA graph is captured, because a capture cannot wait for work outside it. Before it
-        captures a search, the caller has run the same search and waited for it to finish.
+        Does nothing while a CUDA graph is captured, because a capture cannot wait for work outside it. The caller has
+        run the same search, and waited for it to finish, before it captures the search.
         """
         if self._event is None:
             return
@@ -60,7 +60,7 @@ def synchronize(devices: Iterable[Any]) -> None:
 
 
 class CurrentStream:
-    """The current stream of a device, found in a tenth of torch's time if it is still the same stream."""
+    """The current stream of a device; returning the same stream again takes a tenth of the time that torch takes."""
 
     def __init__(self, device: Any) -> None:
         self._device = device

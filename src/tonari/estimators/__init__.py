@@ -1,4 +1,4 @@
-"""Estimators with scikit-learn's interface, whose neighbours tonari finds. Needs scikit-learn 1.6 or later.
+"""Estimators with scikit-learn's interface, with tonari's neighbours; they require scikit-learn 1.6 or later.
 
 nearest_neighbors.py             NearestNeighbors
 k_neighbors_transformer.py       KNeighborsTransformer
@@ -17,7 +17,7 @@ predicting.py                    parameters of predictions by the k nearest
 predicting_within.py             lists and weights of predictions by a radius, by blocks
 settings.py                      conversion of scikit-learn's parameters
 votes.py                         weights of the k nearest, and the sums of a classifier's and a regressor's predictions
-votes_within.py                  the same of lists of different lengths
+votes_within.py                  the same for lists of different lengths
 blocks.py                        lists within a radius by blocks, within a memory budget
 components.py                    connected components of pairs, block by block
 

@@ -1,7 +1,7 @@
-"""Lists within a radius, by blocks of queries, so that lists of unknown lengths keep to a memory budget.
+"""Find lists within a radius for one block of queries after another, to stay within a memory budget.
 
-Points within the radius are counted first, unless all lists would fit together. A block has as many queries as its
-budget has room for entries.
+The lengths of lists are unknown before a search, so points within the radius are counted first, unless all lists fit in
+memory in any case. A block has as many queries as the budget allows.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _ENTRY_BYTES = 96  # bytes of an entry of a list, including the values computed 
 
 @dataclass(frozen=True)
 class Budget:
-    """The memory of an estimator: fixed arrays, and two equal shares for searches and for lists.
+    """The memory of an estimator: fixed arrays, and two equal shares, for searches and for the lists that they find.
 
     Attributes
     ----------
     memory : int, optional
         Bytes. None: searches choose their memory, and the length of lists in memory is bounded.
     fixed : int
-        Bytes of the arrays that exist throughout.
+        Bytes of the arrays that exist during the whole call.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Budget:
         return tuning.RADIUS_ENTRIES if self.searching is None else self.searching // _ENTRY_BYTES
 
     def blocks(self, counts: npt.NDArray[np.int64], row_bytes: int = 0) -> list[slice]:
-        """Cut queries into blocks whose lists fit; each query counts as an entry of its own.
+        """Cut queries into blocks whose lists fit in memory; each query also takes the memory of one entry.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ def lists_within(
     threads: int | None = None,
     counts: npt.NDArray[np.int64] | None = None,
 ) -> Iterator[tuple[slice, RadiusNeighbors]]:
-    """Yield for each block of rows its place and the points of the Index within the radius.
+    """Yield, for each block of rows, its slice and the lists of points within the radius.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def lists_within(
     rows : checked rows of shape (m, d)
     radius : float
     budget : Budget
-        The Index has its share for searches.
+        The budget. `index` must have been made with its share for searches.
     threads : int, optional
     counts : int64 array of shape (m,), optional
         The numbers of points within the radius, if they are known.
@@ -148,7 +148,7 @@ def lists_within(
 
 
 def without_own(found: RadiusNeighbors, first: int) -> RadiusNeighbors:
-    """Return the lists of points `first`, `first` + 1, ..., each without its own point.
+    """Return lists without the point that each list belongs to: `first`, `first` + 1, and so on.
 
     >>> without_own(RadiusNeighbors(np.array([0, 2, 4]), np.array([4, 7, 4, 5]), np.zeros(4)), 4).indices
     array([7, 4])

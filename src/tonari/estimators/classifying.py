@@ -1,4 +1,4 @@
-"""The common base of the two classifiers: classes that are checked and numbered, and a score."""
+"""The common base of the two classifiers, which checks and numbers classes and computes the score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connected components of a graph whose edges are added block by block, so that it need not be in memory."""
+"""Connected components of a graph whose edges are added block by block, so that the graph need not be in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Integers = npt.NDArray[np.integer[Any]]
 
 
 class Components:
-    """The connected components of n nodes, after the edges that were joined so far.
+    """The connected components of n nodes, given the edges that have been added so far.
 
     Attributes
     ----------

@@ -25,9 +25,9 @@ _ROW_BYTES = 128  # of a row in the arrays that exist throughout: counts, weight
 class DBSCAN(ClusterMixin, Searching):
     """Cluster rows by density, exactly, with the interface of ``sklearn.cluster.DBSCAN``.
 
-    A core row has at least `min_samples` rows within `eps`, itself included. Core rows within `eps` of each other are
-    in the same cluster. Any other row belongs to a cluster if one of its core rows is within `eps`, and is noise
-    otherwise.
+    A core row has at least `min_samples` rows within `eps`, including itself. Core rows within `eps` of each other are
+    in the same cluster. Any other row belongs to a cluster if a core row of the cluster is within `eps`; a row without
+    a core row within `eps` is noise.
 
     Parameters
     ----------
@@ -35,7 +35,8 @@ class DBSCAN(ClusterMixin, Searching):
         Two rows are neighbours if their distance is at most this; for "sqeuclidean" it is compared with squared
         distances.
     min_samples : int
-        Neighbours of a core row, itself included; with weights, the smallest sum of their weights.
+        The smallest number of neighbours of a core row, including itself; with weights, the smallest sum of their
+        weights.
     metric, metric_params, algorithm, leaf_size, n_jobs, device
         As for :class:`NearestNeighbors`; callables and "precomputed" are refused.
     p : float, optional
@@ -96,7 +97,7 @@ class DBSCAN(ClusterMixin, Searching):
         self.memory = memory
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DBSCAN:
-        """Cluster rows.
+        """Cluster rows by density; the result is in the attributes.
 
         Parameters
         ----------

@@ -75,7 +75,7 @@ class KNeighborsClassifier(Classifying, Predicting):
         return np.stack(chosen, axis=1) if self.outputs_2d_ else chosen[0]
 
     def predict_proba(self, X: Any) -> Any:
-        """Return the share of each class among the neighbours, by weight.
+        """Return the share of each class among the neighbours of each row, with the neighbours' weights.
 
         Parameters
         ----------

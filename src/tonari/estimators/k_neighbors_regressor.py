@@ -13,7 +13,7 @@ from tonari.inputs import parse_memory
 
 
 class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, Predicting):
-    """Predict the mean of the nearest neighbours, with the interface of ``sklearn.neighbors.KNeighborsRegressor``.
+    """Predict the mean value of the nearest rows, with the interface of ``sklearn.neighbors.KNeighborsRegressor``.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, N
         return self
 
     def transform(self, X: Any) -> scipy.sparse.csr_matrix:
-        """Build the graph from new rows to the fitted ones: of shape (n_queries, n_samples_fit).
+        """Build the graph from new rows to the fitted rows: a matrix of shape (n_queries, n_samples_fit).
 
         Raises
         ------

@@ -44,9 +44,10 @@ _ONLY_NEW = "fit_predict is not available when novelty=True: use predict for new
 class LocalOutlierFactor(OutlierMixin, Nearest):
     """Find outliers by their local density, with the interface of ``sklearn.neighbors.LocalOutlierFactor``.
 
-    The local reachability density of a row is the inverse of its mean reachability distance to its k nearest: the
-    larger of the distance to a neighbour and of that neighbour's own k-th distance. The outlier factor is the mean
-    density of the neighbours, divided by that of the row: about 1 for inliers, larger for outliers.
+    The reachability distance from a row to a neighbour is the larger one of their distance and of the neighbour's own
+    k-th distance. The local reachability density of a row is the inverse of its mean reachability distance to its k
+    nearest neighbours. The outlier factor is the mean density of the neighbours divided by the density of the row:
+    about 1 for inliers, larger for outliers.
 
     Parameters
     ----------
@@ -56,8 +57,8 @@ class LocalOutlierFactor(OutlierMixin, Nearest):
     algorithm, leaf_size, metric, p, metric_params, n_jobs, device
         As for :class:`NearestNeighbors`.
     contamination : "auto" or float
-        The share of outliers among the fitted rows, above 0 and at most 0.5; "auto" calls rows with a factor above 1.5
-        outliers.
+        The share of outliers among the fitted rows, above 0 and at most 0.5; with "auto", rows with a factor above 1.5
+        are outliers.
     novelty : bool
         False: outliers among the fitted rows, by :meth:`fit_predict`. True: outliers among new rows, by
         :meth:`predict`, :meth:`decision_function` and :meth:`score_samples`.
@@ -177,8 +178,8 @@ class LocalOutlierFactor(OutlierMixin, Nearest):
         Parameters
         ----------
         X : array of shape (n_queries, n_features)
-            New rows: one that equals a fitted row has that row among its neighbours. None: the fitted rows, as in
-            ``negative_outlier_factor_``.
+            New rows; if a new row equals a fitted row, the fitted row is one of its neighbours. None: the fitted rows,
+            as in ``negative_outlier_factor_``.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""The common base of KNeighborsClassifier and KNeighborsRegressor: the parameters of a prediction by the k nearest."""
+"""The common base of KNeighborsClassifier and KNeighborsRegressor: parameters of a prediction by the k nearest rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The common base of RadiusNeighborsClassifier and RadiusNeighborsRegressor: lists and their weights by blocks."""
+"""The common base of RadiusNeighborsClassifier and RadiusNeighborsRegressor: weighted lists, block by block."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class RadiusNeighborsClassifier(Classifying, PredictingWithin):
         return np.stack(chosen, axis=1) if self.outputs_2d_ else chosen[0]
 
     def predict_proba(self, X: Any) -> Any:
-        """Return the share of each class among the rows within the radius, by weight.
+        """Return the share of each class among the rows within the radius of each row, with their weights.
 
         Parameters
         ----------
@@ -148,8 +148,8 @@ class RadiusNeighborsClassifier(Classifying, PredictingWithin):
         Returns
         -------
         float64 of shape (n_queries, n_classes), or a list of such arrays if there are several outputs
-            Columns are in the order of ``classes_``. A row without neighbours has 1 for its outlier label; zeros, with
-            a warning, if that is none of the classes.
+            Columns are in the order of ``classes_``. A row without neighbours has 1 for its outlier label; if that
+            label is not one of the classes, the row has zeros, and a warning is issued.
 
         Raises
         ------

@@ -80,7 +80,7 @@ class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, PredictingWithi
     def predict(self, X: Any) -> Values:
         """Return the mean of the values within the radius: float64 of shape (n_queries,) or (n_queries, n_outputs).
 
-        The mean of a row without neighbours is NaN, with a warning.
+        For a row without neighbours the mean is NaN, and a warning is issued.
 
         Parameters
         ----------

@@ -79,7 +79,7 @@ class RadiusNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return self
 
     def transform(self, X: Any) -> scipy.sparse.csr_matrix:
-        """Build the graph from new rows to the fitted ones: of shape (n_queries, n_samples_fit)."""
+        """Build the graph from new rows to the fitted rows: a matrix of shape (n_queries, n_samples_fit)."""
         return self.radius_neighbors_graph(X, mode=self.mode)  # type: ignore[arg-type]
 
     def fit_transform(self, X: Any, y: Any = None) -> scipy.sparse.csr_matrix:

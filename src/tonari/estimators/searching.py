@@ -97,7 +97,7 @@ class Rows:
         self._index: Index | None = None
 
     def prepared(self, how: dict[str, Any]) -> Index | GivenRows:
-        """Return the Index; for distances that a function or a matrix gives, which no Index takes, its counterpart."""
+        """Return the Index of the fitted rows; for a metric that no Index supports, the corresponding GivenRows."""
         if is_given(how["metric"]):
             return GivenRows(self.array, how)
         if self._index is None:
@@ -106,13 +106,13 @@ class Rows:
 
 
 class GivenRows:
-    """The fitted rows for a metric that is a function, or the matrix of their distances."""
+    """The fitted rows for a metric that is a function, or the matrix of their distances for "precomputed"."""
 
     def __init__(self, array: Any, how: dict[str, Any]) -> None:
         self.array, self.how = array, how
 
     def search(self, queries: Any, k: int, *, threads: int | None) -> Neighbors:
-        """Find the k nearest fitted rows of each query; for a matrix, `queries` are distances to the fitted rows."""
+        """Find the k nearest fitted rows of each query; for "precomputed", queries are distances to fitted rows."""
         points = None if self.how["metric"] == PRECOMPUTED else self.array
         return search(queries, points, k, **self.how | {"threads": threads})
 

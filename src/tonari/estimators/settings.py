@@ -22,7 +22,7 @@ _PARAMETERS = {"mahalanobis": {"VI": "VI", "V": "covariance"}, "seuclidean": {"V
 
 
 def columns_of(metric: Any, metric_params: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the arguments of a search that change the columns; none for a function, which gets its parameters itself.
+    """Return the arguments of a search that correspond to `metric_params`; none for a function, which gets them itself.
 
     >>> columns_of("mahalanobis", {"V": [[2.0]]}), columns_of("euclidean", None)
     ({'covariance': [[2.0]]}, {})
@@ -34,7 +34,7 @@ def columns_of(metric: Any, metric_params: dict[str, Any] | None) -> dict[str, A
 
 
 class OfTwoRows:
-    """A function of two rows, as scikit-learn's metrics are, as one of a row and a block of rows, as tonari's are.
+    """Convert a function of two rows, such as scikit-learn's metrics, to a function of a row and a block of rows.
 
     >>> import numpy as np
     >>> OfTwoRows(lambda a, b, scale: scale * abs(a - b).max(), {"scale": 2})(np.zeros(2), np.array([[1, 3], [2, 0]]))
@@ -50,7 +50,7 @@ class OfTwoRows:
 
 
 def searched_by(metric: Any, metric_params: dict[str, Any] | None) -> Any:
-    """Return a metric as the searches take it: a function of two rows becomes one of a block."""
+    """Return a metric in the form that searches accept: a function of two rows becomes one of a row and a block."""
     return OfTwoRows(metric, metric_params) if is_function(metric) else metric
 
 
@@ -127,7 +127,7 @@ def method_of(algorithm: Any, leaf_size: Any) -> str:
 
 
 def threads_of(n_jobs: Any) -> int | None:
-    """Return the largest number of threads of a search; None lets the amount of work decide.
+    """Return the largest number of threads for an argument `n_jobs`; None lets the amount of work decide.
 
     As elsewhere in scikit-learn, -2 means all processors but one, -3 all but two, and so on.
 
@@ -146,7 +146,7 @@ def threads_of(n_jobs: Any) -> int | None:
 
 
 def check_radius(radius: Any, name: str = "radius", *, positive: bool = False) -> float:
-    """Check a radius: a number of at least 0, or above 0.
+    """Check a radius, which must be a number of at least 0 or, if requested, above 0.
 
     >>> from tonari.estimators.settings import check_radius
     >>> check_radius(-1.0)

@@ -1,4 +1,4 @@
-"""Weights of neighbours, and the predictions from them: shares of classes, and means."""
+"""Weights of neighbours, and predictions from the weights: shares of classes, and means."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def weights_of(found: Neighbors, weights: Any) -> Float64 | None:
 
 
 def winners(labels: Values, found: Neighbors, weights: Float64 | None, classes: int, memory: int | None) -> Values:
-    """Return the class with most votes among the neighbours of each row, the smallest class in a tie: shape (m,).
+    """Return for each row the class with the most votes among its neighbours, the smallest class in a tie: shape (m,).
 
     Parameters
     ----------
@@ -99,7 +99,9 @@ def shares(labels: Values, found: Neighbors, weights: Float64 | None, classes: i
 
 
 def means(values: Values, found: Neighbors, weights: Float64 | None, memory: int | None) -> Float64:
-    """Return the mean of the values, of shape (n, outputs), of each row's neighbours: float64 of shape (m, outputs).
+    """Return the mean of the values of each row's neighbours, float64 of shape (m, outputs).
+
+    The values are of shape (n, outputs), one row for each fitted row.
 
     >>> found = Neighbors(np.zeros((1, 2)), np.array([[1, 0]]))
     >>> means(np.array([[4.0], [1.0]]), found, np.array([[2.0, 1.0]]), None).tolist()

@@ -1,4 +1,4 @@
-"""Weights of the rows within a radius, and the predictions from them: lists of different lengths, as in `votes.py`."""
+"""Weights of the rows within a radius, and predictions from them; like `votes.py`, for lists of different lengths."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from tonari.estimators.within import cut_up
 def weights_within(found: RadiusNeighbors, weights: Any) -> Float64 | None:
     """Return the weight of each entry, float64 of shape (entries,); None if all weights are equal.
 
-    With "distance" the weight is 1 / distance; in a list with distances of 0, these have weight 1, and all others
-    weight 0. A function receives an object array of the distances of each list, and returns their weights likewise.
+    With "distance" the weight is 1 / distance; in a list with distances of 0, the entries at distance 0 have weight 1
+    and all others weight 0. A function receives an object array with the distances of each list, and returns weights in
+    the same form.
 
     Raises
     ------
@@ -51,7 +52,7 @@ def weights_within(found: RadiusNeighbors, weights: Any) -> Float64 | None:
 
 
 def winners_within(labels: Values, found: RadiusNeighbors, weights: Float64 | None, classes: int) -> Values:
-    """Return the class with most votes in each list, the smallest class in a tie, and -1 without votes: shape (m,).
+    """Return the class with the most votes in each list: the smallest class in a tie, -1 without votes; shape (m,).
 
     Parameters
     ----------
@@ -93,7 +94,9 @@ def shares_within(labels: Values, found: RadiusNeighbors, weights: Float64 | Non
 
 
 def means_within(values: Values, found: RadiusNeighbors, weights: Float64 | None) -> Float64:
-    """Return the mean of the values, of shape (n, outputs), in each list: float64 of shape (m, outputs), NaN if empty.
+    """Return the mean of the values of the rows in each list: float64 of shape (m, outputs), NaN for an empty list.
+
+    The values are of shape (n, outputs), one row for each fitted row.
 
     Raises
     ------

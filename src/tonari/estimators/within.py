@@ -115,7 +115,7 @@ class Within(Searching):
 
 
 def cut_up(entries: npt.NDArray[Any], indptr: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """Return an object array with the part of `entries` that belongs to each list.
+    """Return an object array whose elements are the parts of `entries` that belong to the lists.
 
     >>> cut_up(np.array([4, 1, 0]), np.array([0, 2, 2, 3])).tolist()
     [array([4, 1]), array([], dtype=int64), array([0])]

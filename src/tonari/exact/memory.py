@@ -1,4 +1,4 @@
-"""The memory that a plan of brute force on the CPU needs, and how it is reduced to fit a budget."""
+"""The memory that a plan of brute force on the CPU needs, and how the plan is reduced to fit a budget."""
 
 from __future__ import annotations
 
@@ -90,11 +90,11 @@ class Needs:
         return min(max(1, choice.stream_blocks * self.threads // self.splits), blocks) * choice.query_block
 
     def passes(self, choice: BlockSizes) -> int:
-        """Return the number of times that points without a permanent packed copy are packed."""
+        """Return the number of times that each point without a permanent packed copy is packed during a search."""
         return -(-self.m // self.rows_at_once(choice))
 
     def block_bytes(self, choice: BlockSizes) -> int:
-        """Return the bytes of a block of queries with the largest number of candidates for each."""
+        """Return the bytes of a block of queries when each query has the largest number of candidates."""
         first = 2 * (self.k + 1) + 32
         rooms = self.capacity + _SMALL_BUFFERS if self.capacity > first else 0  # larger buffers that a row moves to
         row = (first + rooms + self.k) * SURVIVOR_BYTES + _STATE_BYTES
@@ -102,7 +102,7 @@ class Needs:
         return choice.query_block * row + packed + max(self.capacity, first) * _REFINING_BYTES
 
     def working_bytes(self, choice: BlockSizes) -> int:
-        """Return the largest working memory at any time.
+        """Return the largest working memory at any time of the search.
 
         Blocks of queries, slices packed during the search, and active rows of a self-join are in memory at different
         times, so only the largest of these counts. Smaller buffers are added.
@@ -131,7 +131,7 @@ class Needs:
         return packed + self.working_bytes(choice) + self.output_bytes
 
     def with_resident(self, choice: BlockSizes, budget: int) -> BlockSizes:
-        """Return the choice with the largest number of packed slices of points that the budget allows."""
+        """Return the choice with as many packed points in memory as the budget allows, in whole slices or all."""
         spare = budget - self.total_bytes(replace(choice, resident_points=0))
         if self.packed_bytes(self.precisions[0], self.n) <= spare:
             return replace(choice, resident_points=self.n)
@@ -158,7 +158,8 @@ def resident_choices(needs: Needs, wish: BlockSizes, fixed: Collection[str]) -> 
 def within(budget: int, needs: Needs, wish: BlockSizes, fixed: Collection[str]) -> BlockSizes:
     """Return the choice that fits the budget and is closest to the preferred one.
 
-    Prefer to keep all packed points in memory and to reduce everything else; then keep only some points packed.
+    If possible, all packed points stay in memory and everything else is reduced. Otherwise only some points stay
+    packed.
     """
     choices = resident_choices(needs, wish, fixed)
     for choice in choices:
@@ -200,7 +201,7 @@ _LEAST_GROUP = 4  # points that share a minimum (native/exact/kernels.hpp)
 
 
 def look_row_bytes(look_dim: int, precision: str) -> int:
-    """Return the bytes that a look, which compares contracted rows before the screen, takes for each point.
+    """Return the bytes per point that a look takes, which is a comparison of contracted rows before the screen.
 
     The bytes include the point's contracted copy, its share of its group's ball, its position in the order, and its
     sketch.
@@ -210,12 +211,12 @@ def look_row_bytes(look_dim: int, precision: str) -> int:
 
 
 def contracting_bytes(d: int, form_dim: int) -> int:
-    """Return the bytes for finding the directions on which rows are projected: copies of the basis, and its moments."""
+    """Return the bytes for finding the directions of a contraction: copies of the basis, and its moments."""
     return (5 * (form_dim + 16) + _ROWS_IN_FORM) * (d + 16) * 8 + (form_dim + 16) ** 2 * 8
 
 
 def pilot_bytes(n: int, d: int, form_dim: int) -> int:
-    """Return the bytes for deciding whether rows are contracted: the sample, twice, and the directions."""
+    """Return the bytes for deciding whether rows are contracted: two copies of the sample, and the directions."""
     return min(n, SAMPLE_ROWS) * (d + form_dim) * 16 + contracting_bytes(d, form_dim)
 
 
@@ -240,7 +241,7 @@ def _halves(wish: BlockSizes, fixed: Collection[str]) -> list[int]:
 
 
 def shares_enough(active: int, n: int) -> bool:
-    """Return whether a self-join with this many active rows shares enough products to save time."""
+    """Return whether a self-join of n rows with this many active rows shares enough products to save time."""
     return active >= 8 * JOIN_BLOCK and 8 * active >= n
 
 

@@ -115,12 +115,12 @@ class ExactPlan(Plan):
 
     @property
     def blocks_at_once(self) -> int:
-        """Blocks of different queries that are processed at once while points are packed slice by slice."""
+        """The number of blocks of queries that are processed at once while points are packed slice by slice."""
         return max(1, self.stream_blocks * self.threads // self.point_splits)
 
     @property
     def resident_memory(self) -> int:
-        """Smallest budget with which all packed points stay in memory, if nothing is overridden."""
+        """The smallest budget with which all packed points stay in memory, unless fields are overridden."""
         chunk, block = self.point_chunk, query_block(self.m, self.k, self.threads)
         needs = Needs(
             *(self.n, self.m, self.d, self.k, inputs.dtype_of(self.dtype), self.precisions, self.threads, chunk),
@@ -131,7 +131,7 @@ class ExactPlan(Plan):
 
     @property
     def packs_anew(self) -> str:
-        """A sentence with the number of points that stay packed and the budget for all; "" if all stay packed."""
+        """A sentence with the number of points that stay packed and the budget for packing all; "" if all do."""
         if self.resident:
             return ""
         return (
@@ -140,14 +140,14 @@ class ExactPlan(Plan):
         )
 
     def prefers_finer(self, level: int, survivors: float) -> bool:
-        """Whether the next precision is expected to be faster, given the candidates per row that this one leaves."""
+        """Whether the next precision is expected to be faster, after this one left `survivors` candidates per row."""
         if level + 1 >= len(self.precisions):
             return False
         finer = self._row_seconds(level + 1, 1.1 * self.k)
         return finer < 0.9 * self._row_seconds(level, survivors)
 
     def prefers(self, other: ExactPlan, level: int, survivors: float) -> bool:
-        """Whether another plan is expected to be faster, given the candidates per row at a precision of this plan."""
+        """Whether another plan is expected to be faster, after a precision of this one left `survivors` per row."""
         return other._row_seconds(0, 1.1 * self.k) < 0.9 * self._row_seconds(level, survivors)
 
     def _row_seconds(self, level: int, survivors: float) -> float:
@@ -156,7 +156,7 @@ class ExactPlan(Plan):
         return screen + survivors * (SURVIVOR + SURVIVOR_VALUE * self.d)
 
     def contracted_to(self, form_dim: int, look_dim: int = 0) -> ExactPlan:
-        """Return the plan for contracted points, with these numbers of columns for the screen and for the look."""
+        """Return the plan for contracted points, whose screen and look compare these numbers of columns."""
         plan = self
         if form_dim < self.form_dim:
             levels = usual_precisions(self.metric, self.isa, self.dtype, self.d, contracted=True)
@@ -173,7 +173,7 @@ class ExactPlan(Plan):
 
     @cached_property
     def direct_within(self) -> float:
-        """Seconds of a search within a radius by the exact values of all pairs; inf if memory is too short for it."""
+        """Expected seconds of a radius search by the exact values of all pairs; inf if memory is too small for it."""
         if not self.direct or _PAIR_BYTES * self.m * self.n > self.packed_bytes + self.working_bytes:
             return math.inf
         searched: float = DIRECT[self.isa].seconds(self.n, self.m, self.d, 1)

@@ -1,4 +1,4 @@
-"""Choose the precisions of the screen on the CPU: the kernels of this machine, in the order of attempts."""
+"""Choose the precisions of the screen on the CPU, which are kernels of this machine, in the order of their use."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ def choose_precisions(problem: Problem, isa: str, asked: Any = None, *, contract
 
 @cached()
 def kernel_name(metric: str, precision: str, isa: str) -> str:
-    """Return the name of the kernel for a metric. AMX has no float32, so its last precision uses the AVX-512 kernel."""
+    """Return the name of the kernel for a metric on an instruction set.
+
+    AMX has no float32, so the last precision on AMX uses the AVX-512 kernel.
+    """
     operation = "inner" if get_metric(metric).form == "gemm" else metric
     return f"{operation}/{precision}/{'avx512' if isa == 'amx' and precision == 'float32' else isa}"
 

@@ -5,8 +5,8 @@
     arguments.py   checks of the callers' arguments
     asking.py      answers to a call, with or without rules
     scope.py       the points of the current search without rules, and the memory that it may use
-    listed.py      few allowed points per query: the exact values of all of them
-    dropping.py    many allowed points per query: a search for more than k neighbours, without the forbidden ones
+    listed.py      few allowed points per query: computes the exact values of all of them
+    dropping.py    many allowed points per query: searches for more than k neighbours, and drops the forbidden ones
     nearest.py     the k nearest allowed points, by the faster of these two
     within.py      all points within a radius, or the nearest of them
     counting.py    the number of points within a radius

@@ -39,7 +39,7 @@ class Given(NamedTuple):
         return not (where is exclude is query_groups is point_groups is groups is batch is None)
 
     def rules(self, m: int, n: int, *, own: bool = False, noun: str = "points") -> Rules | None:
-        """Return the checked rules for m queries and n points; None without rules.
+        """Return the checked rules for m queries and n points; None if there are no rules.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Answers to a call, with or without rules: the k nearest points, all points within a radius, or their number.
+"""Answer a call, with or without rules: the k nearest points, all points within a radius, or their number.
 
 The searched points are a :class:`tonari.methods.rows.points.Points`. Results are on the device of the queries; with
 rules, they are in host memory.
@@ -25,7 +25,7 @@ from tonari.methods.rows.points import Points
 def nearest(
     points: Points, queries: Any, k: int, rules: Rules | None, progress: ProgressLike, *, around: bool = False
 ) -> Neighbors:
-    """Find the k nearest points of checked queries; k is at most the number of points.
+    """Find the k nearest allowed points of checked queries; k is at most the number of points.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def within(
     self_join: bool = False,
     around: bool = False,
 ) -> RadiusNeighbors:
-    """Find all points within the radius of each checked query, or the `most` nearest of them.
+    """Find all allowed points within the radius of each checked query, or the `most` nearest of them.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def within(
     most : int, optional
         Largest number of points for each query.
     self_join : bool
-        Whether the queries are the points, and no point finds itself; ignored with rules, which record this.
+        Whether the queries are the points, and no point finds itself. Ignored with rules, which contain this condition.
     """
     others = len(points) - self_join
     if most is not None and is_searched(most) and others:

@@ -1,10 +1,10 @@
 """Count the allowed points within a radius of each query.
 
-A search on the CPU checks the rules for each point that it counts. On a device, points within the radius are listed if
-they are few, and forbidden ones are dropped. If many are, they are only counted. Counts of disjoint sets of points add
-up, so forbidden points within the radius are counted separately and subtracted: excluded points, and with
-groups="other" the query's own group, unless it is large. If each query has its own mask, the shortest of three lists is
-used: allowed points, forbidden points, or points within the radius.
+A search on the CPU checks the rules for each point that it counts. On a device, if few points are within the radius,
+they are listed, and forbidden points are dropped from the lists. If many points are within the radius, they are only
+counted, and the count of forbidden points within the radius is subtracted. The forbidden points are the excluded points
+and, with groups="other", the query's own group, unless it is large. If each query has its own mask, the shortest of
+three lists is used: allowed points, forbidden points, or points within the radius.
 """
 
 from __future__ import annotations

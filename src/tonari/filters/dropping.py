@@ -26,7 +26,7 @@ from tonari.filters.scope import Scope, on_host
 
 
 def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
-    """Find the k nearest allowed points of every query, and write them to `found`, whose entries are all missing."""
+    """Find the k nearest allowed points of every query, and write them to `found`, which must have no entries yet."""
     n, forbidden = scope.n, rules.forbidden(scope.room)
     enough = np.minimum(n, k + forbidden)
     wanted = np.minimum(enough, first_guess(k, n, forbidden))
@@ -60,7 +60,7 @@ def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbo
 
 
 def first_guess(k: int, n: int, forbidden: Ids) -> Ids:
-    """Return the number of nearest points that almost always contains k allowed ones, for random forbidden points."""
+    """Return a number of nearest points that almost always contain k allowed ones, if forbidden points are random."""
     share = np.maximum(1, n - forbidden) / n
     size: Ids = np.ceil((k + 3 * np.sqrt(k) + 3) / share).astype(np.int64)
     return size
@@ -86,7 +86,7 @@ def _length(scope: Scope, m: int, size: int) -> int:
 
 
 def dropping_seconds(scope: Scope, m: int, size: int) -> float:
-    """Estimate the seconds of searching `size` points for m queries, in blocks; inf if no block fits into memory."""
+    """Estimate the seconds for finding the `size` nearest points of m queries; inf if memory is too small."""
     step = min(m, _at_once(scope, size))
     return scope.seconds(step, size) * (m / step)
 

@@ -1,4 +1,4 @@
-"""Filters that allow few points for each query: exact values of all allowed points."""
+"""Filters that allow few points for each query: compute the exact values of all allowed points."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def by_lists(
     rows: Ids,
     listed: Listed,
 ) -> None:
-    """Find the k nearest allowed points among listed ones for some queries, and write them to their rows of `found`.
+    """Find the k nearest allowed points of some queries among the points listed for them, and write them to `found`.
 
     Parameters
     ----------
@@ -79,7 +79,10 @@ def by_lists(
 
 
 def by_table(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress, rows: Ids) -> None:
-    """Compute the values of all allowed points of some queries, and write the k nearest to `found`."""
+    """Find the k nearest allowed points of some queries by computing the values of all allowed points.
+
+    The points are written to `found`.
+    """
     least, _ = rules.forbidden_bounds(scope.room)
     each, started = table_bytes(scope.n, scope.n - least[rows]) + ENTRY * k + row_bytes(queries), time.perf_counter()
     for block in in_room(each, scope.room):
@@ -111,7 +114,7 @@ def allowed_of(rules: Rules, rows: Ids, listed: Listed) -> Listed:
 
 
 def kept_of(found: RadiusNeighbors, rules: Rules, rows: Ids) -> tuple[Ids, Ids]:
-    """Return the positions of the allowed points in the lists of some queries.
+    """Return the positions of the allowed points in the result lists of some queries.
 
     Returns
     -------
@@ -127,7 +130,7 @@ def kept_of(found: RadiusNeighbors, rules: Rules, rows: Ids) -> tuple[Ids, Ids]:
 
 
 def in_room(bytes_of: Ids, room: int) -> Iterator[slice]:
-    """Yield ranges of consecutive rows whose sizes together fit into some bytes; a larger row is a range of its own.
+    """Yield ranges of consecutive rows whose sizes add up to at most `room`; a larger row is a range of its own.
 
     >>> list(in_room(np.array([2, 3, 9, 1]), 5))
     [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
@@ -140,7 +143,7 @@ def in_room(bytes_of: Ids, room: int) -> Iterator[slice]:
 
 
 def table_bytes(n: int, listed: Ids) -> Ids:
-    """Return the bytes per query of a table (a mask of n points) and of the lists that are made from it."""
+    """Return the bytes per query of a mask of n points, and of the lists that are made from it."""
     return TABLE_PAIR * n + LISTED_PAIR * listed
 
 
@@ -150,7 +153,7 @@ def row_bytes(queries: Any) -> int:
 
 
 def groups_of(rules: Rules) -> tuple[Ids, Ids, Ids]:
-    """Return the searched points in order of groups, and for each query the beginning and end of its group."""
+    """Return the searched points ordered by group, and for each query the beginning and end of its group."""
     assert rules.query_groups is not None
     assert rules.point_groups is not None
     points = rules.point_groups if rules.ids is None else rules.point_groups[rules.ids]

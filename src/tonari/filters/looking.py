@@ -1,4 +1,4 @@
-"""Estimates that decide how points are found or counted, from a few queries and from the points that rules list."""
+"""Estimates that decide how points are found or counted, by a few queries and by the points that rules list."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def near_some(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids) -
 
 
 def are_short(near: Ids, n: int) -> bool:
-    """Whether few of n points are expected within the radius of a query, judging by the counts of some queries."""
+    """Whether each query is expected to have few of the n points within its radius, by the counts of some queries."""
     return bool(tuning.SHORT_LISTS * near.max() <= n)
 
 
 def is_listed_soon(scope: Scope, queries: Any, rules: Rules, *, filtered: bool = False) -> bool:
     """Whether computing exact values of all allowed points is preferred to a search of all points within the radius.
 
-    If this search is `filtered`, it finds no forbidden points. Else lists of all points are made for a block of
-    queries, and forbidden points are then dropped; the memory must be enough for the lists of so large a block that the
-    division into blocks costs no time.
+    If that search is `filtered`, it finds no forbidden points. Otherwise it lists all points for a block of queries,
+    and forbidden points are dropped afterwards; it is not used if memory is too small for blocks of a size at which the
+    division into blocks takes no additional time.
     """
     m, n = len(queries), scope.n
     if not filtered and scope.room // (PAIR * n + row_bytes(queries)) < min(m, tuning.UNCOUNTED_QUERIES):
@@ -49,9 +49,9 @@ def is_listed_soon(scope: Scope, queries: Any, rules: Rules, *, filtered: bool =
 
 
 def may_be_subtracted(rules: Rules, m: int) -> bool:
-    """Whether forbidden points may be so few that a count of all points and of those takes less time.
+    """Whether it may be faster to count all points and forbidden points separately, and to subtract the second count.
 
-    For a few queries two counts take too long.
+    For a few queries, two counts take too long.
     """
     return rules.mask is None and not rules.grouped and m >= tuning.UNCOUNTED_QUERIES
 
@@ -68,7 +68,7 @@ def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int, point_secon
     m : int
         The number of all queries.
     point_seconds : float
-        The seconds of a point within the limits in the other way.
+        The seconds per point within the limits that the alternative takes.
     """
     if not may_be_subtracted(rules, m):
         return False

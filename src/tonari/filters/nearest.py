@@ -55,7 +55,7 @@ def nearest_allowed(scope: Scope, queries: Any, k: int, rules: Rules, progress: 
 
 
 def fill(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
-    """Write the nearest allowed points of every query to `found`, whose entries are all missing."""
+    """Write the nearest allowed points of every query to `found`, which must have no entries yet."""
     if not len(queries):
         return
     if not scope.n:

@@ -19,7 +19,7 @@ Ids = npt.NDArray[np.int64]
 
 
 def distinct(numbers: Ids, *, in_place: bool = False) -> Ids:
-    """Return the distinct values of some numbers, ascending.
+    """Return the distinct values in an array of numbers, ascending.
 
     ``np.unique`` uses hashing, which is much slower than sorting if most numbers are distinct. A stable sort is fastest
     for numbers in short ascending runs, as in lists. With `in_place`, the array is overwritten, and no other is made.
@@ -42,9 +42,10 @@ def distinct(numbers: Ids, *, in_place: bool = False) -> Ids:
 
 
 def are_among(numbers: Ids, some: Ids) -> npt.NDArray[np.bool_]:
-    """Return which numbers are among some others, which are ascending and distinct.
+    """Return for each number whether it is one of `others`, which are ascending and distinct.
 
-    Many numbers are first looked up by their lowest bits, in a table of bytes: a binary search takes 30 times as long.
+    If there are many numbers, each one is first looked up by its lowest bits in a table of bytes, because a binary
+    search takes 30 times as long.
 
     >>> are_among(np.array([7, 2, 5]), np.array([2, 7])).tolist()
     [True, True, False]
@@ -116,12 +117,12 @@ class Rules:
 
     @property
     def by_pairs(self) -> bool:
-        """Whether a rule other than groups="same" allows different points to different queries."""
+        """Whether different queries may find different points by a rule other than groups="same"."""
         other = self.query_groups is not None and not self.same
         return self.mask is not None or self.excluded is not None or other
 
     def without(self, *names: str) -> Rules:
-        """Return the rules without the named ones, which all points of the current search fulfil."""
+        """Return the rules without the named ones, which all points of the current search must fulfil."""
         left_out: dict[str, Any] = dict.fromkeys(names)
         return dataclasses.replace(self, **left_out)
 
@@ -132,9 +133,9 @@ class Rules:
         return dataclasses.replace(self, rows=self.rows if rows is None else rows, ids=self.ids if ids is None else ids)
 
     def allowed(self, rows: Ids, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return whether queries may find points, both given as positions, with broadcasting.
+        """Return for each pair of a query and a point whether the query may find the point.
 
-        A point of -1 (missing) is not allowed.
+        Both are positions in the current search, and are broadcast against each other. X
         """
         kept = ids >= 0
         at = np.maximum(ids, 0)
@@ -166,7 +167,7 @@ class Rules:
         return kept if mask.dtype == np.bool_ else (entries >> (at & 7).astype(np.uint8) & 1).astype(bool)
 
     def as_allowed(self) -> Allowed | None:
-        """Return the rules in the form for kernels on the CPU; None if a mask has no such form without a copy."""
+        """Return the rules in the form that kernels on the CPU read; None if that would require a copy of a mask."""
         source = self.mask if self.shared is None else self.shared.host[None]
         mask: npt.NDArray[np.uint8] | None = None
         if source is not None:
@@ -225,7 +226,7 @@ class Rules:
         return self.mask is None and self.shared is None and (self.query_groups is None or self.same)
 
     def held_bytes(self) -> int:
-        """Return the bytes of the excluded pairs, the numbers for each query, and the points in order of groups."""
+        """Return the bytes of the rules: excluded pairs, numbers for each query, and the points ordered by group."""
         pairs = 0 if self.excluded is None else len(self.excluded)
         return 24 * pairs + 128 * self.m + (64 * self.n if self.query_groups is not None else 0)
 
@@ -257,7 +258,7 @@ class Rules:
     def forbidden(self, room: int) -> Ids:
         """Return an upper bound of the number of forbidden points for each query of the current search.
 
-        `room` limits the bytes of mask entries during counting.
+        `room` is the largest number of bytes for mask entries that are counted at once.
         """
         return self.forbidden_bounds(room)[1]
 
@@ -287,7 +288,7 @@ class Rules:
         return least, np.minimum(most, n)
 
     def longest(self) -> int:
-        """Return the largest number of points that are checked for a query: all points, or the largest group."""
+        """Return the largest number of points that a query is checked with: all points, or the largest group."""
         n = self.n if self.ids is None else len(self.ids)
         if not self.grouped or not n:
             return n
@@ -296,7 +297,7 @@ class Rules:
         return int(np.unique(groups, return_counts=True)[1].max())
 
     def open_places(self) -> Ids:
-        """Return the positions of points that the mask for all queries allows; it must exist."""
+        """Return the positions of the points that the mask for all queries allows; the rules must have such a mask."""
         assert self.shared is not None
         return self.shared.host_places if self.ids is None else true_places(self.shared.host[self.ids])
 

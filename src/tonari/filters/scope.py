@@ -1,4 +1,4 @@
-"""The scope of a call with rules: its points and memory, and the searches among them without rules."""
+"""The scope of a call with rules: its points, its memory, and searches of the points that ignore the rules."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Scope:
     budget : int, optional
         The memory of the whole call, if a part of it is reserved for rules and copies.
     room : int
-        Bytes for pairs during the check of rules, and for results of searches before rules are applied.
+        Bytes for pairs while rules are checked, and for results of searches before rules are applied to them.
     fixed, row, copied : int
         Bytes of the budget: `fixed` for rules and results, `row` for one query within `room`, `copied` for copies of
         points.
@@ -89,24 +89,24 @@ class Scope:
         return self.points.prepared
 
     def nearest(self, queries: Any, k: int, progress: ProgressLike) -> Neighbors:
-        """Find the k nearest of the points, k <= n; the result is on the device of the queries."""
+        """Find the k nearest points of each query, without rules, k <= n; results are on the queries' device."""
         with self.refusals():
             return self.points.nearest(queries, k, progress, around=True)
 
     def within(
         self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, allowed: Allowed | None = None
     ) -> RadiusNeighbors:
-        """Find all points within the limits, or all allowed ones; the result is on the device of the queries."""
+        """Find all points within the limits, or only allowed ones with `allowed`, on the device of the queries."""
         with self.refusals():
             return self.points.within(queries, limits, progress, allowed=allowed)
 
     def count(self, queries: Any, limits: npt.NDArray[Any], allowed: Allowed | None = None) -> Ids:
-        """Count all points within the limits, or all allowed ones; the result is in host memory."""
+        """Count all points within the limits, or only allowed ones with `allowed`; the result is in host memory."""
         with self.refusals():
             return np.asarray(inputs.to_host(self.points.count(queries, limits, False, allowed)))
 
     def allowed_by(self, rules: Rules) -> Allowed | None:
-        """Return rules for :meth:`within` and :meth:`count`; None if the method or a mask does not permit this."""
+        """Return the rules for :meth:`within` and :meth:`count`; None if they cannot apply these rules."""
         device = self.points.call.place.device
         return rules.as_allowed() if search_method(by_force(self.metric.name), device).filters else None
 
@@ -121,17 +121,18 @@ class Scope:
         return 0 if self.budget is None or self.memory is None else self.budget - self.memory
 
     def with_room(self, rules: Rules, *, pair: int, results: int, k: int = 1, m: int = 1) -> Scope:
-        """Return a scope whose memory excludes the part that rules need.
+        """Return a scope whose searches may use only the memory that the rules leave.
 
         Parameters
         ----------
         rules : Rules
         pair : int
-            The bytes for each point that one query is checked with.
+            The bytes for each pair of a query and a point that is checked.
         results : int
             The bytes of all results that count as memory.
         k, m : int
-            The sizes of a search without rules, whose memory is included in the number that a refusal names.
+            The numbers of neighbours and queries of a search without rules. If memory is too small, the error names a
+            budget that includes this search.
         """
         if self.memory is None:
             return dataclasses.replace(self, room=tuning.ROOM_BYTES)
@@ -152,7 +153,7 @@ class Scope:
         return made
 
     def least(self, k: int, m: int = 1) -> int:
-        """Return the smallest memory for a search of all points for k neighbours of m queries."""
+        """Return the smallest memory with which all points can be searched for k neighbours of m queries."""
         problem = self.points.problem(self.rows[:1], min(max(k, 1), self.n))
         problem = dataclasses.replace(problem, m=max(m, 1), memory=1)
         method = self.points.method_for(problem)
@@ -164,14 +165,14 @@ class Scope:
         return 0
 
     def enough(self, needed: int) -> int:
-        """Return a budget of the call that leaves this number of bytes for searches without rules and for copies."""
+        """Return a budget of the whole call that leaves `needed` bytes for searches without rules and for copies."""
         needed += needed // tuning.SLACK + 1
         share = tuning.ROOM_SHARE
         return self.fixed + max(self.row + needed, needed * share // (share - 1) + share)
 
     @contextlib.contextmanager
     def refusals(self) -> Iterator[None]:
-        """Convert an error about the memory of a search without rules to one that names the whole call's memory."""
+        """Convert memory errors of searches without rules to errors that name the memory of the whole call."""
         try:
             yield
         except BudgetExceeded as error:
@@ -234,7 +235,7 @@ class Scope:
             raise
 
     def seconds(self, m: int, k: int, *, n: int | None = None) -> float:
-        """Estimate the seconds of searching all points, or n points after copying them; inf if memory is too small."""
+        """Estimate the seconds of a search among all points, or among n copied points; inf if memory is too small."""
         memory = self.memory if n is None or self.memory is None else self.memory - self.row_bytes * n
         if memory is not None and memory < 1:
             return math.inf
@@ -253,15 +254,15 @@ class Scope:
         return seconds + byte * self.row_bytes * n
 
     def listed_seconds(self, m: int, pairs: int) -> float:
-        """Estimate the seconds of computing exact values of listed pairs, on one core, even for CUDA."""
+        """Estimate the seconds for exact values of listed pairs on one core; the estimate is also used for CUDA."""
         of_pairs = listed_bits_seconds if self.metric.bits else listed_seconds
         return of_pairs(m, pairs, self.rows.shape[1], chosen_isa())
 
     def count_listed(self, queries: Any, limits: npt.NDArray[Any], listed: Listed) -> Ids | None:
-        """Count the listed points within the limits of each query by their exact values.
+        """Count, for each query, the listed points whose exact value is within the limit.
 
-        None if the method has no such count, or if a limit at an end of the range of values, or beyond it, would count
-        values that have overflowed or underflowed.
+        Return None if the method cannot count listed points, or if a limit is at or beyond an end of the range of
+        values, where values that have overflowed or underflowed would be counted.
         """
         call = self.points.call
         method = search_method(by_force(self.metric.name), call.place.device)

@@ -13,7 +13,9 @@ from tonari.filters import tuning
 
 
 class SharedMask:
-    """The points that any query may find. Results are computed once, since the rules of all parts of a call share them.
+    """A mask of the points that any query may find.
+
+    Properties are computed once, since the rules of all parts of a call share this object.
 
     Parameters
     ----------
@@ -37,7 +39,7 @@ class SharedMask:
         return self._given.nonzero().squeeze(1)
 
     def places_for(self, device: Any) -> Any:
-        """Return the positions for points on a device, either on any device or in host memory.
+        """Return the positions of allowed points, for points on a device; they are on that device or in host memory.
 
         A large mask in host memory is copied to the device of the points, and its positions are computed there, unless
         very few entries are true.

@@ -1,9 +1,10 @@
 """All allowed points within a radius, or the nearest of them.
 
-Queries are searched in blocks. Forbidden points, and all but the `most` nearest allowed ones, are removed from the
-result of a block before the next block starts. If blocks are needed, the number of points within the radius, which is
-counted first, determines their size. The same counts show for which queries another way is faster: exact values of the
-allowed points if they are few, or a search for the nearest points if far more than `most` are within the radius.
+Queries are searched in blocks. Forbidden points, and all but the `most` nearest allowed points, are removed from the
+result of a block before the next block starts. If more than one block is needed, the points within the radius are
+counted first, to choose the size of the blocks. The counts also show whether another way is faster for a query: exact
+values of the allowed points if there are few of them, or a search for the nearest points if far more than `most` points
+are within the radius.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The plan of a search by given distances: the numbers of queries and points of a block."""
+"""The plan of a search by the caller's distances: the numbers of queries and points of a block."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COPIES = 4  # of a block: its distances, their parts, the mask of refused ones,
 
 @dataclass(frozen=True)
 class GivenPlan:
-    """The choices of one search by given distances.
+    """The choices of one search by the caller's distances.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class GivenPlan:
     working_bytes : int
         Memory of a block.
     output_bytes : int
-        Memory of the lists; of a search within a radius, 0.
+        Memory of the lists; 0 for a search within a radius.
     """
 
     rows: int
@@ -37,7 +37,7 @@ class GivenPlan:
 
 
 def plan_given(values: Values, k: int, memory: int | None) -> GivenPlan:
-    """Plan a search for the k nearest points; 0 for all within a radius.
+    """Plan a search for the k nearest points by the caller's distances; k = 0 means a search within a radius.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The plain definition of searches by given distances: all of them, and a stable sort."""
+"""The plain definition of searches by the caller's distances: compute all distances, and sort them stably."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors
 
 
 def brute(table: npt.NDArray[Any], k: int, *, own: bool = False) -> Neighbors:
-    """Return the k nearest points of each query, from all distances; with `own`, without the row itself.
+    """Return the k nearest points of each query from all distances; with `own`, leave out the query itself.
 
     >>> brute(np.array([[3.0, 1.0, 1.0]]), 2).indices.tolist()
     [[1, 2]]

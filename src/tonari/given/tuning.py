@@ -1,4 +1,4 @@
-"""Judgments of searches by given distances: sizes of blocks. They change no answer."""
+"""Tuned numbers of searches by the caller's distances: sizes of blocks. They change no answer."""
 
 # Not measured: bounds of memory, which keep a block and its selection in the cache.
 BLOCK_VALUES = 1 << 21  # distances that are held at once

@@ -14,15 +14,15 @@ Function = Callable[[Array, Array], Any]
 
 
 class Values(Protocol):
-    """The distances of m queries to n points.
+    """The distances of m queries to n points, as the caller defines them.
 
     Attributes
     ----------
     m, n : int
     width : int
-        Numbers of a point that are read for a distance.
+        The number of values of a point that are read to compute a distance.
     dtype : str
-        "float32" or "float64", that of returned distances.
+        The dtype of returned distances, "float32" or "float64".
     name : str
         The name of the metric in graphs and messages.
     """
@@ -53,7 +53,7 @@ class Values(Protocol):
 
 @dataclass(frozen=True)
 class FunctionValues:
-    """Distances by a function of one query and a block of points, in float64.
+    """Distances from a function of one query and a block of points, in float64.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class FunctionValues:
 
 @dataclass(frozen=True)
 class MatrixValues:
-    """Distances in a matrix, whose row i belongs to query i; it may be a memory map.
+    """Distances in a matrix, which may be a memory map; row i has the distances of query i.
 
     Attributes
     ----------
@@ -132,12 +132,14 @@ class MatrixValues:
 
 
 def strip(values: Values, rows: slice, columns: slice, step: int, *, own: bool) -> Array:
-    """Return the distances of some queries to some points, `step` points after another, and refuse NaN and -inf.
+    """Return the distances of some queries to some points, after refusing NaN and -inf.
+
+    Distances to `step` points are computed at once.
 
     Parameters
     ----------
     own : bool
-        The queries are the points: the distance of a row to itself may be anything.
+        Whether the queries are the points. The distance of a row to itself may then have any value.
     """
     parts = [
         values.block(rows, slice(begin, min(begin + step, columns.stop)))
@@ -157,7 +159,7 @@ def strip(values: Values, rows: slice, columns: slice, step: int, *, own: bool) 
 
 
 def without_own(found: Array, rows: slice, columns: slice) -> Array:
-    """Set the distance of each row to itself to NaN, in place; and return the distances."""
+    """Set the distance of each row to itself to NaN, in place, and return the distances."""
     found[_own(rows, columns)] = np.nan
     return found
 

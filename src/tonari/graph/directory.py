@@ -1,4 +1,4 @@
-"""A graph, or neighbours of queries, as a directory: manifest.json, indices.npy and distances.npy, which are mapped.
+"""A graph, or neighbours of queries, as a directory: manifest.json, and indices.npy and distances.npy, to be mapped.
 
 While it is being built (``shards/``), its arrays have the suffix ``.part`` and the manifest says "building".
 """
@@ -209,7 +209,7 @@ def record_of(manifest: Manifest) -> Record | None:
 
 
 def array_path(folder: Path, name: str, state: str) -> Path:
-    """Return the path of one of the two arrays of a graph that is being built or complete."""
+    """Return the path of one of the two arrays of a graph, whether it is being built or complete."""
     return folder / (name if state == COMPLETE else f"{name}.part")
 
 

@@ -1,6 +1,6 @@
 """The k-nearest-neighbour graph: a container with its checks and its file.
 
-It inherits exports and imports from separate classes, since these follow changes of other libraries.
+It inherits exports and imports from separate classes, which change whenever another library changes.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Hinted):
         return dataclasses.replace(self, indices=indices, distances=distances)
 
     def recall(self, points: Any, *, sample: int = 1000, seed: int = 0, threads: int | None = None) -> Recall:
-        """Measure a random sample of rows against the exact answer, on the CPU; see :mod:`tonari.graph.recall`."""
+        """Compare a random sample of rows with the exact answer, on the CPU; see :mod:`tonari.graph.recall`."""
         return graph_recall(self.to_numpy().lists, points, sample=sample, seed=seed, threads=threads)
 
     @inputs.without_gradients("use tonari.knn_graph of all points with differentiable=True")

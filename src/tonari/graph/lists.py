@@ -23,7 +23,7 @@ from tonari.nn_descent.report import DescentReport
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """The contents of a :class:`tonari.KNNGraph`, unchecked.
+    """The contents of a :class:`tonari.KNNGraph`, which have not been checked.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Lists:
         return self.method in NAMES and is_exact(self.method)
 
     def on_host(self) -> Lists:
-        """Return the same graph with its lists as NumPy arrays, copied from the device once."""
+        """Return the same graph with NumPy arrays, which are copied from the device at the first call."""
         return dataclasses.replace(self, found=self.in_numpy())
 
     def in_numpy(self) -> Neighbors:
@@ -92,7 +92,7 @@ class Lists:
 
 
 def in_blocks(lists: Lists) -> Iterator[tuple[slice, Neighbors]]:
-    """Yield ranges of points and their neighbours in host memory, without the column of self.
+    """Yield slices of points with their neighbours in host memory, without the column of the points themselves.
 
     A graph that is mapped from a directory is read block by block.
     """
@@ -179,7 +179,7 @@ def in_numpy(part: Any) -> npt.NDArray[Any]:
 
 
 def plain_array(part: Any, name: str) -> Any:
-    """Return the array; raise TypeError unless it is a NumPy array, a tensor, or any array on CUDA."""
+    """Return the array; raise TypeError unless it is a NumPy array, a torch tensor, or any library's array on CUDA."""
     if not hasattr(part, "shape") or not hasattr(part, "dtype"):
         raise TypeError(f"{name}: expected an array of shape (n, k), got {type(part).__name__}")
     if isinstance(part, np.ndarray):

@@ -1,4 +1,4 @@
-"""The file of a graph: an uncompressed .npz with its arrays (and the matrix of its rows), and all else as JSON."""
+"""The file of a graph: an uncompressed .npz with its arrays (and the matrix of its rows), and other data as JSON."""
 
 from __future__ import annotations
 

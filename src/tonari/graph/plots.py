@@ -51,7 +51,7 @@ class Plots:
         return ax
 
     def hubness(self, ax: Axes | None = None) -> Axes:
-        """Draw the histogram of the k-occurrence, the number of lists that contain a point, on a logarithmic scale."""
+        """Draw the histogram, on a logarithmic scale, of the k-occurrence: the number of lists that contain a point."""
         ax, counts = _axes(ax), occurrence(self._lists)
         found = histogram(counts, whole=True)
         if found is not None:

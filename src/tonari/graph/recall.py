@@ -29,7 +29,7 @@ def graph_recall(
     threads: int | None = None,
     progress: ProgressLike = None,
 ) -> Recall:
-    """Measure a graph against the exact neighbours of a random sample of its rows.
+    """Compare the lists of a graph with the exact neighbours of a random sample of its rows.
 
     Parameters
     ----------

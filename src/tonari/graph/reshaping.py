@@ -1,4 +1,4 @@
-"""Graphs derived from a graph without a search: fewer neighbours, some of the points, or another order of the points.
+"""Derive a graph from another without a search: fewer neighbours, some of the points, or another order of the points.
 
 A list is ordered by (distance, index). When points get new numbers, neighbours at equal distances are sorted again;
 missing neighbours stay at the end.
@@ -84,7 +84,7 @@ def _renumbered(lists: Lists, kept: npt.NDArray[np.int64]) -> Lists:
 
 
 class Reshaped:
-    """The methods of KNNGraph that keep a part of its lists or of its points, or number the points in another order."""
+    """The methods of KNNGraph that return fewer neighbours, some of the points, or another order of the points."""
 
     if TYPE_CHECKING:
 

@@ -1,10 +1,11 @@
 """A map of a graph in two dimensions, from the eigenvectors of its Laplacian.
 
-Let A be the number of lists that connect two points (0, 1 or 2), and D the diagonal of its row sums. The map takes the
-eigenvectors of the second and third smallest eigenvalues of I - D^-1/2 A D^-1/2, divided by the square root of D: the
-eigenvectors of the random walk on the graph (Belkin and Niyogi, "Laplacian eigenmaps", Neural Computation 15, 2003,
-section 2). Points that are connected by short walks lie near each other. The first eigenvector is constant, and with
-several components further eigenvectors are constant on each component, so the map shows only the largest one.
+Let A be the matrix whose entry for two points is the number of lists that connect them (0, 1 or 2), and D the diagonal
+matrix of its row sums. The coordinates are the eigenvectors of the second and third smallest eigenvalues of I - D^-1/2
+A D^-1/2, divided by the square root of D. These are eigenvectors of the random walk on the graph (Belkin and Niyogi,
+"Laplacian eigenmaps", Neural Computation 15, 2003, section 2). Points that are connected by short walks lie near each
+other. The first eigenvector is constant, and with several components further eigenvectors are constant on each
+component, so the map shows only the largest one.
 
 A large component is contracted first: each point of a random sample absorbs its neighbours, then the neighbours of
 these, and so on until no point is left. An entry of A then counts the lists that connect the points absorbed by one
@@ -68,8 +69,8 @@ def spectral_map(lists: Lists, *, most: int = 2000, seed: int = 0, labels: Any =
     Returns
     -------
     Map or None
-        None if the component has fewer than three points. Signs are such that the farthest point of each axis is on its
-        positive side.
+        None if the component has fewer than three points. The signs of the coordinates are chosen such that, on each
+        axis, the point farthest from 0 is positive.
 
     Raises
     ------

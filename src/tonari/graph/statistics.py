@@ -23,7 +23,7 @@ class LocalDimension(NamedTuple):
     mean : float
         The harmonic mean over all points.
     each : float64 of shape (points,)
-        The finite dimensions at points, in order of the points.
+        The finite estimates, in order of the points.
     """
 
     mean: float
@@ -31,7 +31,7 @@ class LocalDimension(NamedTuple):
 
 
 class Hubness(NamedTuple):
-    """The hubness of a graph, how unevenly points occur in lists; see :func:`hubness`.
+    """The hubness of a graph, which measures how unevenly points occur in lists; see :func:`hubness`.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Histogram(NamedTuple):
 
 
 def distances_at(lists: Lists, column: int) -> npt.NDArray[np.float64]:
-    """Return the distances in a column, as float64.
+    """Return the distances in a column of the lists, as float64.
 
     Parameters
     ----------
@@ -99,7 +99,10 @@ def range_of(values: npt.NDArray[np.float64]) -> dict[str, float | None] | None:
 
 
 def zero_distances(lists: Lists) -> int | None:
-    """Count the neighbours at distance 0, without self; None for a similarity, for which 0 does not mean equal rows."""
+    """Count the neighbours at distance 0, without the point itself; None for a similarity.
+
+    A similarity of 0 does not mean that rows are equal.
+    """
     if lists.measure.descending:
         return None
     return sum(int(((found.distances == 0) & (found.indices >= 0)).sum()) for _, found in in_blocks(lists))
@@ -155,7 +158,7 @@ def local_dimension(lists: Lists) -> LocalDimension | None:
 
 
 def hubness(occurrence: npt.NDArray[np.int64], largest: int = 10) -> Hubness:
-    """Describe the k-occurrence of points, as :meth:`tonari.KNNGraph.occurrence` counts it.
+    """Describe the distribution of the k-occurrence, which :meth:`tonari.KNNGraph.occurrence` returns.
 
     The skewness is the mean of (N - μ)³ over σ³ (Radovanović, Nanopoulos and Ivanović, "Hubs in space", JMLR 11, 2010,
     section 2). It is near 0 in few dimensions and grows with the intrinsic dimension.

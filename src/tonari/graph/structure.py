@@ -40,7 +40,10 @@ def occurrence(lists: Lists) -> npt.NDArray[np.int64]:
 
 
 def shared(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Count the neighbours that two arrays of lists, of shapes (rows, k) and (rows, l), have in common, by row."""
+    """Count, in each row, the neighbours that two arrays of lists have in common.
+
+    The arrays have the shapes (rows, k) and (rows, l).
+    """
     counts = np.empty(len(ours), np.int64)
     for part in cut(len(ours), max(1, tuning.COMPARED_AT_ONCE // max(1, ours.shape[1] * theirs.shape[1]))):
         both = ours[part, :, None] == theirs[part, None, :]

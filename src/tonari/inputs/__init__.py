@@ -1,4 +1,4 @@
-"""Checks of the callers' arguments. They are made once and only here, so that no other code has to check arguments.
+"""Checks of the callers' arguments, which are made once and only here, so that other code need not check them.
 
     arguments.py     k, threads, memory, output paths
     devices.py       the argument `device`

@@ -21,7 +21,7 @@ _UNITS = {"B": 1} | {f"{p}{b}": base**e for e, p in enumerate("KMGT", 1) for b, 
 
 
 def check_k(k: Any, limit: int, *, without_self: bool, noun: str = "point") -> int:
-    """Check k, the number of neighbours or of other items among `limit`.
+    """Check k, a number of neighbours or of other items; at most `limit` such items exist.
 
     Parameters
     ----------

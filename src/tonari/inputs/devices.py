@@ -1,4 +1,4 @@
-"""The argument `device`: the devices of a search, from the argument and the devices of the arrays."""
+"""The argument `device`: find the devices of a search from the argument and from the devices of the arrays."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def devices_for(device: Any, **given: Any) -> tuple[str, ...]:
 
 
 def parse_device(device: Any) -> Wish:
-    """Return an argument `device` in a normal form, whether or not this machine has the device.
+    """Return an argument `device` in a normalised form; this machine need not have the device.
 
     >>> from tonari.inputs import parse_device
     >>> parse_device("cuda"), parse_device("cuda:1"), parse_device(["cuda:0", "cuda:1"])

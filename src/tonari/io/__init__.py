@@ -7,7 +7,7 @@
     .hdf5 .h5                            ann-benchmarks (tonari[hdf5])            formats/hdf5.py    loaded
     .csv .tsv                            numbers as text, read only, float64      tables/text.py     loaded
     .parquet .arrow                      columns of numbers (tonari[arrow])       tables/arrow.py    loaded
-    .csv .tsv .parquet .arrow            which columns are coordinates            tables/columns.py
+    .csv .tsv .parquet .arrow            the choice of the coordinate columns     tables/columns.py
     any of these                         opened and described                     points.py
     ids and distances of neighbours      Big-ANN ground truth                     ground_truth.py    mapped
 

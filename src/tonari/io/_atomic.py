@@ -17,8 +17,9 @@ def atomic(path: str | os.PathLike[str], *, follow: bool = True, named: bool = T
 
     The bytes are written to a hidden temporary file in the same directory and synchronised (fsync). The file is then
     renamed to `path` in one step, and the directory is synchronised. After an exception the temporary file is removed,
-    and `path` is unchanged. A symbolic link stays a link and its target is replaced; without `follow`, the link itself
-    is replaced. Without `named`, the caller synchronises the directory (:func:`sync_directory`).
+    and `path` is unchanged. If `path` is a symbolic link, its target is replaced and the link remains; with
+    ``follow=False``, the link itself is replaced. With ``named=False``, the caller must synchronise the directory
+    (:func:`sync_directory`).
 
     Raises
     ------
@@ -54,7 +55,7 @@ def atomic(path: str | os.PathLike[str], *, follow: bool = True, named: bool = T
 
 @contextmanager
 def named_after(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Add the path of the written file to errors of the system, since writing to a descriptor gives no path."""
+    """Add the path of the file to system errors during writing, because a descriptor has no path."""
     try:
         yield
     except OSError as error:
@@ -64,7 +65,7 @@ def named_after(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def remove_unfinished(folder: Path, name: str = "*") -> None:
-    """Remove temporary files of :func:`atomic` from killed processes; no process may be writing them."""
+    """Remove temporary files that :func:`atomic` left in processes that were killed; no process may be writing them."""
     for path in folder.glob(f".{name[:16]}.{'[0-9a-f]' * 8}.tmp"):
         path.unlink()
 

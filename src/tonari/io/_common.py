@@ -160,7 +160,7 @@ def _refusal(path: Path, found: int, expected: str, why: str, fix: str, where: s
 
 @contextmanager
 def parsing(path: Path, found: int, expected: str, fix: str, *, where: str = "") -> Iterator[None]:
-    """Convert exceptions from parsing to a `FileFormatError`; `expected` describes the right contents.
+    """Convert exceptions from parsing to a `FileFormatError`; `expected` describes valid contents.
 
     `found` is the size in bytes of the file, or of the part that `where` names. Errors of the disk are not converted.
     """
@@ -212,7 +212,9 @@ def _fault(shape: tuple[int, ...], dtype: DType, rows: int = 1) -> str:
 
 
 def expansion(asked: float | None) -> float:
-    """Return the largest allowed expansion of a compressed file in memory: `asked`, TONARI_MAX_EXPANSION, or 100.
+    """Return the largest allowed size in memory of a compressed file, as a multiple of its size.
+
+    This is `asked`, else TONARI_MAX_EXPANSION, else 100.
 
     >>> expansion(None), expansion(1000)
     (100.0, 1000.0)
@@ -249,7 +251,7 @@ def little(dtype: DType) -> DType:
 
 
 def pieces(array: Array) -> Iterator[tuple[int, Array]]:
-    """Yield (first row, rows), little-endian and C-contiguous, in pieces of about `PIECE_BYTES`.
+    """Yield (number of the first row, rows) in pieces of about `PIECE_BYTES`, little-endian and C-contiguous.
 
     Only one piece is copied at once, so a memory map larger than memory can be written.
     """
@@ -259,7 +261,7 @@ def pieces(array: Array) -> Iterator[tuple[int, Array]]:
 
 
 def mapped(path: Path, dtype: DType, offset: int, shape: tuple[int, ...], order: Literal["C", "F"] = "C") -> Array:
-    """Map the values of a file, read-only; if it has no rows, return an empty array that is no map."""
+    """Map the values of a file, read-only; for a file without values, return an empty array, which needs no map."""
     if not math.prod(shape):
         return np.empty(shape, dtype)
     return np.memmap(path, dtype, "r", offset, shape, order)

@@ -16,7 +16,10 @@ from tonari.io.tables.sequential import Sequential
 
 
 def open_rows(path: Path, key: str | None = None, choice: Choice | None = None) -> Any:
-    """Open points for slicing from first to last; only .npz and HDF5 files are loaded into memory."""
+    """Open points of any format, to be read in consecutive slices from the first row to the last.
+
+    Files are read slice by slice, except .npz and HDF5 files, which are loaded into memory.
+    """
     form = format_of(path, key)
     if is_table(path, choice):
         return table(path, key, choice)
@@ -50,7 +53,7 @@ def convert(
 
     Returns
     -------
-    rows, columns, dtype, names of the columns of a table that has them
+    rows, columns, dtype, and the names of the columns; None if columns have no names
 
     Raises
     ------

@@ -26,7 +26,7 @@ SUFFIXES = (".hdf5", ".h5", *ARROW_SUFFIXES, *SEPARATORS)
 
 
 def check_writable(path: Path) -> None:
-    """Raise ImportError, before any work, if the library that writes the format is not installed."""
+    """Raise ImportError, before any work, if the library that writes the format of `path` is not installed."""
     suffix = path.suffix.lower()
     if suffix in ARROW_SUFFIXES:
         arrow.pyarrow()

@@ -1,4 +1,4 @@
-"""Ground truth written in place, block by block: offsets are fixed, so rows can be written in any order.
+"""Ground truth that is written in place, block by block: since offsets are fixed, rows can be written in any order.
 
     8 + 4 * k * row              ids of a row
     8 + 4 * k * (rows + row)     its distances
@@ -84,13 +84,13 @@ class GroundTruthPart:
         return os.fstat(self._file.fileno()).st_size
 
     def header_fault(self) -> str:
-        """Describe the difference between the header and the header that :meth:`begin` writes; "" if they are equal."""
+        """Describe how the header differs from the header that :meth:`begin` writes; "" if they are equal."""
         self._file.seek(0)
         found, expected = self._file.read(HEADER_BYTES), header(self.rows, self.k)
         return "" if found == expected else f"found the header {found.hex()}, expected {expected.hex()}"
 
     def begin(self) -> None:
-        """Discard the contents and give the file its header and its size, or leave it empty if that fails."""
+        """Discard the contents, write the header, and give the file its final size; if that fails, leave it empty."""
         self.clear()
         try:
             with named_after(self.path):

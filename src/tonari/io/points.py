@@ -1,4 +1,4 @@
-"""Points in a file of any format, which may be a table whose columns have names: text, Parquet or Arrow."""
+"""Points in a file of any format; the file may be a table whose columns have names: text, Parquet or Arrow."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def table(path: Path, key: str | None, choice: Choice | None) -> Sequential:
 def read_points(
     path: Path, *, mmap: bool, key: str | None, most: float, choice: Choice
 ) -> tuple[Array, Sequence[str] | None]:
-    """Open the points in a file of any format; return them with the names of their columns, if a table has names."""
+    """Open the points in a file of any format; also return the names of the columns if it is a table with names."""
     form = format_of(path, key)
     if not is_table(path, choice):
         return form.family.read(path, mmap=mmap, key=key, most=most), None
@@ -46,10 +46,10 @@ def read_points(
 
 
 def dtype_without_rows(path: Path) -> DType | None:
-    """Return the dtype of a file that has no rows and stores no number of columns; None for any other file.
+    """Return the dtype of a file without rows whose number of columns is unknown; None for any other file.
 
-    .fvecs, .bvecs and .ivecs files store the width at the beginning of each row; the number of columns of a text file
-    is the number of cells in its first line. Without rows, the number of columns is unknown.
+    .fvecs, .bvecs and .ivecs files store the number of columns only at the beginning of each row, and text files only
+    as the number of cells of their first line.
     """
     suffix = path.suffix.lower()
     if suffix in vecs.DTYPES:
@@ -58,7 +58,10 @@ def dtype_without_rows(path: Path) -> DType | None:
 
 
 def no_rows(path: Path, columns: int) -> Array | None:
-    """Return queries of a file that has no rows and stores no number of columns; None for any other file."""
+    """Return an array without rows for a file of queries that is empty and stores no number of columns.
+
+    None for any other file.
+    """
     dtype = dtype_without_rows(path)
     if dtype is None:
         return None

@@ -46,7 +46,7 @@ _ATTEMPT: dict[str, Test] = {
 
 
 def read_record(facts: Any) -> Record:
-    """Make a record from the result of :meth:`Record.as_dict`; its plan has only fields, and no methods of its class.
+    """Make a record from a result of :meth:`Record.as_dict`; its plan has the fields of a plan, but no methods.
 
     Raises
     ------

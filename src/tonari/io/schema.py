@@ -1,4 +1,4 @@
-"""Checks of each field of a JSON object in a file, since even a hostile file can have a valid checksum."""
+"""Checks of each field of a JSON object in a file; they are needed because a hostile file can have a valid checksum."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Test = Callable[[Any], bool]
 
 
 def whole(least: int, most: float = math.inf) -> Test:
-    """Return the test for whole numbers of a range.
+    """Return a function that tests whether a value is a whole number in a range.
 
     >>> whole(1)(3), whole(1)(0), whole(1)(True), whole(1)(2.0)
     (True, False, False, False)
@@ -56,7 +56,7 @@ def map_of(test: Test) -> Test:
 def check(
     found: Any, fields: Mapping[str, Test], where: str = "", *, optional: Mapping[str, Test] | None = None
 ) -> None:
-    """Raise ValueError for the first field that is missing, unknown, or fails its test.
+    """Raise ValueError for the first field that is missing, is unknown, or does not pass its test.
 
     Examples
     --------

@@ -8,7 +8,7 @@
     papers/        the rounds of gieseke2014
 
 The design follows the buffer k-d tree of gieseke2014: a pointer-free top tree of median splits, over leaves that are
-contiguous blocks of points. Queries that need the same leaf are answered together. The walk processes them one after
-another, so that the leaf stays in the cache; the buffered traversal compares all of them with the leaf at once.
+contiguous blocks of points. Queries that need the same leaf are answered together. The walk processes these queries one
+after another, so that the leaf stays in the cache. The buffered traversal compares all of them with the leaf at once.
 docs/kdtree.md has the benchmarks and the proof that no neighbour can be lost.
 """

@@ -17,7 +17,7 @@ BUFFERED_ROW_ON_CUDA = 160
 
 
 class TreeMemory(NamedTuple):
-    """Bytes as in TreePlan (per device on CUDA), and the number of queries in progress at once."""
+    """The bytes that TreePlan lists (per device on CUDA), and the number of queries that are searched at once."""
 
     packed: int
     copied: int
@@ -88,7 +88,7 @@ def on_cpu(needs: TreeNeeds, k: int, height: int, threads: int) -> TreeMemory:
 
 
 def host_block(m: int) -> int:
-    """Return the queries per block for m queries in host memory.
+    """Return the number of queries per block, for m queries in host memory.
 
     >>> [host_block(m) for m in (1000, 200_000, 10**6, 10**7)]
     [1000, 200000, 250000, 1000000]
@@ -97,7 +97,7 @@ def host_block(m: int) -> int:
 
 
 class OnCuda(NamedTuple):
-    """The formulas for the memory of a search on one device.
+    """Formulas for the memory of a tree search on one CUDA device.
 
     Attributes
     ----------
@@ -118,7 +118,8 @@ class OnCuda(NamedTuple):
     def slab(self, budget: int, most: int, *, kept: bool, prepared: bool) -> int:
         """Return the number of points per tree: `most`, halved until a tree and its search fit the budget.
 
-        `prepared`: trees of `most` points exist. Otherwise slabs leave some room for later searches with more queries.
+        `prepared` is True if trees of `most` points exist. Otherwise slabs leave some room for later searches with more
+        queries.
         """
         points, n, rest = most, self.needs.n, budget
         if not prepared:
@@ -138,9 +139,9 @@ class OnCuda(NamedTuple):
         return sum(count * device_tree_bytes(size, d, leaf_of(size, self.leaf), held) for count, size in sizes if size)
 
     def fit(self, slab: int, budget: int, *, kept: bool) -> TreeMemory:
-        """Return the memory for trees of `slab` points, with the largest number of queries at once within the budget.
+        """Return the memory for trees of `slab` points, with as many queries at once as the budget allows.
 
-        `kept`: slabs are copied from host memory, each while the previous one is searched.
+        `kept` is True if the trees of slabs are copied from host memory, each while the previous slab is searched.
         """
         n, m, d, held, _, asked, _ = self.needs
         tree = device_tree_bytes(slab, d, leaf_of(slab, self.leaf), held)

@@ -120,7 +120,7 @@ class TreePlan(Plan):
     most_visits: int
 
     def for_problem(self, problem: Problem) -> TreePlan:
-        """Adapt the plan to a problem: float64 queries need a float64 tree, even if the plan expected others."""
+        """Adapt the plan to a problem: float64 queries need a float64 tree, even if the plan has a float32 tree."""
         super().for_problem(problem)
         held = held_as(self.dtype, problem.query_dtype)
         check_supported(self.traversal, self.metric, held, on_cuda=bool(self.devices))
@@ -279,7 +279,7 @@ def _keeps(tree_bytes: int, prepared_by: TreePlan | None) -> bool:
 
 
 def held_as(points: str, queries: str) -> str:
-    """Return the data type of a tree for given point and query dtypes: one that represents both exactly.
+    """Return the dtype of the values in a tree, which represents all values of the points and of the queries exactly.
 
     >>> held_as("uint8", "float16"), held_as("float32", "float64")
     ('float32', 'float64')

@@ -102,7 +102,7 @@ def _most_varied(values: npt.NDArray[Any]) -> int:
 def visits_reference(
     tree: Tree, query: npt.NDArray[Any], k: int, metric: str, *, self_id: int = -1
 ) -> tuple[list[int], int]:
-    """Return the leaves that a search must visit, by plain recursion; the kernel unrolls the same recursion.
+    """Return the leaves that a search must visit, by plain recursion, which the kernel unrolls.
 
     Parameters
     ----------
@@ -151,9 +151,9 @@ def visits_reference(
 
 
 def reach_reference(worst: Any, d: int, metric: str) -> Any:
-    """Return the pruning threshold for the k-th known value: a box with a larger bound contains no neighbour.
+    """Return the pruning threshold for the k-th known value: boxes with a larger bound contain no neighbour.
 
-    docs/kdtree.md, "Exactness", derives it.
+    docs/kdtree.md derives the threshold in the section "Exactness".
     """
     single = worst.dtype == np.float32
     n = (d + 12) * 2.0**-24 * single + (3 * d + 72) * 2.0**-53

@@ -23,7 +23,7 @@ def choose(overrides: dict[str, Any]) -> str:
     Raises
     ------
     ValueError
-        If the traversal is unknown, or if a buffer is given for the walk.
+        The traversal is unknown, or `buffer` is set for the walk.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def check_supported(traversal: str, metric: str, held: str, *, on_cuda: bool) ->
 
 
 def buffer_of(traversal: str, overrides: dict[str, Any], height: int, *, on_cuda: bool) -> int:
-    """Return the queries per leaf buffer, 0 for the walk.
+    """Return the number of queries per leaf buffer; 0 for the walk.
 
     >>> buffer_of("buffered", {}, 8, on_cuda=False), buffer_of("walk", {}, 8, on_cuda=False)
     (16384, 0)

@@ -60,7 +60,9 @@ def check_plan(plan: Any, *, graph: bool) -> None:
 def decide(
     call: Call, problem: Problem, points: Any, queries: Any, plan: Plan | None = None, progress: ProgressLike = None
 ) -> Decision:
-    """Choose the method and the plan of a search; a plan from the caller must fit the problem and is used.
+    """Choose the method and the plan of a search.
+
+    If the caller passes a plan, it must fit the problem, and is used.
 
     On the CPU a decision that depends only on sizes is cached, since planning takes longer than a small search.
     """
@@ -103,7 +105,7 @@ def keep_decision(made: Decision, problem: Problem, method: str, purpose: str = 
 
 
 def processors_of(decision: Decision) -> int | None:
-    """Return the number of free processors, or 1 if a decision on the CPU has too little work for more than one."""
+    """Return the number of free processors, or 1 for a decision on the CPU with too little work for more than one."""
     processors = default_threads()
     return None if decision.plan.threads == 1 < processors else processors
 
@@ -120,9 +122,9 @@ def answer(
 def build_graph(
     rows: Any, decision: Decision, metric: Metric, progress: ProgressLike, *, start: Any = None
 ) -> tuple[GraphLists, str]:
-    """Build a graph as decided, or by the fallback if the recall is not reached; also return the name of the method.
+    """Build a graph by a decision, or by its fallback if the recall is not reached; also return the method's name.
 
-    `start` is the entries to begin with, if the method refines some.
+    `start` has the initial neighbours, for methods that refine lists.
     """
     lists = decision.build_graph(rows, start, progress)
     checked(lists.found, rows, rows, metric)
@@ -134,7 +136,7 @@ def build_graph(
 
 
 def checked(found: Found, queries: Any, points: Any, metric: Metric, *, names: Sequence[int] | None = None) -> Found:
-    """Return an answer after refusing values beyond the range of their type; see :func:`check_range`."""
+    """Return the answer after refusing values beyond the range of their type; see :func:`check_range`."""
     indptr = found.indptr if isinstance(found, RadiusNeighbors) else None
     check_range(found.distances, found.indices, indptr, queries, points, metric, names=names)
     return found

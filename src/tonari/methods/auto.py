@@ -12,9 +12,9 @@ queries, in steps that are short compared with the time they may save:
     probe      build the whole tree, which the search can then use, and decide
 
 On CUDA, probing a few queries takes longer than many searches. If a tree is expected to be faster for uniform points,
-it is used without a probe, since most data are easier than uniform points. If the data are harder, each query has a
-limit of visits: when its visits have taken several times as long as brute force takes per query, brute force answers it
-(`most_visits` of :class:`tonari.kdtree.plan.TreePlan`).
+it is used without a probe, since most data are easier than uniform points. Each query has a limit of visits for the
+case that the data are harder: when its visits have taken several times as long as brute force takes per query, brute
+force answers the query (`most_visits` of :class:`tonari.kdtree.plan.TreePlan`).
 
 For a graph that may miss neighbours, NN-Descent is compared with the chosen exact method by expected time. If
 NN-Descent is faster, the hardness of the data is estimated from a few hundred points
@@ -90,7 +90,7 @@ def choose(
 
 
 def by_sizes(problem: Problem, m: int) -> Decision | Open:
-    """Decide from the sizes for m queries; return an Open choice if the decision depends on the data."""
+    """Decide for m queries from the sizes alone; return an Open choice if the decision depends on the data."""
     exact = search_method(brute_force(problem.metric), problem.device)
     plan = exact.plan(problem)
     if get_metric(problem.metric).bits:
@@ -193,14 +193,14 @@ class Open:
 
     @property
     def can_be_bounded(self) -> bool:
-        """Whether brute force can answer the queries that a tree gives up: only on CUDA and without a budget."""
+        """Whether brute force can answer queries that reach a limit of visits: only on CUDA without a budget."""
         return bool(self.problem.devices) and self.problem.memory is None
 
     def bounded(self, times: float = 1.0) -> Any:
-        """Return the plan of the tree, if possible with a limit on the visits of a query.
+        """Return the plan of the tree, with a limit on the visits of a query if brute force can answer such queries.
 
-        Brute force answers a query that reaches the limit. The caller passes `times` above 1 for a higher limit while
-        the choice is still open. A small tree, which has fewer nodes than the limit, gets none.
+        Brute force answers a query that reaches the limit. While the choice of the method is still open, the caller
+        passes `times` above 1 for a higher limit. A tree with fewer nodes than the limit has no limit.
         """
         if not self.can_be_bounded:
             return self.tree
@@ -213,7 +213,7 @@ class Open:
 
 
 def without_looking(choice: Open) -> Decision | None:
-    """Choose a tree on CUDA for one search if it is expected to be faster for uniform points; else return None."""
+    """Choose a tree for one search on CUDA if it is expected to be faster for uniform points; else return None."""
     brute, seconds = choice.by_force.seconds, choice.by_tree_of_uniform
     if not choice.can_be_bounded or brute < seconds:
         return None
@@ -335,7 +335,7 @@ def _seen_in_sample(choice: Open, points: Any, probes: Any) -> MeanVisits:
 
 
 def grown(coarse: MeanVisits, fine: MeanVisits, *, times: float, to: float) -> MeanVisits:
-    """Extrapolate visits to `to` times as many points as in `fine`, which has `times` as many as `coarse`.
+    """Extrapolate visits to a tree with `to` times as many points as `fine`, which has `times` as many as `coarse`.
 
     >>> grown(MeanVisits(4, 2, 100), MeanVisits(16, 3, 400), times=4, to=16)
     MeanVisits(leaves=128.0, nodes=24.0, points=3200.0)

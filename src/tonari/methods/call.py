@@ -68,7 +68,7 @@ class Call:
         metric, method, device, threads, memory, progress
             As for :func:`tonari.search`.
         graph : bool
-            Methods that only build graphs are accepted.
+            Whether methods that only build graphs are accepted.
         """
         key = None
         if threads is None and memory is None and device == "auto" and type(metric) is type(method) is str:
@@ -115,7 +115,7 @@ class Call:
         return rows, base
 
     def problem(self, points: Any, queries: Any, k: Any, *, self_join: bool = False) -> Problem:
-        """Return the problem of a search; without queries, which need no plan, that of a single query."""
+        """Return the problem of a search; if it has no queries, which need no plan, the problem of one query."""
         refuse_changed(self.metric)
         n, d = points.shape
         return Problem(

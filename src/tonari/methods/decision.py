@@ -1,4 +1,4 @@
-"""A decision: its method, its plan and its reason, and how it is run.
+"""A decision: the method, its plan and the reason; and how the decision is run.
 
 A method takes further decisions while it runs, such as the columns of a screen: ``tonari.core.trail`` records them.
 """
@@ -20,7 +20,7 @@ from tonari.methods import tuning
 
 
 class Decision(NamedTuple):
-    """A method, its plan, and the basis of the decision.
+    """The method that answers a call, its plan, and the basis of the decision.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Decision(NamedTuple):
 
     @property
     def patience(self) -> float | None:
-        """The largest work, as a multiple of the planned work, before the method gives up; None without a fallback.
+        """The work, as a multiple of the planned work, after which the method gives up; None without a fallback.
 
         The number depends only on expected durations, so measured times never decide which graph is built.
         """
@@ -61,7 +61,7 @@ class Decision(NamedTuple):
             record.planned(self.method.name, self.reason, self.plan)
 
     def search(self, queries: Any, points: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors:
-        """Search the prepared points if there are some, else prepare the points for this search alone."""
+        """Search the prepared points of the decision; if it has none, prepare the points for this search alone."""
         self._begun()
         if self.prepared is None:
             run, held = self.method.search_once, points

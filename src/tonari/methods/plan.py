@@ -51,8 +51,8 @@ def plan(
         may be faster, but this depends on the data, which only a search with method="auto" examines. "nn-descent" plans
         an approximate graph, and requires m = n.
     device : str or list of str
-        "auto" and "cpu": the CPU. "cuda", "cuda:1", ["cuda:0", "cuda:1"], "cuda:all": the plan assumes that points and
-        queries are in host memory and are copied from there.
+        "auto" and "cpu": the CPU. "cuda", "cuda:1", ["cuda:0", "cuda:1"] and "cuda:all": these devices; the plan
+        assumes that points and queries are copied from host memory.
     threads : int, optional
         CPU threads. Default: TONARI_NUM_THREADS if it is set, else the processors that this process may use, but fewer
         for short work: a search of one or two milliseconds uses one thread.

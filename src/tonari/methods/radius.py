@@ -3,7 +3,8 @@
 The choice between a tree and brute force depends on the number of points within the radius, which is unknown. If the
 sizes do not decide, "auto" counts the neighbours of a few queries in a sample of the points and estimates the mean
 number of neighbours. It then chooses the method that it would choose for a search with k set to this mean. On CUDA the
-choice is kept for the next search of the same tensors with the same radius, unless they have been written to since.
+choice is kept for the next search of the same tensors with the same radius, unless the tensors have been written to
+since then.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def search_within(found: Neighbors, limits: npt.NDArray[Any], metric: Metric) ->
 
 
 def is_searched(most: int | None) -> bool:
-    """Whether to search for the `most` nearest points, and then to drop the points beyond the radius."""
+    """Whether to search for the `most` nearest points, and drop those beyond the radius, instead of listing all."""
     return most is not None and most <= tuning.SEARCHED
 
 

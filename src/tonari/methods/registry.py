@@ -2,8 +2,8 @@
 
 To add a method, write a subpackage (plan, memory, reference, cpu/, cuda/) with a :class:`tonari.core.method.Method` for
 each device, and register them here. Code that works with any method takes the list of methods from here. Other code
-names a method only if it needs this method: `auto`, which compares methods; `shards/` and `filters/`, which need brute
-force; and `graph/`, which needs NN-Descent.
+names a method only if it needs that particular one: `auto`, which compares methods; `shards/` and `filters/`, which
+need brute force; and `graph/`, which needs NN-Descent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tonari.nn_descent import plan as nn_descent
 
 
 class Entry(NamedTuple):
-    """A registered method: its module (imported on first use), its class, and the fields of plans to override."""
+    """A registered method: its module, imported on first use, its class, and the plan fields that callers may set."""
 
     module: str
     called: str
@@ -45,7 +45,7 @@ METHODS = ("auto", *NAMES)
 
 @cached()
 def method_for(name: str, device: str) -> Method:
-    """Return the method of a name on a device, "cpu" or "cuda".
+    """Return the method with this name on a device, "cpu" or "cuda".
 
     >>> method_for("kdtree", "cpu").exact
     True
@@ -73,7 +73,7 @@ def overrides_of(name: str, device: str) -> Overrides:
 
 
 def search_method(name: str, device: str) -> SearchMethod:
-    """Return the method of a name on a device; ValueError if it does not answer queries."""
+    """Return the method with this name on a device; raise ValueError if it cannot answer queries."""
     check_search_method(name)
     return cast(SearchMethod, method_for(name, device))
 

@@ -33,7 +33,7 @@ Key: TypeAlias = tuple[Hashable, ...]
 
 
 class Kept(NamedTuple):
-    """The cached decision of a call whose rows needed no conversion.
+    """The cached decision of a call whose rows did not have to be converted.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ emptied_by(_kept.clear)
 
 
 def facts_of(x: Any) -> Key | None:
-    """Return the shape and dtype of an array, which decide how it is searched; None if it would have to be converted.
+    """Return the shape and dtype of an array, which determine decisions; None if the array would have to be converted.
 
     >>> facts_of(np.zeros((2, 3), np.float32))
     ((2, 3), dtype('float32'))
@@ -68,7 +68,7 @@ def facts_of(x: Any) -> Key | None:
 
 
 def key_of(queries: Any, points: Any, k: Any, *words: Any) -> Key | None:
-    """Return the cache key of a search; `words` are its string arguments. None if the search is not cached."""
+    """Return the cache key of a search, or None if the search is not cached; `words` are its string arguments."""
     ours = facts_of(queries)
     theirs = ours if points is queries else facts_of(points)
     # True == 1 and 5.0 == 5, but neither is a k.
@@ -100,7 +100,10 @@ def answered(key: Key | None, queries: Any, points: Any, progress: ProgressLike)
 
 
 def graph(key: Key | None, points: Any, progress: ProgressLike) -> tuple[Neighbors, Kept, Record] | None:
-    """Build a graph by the cached decision of an equal call; return its lists, that call and a record, or None."""
+    """Build a graph by the cached decision of an equal call.
+
+    Returns its lists, the call and a record, or None if no decision is cached.
+    """
     kept = _valid(key)
     if kept is None:
         return None
@@ -123,9 +126,9 @@ def key_within(queries: Any, points: Any, radius: Any, min_similarity: Any, clos
 def within(
     key: Key | None, queries: Any, points: Any, progress: ProgressLike
 ) -> tuple[Any, DecidedPoints, npt.NDArray[Any]] | None:
-    """Return the checked queries, the prepared points and the limits for a radius search equal to an earlier one.
+    """Return the checked queries, the prepared points and the limits of a radius search, by an equal earlier search.
 
-    None if no equal search was made before. Raises TypeError and ValueError like :func:`answered`.
+    Return None if no equal search is cached. Raises TypeError and ValueError like :func:`answered`.
     """
     kept = _valid(key)
     if kept is None:
@@ -139,9 +142,9 @@ def within(
 
 
 def keep(key: Key | None, call: Call, decision: Decision, limits: npt.NDArray[Any] | None = None) -> None:
-    """Cache the decision of a call whose rows needed no conversion.
+    """Cache the decision of a call whose rows did not have to be converted.
 
-    With `limits`, the prepared points are not cached, since the next call has other points.
+    For a radius search, which has `limits`, the prepared points are not cached, since the next call has other points.
     """
     if limits is not None:
         decision = decision._replace(prepared=None)

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric: everything that differs between metrics.
+    """One metric: the record of everything that differs between metrics.
 
     Kernels receive a record as a constant and use its numbers and flags. A compiled kernel depends only on these
     fields, and ``repr`` shows exactly these fields.
@@ -76,7 +76,8 @@ class Metric:
     self_value : float, optional
         The value between a row and itself; None if it depends on the row.
     cluster_rows : callable, optional
-        Transforms rows so that squared L2 distance orders pairs more like this metric, for the clusters of NN-Descent.
+        Transforms rows for the clusters of NN-Descent, such that squared L2 distances order pairs more like this
+        metric.
     maximum : bool
         Family "terms": whether the value is the largest term instead of the sum.
     divides : bool
@@ -115,7 +116,7 @@ class Metric:
 
     @cached_property  # cached, like all properties below: a search of microseconds reads them many times
     def form(self) -> Literal["gemm", "elementwise"]:
-        """ "gemm" if a matrix product orders the points, "elementwise" if pairs are compared element by element."""
+        """ "gemm" if scores from a matrix product order the points, "elementwise" if terms of columns do."""
         return "elementwise" if self.elementwise else "gemm"
 
     @cached_property
@@ -164,7 +165,7 @@ class Metric:
         return METRICS[self.root_of] if self.root_of else self
 
     def lengths(self, values: Any) -> Any:
-        """Convert values of this metric, which are at least 0, to values that grow in proportion to lengths."""
+        """Convert values of this metric, which must be at least 0, to values proportional to lengths."""
         if self.power == 1:
             return values
         return np.sqrt(values) if self.power == 2 else values ** (1 / self.power)
@@ -293,7 +294,8 @@ def get_metric(metric: Any) -> Metric:
     """Return a metric by one of its names, or the metric that a Triton function defines.
 
     A Triton function is registered under its name, replacing an earlier one of the same name; plans, graphs and files
-    store only the name. If a name comes from another process, the function is unknown here and `function` is None.
+    store only the name. A name that starts with "triton:" is accepted even if this process has not registered the
+    function, as in a file that another process wrote; the `function` of the returned metric is then None.
 
     Raises
     ------
@@ -350,7 +352,7 @@ def is_function(metric: Any) -> bool:
 
 
 def name_of_function(function: Any) -> str:
-    """Return the name of a function as metric: that of graphs and messages.
+    """Return the name of a metric that is a function, for graphs and messages.
 
     >>> name_of_function(len)
     'function:len'
@@ -382,7 +384,7 @@ def cuda_terms(metric: str) -> Terms:
 
 
 def powers(least: float = 0.0) -> str:
-    """Return the p of Minkowski distances from `least` on, for a message.
+    """Return, for a message, the supported p of Minkowski distances from `least` on.
 
     >>> powers(1)
     '1, 1.5, 2, 3, 4 or inf'

@@ -89,7 +89,7 @@ class Change:
     weights : tuple of float, optional
         One for each column.
     transform : float64 array of shape (d, p), optional
-        The matrix that rows are multiplied by.
+        The matrix by which rows are multiplied.
     base : str
         The metric that compares the transformed rows.
     prepare : callable(rows, name, threads) -> float64 rows
@@ -111,7 +111,7 @@ class Change:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The attributes of a graph or an Index that describe the transformation, in addition to the metric."""
+        """The weights and the matrix of the transformation, which a graph or an Index stores with its metric."""
         return {"weights": self.weights, "transform": self.transform}
 
     def rows(self, x: Any, name: str, threads: int | None = None) -> Any:
@@ -131,7 +131,7 @@ class Change:
         return made if isinstance(values, np.ndarray) else values.new_tensor(made)
 
     def within(self, m: int, *, radius: Any, min_similarity: Any, closed: Any) -> dict[str, Any]:
-        """Return the radius of `base` that corresponds to a radius of this metric.
+        """Return the radius by `base` that corresponds to a radius by this metric.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class Change:
 
 
 def first_outside(finish: Callable[[Float64], Float64], limits: Float64) -> Float64:
-    """Return the smallest float64 number, 0 or more, whose finished value exceeds the limit, by bisection.
+    """Return for each limit the smallest float64 number, 0 or more, whose finished value exceeds it, by bisection.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def first_outside(finish: Callable[[Float64], Float64], limits: Float64) -> Floa
 
 
 def change_of(metric: Any, weights: Any = None, transform: Any = None) -> Change | None:
-    """Return the transformation for a metric, or for a metric with weights or a matrix; None if it needs none.
+    """Return the transformation that a metric, possibly with weights or a matrix, requires; None if it requires none.
 
     Weights that are all 1 have no effect, except for "seuclidean", whose weights are 1 / V. "mahalanobis" needs a
     matrix T with T Tᵀ = VI.
@@ -186,8 +186,8 @@ def change_of(metric: Any, weights: Any = None, transform: Any = None) -> Change
     Raises
     ------
     TypeError, ValueError
-        The metric is unknown; weights are not numbers, negative, not finite or all 0; a matrix is none of finite
-        numbers or all 0; or a metric lacks its matrix or weights.
+        The metric is unknown; weights are not numbers, negative, not finite or all 0; a matrix has values that are not
+        finite, or only zeros; or a metric lacks its matrix or weights.
     Unsupported
         The metric does not support weights or a matrix.
 
@@ -234,12 +234,12 @@ _NEEDS = {
 def change_for(
     metric: Any, *, weights: Any = None, VI: Any = None, covariance: Any = None, V: Any = None, transform: Any = None
 ) -> Change | None:
-    """Return the transformation for the arguments of a verb; None if there is none.
+    """Return the transformation for the arguments of a public function; None if they require none.
 
     Raises
     ------
     TypeError, ValueError
-        As for :func:`change_of`; also for several of the arguments together, and for one that is of another metric.
+        As for :func:`change_of`; also for several of these arguments together, and for an argument of another metric.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def _refuse_parameters(metric: str, given: list[str]) -> None:
 
 
 def instead_of(metric: str) -> tuple[str, str]:
-    """Return the rows and the metric to pass to a function that does not transform rows.
+    """Return texts that name the rows and the metric to pass to a function that does not transform rows.
 
     >>> instead_of("seuclidean")
     ('rows / numpy.sqrt(V) as float64', 'euclidean')
@@ -287,7 +287,7 @@ def instead_of(metric: str) -> tuple[str, str]:
 
 
 def check_weights(metric: str, weights: Any) -> Weights | None:
-    """Check the weights of the columns, and return them as floats; None for weights that are all 1.
+    """Check the weights of the columns, and return them as floats; None if all weights are 1.
 
     >>> check_weights("l1", [1, 0.5])
     (1.0, 0.5)

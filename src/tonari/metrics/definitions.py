@@ -1,6 +1,7 @@
 """The definition of every metric's value in plain float64 NumPy; the compiled kernels reproduce it bit for bit.
 
-S, the sum over the d columns, is added in a fixed order, in :data:`LANES` lanes, so it is the same on every machine::
+S, the sum over the d columns, is computed in a fixed order, in :data:`LANES` lanes, so it is the same on every
+machine::
 
     lane j  =  0.0 + t[j] + t[j + 16] + t[j + 32] + ...      one lane per column number modulo 16, left to right
     sum     =  lanes folded in halves: 8 + 8, 4 + 4, 2 + 2, 1 + 1
@@ -159,7 +160,7 @@ def unit_vectors(latitude: Float64, longitude: Float64) -> Float64:
 
 
 def great_circle(chord: Float64) -> Float64:
-    """Return the angles between unit vectors, in radians, from their distances; inf (missing) stays inf."""
+    """Return the angles between unit vectors, in radians, from the distances between them; inf (missing) stays inf."""
     angle = 2.0 * arcsin(np.minimum(1.0, chord / 2.0))
     return np.where(np.isinf(chord), np.inf, angle)
 
@@ -212,7 +213,7 @@ def hamming(q: Float64, x: Float64) -> Float64:
 
 
 def jaccard(q: Float64, x: Float64) -> Float64:
-    """1 - |q & x| / |q | x| of the bits of rows of bytes, as one quotient: |q ^ x| / |q | x|; 0 if no bit is set."""
+    """Return |q ^ x| / |q | x| for the bits of rows of bytes, which is 1 - |q & x| / |q | x|; 0 if no bit is set."""
     either = _bit_sum(lambda i: _bytes(q[i]) | _bytes(x[i]), len(q))
     return hamming(q, x) / np.maximum(either, 1.0)
 

@@ -1,4 +1,4 @@
-"""Distances with gradients: make the results of a search a differentiable function of the rows, for torch.
+"""Distances with gradients: for torch, the distances of a search become a differentiable function of the rows.
 
 The values are those of the search, bit for bit. The backward pass recomputes the value of each pair from its two rows,
 in float64 and in blocks, by the definitions of ``definitions.py``, so that only the rows of one block are gathered. A
@@ -97,7 +97,7 @@ VALUES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def with_gradients(found: Found, queries: Tensor, points: Tensor, metric: str) -> Found:
-    """Return a result whose distances are a differentiable function of queries and points.
+    """Return a result whose distances carry gradients to queries and points.
 
     Parameters
     ----------

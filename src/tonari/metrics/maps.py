@@ -5,8 +5,8 @@
     covariance           its inverse is T Tᵀ          T = (L⁻¹)ᵀ, where covariance = L Lᵀ by Cholesky's method
 
 The euclidean distance of changed rows, |(q - x) T|, is then the square root of (q - x) VI (q - x)ᵀ. BLAS and LAPACK add
-in another order on each processor. So a product has the fixed order of the sums of every metric (``definitions.py``),
-and roots are computed by elementwise operations of NumPy, which round once each.
+in another order on each processor. Products here therefore add in the fixed order of the sums of every metric
+(``definitions.py``), and roots are computed by elementwise operations of NumPy, each of which rounds once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ROUNDING = 2.0**-50  # of a pivot, for each column: more than the elimination o
 
 
 def check_transform(transform: Any) -> Float64 | None:
-    """Check a matrix that rows are multiplied by, and return a read-only float64 copy; None if there is none.
+    """Check a matrix by which rows are multiplied, and return a read-only float64 copy; None without a matrix.
 
     >>> check_transform([[1.0], [2]]).shape
     (2, 1)
@@ -62,7 +62,7 @@ def product(rows: npt.NDArray[Any], matrix: Float64, threads: int | None = None)
 
 
 def root_of_inverse(matrix: Any) -> Float64:
-    """Return T of shape (d, r) with T Tᵀ = VI, for a symmetric positive semi-definite VI of rank r.
+    """Return T of shape (d, r) such that T Tᵀ = VI, for a symmetric positive semi-definite VI of rank r.
 
     Cholesky's method with complete pivoting: step r takes the largest remaining diagonal element (the first of equal
     ones), writes its column, divided by the root of that element, as column r of T, and subtracts the outer product of
@@ -109,7 +109,7 @@ def root_of_inverse(matrix: Any) -> Float64:
 
 
 def root_of_covariance(matrix: Any) -> Float64:
-    """Return T of shape (d, d) with T Tᵀ equal to the inverse of a symmetric positive definite covariance.
+    """Return T of shape (d, d) such that T Tᵀ is the inverse of a symmetric positive definite covariance matrix.
 
     Cholesky's method in the order of the columns finds the lower triangle L, and forward substitution its inverse.
 
@@ -144,7 +144,7 @@ def root_of_covariance(matrix: Any) -> Float64:
 
 
 def weights_of_variances(variances: Any) -> tuple[float, ...]:
-    """Return 1 / V, the weights of the columns that make the standardized euclidean distance a weighted one.
+    """Return 1 / V: the column weights with which the standardized euclidean distance is a weighted one.
 
     >>> weights_of_variances([4, 0.5])
     (0.25, 2.0)

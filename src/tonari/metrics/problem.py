@@ -84,7 +84,7 @@ def make_problem(
 
 
 def refuse_changed(metric: Metric) -> None:
-    """Raise Unsupported for a metric of transformed rows or of given distances, which only some verbs support."""
+    """Raise Unsupported for a metric of transformed rows or of the caller's distances; few functions support these."""
     if metric.given:
         raise Unsupported(f"metric={metric.name!r} stands for distances of the caller, {GIVEN_VERBS}")
     if not metric.changed:
@@ -97,7 +97,7 @@ def refuse_changed(metric: Metric) -> None:
 
 
 def refuse_metric(problem: Problem) -> str | None:
-    """Return why a method that supports all named metrics of numbers cannot solve a problem, or None if it can."""
+    """Return the reason why a method for all named metrics of numbers cannot solve a problem, or None if it can."""
     if get_metric(problem.metric).bits:
         return f"metric {problem.metric!r} compares bits: use method='bits' or 'auto'"
     if is_own(problem.metric):

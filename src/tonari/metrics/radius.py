@@ -1,4 +1,4 @@
-"""Check the radius that a caller passes: a distance or a smallest similarity, for all queries or for each query."""
+"""Check the radius of a caller, which is a largest distance or a smallest similarity, for all queries or for each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tonari.metrics import Metric
 def limits_of(
     record: Metric, m: int, dtype: npt.DTypeLike, *, radius: Any, min_similarity: Any, closed: Any
 ) -> npt.NDArray[Any]:
-    """Check the radius of a caller, and return the largest distance within it for each query.
+    """Check the radius that a caller passes, and return the largest distance within it for each query.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class Recall:
 def neighbors_recall(
     found: Neighbors, truth: Neighbors, *, metric: str = "euclidean", population: int | None = None
 ) -> Recall:
-    """Measure the recall of a search result against the true one.
+    """Measure the recall of a search result, given the true neighbours.
 
     The queries are treated as a random sample, and the interval is for the population from which they were drawn.
 
@@ -105,7 +105,7 @@ def neighbors_recall(
 def recall_of(
     found: Neighbors, truth: Neighbors, metric: str, rows: npt.NDArray[Any], population: int | None
 ) -> Recall:
-    """Measure lists against true lists of the same shape; `rows` are their row numbers, for messages."""
+    """Measure the recall of lists, given true lists of the same shape; `rows` are the row numbers for messages."""
     repeated = first_repeated_row(found.indices)
     if repeated >= 0:
         raise ValueError(f"row {rows[repeated]} lists a point twice; recall is undefined for such a list")
@@ -116,7 +116,7 @@ def recall_of(
 
 
 def near_entries(found: Neighbors, truth: Neighbors, metric: str) -> npt.NDArray[np.bool_]:
-    """Return which listed points are no farther than the true k-th neighbour, within :data:`SLACK_UNITS` roundings."""
+    """Return for each listed point whether it is as near as the true k-th one, up to :data:`SLACK_UNITS` roundings."""
     last = truth.distances[:, -1:].astype(np.float64)
     share = SLACK_UNITS * rounding(found.distances.dtype, truth.distances.dtype)
     slack = share * np.abs(last, where=np.isfinite(last), out=np.zeros_like(last))

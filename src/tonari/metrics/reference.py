@@ -157,7 +157,7 @@ def values_at(
 
 
 def returned(values: Float64, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Round values once, to nearest, to the dtype a search returns; -0.0 becomes 0.0, float32 overflows to inf.
+    """Round values once, to the nearest number of the dtype that a search returns; -0.0 becomes 0.0.
 
     >>> import numpy as np
     >>> from tonari.metrics.reference import returned

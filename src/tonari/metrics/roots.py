@@ -1,12 +1,12 @@
 """Cube roots from additions, multiplications and divisions alone, in float64.
 
 The last bit of NumPy's cube root depends on the C library. IEEE 754 defines the operations used here, so the bits are
-the same everywhere. For x = 2^(3 k) m, with m from 1/2 to 4, Newton's method takes a linear guess of the cube root of m
-to y, within a few units in the last place:
+the same everywhere. Let x = 2^(3 k) m, with m from 1/2 to 4. Newton's method begins with a linear guess of the cube
+root of m, and ends with a y within a few units in the last place:
 
     y  <-  y - (y - m / y^2) / 3            the relative error e becomes about e^2: 2^-4, 2^-8, ... 2^-64
 
-One more step has the residual m - y^3 from exact products (Dekker, "A floating-point technique for extending the
+One more step computes the residual m - y^3 by exact products (Dekker, "A floating-point technique for extending the
 available precision", Numerische Mathematik 18, 1971), so that
 
     root  =  y + (m - y^3) / (3 y^2)        rounded once, from a number within 2^-90 of the cube root of m

@@ -47,7 +47,8 @@ class DistanceErrors:
     dtype : str
         The less precise of the dtypes of the given and the exact distances.
     looks_like : str
-        The quantity that most of the given numbers seem to be instead of distances, if it is a known one; else "".
+        The name of the quantity that most of the given numbers seem to be, if they are not distances and the quantity
+        is known; else "".
     """
 
     wrong: int
@@ -191,13 +192,13 @@ def verified(
         The exact values of the listed points, in the dtype of the truth; arbitrary where no point is listed.
     truth : Neighbors of shape (r, k)
     rows : int64 of shape (r,)
-        Their row numbers.
+        The row numbers of the lists.
     n, of_rows : int
         Number of points, and number of rows of the sampled data.
     metric : str
         The metric of the values.
     own : bool
-        The rows are points, which are not their own neighbours.
+        Whether the rows are points, which are not their own neighbours.
     """
     listed = given.indices
     points = (listed >= 0) & (listed < n)

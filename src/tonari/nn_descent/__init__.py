@@ -1,4 +1,4 @@
-"""NN-Descent: approximate k-NN graphs, because a neighbour of a neighbour is likely to be a neighbour.
+"""NN-Descent: approximate k-NN graphs, improved by comparing points with the neighbours of their neighbours.
 
     plan.py          the record of a plan: list lengths, start, rounds
     planner.py       makes the plan
@@ -14,7 +14,8 @@
     cpu/, cuda/      the steps on either device
     papers/          the rounds of "gnnd"
 
-The algorithm follows wang2021 (fixed-size lists, new and old entries, merging), but its rounds need no locks: every row
-reads the lists of the previous round and writes only its own list. The same seed therefore gives the same bits with any
-number of threads. On CUDA the update "gnnd" runs the paper's own rounds, with locks. docs/graphs.md has the benchmarks.
+The algorithm follows wang2021 (fixed-size lists, new and old entries, merging), but its rounds need no locks: the
+update of a row reads the lists of the previous round and writes only the row's own list. The same seed therefore gives
+the same bits with any number of threads. On CUDA the update "gnnd" runs the paper's own rounds, with locks.
+docs/graphs.md has the benchmarks.
 """

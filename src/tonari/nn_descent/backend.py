@@ -37,7 +37,7 @@ class Backend(Protocol):
         """Make the initial entries, all new; `kind` is "clusters" or "random"."""
 
     def seeds(self, boundary: int, size: int) -> Any:
-        """Make entries, int32 (n, size), to merge two graphs: each point gets only points of the other graph, all new.
+        """Make entries, int32 (n, size), to merge two graphs: each point gets points of the other graph, all new.
 
         The points of the first graph are those with ids below the boundary.
         """
@@ -46,7 +46,7 @@ class Backend(Protocol):
         """Convert neighbour ids, int32 (n, columns) with -1 for missing ones, to entries."""
 
     def beside(self, first: Any, second: Any) -> Any:
-        """Join two blocks of entries of the same rows, padded or truncated to the list size."""
+        """Join two blocks of entries of the same rows side by side, padded or truncated to the list size."""
 
     def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
         """Run one round: compare every point with the neighbours of its neighbours.
@@ -58,7 +58,7 @@ class Backend(Protocol):
         """
 
     def exact(self, rows: Any, k: int) -> Neighbors:
-        """Find the true neighbours of points, by their row numbers (NumPy int64); no point is its own neighbour."""
+        """Find the true neighbours of points with these row numbers (NumPy int64); no point is its own neighbour."""
 
     def of_rows(self, found: Neighbors, rows: Any) -> Neighbors:
         """Return some rows of an answer, in host memory."""

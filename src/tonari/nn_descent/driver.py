@@ -1,4 +1,4 @@
-"""Run rounds until the recall, measured on a sample of rows, is reached or would not improve any more."""
+"""Run rounds until the recall on a sample of rows reaches the target, or is not expected to improve any more."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def build(
         Counts rows, in the start and in every round. The total assumes all rounds that the plan allows; rounds that
         were not needed count as done at the end.
     begin : callable(), optional
-        Makes the initial lists, int32 of shape (n, list_size), at the last moment, because they take memory. Default:
-        the lists of the plan's start.
+        Makes the initial lists, int32 of shape (n, list_size). It is called just before they are needed, because they
+        take memory. Default: the lists of the plan's start.
     boundary : int, optional
         Compare only points on different sides of this row number, to merge two graphs. The recall is then the recall of
         the worse side.
@@ -129,8 +129,8 @@ class Measure:
     Parameters
     ----------
     boundary : int, optional
-        Measure the rows on each side of this number separately, and report the worse side. If one side is small, all of
-        its rows could be wrong with no visible effect on the recall of all rows.
+        Measure the rows on each side of this number separately, and report the worse side. If one side is small, even
+        wrong lists of all its rows would hardly change the recall of all rows.
     """
 
     def __init__(self, steps: Backend, plan: DescentPlan, boundary: int | None = None) -> None:
@@ -152,7 +152,9 @@ class Measure:
 
 
 def measured_rows(plan: DescentPlan, boundary: int | None = None) -> list[tuple[int, npt.NDArray[np.int64]]]:
-    """Draw the rows on which a run is measured: for each side, its number of rows and the drawn rows, ascending.
+    """Draw the rows on which the recall of a run is measured.
+
+    For each side: its number of rows, and the numbers of the drawn rows, ascending.
 
     The draw is independent of all other draws with the same seed, such as the rows on which clusters are trained.
     """

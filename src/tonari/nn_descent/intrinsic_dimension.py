@@ -42,9 +42,9 @@ def intrinsic_dimension(distances: npt.NDArray[Any]) -> float:
 
 
 def log_ratios(distances: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return, for each row, the number of distances above 0 before the last, and the sum of log(T_k / T_j) over them.
+    """Return, for each row, the number of distances T_j above 0 before the last one, and the sum of log(T_k / T_j).
 
-    The estimate at one point is their quotient; distances are as for :func:`intrinsic_dimension`.
+    The number divided by the sum is the estimate at one point; distances are as for :func:`intrinsic_dimension`.
     """
     last, others = distances[:, -1:].astype(np.float64), distances[:, :-1].astype(np.float64)
     apart = others > 0
@@ -53,7 +53,7 @@ def log_ratios(distances: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.
 
 
 def hardness(distances: npt.NDArray[Any], metric: str) -> float:
-    """Return the expected slowdown of NN-Descent on these data, at least 1, from the distances of a search."""
+    """Return the factor, at least 1, by which these data are expected to slow NN-Descent down, from some distances."""
     record = get_metric(metric)
     if record.products:  # the metric's values are not distances
         return 1.0

@@ -33,7 +33,7 @@ def packed_bytes(plan: DescentPlan) -> int:
 def working_bytes(plan: DescentPlan) -> int:
     """Return the bytes of temporary data: lists of two rounds and reverse lists, or the clusters of the start.
 
-    They include the candidates of the rows in progress.
+    The candidates of the rows that are processed at once are included.
     """
     if not plan.devices:
         return _on_cpu(plan)
@@ -48,17 +48,17 @@ def working_bytes(plan: DescentPlan) -> int:
 
 
 def cluster_bytes(clusters: int) -> int:
-    """Return the bytes of a cluster number on CUDA, in a type that also holds the number of clusters."""
+    """Return the bytes of a cluster number on CUDA; its type can also hold the number of clusters."""
     return 2 if clusters < 1 << 15 else 4
 
 
 def candidate_slots(plan: DescentPlan) -> int:
-    """Return the number of candidates of a point in a round, including duplicates, rounded up to a power of two."""
+    """Return the number of candidates of a point in a round, with duplicates, rounded up to a power of two."""
     return 1 << (plan.reverse + (plan.n_hubs + plan.reverse) * plan.neighbors_per_hub - 1).bit_length()
 
 
 def truth_bytes(plan: DescentPlan) -> int:
-    """Return the part of the plan's memory that the search for the sample's true neighbours may use."""
+    """Return the memory that the plan reserves for the search of the sample's true neighbours."""
     return packed_bytes(plan) + min(working_bytes(plan), max(tuning.LEAST_TRUTH_BYTES, 3 * plan.output_bytes))
 
 
@@ -75,7 +75,7 @@ def _on_cpu(plan: DescentPlan) -> int:
 
 
 def list_bytes(plan: DescentPlan) -> int:
-    """Return the bytes of the lists in memory during the search for the true neighbours of a sample, on CUDA."""
+    """Return the bytes that lists take on CUDA while the true neighbours of a sample are searched."""
     return plan.n * plan.list_size * 8  # two lists of entries, or entries and distances
 
 
@@ -127,7 +127,7 @@ def _gnnd_rounds(plan: DescentPlan) -> int:
 
 
 def scanned_rows(plan: DescentPlan) -> int:
-    """Return the number of points to scan at once on CUDA; the number of (point, cluster) pairs is fixed."""
+    """Return the number of points that are scanned at once on CUDA; the number of (point, cluster) pairs is fixed."""
     return plan.block * max(1, tuning.USUAL_PROBES // plan.n_probe)
 
 
@@ -159,7 +159,7 @@ def _forming(plan: DescentPlan) -> int:
 
 
 def ranges_of(n: int) -> int:
-    """Return the number of parts of the rows on CUDA for which ranges of columns are computed."""
+    """Return the number of parts of the rows, on CUDA, for each of which the ranges of columns are computed."""
     return min(tuning.RANGES, -(-n // tuning.RANGE_ROWS))
 
 

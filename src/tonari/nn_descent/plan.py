@@ -1,4 +1,4 @@
-"""The plan of an NN-Descent graph, on the CPU or on CUDA: one frozen record of every choice. planner.py makes it."""
+"""The plan of an NN-Descent graph, on the CPU or on CUDA: one frozen record of every choice, made by planner.py."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class ReferenceBackend:
         return Neighbors(found.distances[rows], found.indices[rows])
 
     def reverse(self, entries: Entries) -> Entries:
-        """Find, for each point, the first rows by (column, row) that have it as a hub: int32 (n, reverse)."""
+        """Find, for each point, the rows that have it as a hub, int32 (n, reverse): the first ones by (column, row)."""
         n, most = self.plan.n, self.plan.reverse
         hubs = entries[:, : self.plan.n_hubs].T.ravel()
         pairs = np.flatnonzero(hubs >= 0)
@@ -108,7 +108,7 @@ class ReferenceBackend:
         return behind
 
     def others(self, entries: Entries, behind: Entries, rows: npt.NDArray[Any], boundary: int | None) -> Entries:
-        """Return the candidates of some rows that are not in the row's list yet.
+        """Return the candidates of some rows that are not in their lists yet.
 
         The result is int32 of shape (rows, width), padded with -1.
         """

@@ -37,8 +37,8 @@ class DescentReport:
     target : float
         The requested recall.
     estimate : tonari.metrics.recall.Recall
-        Recall of a random sample of rows against the exact answer, with its confidence interval. For a merged graph,
-        the recall of the side with the lower one.
+        The recall, measured on a random sample of rows, with its confidence interval. For a merged graph, the recall of
+        the side whose recall is lower.
     reached : bool
         Whether the lower end of the interval reaches the target.
     start : str
@@ -68,7 +68,7 @@ class DescentReport:
         )
 
     def taken(self, started: float) -> DescentReport:
-        """Return the report with the seconds since `started`, a value of time.perf_counter."""
+        """Return the report with the duration since `started`, which is a value of time.perf_counter."""
         return dataclasses.replace(self, seconds=time.perf_counter() - started)
 
     def as_dict(self) -> dict[str, Any]:

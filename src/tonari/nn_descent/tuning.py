@@ -1,4 +1,4 @@
-"""Tuned numbers of NN-Descent: they affect the time of a run and its lists, but not the recall that it promises.
+"""Tuned numbers of NN-Descent, which affect the time of a run and its lists, but not the recall that it reaches.
 
 In the other packages tuned numbers affect no answer. Here each run measures its recall, and ends when it reaches the
 target.

@@ -1,4 +1,4 @@
-"""The updates: the ways to improve lists in a round that a plan can name, and the numbers that only one of them uses.
+"""The updates, which are the ways in which a round can improve lists, and the numbers that only one of them uses.
 
 pull    every row reads the lists of its neighbours and writes its own (the default, and the only one on the CPU)
 gnnd    every row compares its neighbours with each other and inserts into their lists (wang2021, section 4; CUDA)
@@ -107,7 +107,7 @@ def gnnd_list_size(k: int, given: int | None) -> int:
 
 
 def gnnd_samples(size: int, given: int | None) -> int:
-    """Return the samples of a row for "gnnd", a power of two.
+    """Return the number of samples of a row for "gnnd", a power of two.
 
     Raises
     ------

@@ -20,7 +20,7 @@ def start_work(plan: DescentPlan) -> float:
 
 
 def round_work(plan: DescentPlan) -> float:
-    """Return the comparisons per point of one round: its candidates and the entries of its list."""
+    """Return the number of comparisons per point of one round: with its candidates and the entries of its list."""
     if plan.update == GNND:
         return 6.0 * plan.samples**2  # NEW points with one another and with OLD ones, up to 2 p of each
     met = plan.reverse + (plan.n_hubs + plan.reverse) * plan.neighbors_per_hub
@@ -28,7 +28,7 @@ def round_work(plan: DescentPlan) -> float:
 
 
 def expected_work(plan: DescentPlan) -> float:
-    """Return the comparisons per point of a typical run, whose seconds the plan estimates."""
+    """Return the number of comparisons per point of a typical run; the plan estimates the seconds of such a run."""
     if plan.update == GNND:
         return start_work(plan) + _GNND_ROUNDS * round_work(plan)
     return start_work(plan) + plan.light_rounds * round_work(plan.light) + round_work(plan)

@@ -16,7 +16,7 @@
     quick                    komarov2014               partition by pivots, with one read per pivot
     bitonic                  Sismanis 2012             truncated bitonic sort
     threshold                matsumoto2015             a bound from samples, compaction, a small heap
-    radix                                              the k-th key, one digit after another
+    radix                                              finds the k-th key, one digit after another
 
 Buffered Search (tang2015 III-D) and Hierarchical Partition are options of every queue. All methods give the same bits
 as a stable sort.

@@ -1,9 +1,9 @@
 """k-selection on the CPU: threads process chunks of rows; a chunk is one call of a kernel that releases the GIL.
 
-Up to 16 rows are processed together in the lanes of a vector, so chunks are multiples of 16 rows. Chunks are expected
-to take a fixed time, so that Ctrl-C is noticed; they become smaller towards the end, so that all threads finish
-together. If there are only a few groups of 16 rows, the rows are divided evenly among the threads instead, unless
-operations are counted.
+Up to 16 rows are processed together in the lanes of a vector, so chunks are multiples of 16 rows. The size of a chunk
+is chosen so that it takes a fixed time, after which Ctrl-C is noticed. Chunks become smaller towards the end, so that
+all threads finish together. If there are only a few groups of 16 rows, the rows are divided evenly among the threads
+instead, unless operations are counted.
 
 If there are fewer groups than threads, columns are cut into parts as well, and a second selection finds the answer
 among the k best of each part. These candidates are in the column order of the parts, and sorted by (value, column)
@@ -46,7 +46,7 @@ _Array = npt.NDArray[Any]
 
 
 def select_on_cpu(method: str, request: Request, threads: int | None) -> tuple[Selection, int | None]:
-    """Answer a request whose values are a NumPy array.
+    """Answer a request with values in a NumPy array.
 
     Returns
     -------
@@ -228,7 +228,10 @@ class _RowQueue:
             return begin, self._next
 
     def stop_at(self, nan_row: int) -> None:
-        """Record a row with a NaN (-1: none). Rows after it need no answer; threads have taken all rows before it."""
+        """Record a row with a NaN, or -1 for none.
+
+        Rows after it need no answer; all rows before it have already been taken by threads.
+        """
         if nan_row >= 0:
             with self._lock:
                 self.nan_row = nan_row if self.nan_row is None else min(self.nan_row, nan_row)

@@ -25,7 +25,7 @@ class Selection(NamedTuple):
 
 @dataclass
 class Counters:
-    """Counts of the operations of a method, filled by ``select_k(..., counters=...)``; None if there is no such count.
+    """Counts of a method's operations, filled by ``select_k(..., counters=...)``; None for counts that it lacks.
 
     Attributes
     ----------

@@ -53,12 +53,12 @@ def select_k(
         quick          quick multi-select: partition by pivots (komarov2014)
         bitonic        truncated bitonic sort (Sismanis, Pitsianis and Sun 2012)
         threshold      bound from a sample, compaction, partial sort of the rest (matsumoto2015)
-        radix          the k-th value, one digit after another
+        radix          search for the k-th value, one digit after another
         =============  ==================================================================================
     largest : bool
         Whether to find the k largest values instead.
     sorted : bool
-        False allows any order within a row: the same set of values, possibly faster.
+        Whether each row must be in order. False allows any order of the same values, and may be faster.
     lengths : integers of shape (rows,), optional
         Only the first ``lengths[i]`` values of row i are considered, 0 to n.
     nan : "refuse" or "last"
@@ -67,7 +67,7 @@ def select_k(
         Filled with counts of the operations. Counting takes time only if it is given.
     threads : int, optional
         Threads on the CPU. Default: TONARI_NUM_THREADS, else the processors that this process may use, limited by the
-        amount of work: a selection of a millisecond or two uses one.
+        amount of work: a selection that takes one or two milliseconds uses one thread.
     **options
         Options of the method, if it is given by name:
 

@@ -1,4 +1,4 @@
-"""Graphs of more points than fit in memory: tasks on ranges of rows, each of which writes files.
+"""Graphs of more points than fit in memory, built by tasks that read ranges of rows and write files.
 
 a file, files, or an object with rows(begin, end)      source.py      read by ranges, identified by a digest
     │

@@ -1,4 +1,4 @@
-"""Helpers of several routes: blocks of the source, merging of lists, and samples with known true neighbours."""
+"""Helpers of several routes: blocks of the source, merges of lists, and samples whose true neighbours are known."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ from tonari.streams.pipeline import Pipeline
 
 
 def blocks(worker: Worker, parts: list[slice]) -> Iterator[tuple[slice, Any]]:
-    """Yield ranges of rows, which the caller frees; a plan that reads ahead reads the next range early."""
+    """Yield ranges of rows, one after another; if the plan reads ahead, the next range is read while one is in use.
+
+    The caller frees each range.
+    """
     read = ((part, worker.load.range(part.start, part.stop)) for part in parts)
     if not worker.job.plan.reads_ahead:
         yield from read
@@ -68,14 +71,15 @@ def merge_into(worker: Worker, kept: Neighbors, rows: npt.NDArray[np.int64], fou
 
 
 def join(worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> None:
-    """Merge several lists of the same rows, like :func:`merge_into`; threads work on blocks of rows."""
+    """Merge several lists of the same rows into `kept`, as :func:`merge_into` does; threads work on blocks of rows."""
     _join(worker, kept, parts, new=False)
 
 
 def joined(worker: Worker, rows: int, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> Neighbors:
-    """Return lists of rows that are merged from several lists, as :func:`join` merges them into empty lists.
+    """Merge several lists of the same rows into new lists, as :func:`join` merges them, and return the new lists.
 
-    The threads also clear the new lists: one thread would take longer to write to new memory than all to merge.
+    The threads also clear the new lists. If one thread cleared them, it would take longer than all threads take to
+    merge.
     """
     lists = _new_lists(worker, rows)
     _join(worker, lists, parts, new=True)
@@ -101,10 +105,10 @@ def _join(
 
 
 def in_range(worker: Worker, first: int, found: Neighbors) -> Neighbors:
-    """Return finished lists of consecutive rows in host memory; refuse values beyond the range of their type.
+    """Return finished lists of consecutive rows in host memory, after refusing values beyond the range of their type.
 
     Unfinished lists, which cover only a part of the points, may contain such values, since nearer points of other parts
-    replace them later. To decide about a suspicious value in a finished list, its rows are read again.
+    replace them later. If a value in a finished list may be beyond the range, its rows are read again to decide.
 
     Raises
     ------
@@ -141,7 +145,7 @@ def lists_here(worker: Worker, found: Neighbors) -> Neighbors:
 
 
 def renumbered(worker: Worker, found: Neighbors, ids: npt.NDArray[Any]) -> Neighbors:
-    """Return lists in host memory with row numbers of the source, in the dtype of `ids`."""
+    """Return lists in host memory, with positions replaced by row numbers of the source, in the dtype of `ids`."""
     if isinstance(found.indices, np.ndarray):
         indices = found.indices
         return Neighbors(found.distances, np.where(indices < 0, ids.dtype.type(-1), ids[np.maximum(indices, 0)]))
@@ -154,7 +158,7 @@ def renumbered(worker: Worker, found: Neighbors, ids: npt.NDArray[Any]) -> Neigh
 
 
 def shifted(worker: Worker, found: Neighbors, first: slice, second: slice) -> Neighbors:
-    """Return lists of two ranges of rows in host memory, with row numbers of the source."""
+    """Return lists in host memory, with positions in two concatenated ranges replaced by row numbers."""
     dtype, size, moved = index_dtype(worker.job.source.n), first.stop - first.start, second.start - first.stop
     if isinstance(found.indices, np.ndarray):
         ids = found.indices.astype(dtype)
@@ -206,9 +210,9 @@ def nearest_of_all(
     end: int | None = None,
     asked: Any = None,
 ) -> Neighbors:
-    """Find the true neighbours of some rows of the source among all others in a range, reading it once.
+    """Find the true neighbours of some rows of the source in a range of its rows, which is read once.
 
-    `asked` is these rows, on the device of the worker, if they have been read.
+    `asked` has the rows on the device of the worker, if they have been read already.
     """
     job = worker.job
     last = job.source.n if end is None else end
@@ -223,7 +227,7 @@ def nearest_of_all(
 
 
 def without_own(found: Neighbors, own: npt.NDArray[np.int64]) -> Neighbors:
-    """Remove each row's own point from its list, which gets a missing neighbour (-1) at the end."""
+    """Remove each row's own point from its list, and put a missing neighbour (-1) at the end in its place."""
     is_own = found.indices == own[:, None]
     order = np.argsort(is_own, axis=1, kind="stable")
     indices = np.where(is_own, -1, found.indices)
@@ -280,7 +284,7 @@ def _write_truth(worker: Worker, args: tuple[int, int, int], found: Neighbors) -
 def truth_of(
     worker: Worker, sample: Callable[[Job], npt.NDArray[np.int64]] = measured_rows
 ) -> tuple[npt.NDArray[np.int64], Neighbors]:
-    """Return the rows of a sample and their true neighbours, merged from those in every range of rows."""
+    """Return the rows of a sample and their true neighbours, merged from the results for every range of rows."""
     job = worker.job
     known, rows = _known_rows(job), sample(job)
     truth, everyone = empty_lists(worker, len(known)), np.arange(len(known))

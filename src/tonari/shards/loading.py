@@ -16,7 +16,7 @@ class Arriving(Protocol):
     """Rows of the next task, stored outside of the current task's memory."""
 
     def arrive(self) -> Any:
-        """Return the rows on the worker's device. If a task is repeated, this method is called again."""
+        """Return the rows on the worker's device; this is called again if a task is repeated."""
 
 
 class Arrived:

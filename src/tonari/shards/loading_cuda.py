@@ -1,7 +1,7 @@
 """Load rows of a source as tensors on a CUDA device; a separate stream copies them while the device computes.
 
-Rows of the next task may instead wait in page-locked host memory, which a device reads at 50 GB/s. They then need no
-memory on the device.
+The rows of the next task may be kept in page-locked host memory instead, which a device reads at 50 GB/s. They then
+take no memory on the device.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ from tonari.shards.source import FileSource, Source
 
 
 class Locked:
-    """Memory for rows in page-locked pieces.
+    """Memory for rows, in several page-locked pieces.
 
-    Torch rounds each piece up to a power of two, and page-locking takes long: one piece could take twice as many bytes.
+    Torch rounds each piece up to a power of two bytes, so a single piece could take nearly twice as many bytes as
+    needed, and page-locking takes a long time.
 
     Parameters
     ----------
     rows, d : int
     dtype : str
     locked : bool
-        False without a device.
+        Whether the memory is page-locked; False without a device.
     """
 
     def __init__(self, rows: int, d: int, dtype: str, *, locked: bool) -> None:
@@ -50,7 +51,7 @@ class Locked:
         return self._rows
 
     def within(self, here: slice) -> Iterator[tuple[Any, slice]]:
-        """Yield the parts of pieces that hold a range of rows, each with the position of its rows in the range."""
+        """Yield the parts of pieces that contain a range of rows, each with the position of its rows in the range."""
         for part, piece in zip(self._parts, self._pieces, strict=True):
             low, high = max(here.start, part.start), min(here.stop, part.stop)
             if low < high:
@@ -58,7 +59,7 @@ class Locked:
 
 
 class Staged:
-    """Rows in page-locked memory; :class:`tonari.shards.loading.Arriving`.
+    """Rows in page-locked memory; see :class:`tonari.shards.loading.Arriving`.
 
     Parameters
     ----------
@@ -83,8 +84,8 @@ class Staged:
 class CudaLoader:
     """:class:`tonari.shards.loading.Loader` for a device.
 
-    An object that makes rows on the current device makes them on this one, on a separate stream, while the device
-    computes.
+    If the source is an object that makes rows on the current device, it makes them on this device, on a separate
+    stream, while the device computes.
     """
 
     def __init__(self, source: Source, metric: str, device: str) -> None:

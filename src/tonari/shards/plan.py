@@ -66,12 +66,19 @@ class ShardPlan:
 
     @property
     def reads_ahead(self) -> bool:
-        """Whether rows are read while others are computed; not on the CPU, where larger shards save more time."""
+        """Whether the rows of the next task are read while the current task is computed.
+
+        True on CUDA. On the CPU, the memory for the next rows is used for larger shards instead, which save more time
+        than reading ahead.
+        """
         return self.device_bytes > 0
 
     @property
     def rows_read(self) -> int:
-        """The largest number of rows read at once; on a device, reading overlaps with the work on earlier rows."""
+        """The largest number of rows that are read at once.
+
+        On a device, rows are read while earlier rows are used.
+        """
         return self.rows if self.is_exact else self.block
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Points that may be larger than any memory: mapped files, or an object that makes ranges of rows."""
+"""Points that may be larger than memory: mapped files, or an object that returns ranges of rows."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ class Source(ABC):
         """Raise if the points are known to have changed or to be gone."""
 
     def digest(self) -> str:
-        """Return a digest of a few ranges of rows for :meth:`facts`; an object may make rows by blocks."""
+        """Return a digest of a few ranges of rows, for :meth:`facts`.
+
+        Whole ranges are read, because an object may make its rows in blocks.
+        """
         found = hashlib.sha256()
         size = min(self.n, _DIGESTED_ROWS)
         for begin in sorted({at * (self.n - size) // (_DIGESTED_RANGES - 1) for at in range(_DIGESTED_RANGES)}):
@@ -121,13 +124,13 @@ class FileSource(Source):
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def parts(self, begin: int, end: int) -> Iterator[tuple[slice, Any]]:
-        """Yield the rows [begin, end) file by file, mapped, each with its position in the range."""
+        """Yield the rows [begin, end) as mapped arrays, one for each file, each with its position in the range."""
         for first, rows in self._within(begin, end):
             low, high = max(begin, first), min(end, first + len(rows))
             yield slice(low - begin, high - begin), rows[low - first : high - first]
 
     def parts_at(self, ids: npt.NDArray[np.int64]) -> Iterator[tuple[slice, Any, npt.NDArray[np.int64]]]:
-        """Yield, for each file with some of these rows: the positions in `ids`, the file, the row numbers in it."""
+        """Yield, for each file with some of these rows, their positions in `ids`, the file, and their numbers in it."""
         for first, rows in self._within(int(ids[0]), int(ids[-1]) + 1) if len(ids) else ():
             low, high = np.searchsorted(ids, [first, first + len(rows)]).tolist()
             yield slice(low, high), rows, ids[low:high] - first

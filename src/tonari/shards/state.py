@@ -20,7 +20,7 @@ from tonari.shards.tasks import add_tasks, title_of
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """A directory of :func:`tonari.build_graph`.
+    """The progress of a build in a directory of :func:`tonari.build_graph`.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class State:
     recall : Recall, optional
         As measured.
     record : Record, optional
-        The record of the build; for an unfinished graph, of its finished tasks. None if no record was kept.
+        The record of the build; for an unfinished graph, the record of its finished tasks. None if no record exists.
     bytes : int
         The bytes of all files in the directory.
     """
@@ -79,7 +79,7 @@ def read_state(folder: Path) -> State:
 
 
 def bytes_of(folder: Path) -> int:
-    """Return the bytes of all files of a directory; files that vanish during the call are ignored."""
+    """Return the total size of all files in a directory, in bytes; files that vanish during the call are ignored."""
     found = 0
     for path in folder.rglob("*"):
         try:

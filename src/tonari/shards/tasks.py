@@ -1,4 +1,4 @@
-"""Tasks, the units of work that are finished or lost as a whole. Their three steps overlap with other tasks.
+"""Tasks, which are units of work that are finished or lost as a whole; their three steps overlap with other tasks.
 
     read      from the source and from parts of earlier tasks, in one piece or several
     compute   a piece, on a device
@@ -93,7 +93,7 @@ def in_one_piece(
 
 
 class Stage(NamedTuple):
-    """Tasks that may run at the same time, and the files of earlier tasks that are removed after them."""
+    """Tasks that may run at the same time, and the files of earlier tasks that are removed after these tasks."""
 
     tasks: list[Task]
     drops: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ def title_of(manifest: Manifest) -> str:
 
 
 def add_tasks(record: Record, files: Workspace, tasks: Iterable[Task]) -> None:
-    """Add the records of finished tasks to the record of a build, one entry for each kind of task."""
+    """Add the records of finished tasks to the record of a build, as one entry for each kind of task."""
     for task in tasks:
         made = files.done(task.name).record
         if made is not None:
@@ -196,8 +196,8 @@ class Worker:
     memory : int or None
         The memory of one search or graph.
     sampled : rows or None
-        The rows of all samples, read by the first task that finds true neighbours, for later ones: an object may have
-        to make all rows whenever some are read.
+        The rows of all samples. The first task that finds true neighbours reads them, and later tasks use them again,
+        because an object may have to make all its rows whenever some are read.
     """
 
     def __init__(self, job: Job, device: str, progress: ProgressLike = False, *, workers: int = 1) -> None:
@@ -224,7 +224,7 @@ class Worker:
         return self.load if self.job.queries is None else self._loader(self.job.queries)
 
     def rows_at(self, ids: npt.NDArray[np.int64]) -> Arriving:
-        """Start reading the rows of a task by ascending numbers; they arrive when the task is computed."""
+        """Start reading the rows with these ascending numbers for a task; they arrive when the task is computed."""
         return self.load.at_later(ids) if self.job.plan.staged_bytes else Arrived(self.load.at(ids))
 
     def rows_of(self, parts: list[slice]) -> Arriving:
@@ -262,14 +262,14 @@ class Worker:
         return method.search_once(queries, points, plan, self_join=self_join, progress=self.progress)
 
     def across(self, rows: Any, boundary: int, known: Any) -> Neighbors:
-        """Find on the CPU the exact nearest rows across the boundary of two slabs; see :func:`search_across`."""
+        """Find on the CPU the exact nearest rows of the other one of two slabs; see :func:`search_across`."""
         k = min(self.job.k, max(boundary, len(rows) - boundary))
         plan = plan_across(self.call.problem(rows, rows, k, self_join=True))
         _begun(plan, len(rows))
         return search_across(rows, boundary, plan, known=known, progress=self.progress)
 
     def graph(self, rows: Any, seed: int, recall: float) -> Neighbors:
-        """Build the lists of a shard on the device of its rows, with the recall that NN-Descent reaches."""
+        """Build the graph of a shard on the device of its rows: exactly if that is faster, else by NN-Descent."""
         most = min(self.job.k, len(rows) - 1)
         problem = self.call.problem(rows, rows, most, self_join=True)
         exact, descent = (method_for(name, self.place.device) for name in ("exact", "nn-descent"))

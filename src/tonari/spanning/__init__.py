@@ -1,4 +1,4 @@
-"""Minimum spanning trees by mutual reachability distance, from which single linkage and HDBSCAN follow.
+"""Minimum spanning trees by mutual reachability distance, which determine single linkage and HDBSCAN's clusters.
 
     tree.py        SpanningTree: its edges, and SciPy's matrix of single linkage
     clusters.py    HDBSCAN's clusters of a tree, by fast_hdbscan

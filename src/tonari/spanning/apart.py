@@ -1,13 +1,13 @@
 """Lower bounds of the distances from points to other components, by projections onto lines between centres.
 
-For a unit vector u, |i - j| >= u·j - u·i. With u from the centre of i's clump A to the centre of another clump B,
+For a unit vector u, |i - j| >= u·j - u·i. If u points from the centre of i's clump A to the centre of another clump B,
 
     min over j in B of |i - j|  >=  min over j in B of u·j  -  u·i,
 
 and the minimum over all B outside of i's component bounds the distance from i to the nearest point outside. In clusters
-that are far apart, this excludes all points except those that face another component, at n d operations per clump
-instead of n |A| d. Clumps are the components at the time of the first call. They stay the same when components merge,
-because a line from the common centre of several clumps would not point to any other clump.
+that are far apart, this bound excludes all points except for the ones that face another component. It takes n d
+operations per clump instead of n |A| d. Clumps are the components at the time of the first call. They stay the same
+when components merge, because a line from the common centre of several clumps would not point to any other clump.
 
 Rounding: the error of a product u·x of d terms in float64 is at most (d + 2) eps |u| |x|, in any order of summation,
 and |u| differs from 1 by at most (d + 4) eps. To cover both products, 4 (d + 8) eps max |x| is subtracted. The bound is
@@ -33,7 +33,7 @@ Float64 = npt.NDArray[np.float64]
 
 
 class Projections:
-    """Bounds for points in host memory, by Euclidean distance.
+    """Lower bounds of Euclidean distances to other components, for points in host memory.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Projections:
         self._clumps: Ids | None = None
 
     def bounds(self, labels: Ids, component: int) -> Float64:
-        """Return for each point of a component, in row order, a lower bound of its distance to points outside.
+        """Return for each point of a component, in row order, a lower bound of its distance to all points outside.
 
         Parameters
         ----------

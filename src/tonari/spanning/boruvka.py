@@ -11,9 +11,9 @@ i, edges of equal weight are ordered by the other end, so each of these edges is
     B_i = (r_i, min(i, l_i), max(i, l_i)).
 
 Let E_C be the first of the listed edges that touch C, in the list of either end. If B_i >= E_C for all points i of C,
-then E_C is the first edge of C. Points with B_i < E_C search again, for the next power of four of neighbours. Lists
-stay valid when components grow: points that are now inside are dropped, and unlisted points outside are still beyond
-B_i.
+then E_C is the first edge of C. Points with B_i < E_C search again, for a number of neighbours that is the next power
+of four. Lists stay valid when components grow: points that are now inside are dropped, and unlisted points outside are
+still beyond B_i.
 
 A round ends when half of the components know their edge; small components search first. The largest components, whose
 points are far from all others, therefore rarely search, and there are at most log(n) / log(4/3) rounds. If the points
@@ -55,7 +55,7 @@ class Forest:
     core : float array of shape (n,)
         The core distance of each point; at most the last distance in its list.
     search : callable(rows, k, labels) -> Neighbors of shape (len(rows), k)
-        Finds the k nearest points with a different label for each of some points; entries are -1 if there are fewer.
+        Finds, for each of the points `rows`, the k nearest points with another label; entries are -1 if fewer exist.
     least : callable(labels, component) -> float64 array, optional
         Returns lower bounds of the distances of a component's points, in order, to all points of other components.
     memory : int, optional

@@ -39,7 +39,7 @@ def spanning_edges_by_tree(
     Parameters
     ----------
     tree : Tree
-        The k-d tree of all points, at most MOST_POINTS.
+        The k-d tree of all points; at most MOST_POINTS points.
     plan : TreePlan
         The plan of the k-d tree; its metric, isa and threads are used.
     lists : Neighbors of shape (n, k)

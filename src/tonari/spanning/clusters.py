@@ -1,7 +1,7 @@
-"""HDBSCAN's clusters of a spanning tree, as fast_hdbscan condenses and selects them.
+"""HDBSCAN's clusters of a spanning tree: fast_hdbscan condenses the tree and selects the clusters.
 
-fast_hdbscan is the one library with a function for this that is not private: ``clusters_from_spanning_tree``, which
-takes edges and their weights in float64.
+fast_hdbscan is the only library that has a public function for this step: ``clusters_from_spanning_tree``, which takes
+edges and their weights in float64.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Clusters(NamedTuple):
     labels : int64 array of shape (n,)
         The cluster of each point, from 0; -1 for noise.
     probabilities : float64 array of shape (n,)
-        How strongly each point belongs to its cluster, from 0 to 1; 0 for noise.
+        The strength with which each point belongs to its cluster, from 0 to 1; 0 for noise.
     """
 
     labels: npt.NDArray[np.int64]
@@ -34,7 +34,7 @@ class Clusters(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """How clusters are selected; the arguments of :meth:`tonari.SpanningTree.clusters`."""
+    """The arguments of :meth:`tonari.SpanningTree.clusters`, which determine how clusters are selected."""
 
     min_cluster_size: Any
     cluster_selection_method: Any

@@ -1,4 +1,4 @@
-"""The known edges that leave a component, and the lightest one of each component.
+"""The known edges that leave a component, and the lightest edge of each component.
 
 Edges have a total order, by (weight, smaller end, larger end), so the minimum spanning tree is unique. Both ends are
 stored as one number, a "pair": smaller * n + larger. Pairs are ordered like (smaller, larger).
@@ -17,7 +17,7 @@ Ids = npt.NDArray[Any]
 
 
 class Lightest(NamedTuple):
-    """The first edge of each component in the order of edges.
+    """For each component, the first known edge that leaves it, in the order of edges.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Lightest(NamedTuple):
 
 
 class Pool:
-    """Edges from points to listed points outside of their components.
+    """Edges from points to listed points outside of the points' components.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
 """Prim's algorithm (1957) on all pairs, in plain NumPy: the reference for all other implementations.
 
-Values follow :mod:`tonari.metrics.definitions`, in the returned dtype; all n² values are in memory.
+Values are computed by :mod:`tonari.metrics.definitions`, and rounded to the returned dtype; all n² values are in
+memory.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tonari.spanning.tree import SpanningTree, tree_of
 
 
 def reachability(points: Any, min_samples: int, metric: str = "euclidean") -> npt.NDArray[Any]:
-    """Return the mutual reachability distances of all pairs: (n, n), inf on the diagonal."""
+    """Return the mutual reachability distances of all pairs: an array of shape (n, n), with inf on the diagonal."""
     n = len(points)
     distances, indices = brute(points, points, n - 1, metric, self_ids=np.arange(n))
     weights = np.full((n, n), np.inf, distances.dtype)
@@ -39,7 +40,7 @@ def spanning_tree(points: Any, min_samples: int, metric: str = "euclidean") -> S
 
 
 def spanning_tree_of(weights: npt.NDArray[Any]) -> SpanningTree:
-    """Find the minimum spanning tree of the complete graph of these weights: (n, n), inf on the diagonal."""
+    """Find the minimum spanning tree of the complete graph with these weights: (n, n), with inf on the diagonal."""
     n = len(weights)
     inside = np.zeros(n, bool)
     best = weights[0].copy()  # of each point outside: its first edge into the tree

@@ -54,8 +54,8 @@ class SpanningTree:
         min_cluster_size : int
             The smallest number of points in a cluster, 2 or more.
         cluster_selection_method : "eom" or "leaf"
-            Excess of mass, which selects clusters that persist; or the leaves of the condensed tree, the smallest
-            clusters.
+            "eom", excess of mass, selects the clusters that persist longest; "leaf" selects the leaves of the condensed
+            tree, which are the smallest clusters.
         cluster_selection_epsilon : float
             Clusters that separate below this distance are not split.
         max_cluster_size : int, optional
@@ -120,6 +120,6 @@ def tree_of(found: Lightest, n: int) -> SpanningTree:
 
 
 def with_weights(tree: SpanningTree, weights: npt.NDArray[Any]) -> SpanningTree:
-    """Return the tree with other weights, which are in the same order but may have more ties."""
+    """Return the tree with other weights, which must have the same order except for additional ties."""
     order = np.lexsort((tree.edges[:, 1], tree.edges[:, 0], weights))
     return SpanningTree(tree.edges[order], weights[order])

@@ -9,5 +9,5 @@
     a file, written in place     writing.py     `search_to_file`; a thread writes
                                  journal.py     the search and its progress, for a restart
 
-Answers do not depend on the division into chunks: they equal the answers of a single search of all queries bit for bit.
+Answers do not depend on the division into chunks: they have the bits of a single search of all queries.
 """

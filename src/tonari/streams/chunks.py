@@ -1,4 +1,4 @@
-"""Chunks of queries: arrays and files are cut into chunks; an iterable yields its own."""
+"""Chunks of queries: arrays and files are cut into chunks, while the arrays of an iterable are its chunks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Chunk:
     side : Side
         The library and device of the results.
     sample : str
-        The digest by which a journal identifies the stream, up to the end of this chunk.
+        The digest of the stream up to the end of this chunk, by which a journal identifies the stream.
     """
 
     number: int
@@ -130,7 +130,7 @@ class Source:
         return int(self.array.shape[1]) * inputs.dtype_of(inputs.name_of_dtype(self.array)).itemsize
 
     def chunks(self, width: int, pace: Pace, pipeline: Pipeline, *, first: int = 0) -> Iterator[Chunk]:
-        """Yield chunks of `width` columns: of an array from row `first` on, of an iterable from its beginning."""
+        """Yield chunks of `width` columns: from row `first` of an array on, or from the beginning of an iterable."""
         arrays = self._given if self._without_rows is None else [no_rows(self._without_rows, width)]
         parts = self._cut(pace, first) if self.array is not None else iter(arrays)
         # An array in memory is searched in place. A memory map is read here, while other chunks are searched; and an
@@ -177,7 +177,7 @@ def _checked(part: Any, number: int, first: int, width: int, *, copies: bool) ->
 
 
 def planned_rows(query_bytes: int, k: int, memory: int | None) -> int:
-    """Plan the number of rows per chunk of an array.
+    """Choose the largest number of rows per chunk of an array.
 
     Two chunks of queries and two of results are in memory at once. If a search has a memory budget, a chunk takes an
     eighth of it, so that the results fit in addition to the search.

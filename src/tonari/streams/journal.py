@@ -4,7 +4,7 @@ A journal is a small JSON file next to the results. It is replaced atomically af
 kill -9 or a power cut it never counts missing rows.
 
 Queries and points are identified by a sample of their rows. Another file of the same shape is almost certainly
-detected; a file with only a few changed rows may not be.
+detected; a file in which only a few rows differ may remain undetected.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ class Sample:
         self._hash = hashlib.sha256()
 
     def add(self, first: int, rows: Any, count: int | None = None) -> None:
-        """Add the sampled rows among the rows from `first` on, or among the first `count` of these."""
+        """Add those of the rows, which begin at row `first` of the stream, that are in the sample.
+
+        `count` limits this to the first rows.
+        """
         last = first + (len(rows) if count is None else count)
         low, high = np.searchsorted(self._rows, [first, last])
         for row in self._rows[low:high].tolist():
@@ -89,7 +92,7 @@ class Journal:
 
     @property
     def made(self) -> Record | None:
-        """The record, with a duration that is at least that of its searches; None if the journal has no record."""
+        """The record of the search, whose duration is at least the sum of its parts; None without a record."""
         if self.record is None:
             return None
         record = read_record(self.record)
@@ -103,7 +106,7 @@ class Journal:
 
     @classmethod
     def read(cls, path: Path) -> Journal | None:
-        """Read the file; None if it does not exist.
+        """Read the journal from its file; return None if the file does not exist.
 
         Raises
         ------

@@ -85,7 +85,7 @@ def _journal_of(part: Path) -> Path:
 
 
 class Output:
-    """A context that writes the file; if it ends before :meth:`finish`, finished rows are kept for another run.
+    """A context that writes the output file; if it ends before :meth:`finish`, finished rows remain for another run.
 
     Parameters
     ----------
@@ -170,11 +170,14 @@ class Output:
 
     @property
     def record(self) -> Record | None:
-        """The record of the searches of the rows that are on the disk; None if it was not kept."""
+        """The record of the searches for the rows that are on the disk; None if no record exists."""
         return self._before.made
 
     def to_do(self, chunks: Iterable[Chunk], *, first: int) -> Iterator[Chunk]:
-        """Yield the unfinished chunks or parts of chunks; the input must contain all rows from `first` on."""
+        """Yield the chunks, or parts of chunks, that are not finished yet.
+
+        The input must contain all rows of the stream from `first` on.
+        """
         done, last = self.rows, first
         for chunk in chunks:
             last = chunk.last
@@ -195,7 +198,10 @@ class Output:
             raise ValueError(f"queries: got {last} rows, expected {self._total} in all; correct rows=")
 
     def written(self, answers: Iterable[Answer]) -> Iterator[int]:
-        """Write the answers and yield the number of rows of each; when the iterator ends, all are on the disk."""
+        """Write the answers, and yield the number of rows of each.
+
+        When the iterator ends, all rows are on the disk.
+        """
         try:
             for answer in answers:
                 yield self._write(answer)

@@ -24,7 +24,7 @@ class Ended(Exception):
 
 
 class Pipeline:
-    """A chain of steps, each on its own thread. A context manager, which ends the threads on exit.
+    """A chain of steps, each on a thread of its own. A context manager, which ends the threads on exit.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Pipeline:
     def prefetch(self, items: Iterable[T], name: str, *, foreign: bool = False) -> PrefetchIterator[T]:
         """Iterate over items that a separate thread produces; the next item is produced while one is in use.
 
-        `foreign`: the items are produced by code of the caller, which may hang and cannot be interrupted. When the
+        `foreign` is True if the caller's code produces the items; it may hang, and cannot be interrupted. When the
         pipeline stops, it waits only half a second for the thread that runs this code.
         """
         step = PrefetchIterator(items, self, name, foreign=foreign)
@@ -71,7 +71,7 @@ class Pipeline:
 
 
 class PrefetchIterator(Generic[T]):
-    """An iterator whose next item is produced while the last one is used; at most one finished item waits to be used.
+    """An iterator whose next item is produced while the last one is in use; at most one finished item is stored.
 
     When the pipeline stops, each step continues until its code calls :meth:`Pipeline.check` or has no items left, so
     finished items still reach the next step.

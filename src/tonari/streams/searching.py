@@ -1,4 +1,4 @@
-"""Search a stream of queries in an Index: a chunk is searched while the caller uses the answers to the last one."""
+"""Search a stream of queries in an Index; the next chunk is searched while the caller uses the last answers."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Answer(NamedTuple):
     sample : str
         The digest of the chunk.
     record : dict, optional
-        The record of the call up to this chunk, as plain values; None if the call is not recorded.
+        The record of the call up to this chunk, as plain values for JSON; None if the call is not recorded.
     """
 
     first: int
@@ -152,14 +152,14 @@ def answer_of(
     pipeline: Pipeline,
     bar: Progress,
 ) -> Found:
-    """Return the answer to a chunk, of the library of its rows.
+    """Return the answer to a chunk, in the library of the chunk's rows.
 
     Parameters
     ----------
     find : callable(rows, progress)
         Searches rows.
     none : callable(dtype)
-        Returns the answer to no rows, with distances of a dtype.
+        Returns the answer to a chunk without rows; the dtype is that of distances.
     """
     if len(chunk.rows) == 0:
         found = none(value_dtype(inputs.name_of_dtype(chunk.rows), index.dtype))
@@ -177,7 +177,7 @@ def answer_of(
 
 
 class Counted:
-    """Count the progress of one search in queries of the stream, and end the search when the stream ends."""
+    """Progress of one search, counted in queries of the stream; it ends the search when the stream ends."""
 
     def __init__(self, rows: int, pipeline: Pipeline, bar: Progress) -> None:
         self._rows, self._pipeline, self._bar = rows, pipeline, bar

@@ -6,8 +6,9 @@
     both       merge neighbouring segments until each, except for small ones, is at least twice as long as the next
 
 An Index therefore has at most about log2(n / SMALL) + 2 segments. A row is packed again only when its segment is
-merged, and the merged segment is at least 1.5 times as long: each row is packed O(log n) times in all, plus up to SMALL
-rows for each call of add. Removing a point packs at most n / AROUND rows on average.
+merged, and the merged segment is at least 1.5 times as long as that segment was. Each row is therefore packed O(log n)
+times in all; in addition, each call of add packs up to SMALL older rows. Removing a point packs at most n / AROUND rows
+on average.
 
 Segments share one budget: a new segment is planned within the memory that the other segments leave. If that is too
 little, all points are packed as one segment, as in a new Index.
@@ -15,9 +16,10 @@ little, all points are packed as one segment, as in a new Index.
 On a core of a Xeon (20,000 rows of 8 or 128 dimensions, "exact" and "kdtree", k=10, threads=1, process time), packing
 1,024 rows takes 0.2 to 0.7 ms. An additional segment adds 0.02 to 0.06 ms to a search of one query, and 0.2 to 0.5 ms
 to one of 100 queries, so packing SMALL rows takes as long as a few searches. 64 removed points add 0.07 to 0.15 ms to a
-search of one query, and 1 to 4 ms to one of 100 queries; packing all rows takes 4 to 12 ms. If packing takes P, each
-removed point adds c to a search, and removals are as frequent as searches, the best number of removed points is sqrt(2
-P / c): 20 for batches of 100 queries, 100 for single ones. AROUND lies between.
+search of one query, and 1 to 4 ms to one of 100 queries; packing all rows takes 4 to 12 ms. Let packing all rows take P
+seconds, let each removed point add c seconds to a search, and let removals be as frequent as searches. The best number
+of removed points to keep is then sqrt(2 P / c): about 20 for batches of 100 queries, and 100 for single queries. AROUND
+is between these two numbers.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ Piece = Part | tuple[Any, Ids]  # a part, or new rows and their ids
 
 
 def balanced(pieces: Sequence[Piece], make: Make) -> list[Part]:
-    """Merge neighbouring pieces until each is at least twice as long as the next.
+    """Merge adjacent segments until each is at least twice as long as the next.
 
     Raises
     ------

@@ -56,7 +56,7 @@ class IndexBase(Hinted):
 
     @property
     def dtype(self) -> str:
-        """dtype of the compared rows: float64 for transformed rows, else the dtype of the points."""
+        """The dtype of the rows that are compared: float64 for transformed rows, else the dtype of the points."""
         return "float64" if self._change is not None else inputs.name_of_dtype(self._state.sample)
 
     def _set_metric(self, metric: str, change: Change | None) -> None:

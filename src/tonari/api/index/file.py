@@ -117,7 +117,7 @@ def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """Return the contents of the header, checked against the size of the file.
+    """Return the contents of the header, after checking them against the size of the file.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the state of a saved Index, with mapped points; "_on" is the CUDA device that held them, or None."""
+    """Return the state of a saved Index with mapped points, and as "_on" the CUDA device that held them, or None."""
     path = Path(path)
     about = describe(path)
     n, d, offset = about["n"], about["d"], about["offset"]

@@ -173,7 +173,10 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
 
     @property
     def next_id(self) -> int:
-        """The id of the next added point. It is also the number of entries in a mask: one for each id ever assigned."""
+        """The id of the next added point.
+
+        It is also the number of entries that a mask must have, one for each id ever assigned.
+        """
         return self._state.next_id
 
     @property
@@ -189,7 +192,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The CUDA devices that hold the points, with "cuda:all" those of the largest segment; empty on the CPU."""
+        """The CUDA devices that hold the points; for "cuda:all", the largest segment's devices; empty on the CPU."""
         place = self._call.place
         if place.may_take_fewer and self._state.parts:
             return self._state.largest.call.place.devices

@@ -19,7 +19,7 @@ from tonari.metrics import Metric
 
 
 def named(found: Neighbors, names: Any, k: int) -> Neighbors:
-    """Return the first k points of each list that were not removed, by their ids.
+    """Return for each list the ids of the first k points that were not removed, with their distances.
 
     Parameters
     ----------
@@ -49,7 +49,11 @@ def allowed_ones(found: Neighbors, names: npt.NDArray[Any]) -> Neighbors:
 
 
 def join(parts: Sequence[Neighbors], k: int, metric: Metric) -> Neighbors:
-    """Merge lists of disjoint points by (value, id); a single list has k columns, several have at least k together."""
+    """Merge the k nearest points of several segments for each query, ordered by (value, id).
+
+    The segments have no points in common. A single list already has k columns and is returned as it is; several lists
+    have at least k columns together.
+    """
     if len(parts) == 1:
         return parts[0]
     if not isinstance(parts[0].indices, np.ndarray):
@@ -68,7 +72,10 @@ def join(parts: Sequence[Neighbors], k: int, metric: Metric) -> Neighbors:
 
 
 def join_within(parts: Sequence[tuple[RadiusNeighbors, npt.NDArray[Any]]], metric: Metric) -> RadiusNeighbors:
-    """Merge the radius results of segments, in host memory; their points have these ids, -1 if removed."""
+    """Merge the radius results of several segments in host memory, and replace row numbers by ids.
+
+    Each part is a result and the ids of its points; points with the id -1 were removed and are dropped.
+    """
     queries, ids, values = [], [], []
     for found, names in parts:
         indptr, indices, distances = (part if isinstance(part, np.ndarray) else part.cpu().numpy() for part in found)

@@ -54,7 +54,7 @@ class Part:
         return Part(self.segment.__copy__(), self._ids, self.gone, self.written)
 
     def names(self, dtype: Any, device: Any = None) -> Any:
-        """Return the ids, -1 for removed points, in host memory or as a tensor on a device."""
+        """Return the ids of all rows, with -1 for removed points, in host memory or as a tensor on a device."""
         known = self._there.get((dtype, device))
         if known is None:
             known = self.ids.astype(dtype)

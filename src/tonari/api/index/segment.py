@@ -122,14 +122,20 @@ class Segment:
         return None if found is None else checked(found, queries, self.points, self.call.metric)
 
     def call_with(self, threads: int) -> Call:
-        """Return the call with another number of threads; the last one is kept, since a copy takes 2 µs."""
+        """Return the call with another number of threads.
+
+        The last such call is cached, since making it takes 2 µs.
+        """
         last = self._call_with  # another thread may replace it
         if last is None or last.threads != threads:
             last = self._call_with = dataclasses.replace(self.call, threads=threads)
         return last
 
     def those(self, threads: int | None, *, taken: int = 0) -> SegmentPoints:
-        """Return the points for the searches of a call, with the memory that other segments leave free."""
+        """Return the points as a call searches them.
+
+        `taken` is the memory that other segments use, which the call cannot use.
+        """
         return SegmentPoints(self, threads, taken)
 
     def _problem(self, queries: Any, k: Any, threads: int | None = None, memory: int | None = None) -> Problem:
@@ -176,8 +182,9 @@ class Segment:
     ) -> Decision:
         """Decide how to search checked rows; reuse the decision of an equal search, since planning may take longer.
 
-        Plans on the CPU are cached if they do not depend on the number of free processors. With `around`, brute force
-        is used if the method does not support this k.
+        Decisions on the CPU are cached if they do not depend on the number of free processors. With `around`, the k
+        nearest points include removed points that are dropped later; brute force is then used if the method does not
+        support this k.
         """
         if self.call.place.devices or type(k) is not int:
             return self._decide(self._problem(rows, k, threads, memory), progress, around)

@@ -130,7 +130,9 @@ class State:
         return State([part.copied() for part in self.parts], self.next_id, self._kind)
 
     def nearest(self, rows: Any, k: int, rules: Rules | None, call: Call) -> Neighbors:
-        """Find the k nearest points of checked rows, k at most n; entries that filters leave empty are -1.
+        """Find the k nearest points of checked rows, with k at most n.
+
+        Entries are -1 where filters allow fewer than k points.
 
         Filters refer to ids. Each segment is searched with the filters of its own remaining ids, and the lists are
         merged.
@@ -188,9 +190,12 @@ class State:
         return sum(counts[1:], start=counts[0]) if counts else np.zeros(len(limits), np.int64)
 
     def each(self, ask: Callable[[Part, int, ProgressLike], T], progress: ProgressLike, entries: int = 0) -> list[T]:
-        """Search one part after another, each in the memory left by the others and by earlier results.
+        """Call `ask` for one part after another, and return the answers.
 
-        If this memory is too small for a part, the other parts free the data that they can prepare again.
+        `ask` receives the part, the memory in bytes that other parts and earlier answers use, and the progress
+        argument.
+
+        If the remaining memory is too small for a part, the other parts free the data that they can prepare again.
         """
         answers, largest, bounded = list[T](), self.largest if self.parts else None, False
         for part in self.parts:

@@ -1,4 +1,4 @@
-"""Find, for rows of bits, the nearest of the points listed for each query: many small searches in one call.
+"""Find the nearest of the points that are listed for each query, for rows of bits: many small searches in one call.
 
 >>> import numpy as np
 >>> from tonari.core.listed import Listed

@@ -80,7 +80,10 @@ class Scan:
         self.rows = cut(len(queries), plan.query_block)
 
     def run(self, take: Any, progress: ProgressLike) -> None:
-        """Call ``take(number, rows, block)`` on any thread when a block has been compared with all points."""
+        """Compare all blocks with all points; for each finished block, call ``take(number, rows, block)``.
+
+        Calls may run on any thread.
+        """
         plan, groups, started = self.plan, len(self.prepared.words), time.perf_counter()
         parts = cut(groups, -(-groups // plan.parts))
         found: dict[tuple[int, int], _native.BitBlock] = {}

@@ -1,4 +1,4 @@
-"""Search each query among the points listed for it, for rows of bits on a device, with many lists per launch."""
+"""Search each query among the points that are listed for it: rows of bits on a device, many lists per launch."""
 
 from __future__ import annotations
 

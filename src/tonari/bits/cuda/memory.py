@@ -17,7 +17,7 @@ _KEPT = 16  # bytes of a value that a selection keeps, and of its position
 
 
 def unpacked_width(d: int) -> int:
-    """Return the columns of an unpacked row of d bytes.
+    """Return the number of columns of an unpacked row of d bytes: one for each bit, padded.
 
     >>> unpacked_width(128), unpacked_width(3)
     (1024, 128)
@@ -26,7 +26,7 @@ def unpacked_width(d: int) -> int:
 
 
 def whole_tiles(points: int) -> int:
-    """Return n rounded down to whole tiles, or n itself below two tiles.
+    """Return n rounded down to whole tiles; n itself if it is less than two tiles.
 
     >>> whole_tiles(1000), whole_tiles(300)
     (768, 300)
@@ -36,7 +36,7 @@ def whole_tiles(points: int) -> int:
 
 @dataclass(frozen=True)
 class BitSizes:
-    """The numbers of rows on a device at once.
+    """The numbers of queries and points whose values are computed at once on a device.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class BitNeeds:
         return self.n * self.d if self.points_come and not sizes.streamed else 0
 
     def copied_bytes(self, sizes: BitSizes) -> int:
-        """Return the bytes of rows copied during a search: a block of queries, and two slabs of points."""
+        """Return the bytes of the rows copied to a device at once: a block of queries, and two slabs of points."""
         slabs = 2 * sizes.slab if sizes.streamed else 0
         return self.d * (slabs + (sizes.block if self.queries_come else 0))
 
@@ -101,7 +101,7 @@ class BitNeeds:
         return SMALL_CHANGE + unpacked + _PAIR * block * slab + selecting + merging
 
     def output_bytes(self, sizes: BitSizes) -> int:
-        """Return the bytes of the results of a block, and of all results that are collected on the device."""
+        """Return the bytes of a block's results, and of all results if they are collected on the device."""
         return self._lists(sizes.block + self.results)
 
     def total_bytes(self, sizes: BitSizes) -> int:

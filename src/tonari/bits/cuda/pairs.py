@@ -39,7 +39,7 @@ def over_devices(
     self_join: bool,
     progress: ProgressLike,
 ) -> list[Any]:
-    """Call ``work(pairs, rows)`` for every block of queries, on its device; return the results in order of the rows."""
+    """Call ``work(pairs, rows)`` for every block of queries on its device, and return the results in row order."""
     bounds = cut(len(queries), -(-len(queries) // len(plan.devices)))
     workers = a_thread_each(plan.devices)
     total = len(queries) * plan.n
@@ -101,7 +101,10 @@ class Pairs:
         return [slice(ahead + one.start, ahead + one.stop) for one in cut(part.stop - ahead, self._plan.query_block)]
 
     def values(self, rows: slice) -> Iterator[tuple[slice, Any]]:
-        """Yield every slab with the values of its points for a block of queries, valid until the next is requested."""
+        """Yield each slab with the values of its points for a block of queries.
+
+        The values are valid until the next slab is requested.
+        """
         plan, count = self._plan, rows.stop - rows.start
         asked = unpack(to_device(self._queries[rows], self.device), self._asked)
         with contextlib.closing(self._prepared.arriving(plan, self._at)) as arriving:

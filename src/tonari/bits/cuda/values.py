@@ -14,7 +14,7 @@ ROWS, COLUMNS, STAGES, WARPS = TILE, POINT_TILE, 3, 8  # 48 KiB of shared memory
 def write_values(
     queries: Unpacked, points: Unpacked, metric: str, values: Any, *, first_own: int | None = None
 ) -> None:
-    """Write the value of every pair.
+    """Write the value of every pair of a query and a point into `values`.
 
     Parameters
     ----------

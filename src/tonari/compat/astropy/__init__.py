@@ -1,4 +1,4 @@
-"""Matches of catalogues of the sky, as ``astropy.coordinates`` has them: ``from tonari.compat.astropy import ...``.
+"""Matches between catalogues of the sky, like those of ``astropy.coordinates``.
 
 matching.py      match_coordinates_sky, match_one_to_one
 around.py        search_around_sky
@@ -14,10 +14,10 @@ covered                                 how
 coordinates                             SkyCoord and frames with data; the first is converted to the frame of the
                                         second. Or :func:`sky` of degrees, without astropy
 results                                 astropy's fields: int64, Angle and Quantity; arrays of degrees for :func:`sky`
-distances in space                      as there: if both have distances, else between points of the unit sphere
+distances in space                      as in astropy: if both have distances, else between points of the unit sphere
 ``storekdtree``                         checked, no effect
 --------------------------------------  -------------------------------------------------------------------------------
-refused                                 instead
+refused                                 alternative
 ======================================  ===============================================================================
 a catalogue of several dimensions       its ``ravel()``
 NaN, masked positions
@@ -28,9 +28,9 @@ a negative ``seplimit``
 ======================================  ===============================================================================
 
 Separations are correct to a few units in the last place from 0 to 180 degrees, on both sides of 0 h and at the poles.
-Which position is nearest, and which ones are within the limit, is decided by these numbers; astropy decides by the
-chords of rounded unit vectors. Equal separations are in ascending order of row number. The formula is not
-astropy's, so the last digits of an Angle differ from ``SkyCoord.separation``.
+The nearest position and the positions within the limit are determined by these separations; astropy compares chords of
+rounded unit vectors. Equal separations are in ascending order of row number. The formula is not astropy's, so the last
+digits of an Angle differ from ``SkyCoord.separation``.
 """
 
 from tonari.compat.astropy.arguments import Sky, sky

@@ -20,7 +20,7 @@ _POLE, _TURN = 90.0, 360.0
 
 @dataclass(frozen=True, eq=False)
 class Sky:
-    """Positions in degrees, as :func:`sky` checks them.
+    """Positions in degrees that :func:`sky` has checked.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ def sky(*, ra: Any, dec: Any) -> Sky:
     """Check right ascensions and declinations in degrees, for the functions of this module.
 
     astropy is not needed. Other coordinates of the sphere, such as galactic ones, work as well, if all catalogues of a
-    call have the same.
+    call use the same coordinates.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def sky(*, ra: Any, dec: Any) -> Sky:
 
 
 class Pair(NamedTuple):
-    """Two catalogues.
+    """Two catalogues that are matched with each other, and their astropy coordinates.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Pair(NamedTuple):
 
     @classmethod
     def of(cls, first: Any, second: Any, names: tuple[str, str], lead: bool = False) -> Pair:
-        """Check two catalogues. The second one has one dimension, and with `lead` the first one may have any shape."""
+        """Check two catalogues. The second must have one dimension; the first too, unless `lead` is True."""
         catalogues = dict(zip(names, (first, second), strict=True))
         for name, each in catalogues.items():
             if not isinstance(each, Sky) and not _is_astropys(each):
@@ -113,7 +113,7 @@ class Pair(NamedTuple):
         return cls(_in_unit(parts[0], unit, names[0]), _in_unit(parts[1], unit, names[1]), first.shape, (moved, second))
 
     def limit(self, seplimit: Any) -> Float64:
-        """Return the limit of separation of each position of the first catalogue, in degrees: (n,)."""
+        """Return the largest separation for each position of the first catalogue: degrees, of shape (n,)."""
         if self.coordinates is None:
             if hasattr(seplimit, "unit"):
                 raise TypeError("seplimit: expected a number of degrees, as the catalogues are in degrees")
@@ -128,7 +128,7 @@ class Pair(NamedTuple):
         return np.broadcast_to(degrees, (n,))
 
     def measured(self, left: Any, right: Any, degrees: Float64, *, unit_of: int = 0) -> tuple[Any, Any]:
-        """Return the angles and distances between positions, as astropy does, or as arrays.
+        """Return the angles and the distances between positions, in astropy's types, or as arrays for degrees.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class Pair(NamedTuple):
             Row numbers in the flat first catalogue, and in the second one.
         degrees : float64 array of the same shape
         unit_of : 0 or 1
-            The catalogue whose unit of length distances in space have.
+            The catalogue whose unit of length is used for distances in space.
         """
         if self.coordinates is None:
             return degrees, chords(degrees)
@@ -153,7 +153,7 @@ class Pair(NamedTuple):
 
 
 def chords(degrees: Float64) -> Float64:
-    """Return the distances between points of the unit sphere that are at these angles.
+    """Return the distances between points of the unit sphere that are separated by these angles, in degrees.
 
     >>> chords(np.array([0.0, 180.0]))
     array([0., 2.])

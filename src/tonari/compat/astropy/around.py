@@ -39,7 +39,7 @@ class CoordinateSearchResult(NamedTuple):
 def search_around_sky(
     coords1: Any, coords2: Any, seplimit: Any, storekdtree: str | bool = "kdtree_sky"
 ) -> CoordinateSearchResult:
-    """Find all pairs of positions of two catalogues within an angle, as ``astropy.coordinates.search_around_sky``.
+    """Find all pairs of positions of two catalogues within an angle, like ``astropy.coordinates.search_around_sky``.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def search_around_sky(
 def in_blocks(
     index: Index, vectors: Float64, reach: Float64, rows: Ids, queries: Positions, points: Positions
 ) -> Iterator[tuple[Ids, Ids, Ids, Float64]]:
-    """Find all points within a chord of some queries, and measure them.
+    """Find all points within a chord of some queries, block by block, and compute the angles.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def in_blocks(
     Yields
     ------
     some : int64 array
-        The next queries, as many as are compared at once.
+        The next block of queries, which are compared at once.
     left, right : int64 arrays of shape (pairs,)
         Queries, ascending, and points.
     degrees : float64 array of shape (pairs,)

@@ -35,7 +35,7 @@ class CoordinateMatchResult(NamedTuple):
 def match_coordinates_sky(
     matchcoord: Any, catalogcoord: Any, nthneighbor: int = 1, storekdtree: str | bool = "kdtree_sky"
 ) -> CoordinateMatchResult:
-    """Find the nearest position of a catalogue for each position, as ``astropy.coordinates.match_coordinates_sky``.
+    """Find the nearest position of a catalogue for each position, like ``astropy.coordinates.match_coordinates_sky``.
 
     Parameters
     ----------
@@ -124,10 +124,11 @@ def match_one_to_one(coords1: Any, coords2: Any, seplimit: Any = None) -> Coordi
 
 
 def nearest(queries: Positions, points: Positions, k: int) -> tuple[Ids, Float64]:
-    """Find the k nearest positions of every query, ordered by (separation, row number).
+    """Find the k nearest positions of every query, in order of (separation, row number).
 
-    Chords are off by less than half of MARGIN. If no further point is within MARGIN of the k-th one, the k points with
-    the shortest chords are the nearest; otherwise all points within MARGIN of it are compared.
+    The error of a chord is less than half of MARGIN. If every other chord is longer than the k-th shortest one by more
+    than MARGIN, the k points with the shortest chords are the nearest. Otherwise all points whose chords are within
+    MARGIN of the k-th one are compared by their separations.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Angles between positions on the sphere, in float64, to a few units in the last place at every angle.
+"""Angles between positions on the sphere, in float64, with errors of a few units in the last place at every angle.
 
 With longitudes a, latitudes b and differences da and db, the angle t between two positions has
 

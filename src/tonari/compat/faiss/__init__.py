@@ -1,4 +1,4 @@
-"""FAISS's flat search with tonari's neighbours: ``from tonari.compat import faiss``.
+"""The interface of FAISS's flat search, with tonari's neighbours: ``from tonari.compat import faiss``.
 
 index_flat.py     IndexFlat, IndexFlatL2, IndexFlatIP
 index_id_map.py   IndexIDMap, IndexIDMap2
@@ -20,7 +20,7 @@ covered                                               how
 ``METRIC_L2``, ``METRIC_INNER_PRODUCT``,              1, 0, 2, 3 and 20, as in FAISS
 ``METRIC_L1``, ``METRIC_Linf``, ``METRIC_Canberra``
 ----------------------------------------------------  ----------------------------------------------------------------
-refused                                               instead
+refused                                               alternative
 ====================================================  ================================================================
 other metrics; ``metric_arg``                         faiss
 ``write_index``, ``read_index``                       :meth:`tonari.Index.save`, :meth:`tonari.Index.load`, pickle

@@ -50,7 +50,7 @@ def rows_of(x: Any, name: str, width: int | None = None) -> npt.NDArray[np.float
 
 
 def ids_of(x: Any, name: str) -> npt.NDArray[np.int64]:
-    """Return ids, whole numbers of shape (n,), in int64.
+    """Check ids, which are whole numbers of shape (n,), and return them as int64.
 
     >>> ids_of([7, 9], "ids")
     array([7, 9])

@@ -105,7 +105,7 @@ class IndexFlat(Hinted):
     def range_search(
         self, x: Any, thresh: float, *, params: None = None
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-        """Find all rows whose distance is less than a threshold (for inner products: more).
+        """Find all rows whose distance is less than a threshold, or whose inner product is greater.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class IndexFlat(Hinted):
 
     @not_compiled
     def remove_ids(self, x: Any) -> int:
-        """Remove rows by their numbers, of shape (n,), and return the count of removed rows; later rows move up."""
+        """Remove the rows with these numbers and return the number of removed rows; later rows are renumbered."""
         numbers = ids_of(x, "x")
         staying = np.ones(self.ntotal, bool)
         staying[numbers[(numbers >= 0) & (numbers < self.ntotal)]] = False

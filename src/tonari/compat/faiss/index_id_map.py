@@ -16,7 +16,7 @@ from tonari.core.process.compiling import not_compiled
 
 
 class IndexIDMap(Hinted):
-    """A flat index whose rows have ids, as ``faiss.IndexIDMap``.
+    """A flat index whose rows have ids, with the interface of ``faiss.IndexIDMap``.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class IndexIDMap(Hinted):
 
     @not_compiled
     def search(self, x: Any, k: int, *, params: None = None) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-        """Find the k nearest rows for each row of x, as :meth:`IndexFlat.search`; I has their ids, -1 where missing."""
+        """Find the k nearest rows for each row of x like :meth:`IndexFlat.search`; I contains ids, -1 where missing."""
         D, I = self.index.search(x, k, params=params)  # noqa: E741, as FAISS calls them
         return D, np.append(self.id_map, -1)[I]
 
@@ -102,13 +102,13 @@ class IndexIDMap(Hinted):
     def range_search(
         self, x: Any, thresh: float, *, params: None = None
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-        """Find all rows within a threshold, as :meth:`IndexFlat.range_search`; I has their ids."""
+        """Find all rows within a threshold like :meth:`IndexFlat.range_search`; I contains ids."""
         lims, D, I = self.index.range_search(x, thresh, params=params)  # noqa: E741
         return lims, D, self.id_map[I]
 
     @not_compiled
     def remove_ids(self, x: Any) -> int:
-        """Remove all rows with some ids, of shape (n,), and return the number of removed rows."""
+        """Remove all rows that have one of these ids, of shape (n,), and return the number of removed rows."""
         removed = np.isin(self.id_map, ids_of(x, "x"))
         count = self.index.remove_ids(np.flatnonzero(removed))
         self.id_map = self.id_map[~removed]
@@ -126,7 +126,7 @@ class IndexIDMap2(IndexIDMap):
 
     @not_compiled
     def reconstruct(self, key: int) -> npt.NDArray[np.float32]:
-        """Return the row with an id, of shape (d,); the last one that was added, if several have it."""
+        """Return the row with this id, of shape (d,); if several rows have it, the one that was added last."""
         wanted = inputs.check_count(key, "key", least=-(2**63))
         places = np.flatnonzero(self.id_map == wanted)
         if not len(places):

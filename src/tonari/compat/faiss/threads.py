@@ -31,7 +31,7 @@ def omp_set_num_threads(num_threads: int) -> None:
 
 @not_compiled
 def omp_get_max_threads() -> int:
-    """Return the number that was set, or the number of processors that the process may use."""
+    """Return the number that was set; by default, the number of processors that the process may use."""
     return _Setting.threads or default_threads(math.inf)
 
 

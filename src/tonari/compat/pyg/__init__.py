@@ -18,7 +18,7 @@ covered                                   how
 ``max_num_neighbors``                     keeps this number of nearest points; None keeps all
 ``cosine``                                1 - cosine similarity
 ----------------------------------------  -----------------------------------------------------------------------------
-refused                                   instead
+refused                                   alternative
 ========================================  =============================================================================
 ``batch_x`` without ``batch_y``           give both (``nearest`` assumes zeros for a missing one)
 whole numbers in x and y                  ``x.float()``

@@ -1,4 +1,6 @@
-"""``scipy.spatial.KDTree`` with tonari's neighbours: ``from tonari.compat.scipy import KDTree, cKDTree``.
+"""The interface of ``scipy.spatial.KDTree``, with tonari's neighbours.
+
+Import it by ``from tonari.compat.scipy import KDTree, cKDTree``.
 
 kdtree.py       KDTree, cKDTree: query, query_ball_point
 two_trees.py    query_ball_tree, query_pairs, count_neighbors, sparse_distance_matrix
@@ -18,22 +20,22 @@ covered                                           how
 ``balanced_tree``
 ``data n m maxes mins leafsize boxsize``          as SciPy's
 ``boxsize``                                       a periodic box, with a length for all dimensions or one for each
-``cKDTree``                                       the base of ``KDTree``, as there
+``cKDTree``                                       the base class of ``KDTree``, as in SciPy
 ------------------------------------------------  --------------------------------------------------------------------
-refused                                           instead
+refused                                           alternative or reason
 ================================================  ====================================================================
 ``eps`` above 0                                   leave it out: answers are exact
 other values of ``p``                             scipy.spatial.KDTree
-an empty array; values beyond 1e150; k below 1;   (SciPy reads beyond its memory for k = [0], and squares a negative
-a negative radius                                 radius)
-``size``, ``indices``, ``tree``                   none: the nodes of a tree are not accessible
+an empty array; values beyond 1e150; k below 1;   none (SciPy reads beyond its memory for k = [0], and squares a
+a negative radius                                 negative radius)
+``size``, ``indices``, ``tree``                   none; the nodes of a tree are not accessible
 ================================================  ====================================================================
 
 As in SciPy, rows are converted to float64 and distances are float64. They may differ from SciPy's in the last bit,
 since SciPy adds squares in another order. A point is within a radius if its returned distance is at most the radius,
 and within ``distance_upper_bound`` if it is less; SciPy compares squares. Equal distances are in ascending order of
-index; in SciPy their order depends on the tree. Lists of row numbers ascend; with ``return_sorted=False`` the nearest
-point is first.
+index; in SciPy their order depends on the tree. Lists of row numbers are in ascending order of row number, or, with
+``return_sorted=False``, in ascending order of distance.
 """
 
 from tonari.compat.scipy.kdtree import KDTree, cKDTree

@@ -19,7 +19,10 @@ from tonari.core.process.compiling import not_compiled
 
 
 class cKDTree(Hinted, TwoTrees):
-    """A set of points with the interface of ``scipy.spatial.cKDTree``: that of :class:`KDTree`, its subclass."""
+    """A set of points with the interface of ``scipy.spatial.cKDTree``.
+
+    :class:`KDTree`, its subclass, describes the parameters and methods.
+    """
 
     @not_compiled
     def __init__(
@@ -58,7 +61,7 @@ class cKDTree(Hinted, TwoTrees):
         distance_upper_bound: float = math.inf,
         workers: int = 1,
     ) -> tuple[Any, Any]:
-        """Find the nearest neighbours of points.
+        """Find the nearest neighbours of each of some points.
 
         Parameters
         ----------
@@ -126,7 +129,7 @@ class cKDTree(Hinted, TwoTrees):
         return_sorted: bool | None = None,
         return_length: bool = False,
     ) -> Any:
-        """Find all points within a distance of each of some points.
+        """Find all points of the tree within a distance of each point of x.
 
         Parameters
         ----------
@@ -138,7 +141,7 @@ class cKDTree(Hinted, TwoTrees):
         workers : int
             Number of threads; with -1, the amount of work decides.
         return_sorted : bool, optional
-            Whether the row numbers of each list ascend (the default). False: the nearest point is first.
+            True (default): each list is in ascending order of row number. False: in ascending order of distance.
         return_length : bool
             Whether to return only the lengths of the lists.
 

@@ -5,12 +5,13 @@ In a periodic dimension of length L, with coordinates from 0 to L, the differenc
     w = |q - x|,  or  L - w  if  w > L / 2       (exact, as L / 2 <= w <= L)
 
 and a distance is the metric's value of these differences, as SciPy defines it. A point x with w > L / 2 in some of the
-dimensions is near the image of the query that is moved by L in these dimensions: up if q < L / 2, else down. So a query
-has one image for each set of dimensions, and only images within the radius of the points' bounding box are searched.
-The image is rounded, and so are distances to it, by less than the radius is extended by. All points that are found
-are compared by the differences above.
+dimensions is near the image of the query that is moved by L in these dimensions: up if q < L / 2, else down. A query
+therefore has one image for each set of dimensions. Only images that are within the radius of the points' bounding box
+are searched, with a radius that is extended by more than the rounding errors of the image and of the distances to it.
+All points that these searches find are then compared by the differences above.
 
-The k nearest without the box bound the k-th distance in the box, as no difference becomes larger.
+The k-th distance of a search without the box is an upper bound of the k-th distance in the box, because no difference
+of coordinates becomes larger.
 """
 
 from __future__ import annotations
@@ -122,7 +123,11 @@ class Periodic:
         return counts
 
     def inside(self, rows: Float64) -> Float64:
-        """Return the images of rows in the box, from 0 to its length, computed as by SciPy if that ends up there."""
+        """Return rows with periodic coordinates moved into the box, from 0 to less than its length.
+
+        A coordinate is computed as by SciPy. If rounding puts this result outside of the box, it is computed by
+        ``numpy.mod``.
+        """
         periodic = self.boxsize > 0
         length = np.where(periodic, self.boxsize, 1.0)
         moved = rows - np.floor(rows / length) * length

@@ -100,7 +100,7 @@ class TwoTrees(ABC):
 
     @not_compiled
     def count_neighbors(self, other: Any, r: Any, p: float = 2.0, weights: Any = None, cumulative: bool = True) -> Any:
-        """Count pairs of a point of this tree and one of another, by their distance, or sum their weights.
+        """Count the pairs of a point of this tree and a point of another tree, by distance, or sum their weights.
 
         Parameters
         ----------

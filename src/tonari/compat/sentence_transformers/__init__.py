@@ -1,4 +1,6 @@
-"""``sentence_transformers.util`` with tonari's neighbours: ``from tonari.compat.sentence_transformers import ...``.
+"""Functions of ``sentence_transformers.util``, with tonari's neighbours.
+
+Import them by ``from tonari.compat.sentence_transformers import ...``.
 
 retrieval.py     semantic_search
 mining.py        paraphrase_mining_embeddings
@@ -14,11 +16,11 @@ covered                                  how
 embeddings                               tensors, arrays, and lists of them; queries go to the device of the corpus
 ``score_function``                       ``cos_sim``, ``dot_score``, ``euclidean_sim`` and ``manhattan_sim`` of
                                          sentence_transformers.util, or their names
-``show_progress_bar``                    tonari's
+``show_progress_bar``                    shows tonari's own bar
 ``query_chunk_size``,                    checked, no effect: tonari plans its memory itself
 ``corpus_chunk_size``, ``batch_size``
 ---------------------------------------  ------------------------------------------------------------------------------
-refused                                  instead
+refused                                  alternative
 =======================================  ==============================================================================
 other functions of scores                sentence_transformers.util
 sparse embeddings; NaN and infinity

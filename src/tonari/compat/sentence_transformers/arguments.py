@@ -55,7 +55,7 @@ def score_of(function: Any) -> Score:
 
 
 def embeddings_of(given: Any, name: str) -> Any:
-    """Check embeddings (there may be none) and return them as an array or a tensor of two dimensions.
+    """Check embeddings, possibly none, and return them as an array or a tensor of two dimensions.
 
     Parameters
     ----------

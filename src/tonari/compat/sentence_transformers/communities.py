@@ -21,7 +21,7 @@ def community_detection(
     batch_size: int = 1024,
     show_progress_bar: bool = False,
 ) -> list[list[int]]:
-    """Find communities: groups of embeddings that are all near one member, the centre.
+    """Find communities, which are groups of embeddings that are all near one member, the centre.
 
     Each embedding with enough near embeddings proposes a community: itself and all embeddings whose cosine similarity
     to it reaches the threshold. Communities are accepted in descending order of size. A later community loses the

@@ -29,7 +29,7 @@ def paraphrase_mining_embeddings(
     query_chunk_size, corpus_chunk_size : int
         Checked, but without effect.
     max_pairs : int
-        The largest number of pairs to return; the pairs with the highest scores.
+        The largest number of pairs to return; if there are more, the pairs with the highest scores are returned.
     top_k : int
         The number of near embeddings to consider for each embedding.
     score_function : function or str
@@ -38,7 +38,7 @@ def paraphrase_mining_embeddings(
     Returns
     -------
     list of [score, i, j]
-        i < j, each pair once; by descending score, equal ones by i and j.
+        Each pair once, with i < j, in descending order of score; pairs with equal scores are in order of i, then j.
 
     Examples
     --------

@@ -35,7 +35,7 @@ def semantic_search(
     Returns
     -------
     list of m lists of dict
-        "corpus_id" and "score", by descending score; equal ones by ascending number.
+        "corpus_id" and "score", in descending order of score; equal scores are in ascending order of "corpus_id".
 
     Examples
     --------

@@ -20,7 +20,7 @@ _emptied: list[Callable[[], object]] = []
 
 
 def cached(maxsize: int | None = None) -> Callable[[Callable[..., T]], _lru_cache_wrapper[T]]:
-    """Return a decorator that keeps a function's results, at most `maxsize` of them, as functools.lru_cache does.
+    """Return a decorator that caches a function's results, at most `maxsize` of them, as functools.lru_cache does.
 
     >>> @cached()
     ... def square(x):
@@ -42,13 +42,13 @@ def cached(maxsize: int | None = None) -> Callable[[Callable[..., T]], _lru_cach
 
 
 def emptied_by(empty: Empty) -> Empty:
-    """Register the function that empties a cache, and return it; it takes no arguments and must be cheap."""
+    """Register a function that empties a cache, and return that function; it takes no arguments and must be cheap."""
     _emptied.append(empty)
     return empty
 
 
 def empty_caches() -> None:
-    """Empty all caches of the process, so that the next call is planned and decided like a first one.
+    """Empty all caches of the process, so that the next call plans and decides as the first one did.
 
     >>> import numpy as np, tonari
     >>> x = np.eye(3, dtype=np.float32)

@@ -1,8 +1,9 @@
 """Keep torch.compile from tracing into public functions.
 
-Dynamo would trace a model through them into NumPy and native code. An attribute of a function makes Dynamo end the
-compiled graph at the call. The function and everything it calls then run with Dynamo switched off, and the graph
-continues with the results. This works without importing torch, which may not be installed.
+Dynamo, which traces a model for torch.compile, would follow the calls of public functions into NumPy and native code.
+An attribute of a function makes Dynamo end the compiled graph at the call. The function and everything it calls then
+run with Dynamo switched off, and the graph continues with the results. This works without importing torch, which may
+not be installed.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def collection_off() -> Iterator[None]:
-    """Switch the garbage collector off within this context; if it was off before, it stays off afterwards."""
+    """Switch the garbage collector off within this context; if it was off before the context, it stays off."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,7 +1,7 @@
 """Interpreter exit while daemon threads are running.
 
-At exit CPython waits for all threads except daemons. It cuts daemons off during finalisation, when they next acquire
-the GIL, and whatever their stacks own is never released. Therefore, before finalisation, the library stops its own
+At exit CPython waits for all threads except daemons. During finalisation it cuts daemons off as soon as they acquire
+the GIL, and objects on their stacks are never released. Therefore, before finalisation, the library stops its own
 daemon threads and waits for them. (Threads that work for a daemon thread of the caller are daemons too.) The library
 does not end daemon threads of the caller: they run until they are cut off (native/bind/unlocked.hpp), or block in
 :func:`hold` if their work has been stopped.

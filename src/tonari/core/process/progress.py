@@ -36,7 +36,9 @@ _SILENT = Silent()
 
 
 def counting(wanted: ProgressLike, *, total: int, seconds: float, label: str, unit: str = "pair") -> Progress | Silent:
-    """Return a counter of work; for short work without a requested progress bar, one that costs no time.
+    """Return a counter of work.
+
+    For short work without a requested progress bar, the counter does nothing and costs no time.
 
     >>> isinstance(counting(None, total=1, seconds=0.1, label="neighbours"), Silent)
     True

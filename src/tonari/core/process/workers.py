@@ -32,7 +32,7 @@ class Stopped(Exception):
 
 
 def worth_sharing(seconds: float) -> bool:
-    """Return whether work of this many seconds on one thread takes longer than starting other threads."""
+    """Return whether work that takes this many seconds on one thread takes longer than starting other threads."""
     return seconds >= tuning.WORTH_SHARING
 
 
@@ -117,7 +117,7 @@ class Workers:
         self._stopped = True
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Return [function(item) for item in items], in order; the first error stops the rest and is raised."""
+        """Return [function(item) for item in items], in order; the first error stops the other tasks and is raised."""
         tasks = list(items)
         if self.threads == 1 or len(tasks) <= 1:
             return [function(item) for item in tasks]
@@ -191,7 +191,7 @@ class _Thread(Helper):
         self._left = False
 
     def give(self, work: Callable[[], None], ended: SimpleQueue[None]) -> bool:
-        """Let the thread run `work` and then write to `ended`; return False if the thread has ended."""
+        """Pass `work` to the thread, which writes to `ended` after it; return False if the thread has already ended."""
         with self._lock:
             if not self._left:
                 self._given.put((work, ended))

@@ -7,7 +7,7 @@ from html import escape
 
 
 def table(rows: Iterable[Sequence[str]], names: Sequence[str] = ()) -> str:
-    """Return a table of texts, which may contain any characters.
+    """Return an HTML table of texts, which may contain any characters.
 
     >>> table([("n", "3"), ("k", "1 < 2")])
     '<table><tbody><tr><td>n</td><td>3</td></tr><tr><td>k</td><td>1 &lt; 2</td></tr></tbody></table>'

@@ -72,7 +72,9 @@ def index_dtype(n: int) -> np.dtype[Any]:
 
 
 def no_neighbors(k: int, n: int, value: npt.DTypeLike) -> Neighbors:
-    """Return the k nearest of n points for no queries, with distances of a dtype.
+    """Return the result of a search with no queries: arrays of shape (0, k).
+
+    `n` is the number of points, which determines the dtype of indices, and `value` is the dtype of distances.
 
     >>> no_neighbors(3, 10, "float32").indices.shape
     (0, 3)

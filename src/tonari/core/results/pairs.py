@@ -27,7 +27,10 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(found: RadiusNeighbors, first: int) -> Pairs:
-    """Return the pairs in the lists of points `first`, `first` + 1, ..., which contain only later points.
+    """Return the entries of lists as pairs: on the left the point of the list, on the right a point in it.
+
+    The first list belongs to point number `first`, the next one to point `first` + 1, and so on. Each list contains
+    only points with larger numbers.
 
     The pairs are tensors if the lists are.
 
@@ -48,7 +51,7 @@ def pairs_of(found: RadiusNeighbors, first: int) -> Pairs:
 
 
 def record_dtype(indices: npt.DTypeLike, distances: npt.DTypeLike) -> np.dtype[Any]:
-    """Return the dtype of a pair in a file.
+    """Return the dtype of the record of a pair in a file.
 
     >>> record_dtype("int32", "float32").names
     ('left', 'right', 'distance')

@@ -46,7 +46,7 @@ class RadiusNeighbors(NamedTuple):
 
 
 class Within(NamedTuple):
-    """A radius search on the CPU: its queries, and the conditions for the points that each may find.
+    """A radius search on the CPU: its queries, and the conditions for the points that each query may find.
 
     Attributes
     ----------
@@ -75,7 +75,9 @@ class Within(NamedTuple):
 
 
 def none_within(n: int, value: npt.DTypeLike, m: int = 0) -> RadiusNeighbors:
-    """Return m empty lists for n points, with distances of a dtype.
+    """Return empty lists for m queries.
+
+    `n` is the number of points, which determines the dtype of indices, and `value` is the dtype of distances.
 
     >>> none_within(10, "float32").indptr
     array([0])
@@ -91,14 +93,14 @@ def limits_for(
     Parameters
     ----------
     radius : float or float64 array of shape (m,)
-        The radius, not NaN; with `descending`, the smallest similarity, finite.
+        The radius, which must not be NaN; with `descending`, the smallest similarity within it, which must be finite.
     m : int
     dtype : dtype
         float32 or float64.
     closed : bool
         Whether a distance equal to the radius is within it.
     descending : bool
-        Whether values are similarities, and the radius is the smallest one.
+        Whether values are similarities, and `radius` is the smallest accepted one.
 
     Returns
     -------
@@ -142,7 +144,9 @@ def _limit(radius: float, dtype: np.dtype[Any], outwards: float, *, closed: bool
 
 
 def later_points(found: RadiusNeighbors, first: int) -> RadiusNeighbors:
-    """Return the lists of points `first`, `first` + 1, ..., of each only the points after its own point.
+    """Return lists that are reduced to points with a larger number than the point of the list.
+
+    The first list belongs to point number `first`, the next one to point `first` + 1, and so on.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ Stage: TypeAlias = Callable[[], None]
 
 @dataclass
 class Expectation:
-    """A running search whose kernels can be found by a rehearsal, which runs it on tensors without data.
+    """A running search whose kernels a rehearsal can find, by running the search on tensors without data.
 
     It stores the function that rehearses the search, whether that function has been called, and the enclosing search,
     if any.
@@ -50,7 +50,7 @@ class Expectation:
     used: bool = False
 
     def unused(self) -> list[Expectation]:
-        """Return this search and the enclosing ones, innermost first, that have not been rehearsed."""
+        """Return this search and the searches that enclose it, innermost first, without those already rehearsed."""
         around = [] if self.outer is None else self.outer.unused()
         return around if self.used else [self, *around]
 
@@ -60,9 +60,9 @@ _expected: ContextVar[Expectation | None] = ContextVar("tonari_expected", defaul
 
 @contextlib.contextmanager
 def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
-    """Return a context: if a kernel has to be compiled inside it, all kernels of `stage` are compiled together.
+    """Return a context that compiles all kernels of `stage` together, as soon as one of them is missing.
 
-    They are found by a rehearsal: `stage` runs on tensors without data.
+    A rehearsal finds these kernels: it runs `stage` on tensors without data.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def begin_on_cuda() -> None:
 
 
 def prepare_for(call: Call, device: Any) -> None:
-    """Compile all kernels of the current search if this call has to be compiled; never raises.
+    """Compile all kernels of the current search if the kernel of this call is not compiled yet; never raises.
 
     Parameters
     ----------

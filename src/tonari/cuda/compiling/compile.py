@@ -212,14 +212,14 @@ class _Loading(Executor):
             thread.start()
 
     def submit(self, compile: Callable[[], Any]) -> Future[Any]:  # type: ignore[override]
-        """Call a function that compiles a kernel in one of the threads, and load the compiled kernel."""
+        """Queue a function that compiles a kernel, for one of the threads; return the future of the loaded kernel."""
         future: Future[Any] = Future()
         self.futures.append(future)
         self._jobs.put((compile, future))
         return future
 
     def translate(self, usual: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        """Translate a kernel in the usual way, and let the next thread begin; another thread compiles the launcher."""
+        """Translate a kernel as Triton does, then let the next thread begin; another thread compiles the launcher."""
         try:
             return usual(*given, **named)
         finally:
@@ -281,7 +281,7 @@ class _Loading(Executor):
             future.cancel()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Cancel the work that has not begun, and wait for running work and for the threads."""
+        """Cancel work that has not begun; wait for running work, and for the threads to end."""
         self.cancel()
         for threads, jobs in ((self._threads, self._jobs), (self._builders, self._launchers)):
             for _ in threads:
@@ -323,7 +323,7 @@ def _compile_launcher(source: Any) -> None:
 
 
 def compile_call(call: Call) -> Any:
-    """Compile the variant of a call, or load it from Triton's cache on disk; return Triton's record of it."""
+    """Compile the variant of a call, or load it from Triton's cache on disk; return Triton's record of the variant."""
     with compiling:
         return call.kernel.warmup(grid=(1,), **call.arguments, **call.constants, **call.options)
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 
 class Card(NamedTuple):
-    """The properties of a device on which launches depend.
+    """The properties of a device that determine launches.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Card(NamedTuple):
 
 @dataclass(frozen=True)
 class Call:
-    """A launch or a recorded launch: everything on which the compiled variant depends.
+    """A launch of a kernel, made or only recorded: everything that determines the compiled variant.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Call:
 
 
 class Rehearsal:
-    """The launches of some work that ran on tensors without data: each kernel variant once, in order."""
+    """The launches recorded while some work ran on tensors without data: each kernel variant once, in order."""
 
     def __init__(self, card: Card) -> None:
         self.card = card
@@ -93,12 +93,12 @@ def note(call: Call) -> None:
 
 
 def to_visit(parts: list[slice], device: Any) -> list[slice]:
-    """Return the slices of rows to process: all, or, on tensors without data, the first two and the last."""
+    """Return all slices of rows; on tensors without data, only the first two slices and the last one."""
     return parts if device.type != "meta" or len(parts) < 3 else [*parts[:2], parts[-1]]
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """Concatenate tensors: torch.cat, except on "meta", where it would import modules for seconds."""
+    """Concatenate tensors by torch.cat; on "meta", where that would import modules for seconds, allocate the result."""
     import torch
 
     first = parts[0]
@@ -108,24 +108,27 @@ def joined(parts: Sequence[Any]) -> Any:
 
 
 def least_of(a: Any, b: Any) -> Any:
-    """Return the smaller elements of two tensors: torch.minimum, except on "meta", which is slow to import."""
+    """Return torch.minimum(a, b); on "meta", where that is slow to import, a tensor of its shape."""
     import torch
 
     return torch.minimum(a, b) if a.device.type != "meta" else a.new_empty(a.shape)
 
 
 def both_of(a: Any, b: Any) -> Any:
-    """Return where two bool tensors of a shape are both True: a & b, except on "meta", where it is slow to import."""
+    """Return a & b for two bool tensors; on "meta", where that is slow to import, a tensor of its shape."""
     return a & b if a.device.type != "meta" else a.new_empty(a.shape)
 
 
 def product_of(a: Any, b: Any) -> Any:
-    """Return the product of two matrices, a @ b, except on "meta", where it is slow to import."""
+    """Return the matrix product a @ b; on "meta", where that is slow to import, a tensor of its shape."""
     return a @ b if a.device.type != "meta" else a.new_empty((a.shape[0], b.shape[1]))
 
 
 def numbers_from(first: int, count: int, device: Any, dtype: Any = None) -> Any:
-    """Return first, first + 1, ..., int64 by default: torch.arange, except on "meta", where it is slow to import."""
+    """Return first, first + 1, ..., int64 by default.
+
+    On "meta", where torch.arange is slow to import, return a tensor without data.
+    """
     import torch
 
     if torch.device(device).type == "meta":
@@ -134,7 +137,10 @@ def numbers_from(first: int, count: int, device: Any, dtype: Any = None) -> Any:
 
 
 def order_of(keys: Any) -> Any:
-    """Return the stable order of keys, int64: torch.sort, except on "meta", where it is slow to import."""
+    """Return the stable order of keys, int64.
+
+    On "meta", where torch.sort is slow to import, return a tensor without data.
+    """
     import torch
 
     if keys.device.type == "meta":
@@ -143,7 +149,10 @@ def order_of(keys: Any) -> Any:
 
 
 def each_repeated(rows: Any, times: int) -> Any:
-    """Repeat each row: torch.repeat_interleave, except on "meta", where it is slow to import."""
+    """Repeat each row `times` times in succession.
+
+    On "meta", where torch.repeat_interleave is slow to import, return a tensor without data.
+    """
     if rows.device.type == "meta":
         return rows.new_empty((len(rows) * times, *rows.shape[1:]))
     return rows.repeat_interleave(times, 0)

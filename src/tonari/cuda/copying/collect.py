@@ -28,10 +28,10 @@ class Collector(Carrier):
         super().__init__(device, pieces=1)
 
     def collect(self, source: Any, out: npt.NDArray[Any]) -> None:
-        """Start copying a contiguous tensor into a C-contiguous array; the copy waits for the work launched before.
+        """Start copying a contiguous tensor into a C-contiguous array; the copy waits for work launched before it.
 
-        Both have the same dtype. The array is complete after :meth:`arrive`. Until then, the tensor stays in memory and
-        must not be overwritten.
+        The tensor and the array have the same dtype. The array is complete after :meth:`arrive`. Until then, the tensor
+        stays in memory and must not be overwritten.
         """
         there, target = source.view(-1).view(torch.uint8), out.reshape(-1).view(np.uint8)
 

@@ -36,7 +36,7 @@ class Feeder(Carrier):
         super().__init__(device, pieces=2, at_once=at_once)
 
     def send(self, rows: npt.NDArray[Any], out: Any) -> None:
-        """Start copying a C-contiguous array into a contiguous tensor; the copy waits for the work launched before."""
+        """Start copying a C-contiguous array into a contiguous tensor; the copy waits for work launched before it."""
         source = rows.reshape(-1).view(np.uint8)
         self._fill(out, tuning.PIECE_BYTES, lambda here, buffer: np.copyto(buffer, source[here]))
 
@@ -67,7 +67,10 @@ class Feeder(Carrier):
 
 
 def bring(rows: npt.NDArray[Any], device: Any, *, at_once: int = 1) -> Any:
-    """Copy a C-contiguous array to a device; `at_once` devices receive arrays at the same time."""
+    """Copy a C-contiguous array to a device, and return the tensor.
+
+    `at_once` is the number of devices that receive arrays at the same time.
+    """
     out = torch.empty(rows.shape, dtype=getattr(torch, name_of_dtype(rows)), device=device)
     with Feeder(device, at_once=at_once) as feeder:
         feeder.send(rows, out)
@@ -96,7 +99,7 @@ def slabs(rows: Any, order: Sequence[slice], device: Any) -> Generator[Any, None
 
 
 def slabs_of(arrays: Sequence[Any], order: Sequence[slice], device: Any) -> Generator[list[Any], None, None]:
-    """Yield the same slices of several arrays of rows, all in host memory or all on CUDA; see :func:`slabs`."""
+    """Yield tuples of the same slices of several arrays, all in host memory or all on CUDA; see :func:`slabs`."""
     if not isinstance(arrays[0], np.ndarray):
         for here in order:
             yield [rows[here].to(device) for rows in arrays]

@@ -104,7 +104,9 @@ class Carrier:
         self._under_way.append(self._background.submit(self._workers.map, carry, range(0, total, step)))
 
     def arrive(self) -> None:
-        """Wait until host memory has been read or written; work launched later waits for the copies.
+        """Wait until host memory has been read or written, and make work that is launched later wait for the copies.
+
+        If a thread has failed, its error is raised.
 
         Raises the error of a thread.
         """

@@ -3,10 +3,10 @@
     prepared.py      points -> form (centred, scaled, or normalised) -> packed copy in a kernel's layout
     copies.py        finds copies of rows that cannot be in any answer, and are not packed
     contraction.py   decides whether a form is contracted to few columns
-    search.py        searches the rows that one precision does not certify at the next
+    search.py        searches rows again, at the next precision, if one precision does not certify them
     passes.py        blocks of queries x slices of points -> screen -> select -> refine -> certified rows
-    join.py          as passes.py if the points are the queries: uses each product for both rows
-    across.py        as join.py, but only for rows on different sides of a boundary
+    join.py          like passes.py if the queries are the points: uses each product for both rows
+    across.py        like join.py, but only for rows on different sides of a boundary
     method.py        the registered method
 
 The screen, the running thresholds and the refinement are native code (native/exact/row_block.hpp).

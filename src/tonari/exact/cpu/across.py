@@ -1,4 +1,4 @@
-"""Find, for all points, their nearest points on the other side of a boundary, using each product for both rows.
+"""Find the nearest points of every point on the other side of a boundary, using each product for both of its rows.
 
 The boundary is a row number: the rows before it are one side, all others the other side.
 """

@@ -1,8 +1,8 @@
 """Order rows by clusters of their leading principal coordinates, so that near rows are adjacent.
 
-In this order, a tile of queries has neighbours in few groups of points. A look, which compares contracted rows (of
-fewer columns) before the screen, therefore rules out most groups. The order affects the time of a search, never its
-result.
+In this order, the neighbours of a tile of queries are in few groups of points. A look, which is a comparison of
+contracted rows (of fewer columns) before the screen, therefore rules out most groups. The order affects the time of a
+search, never its result.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Sketch = npt.NDArray[np.float32]
 
 
 class Near(NamedTuple):
-    """For each query, a position in the cluster order of the points, around which its first threshold is computed.
+    """Positions in the cluster order of the points, around which the first thresholds of queries are computed.
 
     Attributes
     ----------

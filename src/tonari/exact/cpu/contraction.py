@@ -1,4 +1,4 @@
-"""Choose the columns that the screen and a look compare, by a pilot of the points if the plan does not determine them.
+"""Choose the columns that the screen and a look compare; if the plan leaves them open, measure on a pilot of points.
 
     contracted   the screen compares contracted rows, and exact values decide on its candidates
     a look       contracted rows rule out groups of points for tiles of queries, and the screen compares the remaining
@@ -35,7 +35,7 @@ _ROUNDING = {"bfloat16": 2.0**-9.8, "float32": 0.0}
 
 
 class Arrangement(NamedTuple):
-    """The way in which points are packed: their form, the number of compared columns, a look, and their order.
+    """How points are packed: their form, the number of compared columns, a look before the screen, and their order.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ def arrange_points(
     asked: int,
     kept: npt.NDArray[np.int64] | None = None,
 ) -> Arrangement:
-    """Choose the form of packed points, the columns that are compared, a look before the screen, and the order.
+    """Choose how points are packed: their form and number of columns, a look before the screen, and their order.
 
     Parameters
     ----------
@@ -119,9 +119,10 @@ def arrange_points(
 
 
 def look_pays(plan: ExactPlan, precision: str, look_dim: int, looked: tuple[int, int, int]) -> bool:
-    """Return whether a look, which compares contracted rows before the screen, takes less time than it saves.
+    """Return whether a look, which compares contracted rows before the screen, saves more time than it takes.
 
-    `looked` are the numbers of pairs of a tile of queries and a group of points: all, compared by the look, and marked.
+    `looked` has three numbers of pairs of a tile of queries and a group of points: all pairs, the pairs that the look
+    compared, and the pairs that it left for the screen.
     """
     pairs, seen, marked = looked
     screen = _pair_seconds(plan, precision, plan.form_dim)
@@ -143,7 +144,7 @@ def _clusters(
 
 
 class Seen(NamedTuple):
-    """The measurements of a pilot, which compares some points with a sample; averages over these points.
+    """The measurements of a pilot, which compares some points with a sample of all points; averages over these points.
 
     Attributes
     ----------
@@ -156,8 +157,9 @@ class Seen(NamedTuple):
     left : dict of float
         Share of all points that are candidates of contracted screens, by their columns.
     alone : dict of float
-        By the number of columns, the share of these candidates whose nearest point is not a candidate; small for
-        separate clusters.
+        By the number of columns, the share of these candidates whose own nearest point is not a candidate. If the
+        points form separate clusters, the share is small, because the nearest point of a candidate is usually another
+        candidate.
     """
 
     whole: float
@@ -167,7 +169,7 @@ class Seen(NamedTuple):
     alone: dict[int, float]
 
     def marked(self, columns: int) -> float:
-        """Return the share of pairs, of a tile of queries and a group of points, that a look does not rule out."""
+        """Return the share of pairs of a tile of queries and a group of points that a look leaves for the screen."""
         left = self.left[columns]
         single = tuning.MARKED_SINGLE * min(1.0, tuning.MARKED_PAIRS * left * self.alone[columns])
         return min(1.0, tuning.MARKED_COMMON * left + single)
@@ -181,7 +183,7 @@ def _rows(form: _native.Form, points: npt.NDArray[Any], step: int, columns: int)
 
 
 class InWhole(NamedTuple):
-    """Sampled rows that are compared with the whole sample in all columns.
+    """Some rows of a sample, and the results of comparing them with the whole sample in all columns.
 
     Attributes
     ----------
@@ -194,7 +196,7 @@ class InWhole(NamedTuple):
     candidates : float64 array of shape (rows,)
         Number of candidates of each row after the first screen of all columns.
     rank : int
-        Rank in the sample of the k-th neighbour.
+        The rank of the k-th neighbour among the points of the sample.
     """
 
     squares: Floats

@@ -7,8 +7,8 @@ saves time: if a row has thousands of copies, all of them would survive the scre
     some rows    are hashed to estimate the share of copies; the next step runs only if the share is large enough
     all rows     are sorted by hash, then by row number, and each is compared with the row before it
 
-A hash collision affects only the time: if a different row is sorted between two copies, the second copy counts as a
-first one. The same holds for zeros of different signs.
+A hash collision affects only the time: if a different row is sorted between two copies, the second copy is treated as a
+first copy. The same holds for zeros of different signs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ROW_BYTES = 32  # bytes of memory per row while rows are sorted
 def first_copies(
     points: npt.NDArray[Any], plan: Plan, meeting: float, memory: int, copied: int = 0, spare: int = 0
 ) -> Numbers | None:
-    """Return the row numbers of the points that a search needs, ascending; None if it can leave out few copies.
+    """Return the row numbers of the points that a search needs, ascending; None if only few copies can be left out.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def first_copies(
     plan : Plan
         The plan of the search.
     meeting : float
-        Seconds that a query takes for each copy that it is compared with.
+        Seconds for comparing a query with one copy.
     memory : int
         Bytes that the search would need to prepare all points and to work.
     copied : int

@@ -1,4 +1,4 @@
-"""Small searches, and searches of few queries, by the exact values of all pairs, without packed points and a screen.
+"""Search by the exact values of all pairs, without packed points and a screen: for small searches and few queries.
 
 A search of microseconds is one native call on the caller's thread. Longer ones are cut into calls of a few milliseconds
 for several threads: some queries and all points, or all queries and a slice of the points, whose lists are then merged.
@@ -52,7 +52,7 @@ def search_directly(
 def search_unchecked(
     queries: Rows, points: Rows, plan: ExactPlan, *, progress: ProgressLike = None
 ) -> Neighbors | None:
-    """Search rows without checking their values first; return None if a value turns out not to be finite."""
+    """Search rows without checking their values first; return None if the search meets a value that is not finite."""
     return _search(queries, points, plan, None, False, progress)
 
 

@@ -1,4 +1,4 @@
-"""Radius searches of few pairs by the exact values of all pairs, without packed points and a screen.
+"""Radius searches of few pairs, by the exact values of all pairs, without packed points and a screen.
 
 Preparing points takes at least a tenth of a millisecond, in which some ten thousand exact values can be computed.
 """
@@ -22,7 +22,7 @@ Rows = npt.NDArray[Any]
 
 
 class Unpacked:
-    """Points without packed copies, for searches of so few pairs that all exact values are computed.
+    """Points without packed copies, for searches that compute all exact values because they have few pairs.
 
     Parameters
     ----------

@@ -62,9 +62,9 @@ class Join:
     native: _native.SelfJoin
 
     def all_points(self, found: Neighbors, status: Status, first: int) -> int:
-        """Find the neighbours, among all points, of the rows from `first` on.
+        """Find the neighbours of the rows from number `first` on among all points; return the number of exact values.
 
-        `found` and `status` belong to these rows.
+        `found` and `status` receive the results of these rows.
         """
         n, size = len(self.prepared.points), self.plan.active_rows
         starts = range(first // JOIN_BLOCK * JOIN_BLOCK, n, size)
@@ -73,8 +73,8 @@ class Join:
     def across(self, found: Neighbors, status: Status, boundary: int, known: npt.NDArray[np.float64] | None) -> int:
         """Find, for every row, the nearest points on the other side of a boundary between two slices of points.
 
-        `known` has the k-th known value of each row. A row then finds only points that are at least as near; if fewer
-        than k points are, the remaining entries are missing.
+        `known` has, for each row, the distance of its k-th neighbour so far. A row then finds only points that are at
+        least as near; if there are fewer than k such points, the remaining entries are missing.
         """
         sides = (0, boundary), (boundary, len(self.prepared.points))
         blocks = [_blocks(side) for side in sides]

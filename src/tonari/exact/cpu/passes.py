@@ -35,7 +35,11 @@ class Block(Protocol):
     """A block of queries during its pass over the points, such as a native RowBlock."""
 
     def open(self, begin: int, end: int, places: Numbers | None = None, asked: Sketch | None = None) -> None:
-        """Start queries [begin, end), with thresholds from near points if their positions are known (:class:`Near`)."""
+        """Start queries [begin, end).
+
+        If `places` has a position among the packed points for each query (:class:`Near`), the points around that
+        position give its first threshold.
+        """
 
     def screen(
         self,
@@ -46,16 +50,16 @@ class Block(Protocol):
         take_stride: bool,
         looks: bool,
     ) -> None:
-        """Screen groups of a range of points (all, every stride-th, or all others).
+        """Screen the groups in a range of points: all groups, every stride-th group, or all others.
 
-        If `looks`, a comparison of contracted rows first rules out some of the groups.
+        If `looks` is True, a comparison of contracted rows first rules out some of the groups.
         """
 
     @property
     def looked(self) -> tuple[int, int, int]:
-        """The numbers of pairs (tile, group) since the block was made: all, compared by looks, and marked by them.
+        """Three numbers of pairs (tile, group) since the block was made: all, compared by looks, left by looks.
 
-        A look compares contracted rows, and marks the pairs that the screen must compare.
+        A look compares contracted rows; the screen compares the pairs that looks leave.
         """
 
     def end_sample(self) -> None:
@@ -86,7 +90,7 @@ class Search:
 
     @property
     def levels(self) -> int:
-        """The number of ways to search a row: one per precision, and one more if rows are contracted."""
+        """The number of ways to search a row: one for each precision, and one for contracted rows if there are any."""
         return len(self.plan.precisions) + self.prepared.falls_back
 
     def hold(self, level: int, count: int) -> None:
@@ -106,8 +110,7 @@ class Search:
     def unfinished(self, rows: slice | npt.NDArray[np.intp], status: npt.NDArray[np.uint8], level: int) -> list[Task]:
         """Return the tasks for unfinished rows: search again without a sample, or retry at the next precision.
 
-        Each task copies its rows. Their number is therefore limited to the rows that are processed at once while points
-        are packed.
+        Each task copies its rows, so a task has at most as many rows as are processed at once while points are packed.
         """
         if not status.any():
             return []
@@ -173,9 +176,9 @@ class Search:
         sampled: bool,
         near: Near | None = None,
     ) -> int:
-        """Compare blocks of queries with all packed points.
+        """Compare blocks of queries with all packed points; return the sum of the numbers that `close_block` returns.
 
-        `close_block` finishes a block and returns a number; the sum of these numbers is returned.
+        `close_block` finishes a block after it was compared with all points.
         """
         packed = self.resident(kernel)
         if len(packed) < len(self.prepared.slices) or self.plan.point_splits > 1:
@@ -266,7 +269,10 @@ class Search:
         return self.looks and part.looks
 
     def judge(self, kernel: str, looked: tuple[int, int, int]) -> None:
-        """Stop the comparisons of contracted rows before the screen if they take more time than they save."""
+        """Omit looks from now on if they take more time than they save.
+
+        A look is a comparison of contracted rows before the screen.
+        """
         look = self.prepared.look
         if self.looks and look is not None and looked[0]:
             self.looks = look_pays(self.plan, kernel.split("/")[1], look.columns, looked)

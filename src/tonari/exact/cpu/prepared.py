@@ -102,11 +102,11 @@ class PreparedPoints:
         return plan.direct_within < tuning.WITHIN_PACKED
 
     def planned(self, plan: ExactPlan) -> ExactPlan:
-        """Return the plan of a search, which assumes all columns, adapted to the columns of these points."""
+        """Return the plan of a search, which assumes all columns, with the numbers of columns of these points."""
         return plan.contracted_to(self.form_dim, 0 if self.look is None else self.look.columns)
 
     def whole(self) -> PreparedPoints:
-        """Return the points in all columns, packed once, for rows that contracted rows cannot resolve."""
+        """Return the points in all columns, packed at most once, for rows that contracted rows cannot resolve."""
         assert self._whole_plan is not None
         with self._making_whole:
             if self._whole is None:
@@ -114,7 +114,7 @@ class PreparedPoints:
             return self._whole
 
     def hold(self, kernel: str, count: int, workers: Workers, bar: Progress | None = None) -> list[PackedPoints]:
-        """Keep exactly the first `count` points packed for `kernel`: pack missing slices, and free others.
+        """Keep exactly the first `count` points packed for `kernel`: pack missing slices, and free all others.
 
         If several searches call this at once, one packs and the others wait. A search may use the returned slices even
         after they are freed here.

@@ -72,9 +72,9 @@ def search_prepared(
 def arrange(
     queries: npt.NDArray[Any], prepared: PreparedPoints, self_ids: npt.NDArray[np.int64] | None
 ) -> tuple[Numbers, Near] | None:
-    """Return an order of the queries that follows the order of the packed points, and their positions in that order.
+    """Return an order of the queries that follows the order of the packed points, and positions near the queries.
 
-    The order is None if points are packed in their original order, because the order of the queries then has no effect.
+    Return None if points are packed in their original order, because the order of the queries then has no effect.
     """
     clusters = prepared.clusters
     if clusters is None:

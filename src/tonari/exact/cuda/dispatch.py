@@ -76,10 +76,10 @@ def prepare(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
 
 
 def contract_beside(prepared: Any, plan: CudaPlan, progress: ProgressLike = None) -> ContractedPoints | None:
-    """Contract the prepared points of one device: map their rows to fewer coordinates for the screen.
+    """Return the prepared points of one device with contracted rows: fewer coordinates for the screen.
 
-    Return None if a contraction is not worth its time for this plan and these points, or if memory has become too
-    short.
+    Return None if a contraction is not worth its time for this plan and these points, or if the device runs out of
+    memory.
     """
     import torch
 
@@ -180,7 +180,7 @@ def find_pairs(
     *,
     progress: ProgressLike = None,
 ) -> RadiusNeighbors:
-    """Find the later points within each point's limit; see :meth:`tonari.core.method.SearchMethod.find_pairs`."""
+    """Find, for each point, later points within its limit; see :meth:`tonari.core.method.SearchMethod.find_pairs`."""
     place = Place(first_query=rows.start, self_join=True, later=True)
     with on(plan.devices[0]):
         found = within(points[rows], prepared, plan, limits, finding(plan), place=place, progress=progress)
@@ -210,7 +210,7 @@ def compares_all(plan: CudaPlan) -> bool:
 
 
 def count_by_values(queries: Any, points: Any, plan: CudaPlan, limits: npt.NDArray[Any]) -> Any:
-    """Count the points within each query's limit by computing the values of all points; rows are not checked."""
+    """Count the points within each query's limit by the exact values of all points, without checking the rows."""
     place = plan.devices[0]
     with on(place):
         rows, base = to_device(queries, place), to_device(points, place)

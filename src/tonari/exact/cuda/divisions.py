@@ -1,4 +1,4 @@
-"""The possible divisions of a search: among devices, into slabs, by route. The plan takes the best that fits."""
+"""The possible divisions of a search among devices and into slabs, and their routes; the plan takes the best."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ def share(count: int, devices: int) -> int:
 
 
 def points_at_home(whole: CudaNeeds, devices: int) -> int:
-    """Return the number of points for the device that has all points, while the other devices wait for copies.
+    """Return the number of points for the device that holds all points at first, if several devices share a search.
 
-    The other devices share the rate at which rows leave the first device, so each of them gets fewer points: all
-    devices then finish at the same time. The number is 0 if there are too few points for such a division.
+    Each other device must first receive a copy of its points, at a rate that they all share. It is therefore assigned
+    fewer points, such that all devices finish at the same time. The result is 0 if no such division exists: if there is
+    one device, if the points are in host memory, or if there are too few points.
     """
     if devices == 1 or whole.host_points:
         return 0
@@ -48,7 +49,7 @@ def points_at_home(whole: CudaNeeds, devices: int) -> int:
 def divisions(
     whole: CudaNeeds, devices: int, overrides: dict[str, Any]
 ) -> Iterator[tuple[str, CudaNeeds, dict[str, Any]]]:
-    """Yield the ways to divide a search among devices; each is a name, the needs of the first device, and overrides."""
+    """Yield the ways to divide a search among devices: a name, the needs of the first device, overrides of the plan."""
     if devices == 1:
         yield "none", whole, overrides
         return

@@ -32,7 +32,7 @@ LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # per listed member, if members are so
 
 @dataclass(frozen=True)
 class Slabs:
-    """The numbers of rows on a device at once.
+    """The numbers of original rows on a device at once.
 
     Attributes
     ----------
@@ -128,12 +128,12 @@ class CudaNeeds:
         return self.form_dim or self.d
 
     def packed_bytes(self, slabs: Slabs, precision: str) -> int:
-        """Return the bytes of a packed copy, and of the contracted rows from which it is made."""
+        """Return the bytes of a packed copy of the points, with the contracted rows that it is made from."""
         held = self.held(slabs)
         return packed_bytes(held, self.screened, precision) + held * self._contracted_row()
 
     def copied_bytes(self, slabs: Slabs) -> int:
-        """Return the bytes of original rows copied from host memory; they stay on the device as long as their slab."""
+        """Return the bytes of original rows that are copied to the device; they stay there as long as their slab."""
         points = self.n if slabs.route == "resident" and self.points_come else 0
         among_points = self.self_join and slabs.route == "resident" and self.m <= self.n
         queries = 0 if among_points or slabs.route == "host_refine" or not self.queries_come else slabs.queries
@@ -146,12 +146,12 @@ class CudaNeeds:
         return (rows + gathered) * self._list_bytes()
 
     def batch_bytes(self, slabs: Slabs, batch: int) -> int:
-        """Return the bytes of a batch of queries: minima, selection, packed values, and members of some groups."""
+        """Return the bytes of a batch of queries: minima, selection, packed values, and points of refined groups."""
         members = self._members_bytes(slabs)
         return batch * self._batch_row_bytes(slabs) + min(batch * members, max(members, tuning.REFINE_SCRATCH_BYTES))
 
     def working_bytes(self, slabs: Slabs, batch: int) -> int:
-        """Return the working memory: a batch of queries, slabs being copied, packed samples, copies for retries."""
+        """Return the working memory: a batch of queries, slabs in transfer, packed samples, and copies for retries."""
         held = self.held(slabs)
         retry = sum(packed_bytes(held, self.screened, precision) for precision in self.precisions[1:-1])
         contracting = 0
@@ -179,10 +179,10 @@ class CudaNeeds:
         return subset_bytes(self.n, self.d * self.itemsize) + packed_bytes(self.n, self.d, self.precisions[0])
 
     def mirrored_slots(self, slabs: Slabs, batch: int, room: int) -> int:
-        """Return the slots per row for candidates that a graph's earlier batches list for it (screens/mirrored.py).
+        """Return the slots per row for candidates that earlier batches of a graph append to it (screens/mirrored.py).
 
-        The number is 0 if the search does not use that screen: because queries and points are not the same rows on one
-        device, because products are as fast as their minima, or because `room` bytes are too few.
+        The number is 0 if the search does not use that screen: if queries and points are not the same rows on one
+        device, if products are as fast as their minima, or if `room` bytes are too few.
         """
         graph = self.self_join and self.m == self.n and slabs.route == "resident" and not self.several and self.gemm
         if not graph or batch < tuning.LEAST_ROWS or self.m < tuning.MIRRORED_BATCHES * batch or batch % POINT_TILE:
@@ -195,7 +195,7 @@ class CudaNeeds:
         return slots if sample_within(self.n, self.width, self.group, usual, slots) is not None else 0
 
     def mirrored_bytes(self, slots: int, batch: int) -> int:
-        """Return the bytes of `slots` slots for each row, and of the sample for a graph's thresholds."""
+        """Return the bytes for `slots` slots per row, and for the sample that gives the thresholds of a graph."""
         usual = sample_for(self.n, self.width, self.group, tuning.NOTED_COST)
         sample = None if usual is None else sample_within(self.n, self.width, self.group, usual, slots)
         if sample is None:
@@ -221,7 +221,7 @@ class CudaNeeds:
         return max(0, min(wanted, room))
 
     def row_seconds(self, n: int) -> float:
-        """Return the seconds of one query among n points, for the screen with its minima, selection and refinement."""
+        """Return the expected seconds for one query among n points: screening with minima, selection and refinement."""
         groups = group_count(n, self.group)
         if self.gemm:  # at the rate of float16: one product and one sum per two bytes
             screen = n * packed_row_bytes(self.screened, self.precisions[0]) / CARD.products
@@ -232,7 +232,7 @@ class CudaNeeds:
         return screen + 4.0 * groups / CARD.read_minima + refine
 
     def seconds(self, slabs: Slabs) -> float:
-        """Return the seconds of all queries among all points of one device, including copies from host memory."""
+        """Return the expected seconds for all queries and all points of one device, with copies from host memory."""
         slab = self.held(slabs)
         whole, rest = divmod(self.n, slab)
         work = self.m * (whole * self.row_seconds(slab) + (self.row_seconds(rest) if rest else 0.0))

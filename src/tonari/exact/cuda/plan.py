@@ -119,9 +119,9 @@ class CudaPlan(Plan):
     def few(self) -> bool:
         """Whether the first attempt takes two launches (screens/few.py), which is faster for a few queries.
 
-        The property is derived, so it is also right in plans for parts of the search. It requires products in float16,
-        which is the first precision of all products except those of floats with up to 16 columns. Its minima and packed
-        queries, at most 3 MB per query, fit into the bytes that plans leave for small changes.
+        The property is computed from other fields, so it also holds in plans for parts of the search. It requires
+        products in float16, which is the first precision of all products except those of floats with up to 16 columns.
+        Its minima and packed queries, at most 3 MB per query, fit into the bytes that plans leave for small changes.
         """
         small = self.m <= tuning.FEW_QUERIES and self.k <= tuning.FEW_NEIGHBOURS and len(self.devices) == 1
         short = self.n <= tuning.FEW_POINTS and self.d <= tuning.FEW_COLUMNS

@@ -124,8 +124,9 @@ def _plan_on_some(problem: Problem, free_bytes: int | None, overrides: dict[str,
 def is_contracted_for(problem: Problem, searched: int) -> bool:
     """Whether this search is long enough for a pilot, which measures on a sample if contracted points are faster.
 
-    True if a single search of the `searched` earlier queries and the queries of the problem would justify the pilot.
-    False for short searches, which would need too many launches. The points in all dimensions stay in memory, too.
+    The number of queries must justify the pilot: the `searched` earlier queries together with the queries of the
+    problem. The result is False for short searches, because a contracted search needs too many launches. The points in
+    all dimensions stay in memory as well.
     """
     if len(problem.devices) > 1 or problem.memory is not None:
         return False
@@ -317,7 +318,7 @@ def usual_precisions(form: str, d: int, dtype: str) -> tuple[str, ...]:
 
 
 def least_bytes(problem: Problem, **overrides: Any) -> int:
-    """Return the bytes of the division that needs the least memory; arguments as for :func:`plan_on_cuda`."""
+    """Return the bytes of the division that needs the least memory; for the arguments see :func:`plan_on_cuda`."""
     return _least_of(_ways(problem, overrides), overrides)
 
 

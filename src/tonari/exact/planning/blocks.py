@@ -1,4 +1,4 @@
-"""Divide a search into blocks of queries and slices of points; choose the active rows of a self-join and the sample.
+"""Divide a search into blocks of queries and slices of points; choose a self-join's active rows, and the sample.
 
 Active rows are the rows whose lists of candidates are in memory together. A sample of the points gives a first
 threshold for each query.
@@ -31,8 +31,8 @@ def point_chunk(n: int, d: int, threads: int) -> int:
 def sample_of(n: int, k: int) -> tuple[int, int]:
     """Return stride and rank of the sampled threshold of matsumoto2015 (section IV), for about 8 k samples.
 
-    The sample contains k / stride of the k nearest points on average. The rank is three standard deviations above that,
-    so that the threshold is too low for about one row in a thousand, which is then searched again.
+    The sample contains k / stride of the k nearest points on average. The rank is three standard deviations above that
+    number, so that the threshold is too low for about one row in a thousand, which is then searched again.
     """
     stride = n // (8 * k)
     if k < tuning.SAMPLE_FROM_K or stride < 4:
@@ -54,7 +54,7 @@ def checked_sample(stride: Any, rank: Any, splits: int) -> tuple[int, int]:
 
 
 def can_join(metric: str, d: int, isa: str) -> bool:
-    """Return whether a product of two points can be used for both, and whether that is faster than two products."""
+    """Return whether a product of two points can be used for both, and is then faster than two products."""
     return get_metric(metric).form == "gemm" and d >= tuning.JOIN_FROM[isa][1]
 
 
@@ -65,7 +65,10 @@ def checked_active(active: Any, self_join: bool) -> int:
 
 
 def active_rows(problem: Problem) -> int:
-    """Return how many rows' lists of a self-join fit into memory together; 0 if sharing products saves no time."""
+    """Return the number of active rows of a self-join, whose lists fit into memory together.
+
+    0 if using each product for both rows would save no time.
+    """
     n = problem.n
     room = max(tuning.JOIN_BYTES, n * problem.d * inputs.dtype_of(problem.dtype).itemsize)
     active = min(-(-n // JOIN_BLOCK), room // join_row_bytes(problem.k) // JOIN_BLOCK) * JOIN_BLOCK

@@ -39,7 +39,7 @@ def look_dim_of(problem: Problem, given: dict[str, Any]) -> int:
 
 
 def contracted_widths(d: int) -> list[int]:
-    """Return the numbers of columns, ascending, among which a pilot chooses for rows of d columns."""
+    """Return the numbers of columns, in ascending order, that a pilot considers for rows of d columns."""
     return [columns for columns in _CONTRACTED if tuning.CONTRACT_FROM * columns <= d]
 
 

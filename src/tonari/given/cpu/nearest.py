@@ -1,4 +1,4 @@
-"""The nearest points by given distances, block by block.
+"""Find the nearest points by the caller's distances, one block of queries after another.
 
 In a symmetric graph, a block of rows is compared with itself and with later rows only. The distances to later rows are
 used for both: the lists of later rows are merged with them.
@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 
 
 class GivenLists(NamedTuple):
-    """The nearest points, and in a graph the distance of each row to itself, of shape (n,); else of shape (0,)."""
+    """The nearest points and, in a graph, the distance of each row to itself: shape (n,), or (0,) without a graph."""
 
     found: Neighbors
     own: Array
@@ -38,16 +38,16 @@ def nearest(
     threads: int | None = None,
     progress: ProgressLike = None,
 ) -> GivenLists:
-    """Find the k nearest points of every query.
+    """Find the k nearest points of every query by the caller's distances.
 
     Parameters
     ----------
     values : Values
     k : int
-        At most n; n - 1 with `own`.
+        At most n, or n - 1 with `own`.
     plan : GivenPlan
     own : bool
-        The queries are the points, and none is its own neighbour.
+        Whether the queries are the points, and no point is its own neighbour.
     symmetric : bool
         With `own`: whether the distance of two rows is the same in both directions.
     threads : int, optional

@@ -26,7 +26,7 @@ def within(
     symmetric: bool = False,
     progress: ProgressLike = None,
 ) -> RadiusNeighbors:
-    """Find all points at a distance of at most the limit of each query; see :func:`tonari.given.cpu.nearest.nearest`.
+    """Find all points whose distance is at most the limit of the query; see :func:`tonari.given.cpu.nearest.nearest`.
 
     With `symmetric`, all limits must be equal.
     """

@@ -1,4 +1,4 @@
-"""Approximate graphs: the arguments, the choice of the method, and the initial lists."""
+"""Approximate graphs: their arguments, the choice of the method, and the initial lists."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tonari.nn_descent.updates import check_name
 
 @dataclass(frozen=True, kw_only=True)
 class GraphOptions:
-    """The arguments of :func:`tonari.knn_graph` that :func:`tonari.search` lacks, not checked yet."""
+    """The arguments of :func:`tonari.knn_graph` that :func:`tonari.search` does not have; they are not checked yet."""
 
     recall: Any = None
     seed: Any = None
@@ -67,7 +67,7 @@ def kind_of_start(start: Any) -> str:
 
 
 def choose_or_plan(problem: Problem, rows: Any, method: str, options: GraphOptions, progress: ProgressLike) -> Decision:
-    """Plan the given approximate method; for "auto" with a recall, choose the method expected to be faster."""
+    """Plan the approximate method named by the caller; for "auto" with a recall, choose the faster method."""
     recall, seed, start, update = options.recall, options.seed, options.start, options.update
     if method == "auto" and recall is not None:
         return choose_graph(problem, rows, recall=recall, seed=seed, start=kind_of_start(start), progress=progress)
@@ -79,7 +79,7 @@ def choose_or_plan(problem: Problem, rows: Any, method: str, options: GraphOptio
 
 
 def entries_of_start(place: Place, start: Any, n: int) -> Any:
-    """Return the neighbours in the graph given as `start`, on the device of the search; None if there is none."""
+    """Return the neighbours in the graph passed as `start`, on the device of the search; None without such a graph."""
     if not isinstance(start, Lists):
         return None
     if start.n != n:

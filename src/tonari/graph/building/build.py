@@ -27,7 +27,7 @@ _NO_OPTIONS = GraphOptions()
 
 
 def repeated_lists(key: repeated.Key | None, points: Any, progress: ProgressLike) -> Lists | None:
-    """Build the graph of points, without self, by a cached choice of the method; None if no choice is cached."""
+    """Build the graph of points, without `include_self`, by a cached choice of the method; None if none is cached."""
     known = repeated.graph(key, points, progress)
     if known is None:
         return None
@@ -40,7 +40,8 @@ def build_lists(
 ) -> Lists:
     """Find the neighbours of every point among the other points; see :func:`tonari.knn_graph`.
 
-    If there is a key and the graph is exact and without self, its decision is cached for :func:`repeated_lists`.
+    The choice of the method is cached for :func:`repeated_lists` if there is a key, the graph is exact, and
+    `include_self` is False.
     """
     started, plan = time.perf_counter(), options.plan
     include_self = inputs.check_flag(options.include_self, "include_self")
@@ -76,7 +77,10 @@ def build_lists(
 
 
 def build_allowed(points: Any, k: int, call: Call, given: Given, options: GraphOptions) -> Lists:
-    """Build the graph of the allowed points; see :func:`tonari.knn_graph`. `include_self` is the only option."""
+    """Build the graph of the allowed points; see :func:`tonari.knn_graph`.
+
+    `include_self` is the only option that may be set.
+    """
     named = [name for name in ("recall", "seed", "start", "update", "plan") if getattr(options, name) is not None]
     if named or not is_search(call.method):
         named = named or [f"method={call.method!r}"]

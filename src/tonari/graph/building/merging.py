@@ -1,4 +1,4 @@
-"""Merge two graphs (GGM, wang2021 section 5): the neighbours of each point are updated by points of the other side.
+"""Merge two graphs (GGM, wang2021 section 5): the lists of each point are updated by points of the other set.
 
 If one side is small, every point is compared with all points of the other side, exactly. Otherwise the lists of the
 graphs are filled up with points of the other side, and rounds of NN-Descent compare points of different sides only.
@@ -45,10 +45,10 @@ def merge_lists(
     measure: Measuring | None = None,
     checked: bool = False,
 ) -> Lists:
-    """Merge two graphs, each with its points; see :func:`tonari.merge`. `call` covers the points of both.
+    """Merge two graphs with their points; see :func:`tonari.merge`. `call` is for the points of both graphs.
 
-    `measure` decides after which round to stop; see :func:`tonari.nn_descent.driver.build`. With `checked`, the lists
-    are known to belong to these points, so this is not checked again.
+    `measure` decides after which round to stop; see :func:`tonari.nn_descent.driver.build`. If `checked` is True, the
+    lists are known to belong to these points, and this is not checked again.
     """
     recall, seed = check_recall(recall), check_seed(seed)
     check_name(update)
@@ -73,7 +73,7 @@ def merge_lists(
 
 @in_default_floats
 def add_points(lists: Lists, points: Any, new_points: Any, call: Call, *, recall: float, seed: int) -> Lists:
-    """Add points to a graph; see :meth:`tonari.KNNGraph.add`. `call` covers the old and the new points."""
+    """Add points to a graph; see :meth:`tonari.KNNGraph.add`. `call` is for the old and the new points together."""
     recall, seed = check_recall(recall), check_seed(seed)
     sides = Sides(lists, points, new_points, call, OF_ADD)
     sides.check(lists, 0)  # check before the graph of the new points is built

@@ -102,7 +102,7 @@ class Sides:
         return one_after_the_other(self.a, self.b)
 
     def check(self, lists: Lists, side: int) -> None:
-        """Raise ValueError if some rows of a side's graph have other distances than its points."""
+        """Raise ValueError if some distances in a side's graph differ from the distances of its points."""
         rows, (ours, theirs) = (self.a, self.b)[side], self._names[side]
         if lists.n != len(rows):
             raise ValueError(f"{ours} has {lists.n} rows, {theirs} {len(rows)}: they must be the same points")
@@ -114,7 +114,10 @@ class Sides:
             _check_distances(lists, rows, ours, theirs)
 
     def own(self, lists: Lists, side: int, *, checked: bool = False) -> Neighbors:
-        """Return the lists of a graph without self, on the graph's device; check them unless they were checked."""
+        """Return the lists of a graph without the points themselves, on the graph's device, after checking them.
+
+        `checked` lists are not checked again.
+        """
         if not checked:
             self.check(lists, side)
         first = int(lists.include_self)

@@ -1,6 +1,6 @@
-"""Exports of a graph to other libraries: one module for each, with the form that the library expects.
+"""Exports of a graph to other libraries: one module for each library, with the form that it expects.
 
-methods.py         the methods of KNNGraph, each a function of one of the modules below
+methods.py         the methods of KNNGraph; each one is a function that one of the modules below defines
 to_pictures.py     the methods for a page in a browser, matplotlib, and notebooks
 common.py          shared helpers: lists with or without self, and refusals
 

@@ -11,7 +11,7 @@ from tonari.io.tables.arrow import as_lists
 
 
 def to_arrow(graph: HasLists) -> Any:
-    """Export the graph as an Arrow table, a row for each point; ``pyarrow.parquet.write_table`` writes it.
+    """Export the graph as an Arrow table with one row per point; ``pyarrow.parquet.write_table`` writes it to a file.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Helpers of several exports: lists with or without the point itself, and checks against misreading."""
+"""Helpers of several exports: lists with or without the point itself, and checks that prevent misinterpretation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class HasLists(Protocol):
 
 
 def with_self(lists: Lists, wanted: bool) -> Neighbors:
-    """Return the lists in host memory, with the point itself in column 0 at distance 0, or without it."""
+    """Return the lists in host memory, either with the point itself in column 0 at distance 0, or without it."""
     distances, indices = lists.in_numpy()
     if wanted == lists.include_self:
         return Neighbors(distances, indices)

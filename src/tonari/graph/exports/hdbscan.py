@@ -1,7 +1,7 @@
 """Core distances, mutual reachability, and matrices for hdbscan 0.8 and fast_hdbscan 0.3.
 
-The core distance of a point is the distance of its min_samples-th neighbour, itself not counted, and the mutual
-reachability distance of two points is the largest of their core distances and their distance (Campello, Moulavi and
+The core distance of a point is the distance to its min_samples-th neighbour, not counting the point itself. The mutual
+reachability distance of two points is the maximum of their distance and their two core distances (Campello, Moulavi and
 Sander 2013, definitions 1 and 3). HDBSCAN* is the hierarchy of single linkage by that distance.
 """
 
@@ -25,7 +25,7 @@ _LEAST = np.finfo(np.float64).smallest_subnormal  # its inverse is infinite, lik
 
 
 def core_distances(graph: HasLists, min_samples: int) -> npt.NDArray[Any]:
-    """Return the distance of each point to its min_samples-th neighbour, not counting itself: of shape (n,).
+    """Return the distance of each point to its min_samples-th neighbour, not counting the point itself: shape (n,).
 
     Raises
     ------
@@ -146,7 +146,7 @@ def to_fast_hdbscan(graph: HasLists, min_samples: int) -> scipy.sparse.csr_matri
 
     Notes
     -----
-    As for :meth:`to_hdbscan`, except that components of the graph are joined, at an infinite distance.
+    As for :meth:`to_hdbscan`, except that fast_hdbscan joins the components of the graph, at an infinite distance.
     """
     core_distances(graph, min_samples)
     return _edges(graph.lists, "float64")

@@ -43,7 +43,10 @@ def to_igraph(graph: HasLists, *, symmetric: Literal["union", "mutual"] | None =
 
 
 def edges(lists: Lists, symmetric: str | None) -> tuple[Any, Any]:
-    """Return pairs of points, of shape (edges, 2), and their distances: each pair once if the graph is symmetric."""
+    """Return pairs of points, of shape (edges, 2), and their distances.
+
+    If the graph is symmetric, each pair occurs once.
+    """
     matrix = matrix_of(lists, symmetric=symmetric)
     rows = np.repeat(np.arange(lists.n), np.diff(matrix.indptr))
     kept = slice(None) if symmetric is None else rows < matrix.indices

@@ -1,4 +1,4 @@
-"""The methods of KNNGraph for other libraries: each is a function of the module of its library."""
+"""The export methods of KNNGraph; each one is defined in the module that is named after the target library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights of a graph's edges that measure the similarity of two points, as symmetric SciPy matrices.
+"""Weights of a graph's edges that measure the similarity of their two points, as symmetric SciPy matrices.
 
     gaussian   exp(-d(i, j)² / (s_i s_j)), s_i the distance of i's farthest neighbour    Zelnik-Manor and Perona 2004
     umap       a + b - a b, where a = exp(-max(0, d(i, j) - r_i) / t_i), b the same of j  McInnes et al. 2018
@@ -33,10 +33,10 @@ _LEAST_SCALE = 1e-3  # smallest t_i, relative to the mean distance in the list o
 
 @in_default_floats
 def to_weights(graph: HasLists, kind: Literal["gaussian", "umap", "jaccard"]) -> scipy.sparse.csr_matrix:
-    """Return the similarity of the two points of each edge, as a symmetric SciPy matrix.
+    """Return a symmetric SciPy matrix with a weight for each edge: the similarity of its two points.
 
     Spectral methods and community detection take such weights: at most 1, and 0 without an edge. Two points have an
-    edge if one lists the other, as with ``to_csr(symmetric="union")``. A column of self is left out.
+    edge if one lists the other, as with ``to_csr(symmetric="union")``. If column 0 is the point itself, it is left out.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 
 
 def host_matrix(given: Any, name: str, kinds: str, hint: str) -> Array:
-    """Return an array of shape (n, k) in host memory; raise TypeError for a dtype of a kind that is not allowed."""
+    """Return an array of shape (n, k) in host memory; raise TypeError if its kind of dtype is not allowed."""
     array = from_host(inputs.to_host(given), name, "(n, k)")
     if array.dtype.kind not in kinds:
         raise TypeError(f"{name}: got {array.dtype}; {hint}")
@@ -28,7 +28,9 @@ def host_matrix(given: Any, name: str, kinds: str, hint: str) -> Array:
 def in_order(
     indices: Array, distances: Array, metric: str, *, include_self: bool, same_length: bool
 ) -> tuple[Array, Array]:
-    """Return indices and distances in the order of :class:`tonari.KNNGraph`, whose constructor checks the rest.
+    """Return lists sorted as in :class:`tonari.KNNGraph`, with the point itself in column 0 or removed.
+
+    The constructor of KNNGraph checks everything else.
 
     Parameters
     ----------
@@ -38,7 +40,8 @@ def in_order(
     include_self : bool
         Whether the point itself stays, in column 0. Otherwise it is removed from the lists that contain it.
     same_length : bool
-        If only some lists contained their point, remove the last neighbour of the others, so that all have k - 1.
+        If only some lists contain their own point, remove the last neighbour of the other lists, so that all lists have
+        k - 1.
     """
     if indices.shape != distances.shape:
         raise ValueError(f"indices have shape {indices.shape} and distances {distances.shape}, expected the same")

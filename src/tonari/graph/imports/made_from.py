@@ -94,7 +94,7 @@ class MadeFrom:
     def from_faiss(
         cls: type[Graph], distances: Any, indices: Any, *, metric: str = "euclidean", include_self: bool = False
     ) -> Graph:
-        """Make a graph from the result of faiss, in its order: ``KNNGraph.from_faiss(*index.search(x, k + 1))``.
+        """Make a graph from the result of a faiss search: ``KNNGraph.from_faiss(*index.search(x, k + 1))``.
 
         The queries of that search must be the points of the index.
 

@@ -35,7 +35,7 @@ def bars(of: Histogram, *, label: str, unit: str, whole: bool = False) -> str:
     label : str
         The name of the values: the text below the axis, also for screen readers.
     unit : str
-        The counted things, such as "points".
+        The plural noun for the counted items, such as "points".
     whole : bool
         Whether the values are whole numbers, such as occurrences. Heights are then logarithms of 1 + count, so that
         rare values stay visible.
@@ -68,7 +68,10 @@ def bars(of: Histogram, *, label: str, unit: str, whole: bool = False) -> str:
 
 
 def shades(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-    """Return the shade of each value, from 0 to SHADES - 1, and the limits between shades, which have equal shares."""
+    """Return the shade of each value, from 0 to SHADES - 1, and the limits between shades.
+
+    The shades have equal shares of the values.
+    """
     limits = np.quantile(values, np.arange(1, SHADES) / SHADES, method="inverted_cdf")
     return np.searchsorted(limits, values, side="left"), limits
 

@@ -1,4 +1,4 @@
-"""bfloat16, which NumPy lacks: values stay in two bytes, the upper half of a float32, from the input to the kernels.
+"""bfloat16, which NumPy lacks: values stay in two bytes from the input to the kernels, as the upper half of a float32.
 
     held                     views torch tensors and arrays of ml_dtypes as arrays of BFLOAT16 over the same memory
     native/bind/binds.hpp    and cuda/devices.py treat such arrays as bfloat16
@@ -53,7 +53,7 @@ def held(x: Any) -> npt.NDArray[Any]:
 
 
 def as_floats(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return values with which NumPy can compute: an array of BFLOAT16 as float32, any other array unchanged.
+    """Return values with which NumPy can compute: BFLOAT16 converted to float32, any other array unchanged.
 
     >>> import numpy as np
     >>> from tonari.inputs import BFLOAT16, as_floats

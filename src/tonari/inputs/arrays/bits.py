@@ -13,7 +13,7 @@ from tonari.inputs.arrays.rows import as_rows, check_shape
 
 
 def as_bits(x: Any, name: str) -> npt.NDArray[np.uint8]:
-    """Check rows of bits and return them packed.
+    """Check rows of bits, and return them packed in bytes.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def as_bits(x: Any, name: str) -> npt.NDArray[np.uint8]:
 
 
 def as_device_bits(x: Any, name: str) -> Any:
-    """Check rows of bits on CUDA and return them packed; see :func:`as_bits`.
+    """Check rows of bits on CUDA, and return them packed in bytes; see :func:`as_bits`.
 
     Returns
     -------
@@ -109,12 +109,12 @@ def bool_columns(x: Any) -> int | None:
 
 
 def same_bits(queries: int | None, points: int | None, name: str = "queries") -> None:
-    """Refuse rows of different numbers of bits that take the same number of bytes.
+    """Refuse queries and points whose numbers of bits differ, although they take the same number of bytes.
 
     Parameters
     ----------
     queries, points : int, optional
-        What :func:`bool_columns` returned for the queries and the points.
+        The results of :func:`bool_columns` for the queries and the points.
     name : str
         The name of the queries in the message.
     """

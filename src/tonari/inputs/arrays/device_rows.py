@@ -31,7 +31,7 @@ class Side(NamedTuple):
 
 
 def side_of(x: Any, name: str) -> Side:
-    """Return the side of an array.
+    """Return the library and the device of an array; results for it are returned in the same ones.
 
     >>> from tonari.inputs import side_of
     >>> side_of([[1.0, 2.0]], "queries")
@@ -42,7 +42,7 @@ def side_of(x: Any, name: str) -> Side:
 
 
 def as_device_rows(x: Any, name: str) -> Any:
-    """Check a set of rows on CUDA and return it as the tensor that the kernels read.
+    """Check an array of rows on CUDA, and return it as the tensor that kernels read.
 
     Values are not checked: the kernels that pack the rows do that (:func:`tonari.inputs.check_flags`).
 
@@ -102,7 +102,7 @@ def read_tensor(x: Any, name: str) -> Any:
 
 
 def as_tensor(x: Any) -> Any:
-    """View an array on CUDA as a torch tensor, ordered on the current stream after all earlier writes to it."""
+    """View an array on CUDA as a torch tensor; work on the current stream waits for earlier writes to it."""
     return x.detach() if kind_of(x) == "torch" else sys.modules["torch"].from_dlpack(x)
 
 
@@ -117,9 +117,9 @@ def to_host(x: Any) -> Any:
 
 
 def hand_back(part: Any, side: Side) -> Any:
-    """Convert a result, a NumPy array or a tensor on any device, to the side of the caller.
+    """Convert a result, a NumPy array or a tensor on any device, to the library and the device of the caller.
 
-    Memory is shared if the result is on that side already.
+    Memory is shared if the result is already on that device.
 
     >>> import numpy as np
     >>> from tonari.inputs import Side, hand_back
@@ -138,7 +138,9 @@ def hand_back(part: Any, side: Side) -> Any:
 
 
 def rows_at(rows: Any, ids: Any) -> Any:
-    """Copy the rows with these numbers on their device; `ids` is an array, or a result of :func:`ids_for`.
+    """Return a copy of the rows with these numbers, on their device.
+
+    `ids` is an array, or a result of :func:`ids_for`.
 
     >>> import numpy as np
     >>> from tonari.inputs import rows_at
@@ -149,7 +151,7 @@ def rows_at(rows: Any, ids: Any) -> Any:
 
 
 def ids_for(rows: Any, ids: Any) -> Any:
-    """Return row numbers on the device of the rows.
+    """Return an array of row numbers on the device of the rows.
 
     >>> import numpy as np
     >>> from tonari.inputs import ids_for

@@ -16,7 +16,9 @@ R = TypeVar("R")
 
 
 def requires_gradients(given: Any) -> bool:
-    """Whether an argument is a torch tensor that requires gradients, or a list with one; False if torch records none.
+    """Whether an argument is a torch tensor that requires gradients, or a list with such a tensor.
+
+    False while torch records no gradients.
 
     >>> requires_gradients([1.0, 2.0])
     False
@@ -29,7 +31,7 @@ def requires_gradients(given: Any) -> bool:
 
 
 def warn_of_dropped(rows: dict[str, Any], cure: str, *, dropped: str = "but the distances returned carry none") -> None:
-    """Warn if rows require gradients that the result does not carry, unless torch records none.
+    """Warn if rows require gradients that the result does not carry; not while torch records no gradients.
 
     Parameters
     ----------
@@ -50,7 +52,7 @@ def warn_of_dropped(rows: dict[str, Any], cure: str, *, dropped: str = "but the 
 
 
 def without_gradients(cure: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Wrap a function that has no gradients: if an argument requires one, it warns once and records none.
+    """Wrap a function whose results carry no gradients: it warns once if an argument requires gradients.
 
     Parameters
     ----------

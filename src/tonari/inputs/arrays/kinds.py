@@ -39,7 +39,7 @@ def kind_of(x: Any) -> Kind:
 
 
 def like(kind: Kind, array: npt.NDArray[Any]) -> Any:
-    """Return a result in the library of the input, sharing memory.
+    """Return a result, which shares its memory, in the library of the input.
 
     >>> import numpy as np
     >>> from tonari.inputs import like
@@ -67,7 +67,7 @@ def library_of(x: Any) -> Library:
 
 
 def place_of(x: Any, name: str) -> str | None:
-    """Return the device of an array: None for host memory, else "cuda:0", "cuda:1" and so on.
+    """Return the device of an array: "cuda:0", "cuda:1" and so on; None for host memory.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
 
 
 def rank_fix(shape: tuple[int, ...]) -> str:
-    """Suggest how to turn an array of another rank into a matrix; "" for a matrix or a scalar."""
+    """Suggest how to turn an array with another number of axes into a matrix; "" for a matrix or a scalar."""
     if len(shape) == 1:
         return "; use .reshape(1, -1) for one row, .reshape(-1, 1) for one column"
     if len(shape) > 2:

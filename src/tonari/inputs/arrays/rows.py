@@ -37,7 +37,7 @@ _TO_HOST = {"torch": ".cpu()", "cupy": ".get()", "jax": "numpy.asarray(...)"}
 
 
 def as_rows(x: Any, name: str, *, check_values: bool = True, threads: int | None = None) -> Rows:
-    """Check a set of rows and return it as the plain array that the methods read.
+    """Check an array of rows, and return it as the plain array that the methods read.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def dtype_of_rows(x: Any) -> str:
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> None:
-    """Refuse an array that is not a matrix with at least one column and, except for queries, one row."""
+    """Refuse an array that is not a matrix with at least one column and, unless it has queries, at least one row."""
     if 0 in shape and not (name == QUERIES and len(shape) == 2 and shape[1]):
         least = "at least one column" if name == QUERIES else "at least one row and one column"
         raise ValueError(f"{name}: shape {shape} is empty, expected {least}")

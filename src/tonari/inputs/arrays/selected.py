@@ -78,7 +78,7 @@ def as_values(x: Any, name: str) -> tuple[Any, str]:
 
 
 def as_lengths(lengths: Any, shape: tuple[int, int], name: str) -> npt.NDArray[np.int64] | None:
-    """Check the number of values in each row of a (rows, n) matrix; None means all, and stays None.
+    """Check the number of values to use in each row of a (rows, n) matrix; None, which means all values, is returned.
 
     >>> from tonari.inputs import as_lengths
     >>> as_lengths([3, 0], (2, 3), "lengths")

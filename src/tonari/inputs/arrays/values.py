@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 def check_finite(rows: npt.NDArray[Any], name: str, threads: int | None = None) -> None:
-    """Refuse NaN, infinity and float64 values beyond 1e150; the default number of threads depends on the work."""
+    """Refuse NaN, infinity and float64 values beyond 1e150; by default, the number of threads depends on the work."""
     few = rows.nbytes <= tuning.CHECKED_BYTES
     find = _native.first_nonfinite_row
     row = find(rows, 0, len(rows)) if few else _first_row(find, rows, threads)
@@ -80,7 +80,9 @@ are at least 0
 
 
 def check_values(rows: Any, name: str, *, first: int, nonnegative: bool) -> None:
-    """Refuse rows with a forbidden value, row by row, where ``rows[0]`` has the number `first` in the message.
+    """Refuse rows with a forbidden value.
+
+    The message names the first such row, where ``rows[0]`` has the number `first`.
 
     >>> import numpy as np
     >>> from tonari.inputs import check_values
@@ -95,16 +97,16 @@ def check_values(rows: Any, name: str, *, first: int, nonnegative: bool) -> None
 
 
 def check_held_values(rows: npt.NDArray[Any], name: str, *, first: int, nonnegative: bool) -> None:
-    """Check a result of :func:`as_rows` like :func:`check_values`, in one pass without temporary memory."""
+    """Check a result of :func:`as_rows` as :func:`check_values` does, in one pass without temporary memory."""
     bad = _native.first_nonfinite_row(rows) >= 0 or _overflows(rows, 1)
     if bad or (nonnegative and _native.first_negative_row(rows) >= 0):
         check_values(rows, name, first=first, nonnegative=nonnegative)
 
 
 def check_flags(flags: Any, rows: Any, name: str, *, first: int = 0) -> None:
-    """Refuse rows in which kernels flagged a forbidden value; this waits for the kernels.
+    """Refuse rows if kernels have flagged a forbidden value in them; the host waits for the kernels.
 
-    Kernels number rows within their batches and samples, so the first such row is searched here.
+    Kernels number rows within their batches and samples, so this function searches all rows for the first such row.
 
     Parameters
     ----------

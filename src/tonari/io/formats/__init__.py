@@ -1,1 +1,4 @@
-"""The formats of matrices, a module each, with `read`, `write` and `describe`; ``_formats.py`` knows their suffixes."""
+"""The formats of matrices, one module for each, with `read`, `write` and `describe`.
+
+``_formats.py`` maps suffixes to these modules.
+"""

@@ -43,7 +43,7 @@ def holds_ground_truth(rows: int, columns: int, size: int) -> bool:
 
 
 def layout(path: Path) -> tuple[int, int, int]:
-    """Return (header bytes, n, d), using the header that agrees with the size of the file."""
+    """Return (header bytes, n, d), from the header that agrees with the size of the file."""
     dtype = DTYPES[path.suffix.lower()]
     rows, columns, size = counts(path)
     expected = 8 + rows * columns * dtype.itemsize

@@ -38,9 +38,11 @@ class Header(NamedTuple):
 
 
 def read_header(file: IO[bytes], path: Path, size: int, where: str, *, text: bool = False) -> Header:
-    """Parse the header and compare the bytes that it implies with `size`; `where` names file (and array) in errors.
+    """Parse the header, and compare the number of bytes that it implies with `size`.
 
-    The array is a matrix of numbers, or with `text` a single string.
+    `where` names the file, and the array in it, for errors.
+
+    The array must be a matrix of numbers or, with `text`, a single string.
     """
     start = file.read(npy_format.MAGIC_LEN)
     start += file.read(2 if start[-2:] == bytes([1, 0]) else 4)

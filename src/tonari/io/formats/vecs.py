@@ -2,8 +2,8 @@
 
     | d | v v v ... v | d | v v v ... v | ...        little-endian; 4 + d * itemsize bytes for each row
 
-A memory map of the bytes, viewed as (rows, 4 + d * itemsize) and sliced after column 4, is the matrix: nothing is
-loaded.
+The bytes are mapped and viewed as an array of shape (rows, 4 + d * itemsize), whose columns from 4 on are the matrix.
+Nothing is loaded.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _map(path: Path) -> Array:
 
 
 def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
-    """Open the (n, d) matrix; with `mmap` a read-only view with gaps of 4 bytes between rows, not C-contiguous."""
+    """Open the (n, d) matrix; with `mmap`, as a read-only view with gaps of 4 bytes between rows, not C-contiguous."""
     return loaded(_map(path), mmap)
 
 

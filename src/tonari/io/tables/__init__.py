@@ -2,6 +2,6 @@
 
 text.py         .csv .tsv
 arrow.py        .parquet .arrow
-columns.py      which columns are coordinates or names of rows
+columns.py      the choice of the columns that are coordinates or names of rows
 sequential.py   rows that are read once and in order
 """

@@ -211,8 +211,8 @@ def write_neighbors(
 ) -> None:
     """Write neighbours as columns of lists, with their properties as JSON under "tonari" in the schema.
 
-    `names` optionally has the names of the rows, for a column "id", and the names of the points, for a column "ids" of
-    lists like `indices`.
+    `names` is None or a pair: the names of the rows, for a column "id", and the names of the points, for a column "ids"
+    of lists that correspond to `indices`.
     """
     _write(path, {"indices": indices, "distances": distances}, {"tonari": json.dumps(about)}, names)
 

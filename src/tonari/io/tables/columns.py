@@ -1,8 +1,8 @@
-"""The choice of the columns of a table that are coordinates or names of rows.
+"""Choose the columns of a table that are coordinates or names of rows.
 
 Programs often add row numbers to tables: pandas writes its index as a first column without a name, reads it back as
-"Unnamed: 0", and stores it in Parquet files as "__index_level_0__". As a coordinate, such a column would dominate the
-distances, so it is refused unless the caller names the columns.
+"Unnamed: 0", and stores it in Parquet files as "__index_level_0__". If such a column were used as a coordinate, it
+would dominate the distances. It is therefore refused, unless the caller lists the columns to use.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Choice:
 
 
 def choice(columns: Sequence[str] | None, drop: Sequence[str] | None) -> Choice:
-    """Return the columns that a caller chose; refuse arguments that exclude each other.
+    """Return the choice of columns that a caller made; refuse arguments that exclude each other.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class RowNumbers:
     names : sequence of str
         Names of the watched columns.
     chosen : bool
-        Whether the caller named the columns, so that none is refused.
+        Whether the caller listed the columns to use, so that none of them is refused.
     """
 
     def __init__(self, path: Path, names: Sequence[str] | None, *, chosen: bool) -> None:
@@ -133,7 +133,7 @@ class RowNumbers:
         self._seen += len(block)
 
     def check(self) -> None:
-        """Refuse the first column that contains all row numbers, unless there is only one row."""
+        """Refuse the first watched column whose values are the row numbers, unless the table has only one row."""
         if self._left and self._seen > 1:
             place = self._left[0]
             why = f"its values are 0 to {self._seen - 1}"

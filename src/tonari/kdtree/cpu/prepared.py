@@ -86,7 +86,7 @@ class PreparedTree:
         )
 
     def visits(self, queries: npt.NDArray[Any], plan: TreePlan) -> MeanVisits:
-        """Search these queries, and return the mean numbers of leaves, nodes and points that a query visits."""
+        """Search these queries, and return the mean numbers of leaves, nodes and points that one query visits."""
         with Progress(False, total=len(queries), seconds=0.0, label="probe") as bar:
             _, total = search_tree(queries, self.points, self.tree, plan, bar=bar)
         return MeanVisits(*(count / len(queries) for count in (total.leaves, total.nodes, total.points)))

@@ -28,7 +28,7 @@ from tonari.kdtree.plan import TreePlan
 
 @dataclass
 class Visits:
-    """Totals over all queries of a search: leaves visited, box nodes entered, points in those leaves."""
+    """Totals over all queries of a search: leaves visited, nodes entered, and points in the visited leaves."""
 
     leaves: int = 0
     nodes: int = 0

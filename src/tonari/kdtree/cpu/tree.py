@@ -1,8 +1,8 @@
 """The data structure of the tree: points in leaf order, the boxes around them, and the splits.
 
 The top tree and the leaf structure are those of gieseke2014 (section 3.1): a complete, pointer-free binary tree of
-splits over leaves that are contiguous blocks of points. Bounding boxes are added. A search prunes by boxes alone, so it
-is exact for any splits; the splits only determine which leaf is visited first.
+splits over leaves that are contiguous blocks of points. Bounding boxes are added to that structure. A search prunes by
+boxes alone, so it is exact for any splits; the splits determine only the leaf that is visited first.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Tree:
 
     @functools.cached_property
     def native(self) -> _native.TreeView:
-        """The tree in the form that kernels expect, with the same arrays; small arrays are validated once."""
+        """The tree in the form that kernels expect, over the same arrays; small arrays are checked once."""
         return _native.TreeView(
             self.height, self.rows, self.begins, self.ids, list(self.boxes), self.split_dimensions, self.split_values
         )
@@ -115,7 +115,7 @@ def leaf_begins(n: int, height: int) -> npt.NDArray[np.int64]:
 
 
 def room_for(begins: npt.NDArray[np.int64]) -> int:
-    """Return the capacity of a leaf: the size of the largest, rounded up to whole blocks, at least one block.
+    """Return the capacity of all leaves: the size of the largest leaf, rounded up to whole blocks; at least one block.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def level_nodes(leaves: int) -> list[int]:
 
 
 def boxes_above(leaf_boxes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
-    """Compute all levels of boxes from level 0.
+    """Compute the boxes of all levels from the boxes of the leaves.
 
     Parameters
     ----------

@@ -5,12 +5,12 @@
     host memory  <--collect.py---  lists of block b - 1
 
 For d = 10, k = 10 and float32, a query has 40 bytes and its result 80 bytes. At 50 GB/s in both directions at once,
-their copies take 0.8 and 1.6 ns. The host's threads copy all 120 bytes from or to pinned buffers in 4 ns at 30 GB/s. A
-search of 10 ns per query hides these copies, except for those of the first queries and the last results. Plain copies
-at 5 to 10 GB/s cannot overlap the search, and add 12 to 24 ns.
+copying them takes 0.8 and 1.6 ns. The host's threads copy all 120 bytes from or to pinned buffers in 4 ns at 30 GB/s.
+If the search takes 10 ns per query, these copies take no additional time, except for the first queries and the last
+results. Plain copies at 5 to 10 GB/s cannot overlap the search, and take an additional 12 to 24 ns.
 
-With slabs of points, the best known lists, another 80 bytes per query, are copied to the device with their queries, and
-back after the merge.
+With slabs of points, the lists of the best known points, which have another 80 bytes per query, are copied to the
+device with their queries, and back after the merge.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Asked(NamedTuple):
 def answer_blocks(
     queries: Any, part: slice, tree: DeviceTree, first_point: int, found: Neighbors, asked: Asked
 ) -> npt.NDArray[np.int64]:
-    """Answer some queries from the tree of one slab, and return the numbers of the queries left to brute force.
+    """Answer some queries from the tree of one slab; return the numbers of the queries that brute force must answer.
 
     Parameters
     ----------
@@ -74,7 +74,8 @@ def answer_blocks(
         The number of the tree's first point.
     found : Neighbors of shape (m, k)
         Arrays for queries in host memory, else tensors. Output: receives the results if the tree has all points;
-        otherwise the results are merged into it. The rows of queries left to brute force have arbitrary values.
+        otherwise the results are merged into it. The rows of queries that brute force must answer have arbitrary
+        values.
     """
     tree.written.read()
     device = tree.rows.device
@@ -171,13 +172,13 @@ class _Results:
         self._under_way: tuple[slice, Any] | None = None
 
     def in_place(self, here: slice) -> Neighbors | None:
-        """Return the part of the result for a block, if a search on the device can write to it."""
+        """Return the part of the result for a block if a search on the device can write to it, else None."""
         if self._collector is not None or self._views.distances.device != self._device:
             return None
         return Neighbors(*(view[here] for view in self._views))
 
     def begin(self, here: slice, lists: Neighbors, far: Any) -> None:
-        """Start copying the lists of a block, and a bool tensor that marks the queries left to brute force."""
+        """Start copying the lists of a block, and a bool tensor that marks the queries that brute force must answer."""
         if self._collector is None:
             for view, values in zip(self._views, lists, strict=True):
                 view[here] = values
@@ -190,7 +191,7 @@ class _Results:
         self._under_way = here, far
 
     def finish(self) -> Iterator[npt.NDArray[np.int64]]:
-        """Wait for the lists that are being copied; yield the numbers of queries left to brute force."""
+        """Wait for lists that are being copied, and yield the numbers of queries that brute force must answer."""
         if self._under_way is None:
             return
         (here, far), self._under_way = self._under_way, None

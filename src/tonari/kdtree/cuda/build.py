@@ -34,7 +34,7 @@ MOST_STEP_BITS = 24  # the significand of float32
 
 
 def build_checked(points: Any, plan: TreePlan, device: Any, first: int) -> DeviceTree | None:
-    """Build the tree of all points on a device, or return None if a tree cannot compare their values.
+    """Build the tree of all points on a device; return None if a value is too large for a tree to compare.
 
     Waits for the device. Messages number the points from `first`.
     """
@@ -92,10 +92,10 @@ def _ordered(rows: Any, leaf: int, leaves: int) -> Any:
 
 @cached(maxsize=4)
 def split_bounds(leaves: int, whole: int = 1) -> list[npt.NDArray[np.int64]]:
-    """Return the bounds of the segments, in leaves, before each round of splits, until none exceeds `whole`.
+    """Return the bounds of the segments, in leaves, before each round of splits, until no segment exceeds `whole`.
 
-    A segment is cut as near to its middle as possible, such that its left part consists of whole nodes. Nodes are runs
-    of 32 children, so no node spans a cut of a higher level.
+    A segment is cut as near to its middle as possible, such that its left part consists of whole nodes. A node is a run
+    of 32 children; with these cuts, no node has children on both sides of a cut of a higher level.
 
     >>> [bounds.tolist() for bounds in split_bounds(5)]
     [[0, 5], [0, 3, 5], [0, 2, 3, 4, 5]]

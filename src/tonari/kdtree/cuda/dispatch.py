@@ -150,7 +150,10 @@ def _answer(
 
 
 def probe(prepared: PreparedTrees, queries: Any, plan: TreePlan) -> MeanVisits:
-    """Return the mean numbers of leaves, nodes and points that a query visits; all points if a slab has no tree."""
+    """Return the mean numbers of leaves, nodes and points that a query visits.
+
+    If a slab has no tree, a query visits all of its points.
+    """
     leaves = nodes = points = 0.0
     with on(plan.devices[0]), contextlib.closing(prepared.arriving(plan, 0)) as trees:
         for slab, tree in zip(cut(plan.n, plan.point_slab), trees, strict=True):

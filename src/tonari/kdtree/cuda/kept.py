@@ -1,11 +1,11 @@
-"""Trees of the slabs of points, kept in host memory between searches.
+"""The trees of the slabs of points, which are kept in host memory between searches.
 
     points  --build-->  tree  --collect.py-->  host memory      once, in prepare, while the next tree is built
     host memory  --prefetch.py-->  tree                         in every search: while the previous slab is searched
 
-The tree of a million points in 10 dimensions has 45 MB. Its copy to the device takes 1.1 ms at 40 GB/s, the time in
-which a device answers a hundred thousand queries. Without the stored tree, the 40 MB of points are copied, and then
-sorted once for each of the 14 levels of splits.
+The tree of a million points in 10 dimensions has 45 MB. Copying it to the device takes 1.1 ms at 40 GB/s, in which time
+a device answers a hundred thousand queries. Without the stored tree, a search would have to copy the 40 MB of points,
+and sort them once for each of the 14 levels of splits.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class KeptTrees:
     dtype: Any
 
     def arriving(self, device: Any) -> Generator[DeviceTree | None, None, None]:
-        """Yield the tree of every slab on a device; a tree is valid until the next one is requested."""
+        """Yield the tree of every slab on a device; each tree is valid until the next one is requested."""
         order = [place for place in self.places if place is not None]
         with contextlib.closing(slabs(self.memory, order, device)) as trees:
             for size, place in zip(self.sizes, self.places, strict=True):

@@ -38,7 +38,7 @@ class PreparedTrees:
     kept: KeptTrees | None = None
 
     def arriving(self, plan: TreePlan, at: int) -> Generator[DeviceTree | None, None, None]:
-        """Yield the tree of each slab on the plan's device number `at`; each is valid until the next is requested."""
+        """Yield the tree of each slab on the plan's device number `at`; each is valid until the next one."""
         if plan.point_slab == plan.n and self.trees:
             yield self.trees[at]
         elif plan.kept_bytes and plan.point_slab == self.slab and self.kept is not None:
@@ -51,7 +51,7 @@ class PreparedTrees:
 def prepare(points: Any, plan: TreePlan, progress: ProgressLike = None) -> PreparedTrees:
     """Build the tree on each of the plan's devices, or the trees of slabs if the plan keeps them in host memory.
 
-    Blocks until the values of the points have been checked.
+    The host waits until the values of the points have been checked.
     """
     if plan.point_slab < plan.n:
         return PreparedTrees(points, plan.point_slab, [], keep_trees(points, plan) if plan.kept_bytes else None)

@@ -49,7 +49,7 @@ def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
 
 
 def order_of_points(tree: DeviceTree) -> Any:
-    """Return the numbers of the tree's points by leaf, int64 (n,): the order of queries that are the points."""
+    """Return the numbers of the tree's points, leaf by leaf, int64 (n,), as an order of queries that are the points."""
     return tree.ids[: tree.n].long()
 
 
@@ -143,7 +143,7 @@ def walk_in_steps(
     check: Callable[[], None],
     bar: Counter,
 ) -> None:
-    """Search in steps (see :func:`walk`): `check` is called before each step, and `bar` counts its queries."""
+    """Search by :func:`walk` in steps; `check` is called before each step, and `bar` counts the queries."""
     in_steps(
         order,
         lambda some: walk(search, some, most_visits=most_visits, given_up=given_up),
@@ -156,7 +156,7 @@ def walk_in_steps(
 def in_steps(
     order: Any, launch_some: Callable[[Any], None], *, steps: Steps, check: Callable[[], None], bar: Counter
 ) -> None:
-    """Launch queries in steps: `check` is called before each step, and `bar` counts its queries."""
+    """Launch the search of all queries in steps; `check` is called before each step, and `bar` counts the queries."""
     begin, m = 0, len(order)
     while begin < m:
         check()
@@ -168,7 +168,7 @@ def in_steps(
 
 
 def largest_of(metric: str) -> float:
-    """Return the largest magnitude at which no sum of terms overflows in single precision, a power of two.
+    """Return the largest magnitude, a power of two, at which no sum of terms overflows in single precision.
 
     >>> math.log2(largest_of("euclidean")), math.log2(largest_of("power:4"))
     (60.0, 29.0)

@@ -1,4 +1,4 @@
-"""The number of queries per launch, small enough for Ctrl-C and large enough to keep the device busy."""
+"""The number of queries per launch, which is small enough for Ctrl-C and large enough to keep the device busy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tonari.kdtree import tuning
 
 
 class Steps:
-    """Launches on one device. Two are in progress at once: the host waits for the launch before the last.
+    """Launches on one device, of which two are in progress at once; the host waits for the last launch but one.
 
     Parameters
     ----------
@@ -28,11 +28,11 @@ class Steps:
 
     @property
     def size(self) -> int:
-        """Queries of the next launch.
+        """The number of queries of the next launch.
 
-        After a fast launch, the next has as many queries as are expected to take STEP_SECONDS, but at least twice and
-        at most STEP_GROWTH times as many as before. If all queries take equally long, two launches take at most four
-        times STEP_SECONDS.
+        After a fast launch, the next launch has the number of queries that is expected to take STEP_SECONDS, but at
+        least twice and at most STEP_GROWTH times as many queries as the last launch. If all queries take equally long,
+        two launches take at most four times STEP_SECONDS.
         """
         if self._last is not None and self._last[1].is_done():
             self._learn(*self._last)

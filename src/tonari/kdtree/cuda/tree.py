@@ -1,4 +1,4 @@
-"""The data structure of the tree on a CUDA device: full leaves, and boxes for warps of 32 lanes."""
+"""The data structure of the tree on a CUDA device: leaves that are full, and boxes for warps of 32 lanes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def levels_of(leaves: int) -> tuple[int, ...]:
 
 
 def leaf_of(n: int, wanted: int) -> int:
-    """Return the leaf size for a target: rounded up to whole blocks, and not larger than necessary for all points.
+    """Return the size of a leaf for a target size: rounded up to whole blocks, but not larger than all points need.
 
     >>> leaf_of(1000, 16), leaf_of(1000, 100), leaf_of(10, 1000)
     (64, 128, 64)
@@ -73,7 +73,7 @@ def leaf_of(n: int, wanted: int) -> int:
 
 
 def part_bytes(n: int, d: int, leaf: int, itemsize: int) -> tuple[int, int, int]:
-    """Return the bytes of a tree's ids, rows and boxes, each a multiple of 256.
+    """Return the bytes of a tree's ids, of its rows and of its boxes, each rounded up to a multiple of 256.
 
     >>> part_bytes(1000, 3, 64, 4)
     (4096, 12288, 768)

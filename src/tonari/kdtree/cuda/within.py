@@ -6,10 +6,10 @@
     again     walk once more for queries with more hits, with enough room for each
     order     sort each list by (value, id)
 
-A walk visits the leaves that the ball around the query, with the limit as radius, touches. For a mean of 32 hits in 3
-dimensions, these are about 7 leaves of 64 points, or 6 KB from the cache. The room for all queries is m times the
-pilot's largest count, about twice the number of hits if distances are similar. If memory is too short for this room,
-every query walks twice: to count its hits, and to write them.
+A walk visits the leaves that touch a ball: the query is its centre, and the limit is its radius. For a mean of 32 hits
+in 3 dimensions, it visits about 7 leaves of 64 points, and reads 6 KB from the cache. The room for all queries is m
+times the largest count of the pilot. If distances are similar everywhere, that is about twice the number of hits. If
+memory is too short for this room, every query walks twice: to count its hits, and to write them.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def count_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> Any:
 
 
 def find_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> RadiusNeighbors:
-    """Find the points within the limit of each query, with rows in order; waits for the device."""
+    """Find the points within the limit of each query, each list in order; waits for the device."""
     m, device = len(ball.queries), ball.queries.device
     order = ball.order(sort=sort)
     counts = torch.empty(m, dtype=torch.int32, device=device)

@@ -17,7 +17,7 @@ class Rounds:
     emptied : int
         The number of times that the buffers were emptied (ProcessAllBuffers).
     full : int
-        The number of times that the buffers were emptied because one was half full. All other times, they were emptied
+        The number of times that the buffers were emptied because one was half full. The other times, they were emptied
         because the queues were empty.
     tiles : int
         The number of groups of queries that were compared with the points of a leaf together.

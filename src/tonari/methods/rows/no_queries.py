@@ -16,7 +16,7 @@ from tonari.methods.registry import search_method
 
 
 def none_nearest(problem: Problem, method: str) -> Neighbors:
-    """Return the neighbours of no queries, of shape (0, k).
+    """Return the result of a search without queries: arrays of shape (0, k).
 
     Parameters
     ----------

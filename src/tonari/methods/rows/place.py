@@ -43,7 +43,7 @@ class Place(Protocol):
         """
 
     def threads_to_prepare(self, asked: int | None, n: int) -> int | None:
-        """Return the number of threads for preparing n points: as requested, else by the amount of work.
+        """Return the number of threads for preparing n points: the requested number, else by the amount of work.
 
         On CUDA the result is None.
         """
@@ -55,13 +55,13 @@ class Place(Protocol):
         """Check the values of rows, and return an empty neighbour list for each row, on the device of the rows."""
 
     def with_self(self, found: Neighbors, rows: Any, metric: Metric) -> Neighbors:
-        """Put each point before its neighbours in the lists of a self-join; the result is on the device of the rows."""
+        """Insert each point as the first of its own neighbours into lists of a self-join, on the rows' device."""
 
     def on(self, devices: tuple[str, ...]) -> Place:
-        """Return the place of a call that runs on all of these devices, which are some of this place's devices."""
+        """Return the place of a call that runs on all of these devices, a subset of this place's devices."""
 
     def there(self, x: Any) -> Any:
-        """Convert an array for the methods of the place: NumPy in host memory, or a tensor on `devices[0]`."""
+        """Convert an array for the methods here: to a NumPy array in host memory, or a tensor on `devices[0]`."""
 
 
 class CpuPlace:

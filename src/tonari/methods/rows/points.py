@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 
 class Points:
-    """Checked rows, and the call that searches them: prepared for each search, or once for all of them.
+    """Checked rows, and the call that searches them.
+
+    The rows are prepared for each search, or once for all searches.
 
     Parameters
     ----------
@@ -76,7 +78,7 @@ class Points:
         refuse_unsupported(self.problem(queries, k), self.call.method)
 
     def method_for(self, problem: Problem) -> str:
-        """Return the method of the call, or brute force if it does not support a k that is larger than requested."""
+        """Return the method of the call, or brute force if that method cannot solve the problem."""
         method = self.call.method
         if method == "auto" or search_method(method, problem.device).refuses(problem) is None:
             return method
@@ -87,7 +89,8 @@ class Points:
     ) -> Neighbors:
         """Find the k nearest points of checked queries; the result is on the device of the queries.
 
-        With `around`, brute force makes the search if the named method does not support this k.
+        With `around`, k is larger than the caller's, and brute force is used if the method that the caller named does
+        not support this k.
         """
         found = self.replayed(queries, k, progress, self_join=self_join)
         if found is not None:
@@ -130,7 +133,7 @@ class Points:
         return decide(call, problem, self.rows, queries, plan, progress)
 
     def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Points:
-        """Return the points prepared for radius searches of these queries, which may be split into blocks."""
+        """Return the points, prepared for radius searches of these queries or of blocks of them."""
         return self.decided_within(queries, limits, False)
 
     def decided_within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> DecidedPoints:

@@ -92,7 +92,7 @@ def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
 
 
 def may_underflow(record: Metric, queries: Any, points: Any) -> bool:
-    """Whether values can be smaller than the smallest difference between rows of their type."""
+    """Whether values of the metric can underflow although the differences between rows do not."""
     if record.angular or record.degree == 0 or not (record.products or record.power > 1):
         return False
     return not any(inputs.name_of_dtype(rows) in ("uint8", "int8") for rows in (queries, points))
@@ -154,7 +154,7 @@ def _look_closer(
 
 
 def is_plain(limits: npt.NDArray[Any]) -> bool:
-    """Whether counts within limits depend on no value that has overflowed or underflowed."""
+    """Whether counts within these limits cannot depend on values that have overflowed or underflowed."""
     ends, magnitudes = np.finfo(limits.dtype), np.abs(limits)
     return bool(((magnitudes < ends.max) & (magnitudes >= ends.tiny)).all())
 
@@ -170,7 +170,7 @@ def check_counts(
     *,
     filtered: bool = False,
 ) -> None:
-    """Refuse counts that depend on values that have overflowed or underflowed; only some limits make this possible.
+    """Refuse counts that depend on values that have overflowed or underflowed, which only some limits make possible.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Select the place of a call, the CPU or CUDA devices; modules for CUDA are imported when they are first needed."""
+"""Select the place of a call, the CPU or CUDA devices.
+
+Modules for CUDA are imported when they are first needed.
+"""
 
 from __future__ import annotations
 

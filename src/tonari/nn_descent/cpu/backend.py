@@ -57,7 +57,7 @@ class CpuBackend:
         return entries
 
     def seeds(self, boundary: int, size: int) -> Entries:
-        """Make entries, int32 (n, size), to merge two graphs: for each point, nearby points of the other graph."""
+        """Make entries, int32 (n, size), to merge two graphs: each point gets nearby points of the other graph."""
         entries, self._order = best_of_clusters(self.points, self.plan, size, self._workers, boundary=boundary)
         return entries
 
@@ -67,7 +67,7 @@ class CpuBackend:
         return np.where(ids < 0, np.int32(MISSING), ids | np.int32(NEW if new else 0))
 
     def beside(self, first: Entries, second: Entries) -> Entries:
-        """Join two blocks of entries of the same rows, padded or truncated to the list size."""
+        """Join two blocks of entries of the same rows side by side, padded or truncated to the list size."""
         size = self.plan.list_size
         both = np.full((len(first), size), MISSING, np.int32)
         width = min(first.shape[1], size)

@@ -1,4 +1,4 @@
-"""Sort rows by cluster, cut them into pieces, and compare blocks of rows with the members of near clusters."""
+"""Sort rows by cluster, cut them into pieces, and compare blocks of rows with the members of clusters near them."""
 
 from __future__ import annotations
 
@@ -117,9 +117,9 @@ class Reach:
     probes : int
         The number of near clusters.
     most : int
-        The largest number of members, which the last piece may exceed.
+        The largest number of members. Whole pieces are compared, so the last piece may exceed this number.
     without_self : bool
-        Whether the rows are the members, so that no row must find itself; only without a boundary.
+        Whether the rows are the members themselves, so that no row may find itself; only without a boundary.
     boundary : int, optional
         Compare only points whose numbers are on different sides of this number.
     """
@@ -141,7 +141,7 @@ def search_clusters(
     *,
     mark: int = 0,
 ) -> None:
-    """Fill the entries of rows with their nearest members in the clusters near them, by scores.
+    """Fill the entries of rows with the best members of the clusters near them, by approximate scores.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Cluster the points by k-means on a sample; the initial list of a point has members of the clusters near it.
 
-Clusters are formed by squared L2 distances instead of the metric, or by low-precision scores of these distances
-(scores.py). The distances are between float32 rows that are derived from the points:
+Clusters are formed by squared L2 distances, or by low-precision scores of these distances (scores.py), not by the
+metric itself. The distances are between float32 rows that are derived from the points:
 
     euclidean, sqeuclidean, terms      the rows; float64 rows are centred and scaled first
     cosine, correlation                the rows scaled to length 1; for correlation, after subtracting the row's mean
@@ -58,7 +58,7 @@ class Form:
         return not self.metric.products
 
     def of_points(self, rows: Rows) -> Rows:
-        """Transform rows of points: to float32, or unchanged if no transformation is needed."""
+        """Transform rows of points to the float32 form for clustering; return them unchanged if they have that form."""
         if self._as_they_are:
             return rows
         wide = self._wide(rows)
@@ -116,7 +116,7 @@ def training_rows(n: int, plan: DescentPlan) -> tuple[npt.NDArray[np.int64], npt
 
 
 class Nearest:
-    """Search for the centres nearest to rows, by scores.
+    """A search for the centres that are nearest to rows, by approximate scores.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class Nearest:
         return self._scores.best(self._kernel, rows, self._packed, count, self._workers)
 
     def of_all(self, points: Rows, count: int, form: Form, *, as_queries: bool) -> npt.NDArray[np.int32]:
-        """Return the `count` nearest centres of all points, int32 (n, count), transforming them in blocks."""
+        """Return the `count` nearest centres of every point, int32 (n, count); rows are transformed in blocks."""
         near = np.empty((len(points), count), np.int32)
         begin = 0
         for part in _blocks(points):

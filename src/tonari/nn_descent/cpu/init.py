@@ -1,4 +1,4 @@
-"""Make the initial lists: blocks of points of one cluster are compared with the members of near clusters by scores."""
+"""Make the initial lists: compare blocks of points of one cluster with the members of clusters near it, by scores."""
 
 from __future__ import annotations
 

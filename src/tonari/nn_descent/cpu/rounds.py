@@ -16,7 +16,7 @@ from tonari.nn_descent.plan import DescentPlan
 
 
 def point_terms(points: npt.NDArray[Any], metric: str, workers: Workers) -> npt.NDArray[np.float32] | None:
-    """Compute the per-point terms, float32 (n, 2), for comparisons in float32; None for metrics without such terms."""
+    """Compute the terms of each point for comparisons in float32: float32 (n, 2), or None if the metric has none."""
     if not _native.has_point_terms(metric, points):
         return None
     n = len(points)
@@ -31,7 +31,7 @@ def point_terms(points: npt.NDArray[Any], metric: str, workers: Workers) -> npt.
 
 
 def reverse_lists(entries: npt.NDArray[np.int32], hubs: int, most: int, workers: Workers) -> npt.NDArray[np.int32]:
-    """Find, for each point, the rows with this point among their first entries.
+    """Find, for each point, the rows that have this point among their first entries.
 
     Parameters
     ----------
@@ -39,12 +39,12 @@ def reverse_lists(entries: npt.NDArray[np.int32], hubs: int, most: int, workers:
     hubs : int
         The number of leading columns to read.
     most : int
-        The number of rows to keep per point, the first by (column, row).
+        The largest number of rows per point. If there are more, the first ones in the order of (column, row) are kept.
 
     Returns
     -------
     int32 of shape (n, most)
-        Rows, marked as new where the entry is new; missing ones at the end.
+        Rows, marked as new if the entry is new; missing rows are at the end.
     """
     n = len(entries)
     counts, behind = np.zeros(n, np.int32), np.empty((n, most), np.int32)

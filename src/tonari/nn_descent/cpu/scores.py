@@ -1,4 +1,4 @@
-"""Find approximate neighbours by the screen's low-precision scores alone, without refinement and certificate.
+"""Find approximate neighbours by the low-precision scores of a screen alone, without refinement and certificate.
 
 This takes a fraction of the time of exact search, and the neighbours are good enough for lists that later rounds
 improve. The result for a row depends only on the row and the points, not on the number of threads.
@@ -52,7 +52,10 @@ class Scores:
     def best(
         self, kernel: str, queries: Rows, packed: list[_native.PackedPoints], count: int, workers: Workers
     ) -> npt.NDArray[np.int32]:
-        """Return the positions of the `count` <= n points with the lowest scores, int32 (m, count), the best first."""
+        """Return the positions of the `count` points with the lowest scores, int32 (m, count), best first.
+
+        `count` must not exceed n.
+        """
         places = np.empty((len(queries), count), np.int32)
 
         def work(begin: int) -> None:
@@ -64,7 +67,7 @@ class Scores:
         return places
 
     def coarse_is_enough(self, queries: Rows, points: Rows, first: int, count: int, workers: Workers) -> bool:
-        """Return whether the coarse kernel's best `count` contain nearly all of the fine kernel's best `first`."""
+        """Return whether the coarse kernel's `count` best points have nearly all of the fine kernel's `first` best."""
         if self.coarse == self.fine:
             return True
         first, count = min(first, len(points)), min(count, len(points))

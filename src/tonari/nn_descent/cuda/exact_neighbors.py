@@ -22,7 +22,7 @@ from tonari.nn_descent import tuning
 
 
 def nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neighbors:
-    """Find the k nearest points of every query within `memory` bytes: tensors of shape (m, k), in order."""
+    """Find the k nearest points of every query, in order, within `memory` bytes: tensors of shape (m, k)."""
     n, d = points.shape
     if is_own(metric):  # a user-defined metric has no known properties that a screen could use
         double = torch.float64 in (queries.dtype, points.dtype)
@@ -46,8 +46,9 @@ def nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neig
 def plan_nearest(problem: Problem, *, free_bytes: int | None = None) -> CudaPlan:
     """Plan an exact search of a few thousand queries within a budget, with all rows on the device.
 
-    Most of the memory goes to one minimum per query and group of points. Slabs of the points, packed one after another,
-    leave room for larger batches of queries. The plan with the fewest (batch, slab) pairs is the fastest.
+    Most of the memory is for the minima, one per query and group of points. If slabs of the points are packed one after
+    another, more memory remains for larger batches of queries. The plan with the fewest pairs of a batch and a slab is
+    the fastest.
 
     Parameters
     ----------

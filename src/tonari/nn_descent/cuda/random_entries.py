@@ -13,7 +13,7 @@ _WORD = 2**32 - 1
 
 
 def random_on(device: Any, n: int, size: int, seed: int) -> Any:
-    """Draw random new entries for all rows: wang2021, algorithm 1, lines 1 to 4.
+    """Draw random new entries for all rows on a device (wang2021, algorithm 1, lines 1 to 4).
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ from tonari.select.cuda.dispatch import k_smallest
 
 
 def rehearse_descent(plan: DescentPlan, dtype: str) -> None:
-    """Build a graph by a plan, once in each way that depends on sizes alone.
+    """Build a graph by a plan on tensors without data, once in each way that depends on sizes alone.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Reverse lists: for each point, some of the points that list it, ordered by its rank in their lists."""
+"""Reverse lists: for each point, some of the points that list it, ordered by its position in their lists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tonari.nn_descent.memory import columns_sorted
 
 
 def reverse_of(entries: Any, hubs: int, room: int) -> Any:
-    """Find up to `room` points that have each point among their first `hubs` entries.
+    """Find, for each point, up to `room` points that have it among their first `hubs` entries.
 
     Parameters
     ----------
@@ -23,8 +23,8 @@ def reverse_of(entries: Any, hubs: int, room: int) -> Any:
     Returns
     -------
     int32 tensor of shape (n, room)
-        The points that list it, ordered by (column, row) of the entry, each NEW if the entry is NEW; padded with
-        MISSING.
+        The points that list each point, in the order of (column, row) of the entries. A point is NEW if its entry is
+        NEW. Rows are padded with MISSING.
     """
     from tonari.nn_descent.cuda.kernels.reverse import reverse_kernel
 

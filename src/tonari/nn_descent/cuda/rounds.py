@@ -45,7 +45,7 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
 def candidates(
     entries: Any, reverse: Any, order: Any, begin: int, rows: int, plan: DescentPlan, boundary: int | None
 ) -> Any:
-    """Return the ids to evaluate for a block of points, int32 (rows, list_size + width), each row padded with -1."""
+    """Return the ids to compare with each point of a block, int32 (rows, list_size + width), padded with -1."""
     from tonari.nn_descent.cuda.kernels.candidates import candidates_kernel
 
     size, slots = entries.shape[1], candidate_slots(plan)

@@ -82,9 +82,9 @@ def _bounds_by_side(clusters: Clusters, boundary: int) -> Any:
 
 
 def scan_block(form: Form, order: Any, bounds: Any, near: Any, begin: int, best: int, limit: int) -> tuple[Any, Any]:
-    """Return scores and ids, (rows, probes * best), for points from position `begin` on in the order of clusters.
+    """Return scores and ids, (rows, probes * best), for the points from position `begin` on in the order of clusters.
 
-    `near` are the clusters to scan for each point.
+    `near` has the clusters to scan for each point.
     """
     from tonari.nn_descent.cuda.kernels.scan import scan_kernel
 

@@ -1,4 +1,4 @@
-"""Compaction on a GPU: gather the values at or below each row's threshold, with enough programs to saturate memory."""
+"""Compaction on a GPU: gather the values at or below each row's threshold, by enough programs to saturate memory."""
 
 from __future__ import annotations
 

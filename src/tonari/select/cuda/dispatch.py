@@ -12,7 +12,7 @@ _NO_ROW = 2**31 - 1  # the kernels' value of nan_row if no row has NaN
 
 
 def select_on_gpu(method: str, request: Request) -> tuple[Selection, int | None]:
-    """Answer a request whose values are a torch tensor.
+    """Answer a request with values in a torch tensor.
 
     Returns
     -------
@@ -43,9 +43,10 @@ def select_on_gpu(method: str, request: Request) -> tuple[Selection, int | None]
 
 
 def k_smallest(values: Any, k: int) -> Selection:
-    """Select the k smallest of every row of a tensor on a GPU, ascending, without checks: no NaN, 1 <= k <= columns.
+    """Select the k smallest values of every row of a tensor on a GPU, ascending, without checks.
 
-    Ties go to the smaller column. Does not wait for the device.
+    There must be no NaN, and k must be from 1 to the number of columns. Ties go to the smaller column. The host does
+    not wait for the device.
     """
     rows, n = values.shape
     dtype = str(values.dtype).removeprefix("torch.")

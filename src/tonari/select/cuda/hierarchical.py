@@ -1,9 +1,10 @@
 """Hierarchical Partition without a queue: Tang, Huang, Eyers, Mills and Guo 2015, section III-E and algorithm 4.
 
-The first list has the minima of groups of G values, the second the minima of groups of G entries of the first, and so
-on until a list has at most k entries. The search goes from the top down: the k best entries of a list identify the
-groups that contain the k best entries of the next lower list. Values are read once to build the lists; then at most k G
-entries of every list are read once more. The queues' option ``group`` uses the same partition before a queue.
+The first list has the minima of groups of G values, the second list has the minima of groups of G entries of the first
+list, and so on until a list has at most k entries. The search goes from the last list down to the values: the k best
+entries of a list identify the groups that contain the k best entries of the list below it. Values are read once to
+build the lists; then at most k G entries of every list are read once more. The queues' option ``group`` uses the same
+partition before a queue.
 
 Groups have 32 values by default instead of the paper's 4. The lists then have n / 31 entries in total instead of n / 3,
 and a warp reads a group at once.
@@ -52,7 +53,7 @@ class Options:
 
 
 def list_sizes(n: int, k: int, group: int, levels: int | None) -> list[int]:
-    """Return the number of entries of every list, the values first.
+    """Return the number of entries of every list; the first list has the values themselves.
 
     >>> list_sizes(100, 4, 5, None)
     [100, 20, 4]
@@ -64,7 +65,7 @@ def list_sizes(n: int, k: int, group: int, levels: int | None) -> list[int]:
 
 
 def select_on_gpu(request: Request) -> Answer:
-    """Answer a request on the device that holds its values; sort whole rows if k is too large for a network."""
+    """Answer a request on the device of its values; if k is too large for a sorting network, sort whole rows."""
     if request.k > LARGEST_NETWORK:
         return answer_by_sort(request)
     import torch

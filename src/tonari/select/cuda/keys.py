@@ -10,12 +10,12 @@ from tonari.select.request import Request
 
 @dataclass(frozen=True)
 class KeyFormat:
-    """How values of a dtype are converted to keys.
+    """The conversion of values of a dtype to keys.
 
     Attributes
     ----------
     bits : str
-        torch dtype as which the values are viewed.
+        The name of the torch dtype to which the values are reinterpreted.
     infinite : int
         Bits of +inf; 0 for integers.
     wide : bool
@@ -61,7 +61,7 @@ def constants_of(request: Request) -> dict[str, Any]:
 
 
 def looks_for_nan(request: Request) -> bool:
-    """Whether kernels look for NaN; True only if the request says so and the values can be NaN."""
+    """Whether kernels look for NaN: only if the request asks for it, and if values of its dtype can be NaN."""
     return request.check_nan and FORMATS[request.dtype].infinite > 0
 
 

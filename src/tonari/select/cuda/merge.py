@@ -41,7 +41,7 @@ def merge_on_device(parts: Sequence[Neighbors], shifts: Sequence[int], k: int, m
 
 
 def no_lists(rows: int, k: int, n: int, metric: str, *, double: bool, device: Any) -> Neighbors:
-    """Return tensors of shape (rows, k) with missing entries, into which lists over n points are merged."""
+    """Return tensors of shape (rows, k) with missing entries only, into which lists of n points are merged."""
     lists = empty_lists(rows, k, n, double=double, device=device)
     lists.distances.fill_(-float("inf") if get_metric(metric).descending else float("inf"))
     lists.indices.fill_(-1)

@@ -61,9 +61,10 @@ def decode(keys: Any, metric: str) -> tuple[Any, Any]:
 
 
 def by_value(values: Any, ids: Any, k: int, metric: str) -> tuple[Any, Any]:
-    """Select the k best of `values`, float64 or float32, smaller is nearer, whose columns are sorted by id.
+    """Select the k best of `values`, float64 or float32, of which smaller ones are nearer; columns are sorted by id.
 
-    A negative id is a missing entry, whose value must be inf. Returns distances, of the dtype of the values, and ids.
+    A negative id is a missing entry, whose value must be inf. Returns the distances, of the dtype of the values, and
+    the ids.
     """
     best, columns = k_smallest(values, k)
     return -best + 0.0 if get_metric(metric).descending else best, ids.gather(1, columns.long())
@@ -76,8 +77,7 @@ def merge_lists(a: tuple[Any, Any], b: tuple[Any, Any], k: int, *, metric: str) 
     ----------
     a, b : (distances, indices), tensors of shapes (rows, k_a) and (rows, k_b)
         Distances are float32 or float64, with the same dtype in both lists. Indices are int32 or int64, and -1 where
-        missing; the two rows of a query have no index in common, and none twice. Columns are contiguous; rows may have
-        any stride.
+        missing. No index occurs twice in the two lists of a query. Columns are contiguous; rows may have any stride.
     k : int
         Columns of the result; may exceed the number of entries.
 

@@ -1,4 +1,4 @@
-"""Order lists of different lengths, which are concatenated, by (value, id), and join lists from parts of the points.
+"""Order concatenated lists of different lengths by (value, id), and join lists of the same queries.
 
 Sorting networks sort short lists, several per program. torch sorts the entries of all long lists together: first by
 (value, id), then stably by list, so that the first order remains within each list. If values have 32 bits, (value, id)
@@ -77,7 +77,9 @@ def _steps_on(device: Any, bounds: tuple[int, ...], dtype: Any) -> tuple[Any, An
 
 
 def join_parts(parts: Sequence[RadiusNeighbors], *, descending: bool) -> RadiusNeighbors:
-    """Join the lists of the same queries from parts of the points, all on one device; ids are numbers among all points.
+    """Join the lists of the same queries from several parts of the points, all on one device.
+
+    The ids are numbers among all points.
 
     Waits for the device.
     """

@@ -21,7 +21,7 @@ LARGEST_TILE = 16384
 
 
 class Survivors(NamedTuple):
-    """The survivors of a block of rows: the few pairs (value, column) among which the k smallest are.
+    """The survivors of a block of rows: a few pairs (value, column) that include the k smallest of each row.
 
     Attributes
     ----------
@@ -55,13 +55,16 @@ def power_of_two(number: int) -> int:
 
 
 def network_size(k: int) -> int:
-    """Return the size of the sorting network for k pairs; it exceeds a small k, which shortens the search for them."""
+    """Return the size of the sorting network for k pairs.
+
+    For a small k the network is larger than k, which shortens the search for the survivors.
+    """
     size = max(32, power_of_two(k))
     return 2 * size if 32 <= size <= 128 and 4 * k > 3 * size else size
 
 
 def warps_for(tile: int, wide: bool) -> int:
-    """Return the warps for a tile of pairs in registers: 16 to 32 pairs per thread, half of that with 64-bit keys."""
+    """Return the warps for a tile of pairs in registers, 16 to 32 pairs per thread; half of that with 64-bit keys."""
     tile *= 2 if wide else 1
     return min(16, max(1, min(tile // 512, 4), tile // 1024))
 
@@ -75,12 +78,12 @@ def tile_of(size: int, warps: int) -> dict[str, int]:
 
 
 def part_of(tensor: Any, rows: slice) -> Any:
-    """Return some rows of a tensor, or the tensor itself for all rows, since a view takes longer than some kernels."""
+    """Return some rows of a tensor; for all rows, return the tensor itself, because making a view takes time."""
     return tensor if tensor is None or tensor.shape[0] == rows.stop - rows.start else tensor[rows]
 
 
 def row_blocks(request: Request, capacity: int) -> list[slice]:
-    """Cut the rows into blocks that are answered one at a time, so that scratch stays bounded."""
+    """Cut the rows into blocks that are answered one after another, which bounds the scratch memory."""
     rows = request.values.shape[0]
     block = max(32, tuning.SCRATCH_BYTES // (capacity * 16) // 32 * 32)  # whole warps of rows
     return [slice(begin, min(begin + block, rows)) for begin in range(0, rows, block)]
@@ -114,7 +117,7 @@ def new_survivors(rows: slice, bits: Any, capacity: int, nan_row: Any) -> Surviv
 
 
 def answer_from_survivors(request: Request, capacity: int, narrow: Callable[[Survivors], None]) -> Answer:
-    """Answer a request in blocks of rows; `narrow` fills the bits, ids and counts of the survivors."""
+    """Answer a request in blocks of rows; `narrow` writes the bits, ids and counts of the survivors of a block."""
     answer = empty_answer(request)
     bits = as_bits(request.values, request.dtype)
     for rows in row_blocks(request, capacity):

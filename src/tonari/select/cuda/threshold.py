@@ -1,8 +1,8 @@
 """Sampled thresholds: Matsumoto and Yiu 2015, "Accelerating Exact Similarity Search on CPU-GPU Systems" (TH-heap).
 
 A sample of n_S values of a row gives a threshold that at least k values of the row do not exceed. The row is streamed
-once, and only the values at or below the threshold, the survivors, are kept (section V-A); they are fewer by a factor
-of about n_S / k. A partial sort then finds the k smallest survivors (V-C: a min-max heap of fixed size). The paper
+once, and only the survivors, which are the values at or below the threshold, are kept (section V-A). Their number is
+about k n / n_S. A partial sort then finds the k smallest survivors (V-C: a min-max heap of fixed size). The paper
 samples on the GPU and sorts on the CPU; here the device that has the values does both.
 
 On a GPU the paper's threshold, the k-th smallest of 8k samples, would keep n / 8 values, a significant cost in traffic
@@ -11,9 +11,9 @@ deviations below the expected number of survivors, and `capacity` as many above 
 
     rank - z sqrt(rank) >= k n_S / n,      capacity = (most + z sqrt(most)) n / n_S        z = DEVIATIONS
 
-To shorten the search for a threshold, every value that `rank` to `most` of the samples do not exceed is accepted. About
-one row in 10^5 has fewer than k or more than `capacity` survivors. The same kernels answer such a row by radix
-selection, so the result is exact for every input and the device does not wait for the host.
+To shorten the search for a threshold, a value is accepted if the number of samples that do not exceed it is from `rank`
+to `most`. About one row in 10^5 has fewer than k or more than `capacity` survivors. The same kernels answer such a row
+by radix selection, so the result is exact for every input and the device does not wait for the host.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ class Shape:
 
 
 def shape_for_sample(n: int, k: int, samples: int) -> Shape | None:
-    """Return the shape for a sample size, a power of two, by the rule in the module docstring.
+    """Return the parameters of a sample of this size, a power of two, by the rule in the module docstring.
 
-    None if half of a row or more could survive.
+    None if half of a row or more could survive, or if the threshold or the survivors do not fit into a tile.
     """
     expected = k * samples / n
     root = (tuning.DEVIATIONS + math.sqrt(tuning.DEVIATIONS**2 + 4 * expected)) / 2
@@ -100,7 +100,7 @@ def shape_for_sample(n: int, k: int, samples: int) -> Shape | None:
 
 @cached(maxsize=1024)
 def shape_for(rows: int, n: int, k: int) -> Shape | None:
-    """Choose the sample; None if half of a row or more could survive with every sample size.
+    """Choose the size of the sample; None if half of a row or more could survive with every size.
 
     Costs are in bytes of traffic, or time equivalent to it, fitted to timings: 20 per sample (its load, and the search
     for the rank), 16 per survivor (written and read), 12 per slot of the buffer (the last step scans it in registers).
@@ -310,7 +310,7 @@ class _Tally:
         self.thresholds: list[Any] = []
 
     def add(self, counts: Any, last: Any) -> None:
-        """Record the number of survivors of some rows, and the columns of their thresholds."""
+        """Record the compression ratio of some rows, by their numbers of survivors, and their threshold columns."""
         if self.request.counters is not None:
             self.ratios.append(self.request.values.shape[1] / int(counts.max()))
             self.thresholds.append(last.reshape(-1))

@@ -1,9 +1,9 @@
 """Heap queue: Tang, Huang, Eyers, Mills and Guo 2015, section III-B.
 
 The k smallest values so far form a binary heap with the largest at the root. A value below the root replaces it and
-sinks, with O(log k) writes for each of about k ln(n / k) insertions on random data. Of all queues, a heap has the
-fewest writes, but the values of a warp's rows sink along different paths, so loads are scattered. A heap is good for
-large k.
+sinks. On random data there are about k ln(n / k) insertions, each of which takes O(log k) writes. Of all queues, a heap
+has the fewest writes, but the values of a warp's rows sink along different paths, so loads are scattered. A heap is
+good for large k.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Merge queue: Tang, Huang, Eyers, Mills and Guo 2015, section III-C and algorithm 2.
 
-The queue has levels of m, m, 2m, 4m, ... entries. Each level descends, and so do the heads of the levels, so the first
-entry is the largest. A value is inserted into the first level, and levels are merged only when a head becomes smaller
-than the next head (lazy update). This takes O(log² k) writes per insertion on average, at positions that do not depend
-on the row. With the option ``aligned``, all rows of a warp merge as soon as one of them must; merges of different rows
-then coincide, and later merges are saved. The queue is good for large k on a GPU.
+The queue has levels of m, m, 2m, 4m, ... entries. The entries of each level descend, and so do the heads of the levels,
+so the first entry is the largest. A value is inserted into the first level, and levels are merged only when a head
+becomes smaller than the next head (lazy update). This takes O(log² k) writes per insertion on average, at positions
+that do not depend on the row. With the option ``aligned``, all rows of a warp merge as soon as one of them must. Merges
+of different rows then coincide, and fewer merges follow. The queue is good for large k on a GPU.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Quick multi-select: Komarov, Dashti and D'Souza 2014, "Fast k-NNG Construction with GPU-Based Quick Multi-Select".
 
 Quick select processes all rows at once ("Methods and Materials", algorithm 1). A pivot partitions a range of values in
-one read. If more values than required are below the pivot, they are the next range. Otherwise all of them belong to the
-answer: they stay in place, a stack refers to them, and the other part is the next range. The answer is sorted only at
-the end.
+one read. If more values than required are below the pivot, these values are the next range. Otherwise all values below
+the pivot belong to the answer: they stay in place, a stack refers to them, and the values above the pivot are the next
+range. The answer is sorted only at the end.
 
 Equal values need no special treatment, since pivots are (value, index) pairs. After a bad pivot, the next one is the
 middle of the interval of possible values, so that no row takes more than some hundred rounds.

@@ -1,4 +1,4 @@
-"""The directory of a build on the disk: its lock, names that belong to other programs, links, and a full disk."""
+"""The directory of a build on the disk: its lock, file names that other programs use, links, and a full disk."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def remove_graph(folder: Path) -> None:
 
 
 def check_own(folder: Path) -> None:
-    """Refuse a directory where the name of a file of the build belongs to something else.
+    """Refuse a directory in which the name of a file of the build is used by something else.
 
     Raises
     ------

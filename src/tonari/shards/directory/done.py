@@ -1,4 +1,4 @@
-"""The record of a finished task of a build: a file that is checked field by field when it is read."""
+"""The record of a finished task of a build: a file whose fields are checked when it is read."""
 
 from __future__ import annotations
 

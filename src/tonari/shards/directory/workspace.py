@@ -6,8 +6,8 @@
     parts/NAME.npy                      output of tasks for later ones; removed when the graph is complete
     indices.npy.part distances.npy.part rows of the result, written in place and renamed at the end
 
-A part gets its name after its bytes are on the disk, and a task counts as done after its parts have their names. So a
-build that is interrupted loses only the tasks in progress.
+A part gets its name after its bytes are on the disk, and a task counts as done after its parts have their names. A
+build that is interrupted therefore loses only the tasks in progress.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class Workspace:
         sync_directory(self.folder)
 
     def write_rows(self, begin: int, found: Neighbors, threads: int) -> list[int]:
-        """Write rows of the result, indices and distances each by a thread; return their range and checksums."""
+        """Write rows of the result, with a thread each for indices and distances; return their range and checksums."""
 
         def write(named: tuple[str, npt.NDArray[Any]]) -> int:
             name, array = named

@@ -1,4 +1,4 @@
-"""The making of the plan of a build.
+"""Make the plan of a build.
 
 planner.py       plan_build: choose the route
 exact.py         slabs of an exact build: each pair is compared once for both slabs, or twice

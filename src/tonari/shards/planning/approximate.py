@@ -122,5 +122,5 @@ def _group(sizes: Sizes, shards: int) -> int:
 
 
 def waiting(rows: int, *, staged: bool) -> dict[str, int]:
-    """Return the memory that a device needs for the current rows and for the rows of the next task."""
+    """Return the memory for the rows of the current task and of the next one, in the terms of :class:`Needs`."""
     return {"rows_held": rows, "rows_staged": rows} if staged else {"rows_held": 2 * rows}

@@ -1,4 +1,4 @@
-"""The sizes that plans of builds depend on, the memory of a worker, and the most rows that fit."""
+"""The sizes that determine plans of builds: the memory of a worker, and the largest number of rows that fits."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Sizes:
 
     @property
     def sets(self) -> int:
-        """The number of blocks of rows in memory: the current one and, on a device, the one being read."""
+        """The number of blocks of rows in memory: the current block and, on a device, the block that is being read."""
         return 2 if self.devices else 1
 
     @property
@@ -50,7 +50,7 @@ class Sizes:
         return int(index_dtype(self.source.n).itemsize + value_dtype(self.source.dtype).itemsize)
 
     def staged_bytes(self, rows: int) -> int:
-        """Bytes of page-locked memory for the rows of two tasks, in pieces that torch rounds up to powers of two."""
+        """Bytes of page-locked memory for the rows of two tasks, in pieces that are rounded up to powers of two."""
         size = self.source.row_bytes
         each = max(1, tuning.LOCKED_BYTES // size)
         whole, rest = divmod(rows, each)
@@ -67,7 +67,7 @@ class Sizes:
     def made(
         self, name: str, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None, **given: Any
     ) -> Plan:
-        """Plan a search among n rows by a method on one worker; the queries are these rows, or m others."""
+        """Plan a search among n rows by a method on one worker; the queries are these rows, or m other rows."""
         problem = self.problem(n, self_join=self_join, memory=memory, m=m)
         plan: Plan = method_for(name, "cuda" if self.devices else "cpu").plan(problem, **given)
         return plan
@@ -77,7 +77,7 @@ class Sizes:
         return self.made("nn-descent", n, self_join=True, recall=self.recall, free_bytes=sys.maxsize, **given)
 
     def problem(self, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None) -> Problem:
-        """Return the problem of a search among n rows on one worker; the queries are these rows, or m others."""
+        """Return the problem of a search among n rows on one worker; the queries are these rows, or m other rows."""
         sizes = n, n if m is None else m, self.source.d, min(self.k, n - (self.queries is None))
         return make_problem(
             *sizes,
@@ -103,7 +103,7 @@ def _power_of_two(count: int) -> int:
 
 @dataclass(frozen=True)
 class Needs:
-    """The memory that a worker needs for rows and lists, in addition to the search or graph that it runs."""
+    """The memory that a worker needs for rows and lists, in addition to the search or the graph that it computes."""
 
     sizes: Sizes
     rows_held: int
@@ -117,13 +117,13 @@ class Needs:
 
     @property
     def beside_engine(self) -> int:
-        """The part of the budget that the search or graph of a shard cannot use; on CUDA, lists do not count."""
+        """The budget for rows and lists, which a search or graph of a shard cannot use; on CUDA, only for rows."""
         return self.rows_bytes + (0 if self.sizes.devices else self.sizes.lists_bytes(self.lists_held))
 
     def plan(
         self, route: str, budget: int, engine: int, seconds: float, *, rows_read: int, disk_bytes: int, **fields: int
     ) -> ShardPlan:
-        """Return the plan of a route from the bytes and seconds of its searches and graphs."""
+        """Return the plan of a route, given the bytes and the seconds of its searches or graphs."""
         sizes, lists = self.sizes, self.sizes.lists_bytes(self.lists_held)
         taken, on_cuda = self.beside_engine + engine, bool(sizes.devices)
         staged = sizes.staged_bytes(self.rows_staged)

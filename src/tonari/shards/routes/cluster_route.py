@@ -1,4 +1,4 @@
-"""Overlapping shards of near rows: each shard's graph is built separately, then the lists of each row are merged.
+"""Overlapping shards of near rows: the graph of each shard is built separately, then the lists of a row are merged.
 
     truth-P         the true neighbours of two samples of rows, in a part of all rows
     centres         k-means, shards of near centres, and their overlap, chosen by one sample (dealing.py)

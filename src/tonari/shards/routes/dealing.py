@@ -3,13 +3,13 @@
     centres         k-means of a sample of the rows
     shard_of        centres bisected recursively into shards of about equal size, including rows in several shards
     parts           if one centre has too many rows for a shard, they are divided by row number
-    reaches         distances of a row from the borders to other centres' rows, the planes halfway between two
+    reaches         distances of a row from the borders to the rows of other centres: planes halfway between two
                     centres: 0 if the row is on that border, 1 / 2 if it is its own centre
     memberships     a row is in the shards of its nearest centre and of other near centres within the margin
 
 Two neighbours can find each other if they share a shard. The true neighbours of a sample of rows are computed in
-advance; the margin is the smallest one at which enough of them share a shard. Fewer shards need fewer copies of rows,
-so the number of shards is the smallest that holds all rows.
+advance, and the margin is the smallest one at which enough of these neighbours share a shard with their row. With fewer
+shards, fewer rows are in several shards, so the number of shards is the smallest one that can contain all rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ Nearest = Callable[[Floats, Floats, int], tuple[npt.NDArray[Any], npt.NDArray[An
 
 
 def train(rows: Floats, count: int, nearest: Nearest, seed: int) -> Floats:
-    """Return the centres of k-means; `nearest(rows, centres, k)` gives distances and numbers of the nearest centres.
+    """Return the centres of k-means.
+
+    `nearest(rows, centres, k)` returns the distances and the numbers of the nearest centres.
 
     An empty cluster keeps its centre.
     """
@@ -49,7 +51,7 @@ def train(rows: Floats, count: int, nearest: Nearest, seed: int) -> Floats:
 
 
 def deal(centres: Floats, weights: npt.NDArray[np.float64], shards: int) -> npt.NDArray[np.int64]:
-    """Return the shard of each centre: near centres together, about the same weight in each shard.
+    """Return the shard of each centre, such that near centres share a shard and shards have about equal weights.
 
     >>> line = np.arange(6, dtype=np.float32)[:, None]
     >>> sorted(deal(line, np.ones(6), 3).tolist())
@@ -152,7 +154,7 @@ def gaps_of(centres: Floats, nearest: Nearest) -> Floats:
 
 
 def reaches(distances: Any, centres: Any, gaps: Any, *, squared: bool) -> Any:
-    """Return the distance of rows from the border between their nearest centre and other near centres.
+    """Return the distances of rows from the borders between their nearest centre and other near centres.
 
     A row at distances a and b >= a from two centres at distance g is (b² - a²) / 2g from the plane halfway between
     them. Division by g makes this number independent of the density of the data.
@@ -181,9 +183,9 @@ def reaches(distances: Any, centres: Any, gaps: Any, *, squared: bool) -> Any:
 
 
 def memberships(near: Near, shards: Shards) -> tuple[Any, Any]:
-    """Return pairs (shard, position of a row in `near`) in order.
+    """Return the shards of rows and their positions in `near`, as two arrays in the order of (shard, position).
 
-    All are NumPy arrays, or all are tensors on one device; numbers are int64.
+    Input and result are NumPy arrays, or tensors on one device; the numbers are int64.
     """
     count = len(near.centres)
     of, kept = _kept(near, shards)
@@ -216,9 +218,9 @@ class Dealt(NamedTuple):
     Attributes
     ----------
     covered : float
-        Share of the neighbours of sampled rows that share a shard with them.
+        The share of the sampled rows' neighbours that share a shard with their row.
     copies : float
-        Shards per row.
+        The mean number of shards that contain a row.
     largest : float
         Share of all rows in the largest shard.
     """
@@ -230,7 +232,7 @@ class Dealt(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The rows from which coverage and size of shards are estimated.
+    """The rows from which the coverage and the sizes of shards are estimated.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Compare every two slabs of rows once, and use each distance for both of its rows: on the CPU, if that is faster.
+"""Compare every two slabs of rows once, and use each distance for both rows; on the CPU, if that is faster.
 
 The graph has the bits of a graph in memory: values are exact, and lists are ordered by (distance, row) for any division
 into slabs.

@@ -8,7 +8,7 @@
 The rounds form a tournament whose players are the groups: every two groups are compared once. In a round, each group is
 in at most one pair, so the pairs of a round can run on several workers. The result of comparing two slabs depends on
 their rows, their graphs, and their lists before the round. None of these change during a round, since each round writes
-new lists. So the result depends neither on the worker that ran a task nor on repeated tasks.
+new lists. The result therefore depends neither on the worker that runs a task nor on whether a task is repeated.
 
 Lists stay in memory while the slabs of two groups are compared, and the lists of a slab are written when it has been
 compared with all slabs of the other group. With g slabs per group, g² comparisons write 2 g lists: larger groups write
@@ -35,7 +35,7 @@ from tonari.shards.tasks import Job, Stage, Step, Task, Worker, in_one_piece
 
 
 class Meeting(NamedTuple):
-    """Two slabs that are compared.
+    """Two slabs whose rows are compared with each other.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ Known = Callable[[Worker, slice, slice], Any]
 
 
 def steps(graph_of: GraphOf, met: Met, known: Known) -> dict[str, Step]:
-    """Return the steps of a route.
+    """Return the steps of a route that compares slabs in rounds.
 
     Parameters
     ----------

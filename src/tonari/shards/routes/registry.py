@@ -22,7 +22,7 @@ def step_of(job: Job, task: Task) -> Step:
 
 @in_default_floats
 def run_task(worker: Worker, task: Task, before_writing: Callable[[], None]) -> str:
-    """Run a single task and return its name; if it was already finished by another run, do nothing else."""
+    """Run a single task, unless it is finished already, and return its name."""
     job = worker.job
     if not job.files.is_done(task.name):
         job.check_unchanged()

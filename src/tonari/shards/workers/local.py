@@ -44,9 +44,10 @@ class LocalExecutor:
         return len(self.devices)
 
     def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
-        """Run tasks, in any order; `done` is called after each, from any thread.
+        """Run tasks in any order; `done` is called after each task, from any thread.
 
-        Raises the first error that a repetition cannot fix, or that occurred three times.
+        A task that fails is repeated. An error is raised if a repetition cannot fix it, or if it has occurred three
+        times.
         """
         todo: SimpleQueue[Task] = SimpleQueue()
         for task in tasks:

@@ -1,8 +1,8 @@
 """Run tasks on the workers of a Dask cluster.
 
-Only the job, which names the directory and the source, and tasks of a few numbers are sent to workers. The workers read
-and write the same files as this process, by the same paths. Each runs one task at a time on its device, so the memory
-budget applies to each worker.
+Workers receive only the job, which names the directory and the source, and tasks, which are a few numbers. The workers
+read and write the same files as this process, by the same paths. Each runs one task at a time on its device, so the
+memory budget applies to each worker.
 
 Dask repeats the task of a worker that died. A worker that only seemed dead, or whose task was cancelled, may continue
 to run. This does no harm: before it writes, it checks that the directory still belongs to its build, and then it writes
@@ -86,9 +86,10 @@ class DaskExecutor:
         return max(1, len(self._client.nthreads()))
 
     def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
-        """Run tasks, in any order; `done` is called after each, from this thread.
+        """Run tasks in any order; `done` is called after each task, from this thread.
 
-        Raises the first error that a repetition cannot fix, or that occurred three times.
+        A task that fails is repeated. An error is raised if a repetition cannot fix it, or if it has occurred three
+        times.
         """
         from distributed import as_completed
         from distributed.protocol.pickle import dumps

@@ -54,7 +54,7 @@ class BytePoints(DevicePoints):
         return bool(worst == 0 and lowest > -1e29)
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return the search of some queries, in int8 if they are bytes too; may wait for the device."""
+        """Return the search of some queries, in int8 if they also are integers of one byte; may wait for the device."""
         if self._holds(queries):
             return ByteSearch(queries, self, in_int8(plan))
         self.copies.forget("int8")  # the plan has no room for it beside the usual copies
@@ -75,7 +75,10 @@ class ByteSearch(Search):
     prepared: BytePoints
 
     def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
-        """Return the int8 rows of a graph for exact values: they have the same differences as the original rows."""
+        """Return the int8 rows of a graph, from which exact values are computed.
+
+        Their differences equal the differences of the original rows.
+        """
         if first is None or not self.is_graph:
             return super().refined_rows(queries, first)
         rows = self.prepared.copies.packed("int8").values[: len(self.prepared.points), : self.plan.d]
@@ -85,8 +88,9 @@ class ByteSearch(Search):
 def byte_points(queries: Any, points: Any, plan: CudaPlan) -> BytePoints | None:
     """Prepare points for the search of some queries in int8; None if an element is not an integer of one byte.
 
-    Queries are checked before any point is packed. Otherwise a million points could be packed in vain, then packed
-    again in float16 with a centre far from their mean, which takes half as long as the search. Waits for the device.
+    Queries are checked before any point is packed. If a query turned out not to be bytes after that, the work would be
+    lost: a million points would have to be packed again in float16, which takes half as long as the search. Waits for
+    the device.
 
     Parameters
     ----------
@@ -100,7 +104,7 @@ def byte_points(queries: Any, points: Any, plan: CudaPlan) -> BytePoints | None:
 
 
 def shift_of_both(queries: Any, points: Any) -> int | None:
-    """Return the number to subtract from all elements so that they fit in int8; None if a sample rules it out.
+    """Return the number to subtract from all elements so that they fit in int8; None if a sample excludes it.
 
     Waits for the device, and launches no kernel that has to be compiled.
     """
@@ -117,7 +121,7 @@ def shifted_points(points: Any, plan: CudaPlan, shift: int, asked: Any = None) -
 
 
 def in_int8(plan: CudaPlan) -> CudaPlan:
-    """Return the plan whose first precision is int8.
+    """Return this plan with int8 as the first precision.
 
     Queries beyond the range of int8 are retried in float16, which is exact for such rows too. The plan refines fewer
     groups than usual, because few bounds of int8 overlap.

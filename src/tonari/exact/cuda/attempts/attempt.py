@@ -59,9 +59,9 @@ class Attempt(abc.ABC):
         """Search the unproved rows again and store the answers that are now exact; `given` is from :meth:`worth`."""
 
     def foresee(self, search: Search, rows: int) -> None:  # noqa: B027 - most launch nothing to find out
-        """Rehearse :meth:`worth` for this number of unproved rows: run it without data, to compile its kernels.
+        """Compile the kernels of :meth:`worth` for this number of unproved rows, by running it without data.
 
-        The rehearsal of the preceding attempt calls this method.
+        The rehearsal of the attempt before this one calls this method.
         """
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ class Begun:
     proved_all : callable() -> bool
         Waits for the device; True if the first attempt certified all rows as exact.
     end : callable() -> (Neighbors, Report)
-        Waits for the device, and searches the rows again that are not yet certified as exact.
+        Waits for the device, and searches again the rows that are not yet certified as exact.
 
     Attributes
     ----------
@@ -150,8 +150,8 @@ class Unproved:
     def again(self, rows: Any, way: Callable[[Search], Again], *, some_proved: bool = False) -> None:
         """Search some rows again, in batches of the planned length; rows certified as exact keep their neighbours.
 
-        `way(search)` returns the function that searches a batch; for a search without data, that function is the
-        batch's rehearsal. `some_proved` is True if some of these rows may be proved already.
+        `way(search)` returns the function that searches a batch. It is also called with a search without data, to
+        rehearse the batches. `some_proved` is True if some of these rows may already be certified.
         """
         batch = self.plan.query_batch
 
@@ -187,7 +187,7 @@ class Unproved:
         self._take(rows, some.of_all(found), done)
 
     def expecting_among(self, sizes: list[tuple[int, int]]) -> contextlib.AbstractContextManager[None]:
-        """Return a context in which the kernels of searches among subsets of these sizes are compiled in advance."""
+        """Return a context that compiles the kernels of searches among subsets of these sizes together."""
 
         def rehearse(search: Search, own: Any) -> None:
             points = search.prepared.points
@@ -198,7 +198,7 @@ class Unproved:
         return self.expecting(rehearse, sum(rows for rows, _ in sizes))
 
     def among_all(self, rows: Any, queries: Any, prepared: Searchable, plan: CudaPlan) -> None:
-        """Search some rows among all points, which are prepared in another way, such as packed in int8."""
+        """Search some rows among all points, prepared in another way than before, such as packed in int8."""
         ids = None if self.own is None else self.own[rows]
         self._take(rows, *self._search_all(queries, prepared, plan, ids))
 
@@ -213,11 +213,10 @@ class Unproved:
         return dataclasses.replace(part, bytes_later=False)
 
     def expecting(self, stage: Callable[[Search, Any], None], rows: int) -> contextlib.AbstractContextManager[None]:
-        """Return a context in which the kernels of an attempt, `stage`, at this many rows are compiled in advance.
+        """Return a context that compiles the kernels of an attempt, `stage`, for this many rows together.
 
-        They are found by a rehearsal: the attempt runs on tensors without data.
-
-        The rehearsal includes the check whether the next attempt is worth its time.
+        A rehearsal finds these kernels: it runs the attempt on tensors without data, and the check whether the next
+        attempt is worth its time.
 
         Parameters
         ----------

@@ -1,7 +1,8 @@
 """Compare a few rows with all points by exact values, using kernels that the first attempt has already compiled.
 
-A first attempt refines a fixed number of groups per row. Here the groups are divided into parts of that number, and
-each row is repeated once per part. The answer of a row is the k best of the answers of its parts.
+The kernels of a first attempt refine a fixed number of groups per row. Here all groups are divided into parts with that
+number of groups, and a copy of each row is compared with each part. The answer of a row is the k best of the answers of
+its copies.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tonari.metrics import get_metric
 def compare_few(
     queries: Any, points: Any, k: int, *, metric: str, group: int, columns: int, own: Any = None, double: bool
 ) -> tuple[Any, Any]:
-    """Find the k best among all points.
+    """Find the k best of all points for a few queries.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ class ContractedPoints:
         return max(-float(least), float(greatest)) <= LARGEST_FLOAT16
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return the search of some queries.
+        """Return the search of some queries, which screens contracted rows or all dimensions.
 
         It compares all dimensions if earlier searches of the contracted rows could certify few answers as exact.
         """
@@ -101,9 +101,9 @@ class ContractedPoints:
 
 
 def prepare_points(points: Any, plan: CudaPlan, *, only: Any = None) -> DevicePoints | ContractedPoints:
-    """Prepare points by the plan; without a contraction if none is worth its time, or if a row cannot be contracted.
+    """Prepare points by the plan: contracted, unless that is not worth its time or a row cannot be contracted.
 
-    `only`: the queries, a tensor or an array in host memory, if the points are prepared for a single search.
+    `only` has the queries, a tensor or an array in host memory, if the points are prepared for a single search.
     """
     whole = byte_points(only, points, plan) if only is not None and plan.bytes_first else None
     if only is not None and plan.bytes_first:
@@ -114,10 +114,10 @@ def prepare_points(points: Any, plan: CudaPlan, *, only: Any = None) -> DevicePo
 
 
 def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | None = None) -> ContractedPoints | None:
-    """Prepare contracted points (projections to p coordinates) by the plan; None if that is not faster or impossible.
+    """Prepare contracted points (projections to p coordinates) by the plan; None if that is impossible or not faster.
 
-    A contraction is impossible if a row has none. `beside` is the same points in all dimensions, if they stay in
-    memory; a contraction must be faster than a search of `beside`.
+    A contraction is impossible if a row has values that cannot be contracted. `beside` has the same points in all
+    dimensions if they stay in memory; the contraction must then be faster than a search of them.
     """
     columns = plan.d
     if isinstance(beside, BytePoints):
@@ -160,7 +160,7 @@ class ContractedSearch(Search):
         return self.contracted.chooser.query_batch
 
     def first_attempt(self) -> None:
-        """Return None, because searches among subsets of the points compare all dimensions."""
+        """Return None, because searches among subsets of the points compare all dimensions and need no such sample."""
 
     @property
     def least_fitted(self) -> int:
@@ -169,7 +169,7 @@ class ContractedSearch(Search):
 
     @property
     def again_cost(self) -> float:
-        """The cost of searching a row again, in units of refining it once.
+        """The cost of searching a row again, in units of refining the row once.
 
         The cost is high because refining a group without a candidate is cheap here, and because a short search has to
         wait for each row that is not certified as exact at first.
@@ -203,7 +203,7 @@ class ContractedSearch(Search):
         return self._refine(queries, members.numbers), proved.to(torch.uint8)
 
     def begin_mirror(self) -> None:
-        """Compute each product of two rows of a graph only once from now on, for both rows, if that is faster."""
+        """From now on, compute each product of two rows of a graph once and use it for both rows, if that is faster."""
         if self.is_graph:
             self.contracted.chooser.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
 
@@ -228,7 +228,7 @@ class ContractedSearch(Search):
         return self.contracted.level(precision)
 
     def levels(self) -> list[Level]:
-        """Return the levels (retries) in p coordinates, followed by the levels in all dimensions."""
+        """Return the levels (retries) that screen p coordinates, then the levels that screen all dimensions."""
         first, last = self.plan.precisions[0], self.plan.precisions[-2]
         found = [
             Level(self.level(precision), functools.partial(self.again, precision, times * self.width), nothing)

@@ -1,4 +1,4 @@
-"""The first attempt at a batch of queries on one GPU, and the levels (retries) that search its unproved rows again.
+"""The first attempt at a batch of queries on one GPU, and the levels (retries), which search unproved rows again.
 
 A group is a few points that share one lower bound, their minimum; the width is the number of groups refined per row.
 
@@ -118,7 +118,7 @@ Again: TypeAlias = Callable[[Any, Any], tuple[Neighbors, Any]]
 
 
 class Level(NamedTuple):
-    """A way to search rows again that are not yet certified as exact.
+    """A way to search again the rows that are not yet certified as exact.
 
     It uses more groups per row, or a higher precision.
 
@@ -164,7 +164,7 @@ class Search:
         return self.chooser.query_batch
 
     def after_screen(self, work: Callable[[], None]) -> None:
-        """Call a function once, as soon as the next screen has been launched, which keeps the device busy."""
+        """Set a function to be called once, right after the launch of the next screen, while the device is busy."""
         self._after_screen = work
 
     def call_after_screen(self) -> None:
@@ -173,11 +173,14 @@ class Search:
         work()
 
     def first_attempt(self) -> FirstAttempt | None:
-        """Return the sample and sizes for later searches among subsets of the points; None without a sample."""
+        """Return the sample and the sizes of the first attempt, for later searches among subsets of the points.
+
+        None without a sample.
+        """
         return self.chooser.first_attempt(self.least_width)
 
     def some_points(self, points: Any, like: FirstAttempt | None) -> DevicePoints:
-        """Prepare a subset of the points in the same way; `like` is the first attempt at all points."""
+        """Prepare a subset of the points as all points were prepared; `like` is the first attempt at all points."""
         plan = self.plan
         form = self.prepared.form if plan.precisions[0] == "int8" else None  # with the shift of all points
         return DevicePoints(points, plan.metric, plan.precisions[0], form, like)
@@ -211,13 +214,13 @@ class Search:
 
     @property
     def again_cost(self) -> float:
-        """The time of searching a row with the minima of all groups, relative to refining its fewest groups."""
+        """The time for searching a row again with the minima of all groups, in units of refining its fewest groups."""
         n, d = self.prepared.points.shape
         refine = self.least_width * LEAST_GROUP * d * int(self.prepared.points.element_size()) / CARD.read_rows
         return float(tuning.RETRIES_TIMES * n * brute_pair_seconds(d) / refine + wider(d))
 
     def begin_mirror(self) -> None:
-        """Compute each product of two rows of a graph only once from now on, for both rows, if that is faster."""
+        """From now on, compute each product of two rows of a graph once and use it for both rows, if that is faster."""
         if self.is_graph:
             self.chooser.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
 
@@ -232,7 +235,7 @@ class Search:
         return pack_queries(self.queries[rows], self.prepared.form, precision, new_flags(self.flags.device))
 
     def pilot(self, own: Any) -> Any:
-        """Search the first rows once, with the current width; return 1 for each row certified as exact, else 0."""
+        """Search the first rows once with the current width; return 1 for each row certified as exact, else 0."""
         rows = slice(0, min(tuning.PILOT_ROWS, self.plan.query_batch, len(self.queries)))
         ids = None if own is None else own[rows]
         return self.first_batch(self.queries[rows], ids)[1]
@@ -246,7 +249,7 @@ class Search:
     def batch(
         self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int | None = None
     ) -> tuple[Neighbors, Any]:
-        """Search a batch once; `first` is the number of its first row, which flags and the screen of a graph need.
+        """Search a batch once; `first` is the number of its first row, for flags and for the screen of a graph.
 
         Returns
         -------
@@ -275,7 +278,7 @@ class Search:
         return found, proved
 
     def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
-        """Return the rows from which exact values are computed; `first` is the number of the first query.
+        """Return the queries and points from which exact values are computed; `first` is the first query's number.
 
         The values equal those of the original rows.
         """
@@ -283,7 +286,7 @@ class Search:
 
     @property
     def stragglers(self) -> int:
-        """The number of rows to search again before the device has reported which answers are certified as exact.
+        """The number of rows to search again before the device has reported which rows are certified as exact.
 
         It is 0 if the first rows or an earlier search suggest that all answers will be certified, or that many will not
         be. In these cases it is faster to wait for the report.
@@ -296,7 +299,7 @@ class Search:
     def filled(self, rows: Any) -> Any:
         """Return the rows for the first retry.
 
-        A long search always retries RETRIED rows; if fewer are left, some are repeated.
+        A long search retries at least RETRIED rows: if fewer are unproved, some are repeated.
         """
         if len(rows) >= tuning.RETRIED or len(self.queries) < self.least_fitted:
             return rows
@@ -309,7 +312,7 @@ class Search:
         return torch.cat([self.prepared.flags, self.flags, proved.sum()[None]])
 
     def levels(self) -> list[Level]:
-        """Return the levels, first to last, at which rows that are not yet certified as exact are searched again."""
+        """Return the levels in their order; each searches again the rows that are not yet certified as exact."""
         first, width = self.plan.precisions[0], wider(self.plan.d) * self.width
         return [
             Level(

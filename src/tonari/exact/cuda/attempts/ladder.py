@@ -1,4 +1,4 @@
-"""The schedule of exact search on one GPU: first attempts at all batches, then further attempts at unproved rows.
+"""The schedule of exact search on one GPU: first attempts at all batches, then attempts at unproved rows.
 
 The batches of all queries (attempts/first.py) are launched before the host waits for any results. Then unproved rows,
 whose answers are not certified as exact, are searched again by the attempts that :func:`attempts_at` lists:
@@ -6,8 +6,8 @@ whose answers are not certified as exact, are searched again by the attempts tha
 
 A level is a retry with more groups or a higher precision; it takes tens of ms for 10,000 unproved rows among a million
 points. The search of neighbourhoods (nearby.py), which compares rows only with nearby points, takes 2 to 3 ms of host
-time per neighbourhood, and some ms per round for the distances of all points from the centres. It runs before the
-levels if each neighbourhood saves more time in the screen than it costs. Otherwise the levels run first, unless a
+time per neighbourhood, and a few ms per round for the distances of all points from the centres of neighbourhoods. It
+runs before the levels if it saves more time in the screen than it takes. Otherwise the levels run first, unless a
 sample shows that they cannot prove most rows.
 
 As soon as exact values of the unproved rows and all points take no longer than one more attempt, these values are
@@ -16,7 +16,6 @@ computed.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import time
 from collections import deque
@@ -40,6 +39,7 @@ from tonari.exact.cuda.attempts.levels import Ahead, AtLevel, ByValues, levels_o
 from tonari.exact.cuda.attempts.nearby import Nearby, NearbyAtOnce
 from tonari.exact.cuda.attempts.without_copies import WithoutCopies
 from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.rows.part import Place
 from tonari.exact.report import Report
 
 # By plan: the number of rows that the first attempt of its last search left unproved.
@@ -94,8 +94,7 @@ def search_on_device(
         plan,
         own=own,
         bar=bar,
-        first_point=first_point,
-        first_query=first_query,
+        place=Place(first_point=first_point, first_query=first_query),
         all_points=all_points,
     ).end()
 
@@ -107,16 +106,15 @@ def begin_on_device(
     *,
     own: Any = None,
     bar: Counter | None = None,
-    first_point: int = 0,
-    first_query: int = 0,
+    place: Place,
     all_points: Any = None,
     after_screen: Callable[[], None] = nothing,
 ) -> Begun:
     """Launch the first attempts at all batches.
 
-    :meth:`Begun.end` waits for the device, and searches the rows again that are not yet certified as exact. With only
-    one batch, the host does not wait before that call. `after_screen` is called once, as soon as the device is busy
-    with the first screen. See :func:`search_on_device`.
+    :meth:`Begun.end` waits for the device, and searches again the rows that are not yet certified as exact. With only
+    one batch, the host does not wait before that call. `place` numbers the rows in messages. `after_screen` is called
+    once, as soon as the device is busy with the first screen. See :func:`search_on_device`.
     """
     import torch
 
@@ -162,9 +160,12 @@ def begin_on_device(
     state = search.state(proved)
     state = torch.cat([state, at_first]) if ahead else state
 
-    @functools.cache
+    read: list[int] = []
+
     def numbers() -> list[int]:
-        return list(state.tolist())  # only this line waits for the device
+        if not read:
+            read.extend(state.tolist())  # only this line waits for the device
+        return read
 
     def proved_all() -> bool:
         return numbers()[6] == m
@@ -174,9 +175,9 @@ def begin_on_device(
         while pending:
             _wait(pending, bar)
         numbered = prepared.points if all_points is None else all_points
-        inputs.check_flags(flags[:3], numbered, "points", first=first_point)
+        inputs.check_flags(flags[:3], numbered, "points", first=place.first_point)
         if own is None:
-            inputs.check_flags(flags[3:], queries, "queries", first=first_query)
+            inputs.check_flags(flags[3:], queries, "queries", first=place.first_query)
         level, seconds = search.level(search.plan.precisions[0]), time.perf_counter() - started
         report.certify(level, certified, seconds)
         record = trail.current.get()
@@ -231,7 +232,7 @@ def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = 
 def attempt_again(
     queries: Any, prepared: DevicePoints, plan: CudaPlan, found: Neighbors, proved: Any, rows: int, *, own: Any = None
 ) -> Any:
-    """Retry `rows` rows of an :func:`attempt`, with more groups per row: first those not yet certified as exact.
+    """Search `rows` rows of an :func:`attempt` again with more groups per row, first those not certified as exact.
 
     Writes the answers that are now certified to `found` and `proved`; does not wait for the device.
 
@@ -255,9 +256,9 @@ def finish(
     *,
     own: Any = None,
 ) -> Report:
-    """Search the rows of an :func:`attempt` again that are not certified as exact, and write their answers to `found`.
+    """Search again the rows that an :func:`attempt` did not certify as exact, and write their answers to `found`.
 
-    `certified` is the number of rows that the attempt certified.
+    `certified` is the number of rows that it certified.
     """
     report = Report(rows=len(queries))
     report.certify(plan.precisions[0], certified)
@@ -289,9 +290,9 @@ BEFORE_WAITING: tuple[Attempt, ...] = (Ahead(),)
 
 
 def make_attempts(left: Unproved, attempts: Sequence[Attempt]) -> None:
-    """Search the rows that are not yet certified as exact by each attempt that is worth its time for them, in order.
+    """Search the rows not yet certified as exact by one attempt after another; skip those not worth their time.
 
-    No other function runs attempts.
+    Attempts are run only by this function.
     """
     for attempt, following in itertools.zip_longest(attempts, attempts[1:]):
         if left.is_done:

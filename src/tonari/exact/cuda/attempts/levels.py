@@ -79,7 +79,7 @@ class AtLevel(Attempt):
 
 
 class ByValues(Attempt):
-    """Compute the exact values of all points for rows that no other attempt certified as exact; the last attempt."""
+    """Compute the exact values of all points, for rows that no other attempt certified as exact; the last attempt."""
 
     name = "values"
     waits = False

@@ -14,9 +14,9 @@ Distances are float64 products of form rows with a bound on their error, so no p
 skipped if its search takes longer than it saves, and rounds end when one saves little. The module uses only torch
 functions, so no kernel has to be compiled.
 
-An attempt cannot prove a row if more points than it refines are so near to the row that error bounds exceed their
-distances. A few rows and points suffice to estimate whether this holds for most rows, and whether they have
-neighbourhoods. The test is
+An attempt refines a limited number of points per row. It cannot prove a row if a larger number of points is so near
+that the error bounds exceed their distances. A few rows and points suffice to estimate whether this holds for most
+rows, and whether these rows have neighbourhoods. The test for a near point is
 
     |q' - x'|^2  <=  12 d u |q'|^2        u = 2^-24: all levels have errors of 2^-24 for each of 4 d additions and more,
                                           relative to a, |q'| |x'| and |q'| |x'|, which are about |q'|^2 (exactness.md)
@@ -39,12 +39,12 @@ _LARGEST = 1e30  # largest squared length of a form row whose distances are comp
 
 
 class Nearby(Attempt):
-    """Search rows that are not yet certified as exact among the points near them, if that saves much time.
+    """Search rows not yet certified as exact among the points near them, if that saves much time.
 
     Parameters
     ----------
     least : int
-        The fewest values that a neighbourhood has to save: NEARBY_VALUES or NEARBY_SCREEN.
+        The smallest number of values that the search of a neighbourhood must save: NEARBY_VALUES or NEARBY_SCREEN.
     """
 
     name = "nearby"
@@ -68,7 +68,7 @@ class Nearby(Attempt):
 
 
 class NearbyAtOnce(Nearby):
-    """Search rows not certified as exact among the points near them, before retries that would certify few."""
+    """Search rows not certified as exact among the points near them, before retries that would certify few rows."""
 
     name = "nearby at once"
 
@@ -120,7 +120,7 @@ class Round:
 
 
 def reach_of(kth: Any, form: DeviceForm) -> Any:
-    """Return upper bounds on the distances of form rows that correspond to the returned values `kth`, float64."""
+    """Return upper bounds, float64, on the distances between form rows whose returned values are `kth`."""
     kth = kth.double()
     distances = kth if get_metric(form.metric).root else kth.sqrt()
     return (distances * _SLACK + _TINY) * form.scale
@@ -137,9 +137,10 @@ def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, leas
     form : DeviceForm
         The form of a metric of the family "squares".
     reach : float64 tensor (rows,)
-        An upper bound on the distance of form rows from the k-th best known point; infinite if fewer are known.
+        An upper bound on the distance, between form rows, to the k-th best known point; infinite if fewer points are
+        known.
     least : int
-        The fewest values that a neighbourhood has to save: NEARBY_VALUES or NEARBY_SCREEN.
+        The smallest number of values that the search of a neighbourhood must save: NEARBY_VALUES or NEARBY_SCREEN.
     """
     import torch
 
@@ -161,7 +162,9 @@ def is_worth_a_round(rows: int, points: Any, least: int) -> bool:
 
 
 def are_inseparable(queries: Any, points: Any, form: DeviceForm, reach: Any, most: int) -> bool:
-    """Whether most of these rows have too many near points, and neighbourhoods, for bounds to certify their answers.
+    """Whether, for most of these rows, too many points are near for bounds to certify an answer.
+
+    Only rows with neighbourhoods count.
 
     The estimate takes a few queries and points and much less than a millisecond. Waits for the device.
 

@@ -6,16 +6,17 @@ for batch of queries:
     refine      exact values of these groups      -> the points within the limit
     order       each row by (value, id)
 
-A search for pairs finds each pair once: it compares a batch only with the points from the batch's first tile on, which
-halves the products and the exact values. If all elements are integers of one byte, rows are also packed as int8.
-Products in int8 take half the time of float16 and are exact, so hardly any group is listed in vain. If the queries are
-the points, their exact values are computed from the packed copy, which has a quarter of the bytes of float32.
+A search for pairs finds each pair once: it compares a batch only with its own points and later ones, from the batch's
+first tile on, which halves the products and the exact values. If all elements are integers of one byte, rows are also
+packed as int8. Products in int8 take half the time of float16 and are exact, so hardly any group is listed in vain. If
+the queries are the points, their exact values are computed from the packed copy, which has a quarter of the bytes of
+float32.
 
 Points and queries are packed and screened as for the k nearest (attempts/first.py). The threshold is known in advance,
-so one pass is enough. It takes 2 m n d' operations for d' packed columns, and reads 8 d bytes for each point of a
-candidate group. A pass that counts and a second one that writes would screen twice, and the screen takes nearly all of
-the time. A row is screened again if its list was too short, or at a higher precision if that is cheaper than refining a
-long list.
+so one pass over the points is enough. The pass takes 2 m n d' operations for d' packed columns, and reads 8 d bytes for
+each point of a candidate group. To count candidates in one pass and write them in another would double the time,
+because the screen takes nearly all of it. A row is screened again if its list was too short, or at a higher precision
+if that is cheaper than refining a long list.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ class WithinSearch:
         self.finer = plan.precisions[1] if len(plan.precisions) > 2 and made is None else None
 
     def run(self) -> list[Any]:
-        """Search, and return the answers of all batches.
+        """Search all batches, and return their answers.
 
         Returns
         -------
@@ -150,9 +151,9 @@ class WithinSearch:
     def rows_at_once(self) -> int:
         """Return the number of queries per block that the plan's memory allows.
 
-        Lists are usually much shorter than the minima for which the plan reserves memory. Batches can therefore be
-        longer than the plan's, so that the host waits for the device less often. Their memory, except for results,
-        stays within that reserve.
+        The plan reserves memory for the minima of its batches, but lists are usually much shorter. Batches can
+        therefore be longer than in the plan, and the host waits for the device less often. Their memory, except for
+        results, stays within the reserved memory.
         """
         points, plan = self.prepared.points, self.plan
         if self.elementwise:

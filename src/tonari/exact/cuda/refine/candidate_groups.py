@@ -12,7 +12,7 @@ from tonari.select.cuda.survivors import power_of_two, warps_for
 
 
 def choose_groups(lists: Lists, thresholds: Any, width: int, room: int) -> tuple[Any, Any]:
-    """Return, for each row, the marked parts of the `width` listed groups with the smallest minima.
+    """Choose, for each row, the `width` listed groups with the smallest minima, and return their marked parts.
 
     A group is a few points that share one lower bound, their minimum; a part is LEAST_GROUP of them, and is marked if
     it may contain a candidate.
@@ -24,7 +24,8 @@ def choose_groups(lists: Lists, thresholds: Any, width: int, room: int) -> tuple
     width : int
         The number of listed groups to consider.
     room : int
-        The largest number of parts per row; the parts of its lowest groups come first.
+        The largest number of parts per row. If there are more, the parts of groups with the smallest minima are
+        returned.
 
     Returns
     -------

@@ -31,7 +31,7 @@ class Blocks(NamedTuple):
 
 
 def thresholds_for(packed: PackedQueries, form: DeviceForm, limits: Any) -> Any:
-    """Return an upper bound on the scores of points within each row's limit, float32 (rows,).
+    """Return, for each row, an upper bound on the scores of all points within its limit: float32 (rows,).
 
     Parameters
     ----------

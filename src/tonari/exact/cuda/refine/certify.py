@@ -1,4 +1,4 @@
-"""The certificate: decide which rows are proved. No closer point can be missing from the answer of a proved row."""
+"""The certificate, which decides which rows are proved: no closer point can be missing from the answer of such rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tonari.metrics import get_metric
 
 
 def certify(form: DeviceForm, shift: Any, kth: Any, next_minimum: Any, proved: Any, *, double: bool) -> None:
-    """Decide for each row whether a point that was not refined may belong to its answer, in one launch.
+    """Decide for each row whether a point that was not refined may belong to its answer; launches one kernel.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ Screened: TypeAlias = "AllMinima | Lowest | Listed | Mirrored"
 
 
 def listed_room(width: int) -> int:
-    """Return the number of parts that are refined per row if the `width` lowest listed groups are chosen."""
+    """Return the number of parts refined per row, if the `width` listed groups with the smallest minima are chosen."""
     return width + max(6, width // 4)
 
 
@@ -34,9 +34,9 @@ class AllMinima(NamedTuple):
     group: int
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return each row's `width` groups with the smallest minima, and a bound on all other scores.
+        """Return each row's `width` groups with the smallest minima, and a lower bound on the scores of all others.
 
-        It is a lower bound, or None if there are no other points.
+        The bound is None if there are no other groups.
         """
         groups = self.minima.shape[1]
         width = min(width, groups)
@@ -48,7 +48,7 @@ class AllMinima(NamedTuple):
         return near_minima(self.minima, scores, min(room, self.minima.shape[1]))
 
     def kept(self, room: int) -> Lowest:
-        """Return only the lowest `room` groups of each row, for later calls; they take less memory than all minima."""
+        """Return the `room` + 1 groups with the smallest minima of each row, for later calls, to save memory."""
         lowest = k_smallest(self.minima, min(room + 1, self.minima.shape[1]))
         return Lowest(lowest.values, lowest.indices, self.group)
 
@@ -70,14 +70,14 @@ class Lowest(NamedTuple):
     group: int
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return the `width` of each row's kept groups with the smallest minima, and a bound on all other scores.
+        """Return the first `width` groups of each row, and a lower bound on the scores of all other groups.
 
-        It is a lower bound, or None if there are no other groups.
+        The bound is None if there are no other groups.
         """
         return self.groups[:, :width], self.minima[:, width] if width < self.groups.shape[1] else None
 
     def near(self, scores: Any, room: int) -> Near:
-        """Return the groups whose minimum is at or below each row's score, up to the number kept."""
+        """Return, for each row, the groups whose minimum is at most its score; at most as many as are in memory."""
         near = (self.minima <= scores[:, None]) & (self.minima < float("inf"))
         return Near(self.groups[:, :room].contiguous(), near.sum(1, dtype=self.groups.dtype))
 
@@ -99,7 +99,7 @@ class Listed(NamedTuple):
         return LEAST_GROUP
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return the parts of each row's `width` groups with the smallest minima, and a lower bound on other scores."""
+        """Return the parts of each row's `width` groups with the smallest minima, and a lower bound on all others."""
         return choose_groups(self.lists, self.thresholds, width, listed_room(width))
 
     def near(self, scores: Any, room: int) -> Near:
@@ -112,7 +112,9 @@ class Listed(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """For each row of a graph, the earlier points at or below its threshold, listed by the screens of their batches.
+    """For each row of a graph, the earlier points whose scores are at or below its threshold.
+
+    The screens of earlier batches have listed them.
 
     Attributes
     ----------
@@ -145,7 +147,7 @@ class Noted(NamedTuple):
 
 
 class Mirrored(NamedTuple):
-    """The output of a graph's screen for a batch: a list of points from this batch on, and a list of earlier points."""
+    """The output of a graph's screen for a batch: lists of points from this batch on, and lists of earlier points."""
 
     listed: Listed
     noted: Noted

@@ -41,7 +41,7 @@ def refine_groups(
     own: Any = None,
     double: bool,
 ) -> tuple[Any, Any]:
-    """Find the k best among the members of some groups of each query.
+    """Find the k best of the members of each query's groups.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def refine_groups(
 def refine_all(
     queries: Any, points: Any, k: int, *, metric: str, own: Any = None, double: bool, scratch_bytes: int
 ) -> tuple[Any, Any]:
-    """Find the k best among all points, slice by slice: the last resort for rows that nothing else certifies as exact.
+    """Find the k best of all points, slice by slice: for rows that nothing else certifies as exact.
 
     Parameters
     ----------
@@ -143,13 +143,13 @@ def refine_all(
 
 
 def refined_bytes(members: int, d: int, each: int = CANDIDATE_BYTES) -> int:
-    """Return the bytes of memory for refining this many candidates of a row, including the row in float64."""
+    """Return the bytes for refining this many candidates of a row, including the row in float64."""
     return each * members + 8 * (d + STEP - 1)
 
 
 @dataclass(frozen=True)
 class Widened:
-    """Rows in float64 (or float32), padded with zeros, with their norms if the metric is angular."""
+    """Rows in float64 (or float32), padded with zeros, and for angular metrics the norms of the rows."""
 
     rows: Any
     norms: Any
@@ -161,19 +161,19 @@ def _whole(d: int) -> int:
 
 
 def load_unit(rows: Any) -> int:
-    """Return the elements per load: the largest power of two up to REFINE_UNIT that divides row length and stride."""
+    """Return the elements per load: the largest power of two that divides row length, stride and REFINE_UNIT."""
     return math.gcd(tuning.REFINE_UNIT, rows.shape[1], rows.stride(0))
 
 
 def registers_of(metric: Metric, unit: int) -> int | None:
-    """Return the registers per thread of programs that refine rows of a metric; None for the compiler's choice."""
+    """Return the registers per thread of kernels that refine rows of a metric; None leaves it to the compiler."""
     if unit != tuning.REFINE_UNIT:
         return None
     return tuning.CENTRED_REGISTERS if metric.centred else tuning.REFINE_REGISTERS
 
 
 def widen(rows: Any, metric: str, dtype: Any = None) -> Widened:
-    """Return rows in the form in which kernels read queries; `dtype` is float32 if that represents all their values."""
+    """Return rows in the form that kernels read as queries; `dtype` is float32 if that represents all their values."""
     import torch
 
     from tonari.exact.cuda.kernels.rows.widen import widen_kernel

@@ -1,6 +1,7 @@
-"""Find the points that contracted rows do not rule out: first groups from the screen, then members of these groups.
+"""Find the points that contracted rows do not rule out: first groups of the screen, then points in these groups.
 
-Contracted distances never exceed the original distances, so a point beyond a row's limit cannot be in its answer.
+Contracted distances never exceed the original distances. A point whose contracted distance exceeds a row's limit
+therefore cannot be in its answer.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ def near_members(
     own : int64 tensor of shape (m,), or None
         For each query, the number of the point to leave out.
     beside : Near, optional
-        Lists with the same room, to which the points are appended; they are also the result.
+        Lists with the same `room`; the points are appended to them, and they are returned.
     """
     import torch
 

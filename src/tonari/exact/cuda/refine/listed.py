@@ -1,4 +1,4 @@
-"""Search each query exactly among the points listed for it, on a device: many small searches in few launches."""
+"""Search each query exactly among the points listed for it, on a device: many small searches in a few launches."""
 
 from __future__ import annotations
 

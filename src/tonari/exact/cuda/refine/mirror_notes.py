@@ -10,7 +10,7 @@ from tonari.select.cuda.survivors import power_of_two, warps_for
 
 
 def lowest_noted(values: Any, points: Any, counts: Any, thresholds: Any, width: int) -> tuple[Any, Any]:
-    """Return each row's `width` listed points of smallest score, and a bound on the scores of all other earlier points.
+    """Return each row's `width` listed points with the smallest scores, and a bound on all other earlier points.
 
     Parameters
     ----------

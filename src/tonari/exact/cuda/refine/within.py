@@ -18,8 +18,8 @@ class Hits(NamedTuple):
     Attributes
     ----------
     counts : int64 tensor of shape (rows,)
-    values : float32 or float64 tensor, flat; None if they were only counted
-    ids : int32 tensor, flat; None likewise
+    values : float32 or float64 tensor of one dimension; None if points were only counted
+    ids : int32 tensor of one dimension; None if points were only counted
     """
 
     counts: Any
@@ -44,7 +44,7 @@ def refine_within(
     later: bool = False,
     listed: bool,
 ) -> Hits:
-    """Find the points of some blocks whose returned value is within the row's limit.
+    """Find the points in some blocks whose returned values are within the limit of their row.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def refine_within(
     later : bool
         Whether the points before the query's own point are excluded, too.
     listed : bool
-        Whether to return the points, which waits for the device, or only their counts.
+        Whether to return the points or only their counts. To return points, the host waits for the device.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""Replay: the launches of a repeated small search are stored, and run again on new values.
+"""Replay: store the launches of a small search, and run them again when the search is repeated with new values.
 
 cache.py           the cache of stored launches, by the shapes of a search
 capture.py         stores launches as a CUDA graph (recorded.py); few.py: as two launches without a graph

@@ -1,4 +1,4 @@
-"""The cache of small searches that are repeated, captured as CUDA graphs.
+"""The cache of small searches that are repeated, and captured as CUDA graphs.
 
     first search with a key    the key is remembered
     second search              the search is captured (replay/capture.py); the least recently used graphs are evicted
@@ -54,7 +54,7 @@ class Graph(Protocol):
 def key_of(
     queries: Any, points: Any, k: Any, metric: Any, device: Any = "auto", *, self_join: bool = False
 ) -> GraphKey | None:
-    """Return the key of a search of tensors on the CUDA device of the points; None for all other searches."""
+    """Return the key of a search among tensors on the CUDA device of the points; None for any other search."""
     ours, theirs = _facts(queries), _facts(points)
     if ours is None or theirs is None or not _is_whole(k) or type(metric) is not str:
         return None
@@ -64,7 +64,7 @@ def key_of(
 
 
 def key_on(prepared: Any, queries: Any, k: Any) -> GraphKey | None:
-    """Return the key of a search of prepared points with queries on CUDA; None for all other searches.
+    """Return the key of a search among prepared points on CUDA; None for any other search.
 
     Queries may be in host memory only if the prepared points are on several devices.
     """
@@ -116,9 +116,9 @@ class Graphs:
             return None
 
     def claim(self, key: GraphKey) -> bool:
-        """Whether the caller is to capture a search of a key; True for one caller, from the second search on.
+        """Return whether the caller shall capture the search of a key: True for one caller, from the second search on.
 
-        If a later search finds no graph, another thread is capturing it, or capturing has failed.
+        If a graph is still missing after that, another thread is capturing it, or capturing has failed.
         """
         with self._lock:
             if self._seen.get(key, 0) < 2:
@@ -144,7 +144,10 @@ class Graphs:
                 self._watched[key] = weakref.ref(alive, lambda _: self.forget(key))
 
     def forget(self, key: GraphKey | None = None) -> bool:
-        """Drop the graph of a key, or all graphs; return whether any existed. A graph in use lives until it is done."""
+        """Drop the graph of a key, or all graphs; return whether there were any.
+
+        A graph in use is freed after its use.
+        """
         with self._lock:
             keys = list(self._kept) if key is None else [key]
             for one in keys:

@@ -63,7 +63,7 @@ _capturing = threading.Lock()
 def capture_if_due(
     queries: Any, points: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> Neighbors | None:
-    """Capture a small search as a graph, or store its two launches, at its second run; answer it by a replay.
+    """Capture a small search at its second run, as a graph or as its two launches, and answer it by a replay.
 
     Parameters
     ----------

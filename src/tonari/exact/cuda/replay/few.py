@@ -32,7 +32,7 @@ _ALIGNED = 16  # bytes: the kernels were compiled for queries at such an address
 
 
 class FewKept(KeptSearch):
-    """A search of a few queries that is stored with its buffers, and is run again by its two launches.
+    """A search of a few queries: its buffers and its two launches, which can be run again.
 
     Parameters
     ----------

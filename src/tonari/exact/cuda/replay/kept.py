@@ -1,4 +1,4 @@
-"""Finish a replayed search: read the state of its first attempt, and search rows again that it did not certify."""
+"""Finish a replayed search: read the state of its first attempt, and search unproved rows again."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class KeptSearch:
         progress: ProgressLike,
         again: int | None = None,
     ) -> Neighbors | None:
-        """Search the rows again that are not certified as exact, and report the search; None if memory is short.
+        """Search again the rows that are not certified as exact, and record the search; return None if memory is short.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class KeptSearch:
         proved : uint8 tensor of shape (m,), or None
             1 for each proved row; None if all are proved.
         certified : int
-            Number of the rows that the first attempt proved.
+            The number of rows that the first attempt proved.
         started : float
             The time at which the call began, from ``time.perf_counter``.
         progress : None, bool or callable(done, total)

@@ -1,4 +1,4 @@
-"""Replay a search among prepared points on several devices: a CUDA graph searches on each, and one joins the lists.
+"""Replay a search among prepared points on several devices: one CUDA graph for each, and one that joins the lists.
 
     copy the queries to each device | replay each part | copy its lists to the first device | replay the join
     copy the output | wait | check the states
@@ -94,7 +94,7 @@ class _Part:
         return flags, int(certified)
 
     def finish(self, certified: int) -> Report:
-        """Search the rows again that are not among the `certified` ones, and write their answers to `found`."""
+        """Search again the rows that are not among the `certified` ones, and write their answers to `found`."""
         return finish(self.queries, self.points(), self.plan, self.found, self.proved, certified)
 
 
@@ -109,7 +109,7 @@ class SpreadSearch(KeptSearch):
     prepared : SpreadPoints
         See :class:`KeptSearch`.
     nbytes : int
-        Estimated memory of the device that holds most.
+        Estimated memory of the device that needs most.
 
     Raises
     ------

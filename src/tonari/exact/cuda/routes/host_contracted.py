@@ -1,13 +1,13 @@
-"""The route for points in host memory whose contracted rows are on the GPU: a few numbers instead of each row.
+"""The route for points in host memory with contracted rows on the GPU: a few coordinates instead of the whole row.
 
     GPU   look     (screens/contracted.py)   -> points that are near in p coordinates
     CPU   exact values of these points      -> the k-th value
     GPU   within                            -> all points that may be as near, and a mark for complete lists
     CPU   exact values, order               -> the k best
 
-Three batches are in progress at once. While the device runs the step `look` of the third, the CPU computes the k-th
-values of the second, whose step `within` follows on the device, and the exact values of the first. Between its two
-steps, a batch keeps only its groups of smallest minima in memory.
+Three batches are in progress at once. While the device runs `look` for the third batch, the CPU computes the k-th
+values of the second batch and then the exact values of the first. The device then runs `within` for the second batch.
+Between its two steps, a batch keeps only the groups with the smallest minima in memory.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class HostContractedPoints:
         self.written = Written(self.form.centre, self.form.scale, *tensors, self.rows.values, self.rows.errors)
 
     def check_range(self, first: int) -> None:
-        """Raise for points whose contracted rows cannot be packed; messages number the points from `first` on."""
+        """Raise an error if contracted rows of points cannot be packed; messages number the points from `first` on."""
         row = int(self._beyond)
         if row < NO_ROW:
             raise Unsupported(

@@ -5,9 +5,9 @@
     GPU   certify                      -> proved or not
 
 The original rows are in host memory or in a mapped file and need not fit on the device. The device has a packed copy of
-these rows, or of their contracted rows (host_contracted.py). Unproved rows, whose answers are not certified as exact,
-are screened again with the minima of all groups, and more groups are refined. Exact search on the CPU, or one pass of
-all points through the device, answers the remaining rows (host_search.py).
+these rows; in host_contracted.py, of their contracted rows. Unproved rows, whose answers are not certified as exact,
+are screened again with the minima of all groups, and more groups are refined. The remaining rows are searched exactly
+on the CPU, or on the device in one pass, which copies all points there (host_search.py).
 """
 
 from __future__ import annotations

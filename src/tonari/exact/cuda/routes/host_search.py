@@ -1,4 +1,4 @@
-"""The common part of searches that refine on the CPU: transfers of lists, and the search of the remaining rows.
+"""The common part of searches that refine on the CPU: copies of lists, and the search of rows that remain unproved.
 
 Rows that no screen proves are searched in all dimensions on the CPU or, if that is expected to be faster, on the
 device, to which all points are copied once, slab by slab (routes/streamed.py).
@@ -42,7 +42,7 @@ from tonari.metrics.problem import make_problem
 
 
 class Sent:
-    """Copies of tensors to host memory, launched after the work that computes the tensors."""
+    """Copies of tensors to host memory, which are launched after the work that computes the tensors."""
 
     def __init__(self, *tensors: Any) -> None:
         self._copies, self._event = list(tensors), None
@@ -131,7 +131,10 @@ class HostSearch:
         return best
 
     def certify(self, level: str, rows: int, proved: int, started: float, *, again: bool) -> None:
-        """Report the number of rows that a pass since `started` certified as exact; `again`: not the first pass."""
+        """Record a pass that began at `started`, and the number of rows that it certified.
+
+        `again` is True unless it is the first pass.
+        """
         seconds, record = time.perf_counter() - started, current.get()
         self.report.certify(level, proved, seconds)
         if record is not None:
@@ -144,8 +147,8 @@ class HostSearch:
     def rest(self, numbers: npt.NDArray[np.int64], *, seen: bool = True) -> None:
         """Answer some queries in all dimensions, on the CPU or on the device, whichever is expected to be faster.
 
-        `seen` is True if progress has counted these queries and their values are checked; otherwise they are all
-        queries.
+        `seen` is True if these queries have been counted by the progress bar and their values have been checked. If it
+        is False, they must be all queries of the search.
         """
         points, plan, rows = self.points, self.plan, self.on_host(numbers)
         if not seen:
@@ -220,7 +223,7 @@ class HostSearch:
 
 
 def ascending(members: Any) -> Any:
-    """Return the points of each row in ascending order, int32 (rows, any); -1 becomes NO_MEMBER."""
+    """Return the points of each row in ascending order, int32 (rows, any), with NO_MEMBER in place of -1."""
     return members.masked_fill(members < 0, NO_MEMBER).sort(dim=1).values
 
 

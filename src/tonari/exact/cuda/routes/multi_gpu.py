@@ -1,12 +1,12 @@
-"""The route for several devices: each has an equal part of the points or of the queries, and its own host thread.
+"""The route for several devices; each has an equal part of the points or of the queries, and a thread of its own.
 
     points     every query is compared with every part; lists are merged on the first device
     queries    all points are on each device; lists are concatenated
 
 The plan's route searches each part like a whole search (routes/partition.py). If each device has a single batch, one
-thread launches all parts, since threads that launch at the same time take turns. It needs a millisecond or more for a
-part, and most launches follow the screen, which takes the device longest. So the thread launches a part up to its
-screen, then the next part, and the rest of the first part at the end:
+thread launches all parts, since threads that launch at the same time take turns. Launching a part takes the thread a
+millisecond or more, and most launches follow the screen, which takes the device longest. The thread therefore launches
+a part up to its screen, then the next part, and the rest of the first part at the end:
 
     host         prepare 0 | screen 0 | prepare 1 | screen 1 | refine 1 | refine 0
     device 0               pack | screen ............................... | refine
@@ -103,7 +103,7 @@ class _PreparedInTurn(Sequence[Any]):
 def prepare_on_several(
     points: Any, plan: CudaPlan, progress: ProgressLike = None, *, once: bool = False
 ) -> SpreadPoints:
-    """Prepare points on the plan's devices: a part, or all of them, on each; `once` for a single search."""
+    """Prepare a part of the points, or all points, on each of the plan's devices; `once` for a single search."""
     bounds = _bounds(points, plan, once)
 
     resident, host = plan.route == "resident", isinstance(points, np.ndarray)
@@ -223,7 +223,9 @@ def parts_of(plan: CudaPlan, prepared: SpreadPoints, m: int) -> list[tuple[slice
 
 
 def join(lists: Sequence[Neighbors], plan: CudaPlan, bounds: Sequence[slice], device: Any, m: int) -> Neighbors:
-    """Join the lists of all parts of a search of m queries: merge them, or concatenate lists of successive queries.
+    """Join the lists of all parts of a search of m queries.
+
+    Lists of parts of the points are merged; lists of successive queries are concatenated.
 
     Parameters
     ----------
@@ -299,7 +301,7 @@ def _all_ended(
 
 
 class Watched:
-    """Progress of one of several parts, which stops the part if another part has failed or Ctrl-C was pressed."""
+    """The progress of one of several parts; it stops its part if another part has failed or Ctrl-C was pressed."""
 
     def __init__(self, bar: Progress, workers: Workers) -> None:
         self._bar, self._workers = bar, workers

@@ -24,14 +24,14 @@ COPIES = "copies"  # the name, in reports, of rows that are copies of others and
 
 
 class PreparedOnce:
-    """Prepared points on one GPU without the copies that no answer of k neighbours can contain.
+    """Prepared points on one GPU, without copies of rows that cannot be among the k nearest of any query.
 
     Parameters
     ----------
     points : tensor of shape (n, d)
         All points.
     copies : FirstCopies
-        The k + 1 first copies of each row: the points that are searched.
+        The first k + 1 copies of each row, which are the points that are searched.
     queries : tensor, or array in host memory
         The queries; for a graph, the points.
     plan : CudaPlan
@@ -70,12 +70,14 @@ class PreparedOnce:
 
 
 def prepare_resident(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Searchable:
-    """Pack points on the plan's device at the first precision; wait for the device only if they are contracted."""
+    """Pack points on the plan's device at the first precision; the host waits for the device only for a contraction."""
     return prepare_points(to_device(points, plan.devices[0]), plan)
 
 
 def prepare_resident_once(queries: Any, points: Any, plan: CudaPlan) -> Searchable | PreparedOnce:
-    """Prepare points on the plan's device for one search, without copies that it cannot return; waits for the device.
+    """Prepare points on the plan's device for one search, without the copies of rows that it cannot return.
+
+    Waits for the device.
 
     The queries of a graph are the points themselves.
     """
@@ -115,14 +117,13 @@ def begin_part(
     bar: Counter,
     after_screen: Callable[[], None] = nothing,
 ) -> Begun:
-    """Launch the first attempt at a part on its device; `after_screen` is called once that device screens."""
+    """Launch the first attempt at a part on its device; `after_screen` is called after the launch of the screen."""
     return begin_on_device(
         queries,
         prepared,
         plan,
         own=place.own(len(queries), queries.device),
         bar=bar,
-        first_point=place.first_point,
-        first_query=place.first_query,
+        place=place,
         after_screen=after_screen,
     )

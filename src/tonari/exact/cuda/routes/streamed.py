@@ -1,4 +1,4 @@
-"""The route for streamed points: each slab is searched like a whole search, and the lists are merged.
+"""The route for streamed points: each slab of points is searched on its own, and the lists are merged.
 
     for slab of queries:
         for slab of points, forth and back:      the next slab is copied at the same time (cuda/copying/prefetch.py)

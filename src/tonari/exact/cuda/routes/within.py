@@ -36,7 +36,7 @@ from tonari.select.cuda.ragged import join_parts, moved, one_after_another
 
 
 class Verb(NamedTuple):
-    """A kind of answer to a radius search, lists or counts of points within limits, and how to join its parts.
+    """A kind of answer to a radius search, which is lists or counts, with the functions that join answers to its parts.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ def within(
     place: Place,
     progress: ProgressLike,
 ) -> Any:
-    """Answer a search within a radius by the plan's route, on its first device or in host memory."""
+    """Answer a radius search by the plan's route; the result is on the plan's first device or in host memory."""
     m = len(queries)
     with Progress(progress, total=m * plan.n, seconds=plan.seconds * m / plan.m, label="neighbours") as bar:
         if len(plan.devices) > 1:
@@ -108,7 +108,10 @@ def _own_rows(points: Any, first: int, m: int) -> Any:
 
 
 def limits_on(limits: npt.NDArray[Any], device: Any) -> Any:
-    """Copy the limit of each query to a device, with 0.0 for -0.0; a limit shared by all queries is filled in there."""
+    """Copy the limit of each query to a device, and replace -0.0 by 0.0.
+
+    A limit that is the same for all queries is not copied; the tensor is filled on the device.
+    """
     if limits.strides == (0,) and len(limits):
         one = float(limits[0]) + 0.0
         return torch.full(limits.shape, one, dtype=getattr(torch, limits.dtype.name), device=device)

@@ -2,13 +2,13 @@
 
     f(x) = (V' z, |z - V V' z|)        z = x' - origin, the centred form row; V has p - 1 orthonormal columns
 
-Let r = z - V V' z be the residual of a row. The lengths of residuals satisfy | |r_q| - |r_x| | <= |r_q - r_x|, hence
+Let r = z - V V' z be the residual of a row. Since | |r_q| - |r_x| | <= |r_q - r_x|, distances satisfy
 
     |f(q) - f(x)|    <=  |q' - x'|                       for orthonormal V
     |f(q) - f(x)|^2  <=  (1 + e (1 + e)) |q' - x'|^2     for any V, with e >= |V' V - I|
 
-So every V gives correct bounds; the principal directions of a sample leave the fewest candidates. f is computed in
-float64 and stored in float32, with a bound on the distance of each stored row from f.
+Every V therefore gives correct bounds. The principal directions of a sample are used, because they leave few
+candidates. f is computed in float64 and stored in float32, with a bound on the distance of each stored row from f.
 
 Under the angular metrics, form rows have the length `scale`, and the squared distance |q' - x'|^2 is 2 scale^2 value.
 If one of the rows is zero, it is at most 2 scale^2 value.
@@ -36,7 +36,7 @@ BEYOND = 1e6  # written to all elements of a row that cannot be contracted; too 
 
 @dataclass(frozen=True)
 class Contraction:
-    """A map from centred and scaled rows to rows of p coordinates, which increases no distance beyond rounding.
+    """A map from centred and scaled rows to rows of p coordinates; except for rounding, it increases no distance.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ def contracted_row_bytes(p: int) -> int:
 
 
 def contraction_bytes(d: int, p: int) -> int:
-    """Return the scratch bytes for choosing a contraction or contracting a block of rows, whichever is larger.
+    """Return the scratch bytes for choosing a contraction, or for contracting a block of rows if that needs more.
 
     These bytes hold the sample and its square, or a block, in float64; the matrices of the iteration; and the
     directions.
@@ -127,7 +127,7 @@ def contraction_of(points: Any, form: DeviceForm, p: int) -> Contraction:
 
 
 def sampled(points: Any, form: DeviceForm) -> tuple[Any, Any]:
-    """Return form rows of a sample of the points minus their mean, float64 (rows, d), and that mean."""
+    """Return a sample of the form rows of the points, minus their mean, float64 (rows, d), and that mean."""
     import torch
 
     n, d = points.shape
@@ -180,9 +180,9 @@ def contract(
     Notes
     -----
     Let w = 2^-53 and g = (d + p + 16) w. For any order of additions, the error of the product V' z is at most g
-    sqrt(p) |z|, the error of the residual at most twice that, and the relative error of its length at most (d + 4) w.
-    The relative error of form rows is at most (d + 16) w, from the norm of an angular row. The sum is below 8 g sqrt(p)
-    (|z| + |origin|).
+    sqrt(p) |z|, the error of the residual is at most twice that, and the relative error of its length is at most (d +
+    4) w. The relative error of form rows, which comes from the norm of angular rows, is at most (d + 16) w. The sum of
+    these errors is below 8 g sqrt(p) (|z| + |origin|).
     """
     from tonari.exact.cuda.kernels.rows.round_contracted import round_contracted_kernel
 
@@ -271,7 +271,7 @@ def principal(covariance: Any, count: int) -> Any:
 
 
 def with_directions(form: DeviceForm, directions: Any, origin: Any) -> Contraction:
-    """Return the contraction to some directions, after measuring how far they are from orthonormal."""
+    """Return the contraction to these directions, after measuring their deviation from orthonormal columns."""
     import torch
 
     d, count = directions.shape

@@ -3,17 +3,17 @@
 Points at equal distances are ordered by row number. An answer therefore contains at most the first k copies of a row,
 or the first k + 1 if the query may be one of them. Leaving out later copies does not change any answer.
 
-Copies are not only useless, they can also make a search slow. If the k-th neighbour of a query has thousands of copies,
-thousands of groups share its value. A search refines fewer groups, so the query would be compared with all points.
-Pictures with plain areas and tables with default values have many such rows.
+Copies can also make a search slow. If the k-th neighbour of a query has thousands of copies, thousands of groups share
+its value. A search refines fewer groups than that, so the query remains unproved and is compared with all points.
+Pictures with plain areas and tables with default values have many copies of rows.
 
     hash       each row                                          (kernels/rows/hash_rows.py)
     sort       rows by hash, then by number
     compare    each row with the row before it in that order     (kernels/rows/same_rows.py)
     count      the copies before each row
 
-A hash collision affects only the time: if a different row is sorted between two copies, the second copy counts as a
-first one. The same holds for zeros of different signs.
+A hash collision affects only the time: if a different row is sorted between two copies, the second copy is treated as a
+first copy. The same holds for zeros of different signs.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Subset:
         self._n = len(points)
 
     def places(self, numbers: Any) -> Any:
-        """Return the positions of points in the subset, from their numbers; -1 for other points, None for None."""
+        """Return the positions of points in the subset, by their numbers; -1 for points outside; None for None."""
         import torch
 
         if numbers is None:
@@ -63,7 +63,7 @@ class Subset:
 
 
 class FirstCopies(NamedTuple):
-    """The first copies of every row, and for each row one copy that is kept.
+    """The first copies of every row, and for each row of the data the copy that represents it.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def first_copies(points: Any, most: int) -> FirstCopies | None:
 
 
 def subset_bytes(n: int, row_bytes: int) -> int:
-    """Return an upper bound on the bytes of a subset of n points: its rows, and the scratch for choosing them."""
+    """Return an upper bound on the bytes of a subset of n points: its rows, and scratch memory for choosing them."""
     return n * (SORTED_BYTES + row_bytes)
 
 

@@ -5,9 +5,9 @@
     inner_product             x' = scale x                    a = 0          query_term = 0
     elementwise               x' = scale x
 
-The identities between scores and values are the same as on the CPU, with two exceptions. Angular forms have scale 1 on
-the CPU but 2^6 here, so that small elements are normal numbers in float16; hence value = 1 + score / (2 scale^2). Bytes
-need not be signed here, so the inner product has no centre.
+A value is computed from its score as on the CPU, with two exceptions. Angular forms have scale 1 on the CPU but 2^6
+here, so that small elements are normal numbers in float16; the formula is therefore value = 1 + score / (2 scale^2).
+The inner product has no centre here, because bytes need not be signed.
 """
 
 from __future__ import annotations
@@ -59,9 +59,10 @@ def shifted_form(metric: str, d: int, shift: int, device: Any) -> DeviceForm:
 def make_form(points: Any, metric: str) -> DeviceForm:
     """Choose centre and scale for points, from at most CENTRE_ROWS of them, without waiting for the device.
 
-    The largest sampled element of a form row is in [2^6, 2^7), or within 2^-5 of this range if rows are centred. For a
-    metric whose bounds hold only up to the element `largest`, it is in [1/4, 1), far below `largest`. Bytes keep scale
-    1 under L2 and the inner product, and are exact in float16. Values that searches refuse count as 0.
+    The scale brings the largest element of the sampled form rows into [2^6, 2^7). If rows are centred, the range is
+    wider by 2^-5 at both ends, because the centre is rounded. For a metric whose bounds hold only up to elements of the
+    size `largest`, the range is [1/4, 1), far below `largest`. Bytes keep scale 1 with L2 metrics and the inner
+    product, since they are exact in float16. Values that searches refuse count as 0.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def largest_form_dim(d: int) -> int:
 
 
 def is_pilot_due(seconds: float) -> bool:
-    """Whether a search of this many seconds, measured without a contraction, is long enough to justify the pilot.
+    """Whether a search that would take this many seconds without a contraction is long enough to justify the pilot.
 
     >>> is_pilot_due(1.9), is_pilot_due(2.1)
     (False, True)
@@ -44,16 +44,16 @@ def is_pilot_due(seconds: float) -> bool:
 
 
 def pilot_bytes(d: int) -> int:
-    """Return the largest memory of the pilot: for a sample, a block of rows in all forms, and distances."""
+    """Return the largest memory of the pilot: a sample, a block of rows in all their forms, and distances."""
     rows = sample_rows(d)
     most = largest_form_dim(d)
     return 8 * (rows * (2 * d + 3 * most + 6 * tuning.FORM_PILOT_ROWS) + 4 * d * d + 3 * d * most)
 
 
 def choose_contraction(points: Any, form: DeviceForm, k: int, m: int, columns: int) -> Contraction | None:
-    """Return the contraction expected to answer m queries fastest; None if all dimensions are about as fast.
+    """Return the contraction with which m queries are expected to be fastest; None if none saves much time.
 
-    The search without a contraction is assumed to take as long as one with `columns` columns of float16. Waits for the
+    A search without a contraction is assumed to take as long as one of `columns` columns in float16. Waits for the
     device.
     """
     import torch
@@ -90,11 +90,11 @@ def choose_contraction(points: Any, form: DeviceForm, k: int, m: int, columns: i
 
 
 def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int, columns: int) -> int:
-    """Return the fastest number of coordinates; 0 if none is clearly faster than all dimensions.
+    """Return the number of coordinates with the least expected time; 0 if none is clearly faster than all dimensions.
 
     Parameters
     ----------
-    counted : for each number of coordinates considered, mean and near-maximum of the remaining points per row
+    counted : for each possible number of coordinates, the mean and the near-maximum of the remaining points per row
     n, m, d : int
     itemsize : int
         Bytes per value of a point.

@@ -1,8 +1,9 @@
-"""Groups of points, which share a lower bound: the columns of a tile that one thread holds after a matrix product.
+"""Groups of points that share a lower bound: the columns of a tile that one thread holds after a matrix product.
 
-In the accumulator of a tile of POINT_TILE columns, four threads share a row, and each holds two adjacent columns of
-every eight. A group consists of the columns that such a thread holds in G / 2 consecutive runs of eight, so its minimum
-needs no exchange between threads. Members need not be adjacent, because their rows are gathered one by one later.
+In the accumulator of a tile of POINT_TILE columns, four threads share a row, and each of them holds two adjacent
+columns of every eight. A group of G points consists of the columns that one thread holds in G / 2 consecutive runs of
+eight columns, so its minimum needs no exchange between threads. Members need not be adjacent, because their rows are
+gathered one by one later.
 
     tile t, part j, thread q:    group  = t * (POINT_TILE / G) + 4 j + q
     member 2 v + b:              column = t * POINT_TILE + 8 (j G / 2 + v) + 2 q + b        v < G / 2, b < 2
@@ -31,7 +32,9 @@ def group_count(n: int, group: int) -> int:
 
 
 def members(groups: npt.NDArray[np.int64], group: int) -> npt.NDArray[np.int64]:
-    """Return the columns of each group of two or more, in the order of the kernels; some may be beyond the points.
+    """Return the columns of each group of two or more points, in the order of the kernels.
+
+    Columns may be beyond the last point.
 
     >>> members(np.array([1]), 8)
     array([[ 2,  3, 10, 11, 18, 19, 26, 27]])

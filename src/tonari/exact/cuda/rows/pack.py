@@ -5,8 +5,8 @@
     split     x^ = hi + lo, two float16, and all four products: points [lo | hi | lo | hi], queries [lo | lo | hi | hi]
     float32   no product; elementwise metrics
 
-Queries of float16 are packed times -2, which is exact. Every error bound is measured on the values that are packed
-(docs/exactness.md, "The GPU's screen").
+In float16, queries are multiplied by -2 before they are packed, which is exact. Every error bound is measured on the
+values that are packed (docs/exactness.md, "The GPU's screen").
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class PackedPoints:
     n: int
 
     def written(self) -> Written:
-        """Return a marker of the launches so far, which write these tensors; readers on other streams wait for it."""
+        """Return a marker of the writes of these tensors launched so far; other streams can wait for it."""
         return Written(self.values, self.low, self.e1, self.e2)
 
     def part(self, begin: int, n: int) -> PackedPoints:
@@ -70,7 +70,10 @@ class PackedPoints:
         return PackedPoints(self.values[rows], self.low[rows], self.e1[tiles], self.e2[tiles], n)
 
     def every(self, stride: int) -> PackedPoints:
-        """Return every stride-th point; each new tile has the largest errors of the `stride` tiles that it samples."""
+        """Return every stride-th point, in new tiles.
+
+        The points of a new tile are taken from `stride` old tiles; its errors are the largest errors of these.
+        """
         import torch
 
         n = -(-self.n // stride)
@@ -114,7 +117,7 @@ def new_flags(device: Any) -> Any:
 
 
 def packed_width(d: int, precision: str) -> int:
-    """Return the columns of a packed row of d values.
+    """Return the number of columns of a packed row of d values.
 
     >>> [packed_width(100, precision) for precision in PRECISIONS]
     [128, 128, 448, 100]
@@ -134,12 +137,12 @@ def packed_row_bytes(d: int, precision: str) -> int:
 
 
 def packed_bytes(n: int, d: int, precision: str) -> int:
-    """Return the bytes of n packed points: values, a term for each point, two errors for each tile."""
+    """Return the bytes of n packed points: their values, one term for each point, and two errors for each tile."""
     return -(-n // POINT_TILE) * (POINT_TILE * (packed_row_bytes(d, precision) + 4) + 8)
 
 
 def query_bytes(d: int, precisions: tuple[str, ...]) -> int:
-    """Return an upper bound on the bytes of a packed query: its values and three bounds."""
+    """Return an upper bound on the bytes of a packed query, which consists of its values and three bounds."""
     return 16 + max(packed_row_bytes(d, precision) for precision in precisions)
 
 

@@ -1,4 +1,4 @@
-"""Parts of a search: some points, some queries, or both, with their position in the whole search and their plan."""
+"""Parts of a search: some points, some queries, or both, with their positions in the whole search and their plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tonari.exact.cuda.rows.groups import group_count
 
 
 class Place(NamedTuple):
-    """The position of a part: the numbers of its first point and query in the whole, and whether query i is point i.
+    """The position of a part in the whole search, and whether query i is point i.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Place(NamedTuple):
         return self._replace(first_point=self.first_point + point, first_query=self.first_query + query)
 
     def own(self, rows: int, device: Any) -> Any:
-        """Return the number of each query among the part's points, int64; None without a self-join."""
+        """Return for each query the number of its own point within the part, int64; None unless it is a self-join."""
         if not self.self_join:
             return None
         if self.numbers is not None:
@@ -53,7 +53,7 @@ class Place(NamedTuple):
 
 @cached(maxsize=1024)
 def plan_for_part(plan: CudaPlan, n: int, m: int, device: str) -> CudaPlan:
-    """Return the plan for a part of n points and m queries on one of the plan's devices."""
+    """Return the plan for a part of a search, with n points and m queries, on one of the plan's devices."""
     # In a self-join, some rows may have only n - 1 other points; such a list is proved only by refining all groups.
     width, contracted = plan.width, plan.contracted_width
     if plan.k >= n:

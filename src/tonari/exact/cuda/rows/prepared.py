@@ -1,4 +1,4 @@
-"""Prepared points: the state that searches of the same points share, with one interface for device and host memory.
+"""Prepared points: the state that searches of the same points share, with one interface for all places of the rows.
 
     DevicePoints            on one device, in all dimensions: all or some    attempts/first.py
     BytePoints              the same, in int8                                attempts/as_bytes.py
@@ -61,7 +61,7 @@ class Prepared(Protocol):
 
 @runtime_checkable
 class Contracted(Prepared, Protocol):
-    """Points whose contracted rows are screened.
+    """Points whose contracted rows, which have fewer coordinates, are screened.
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ def room_of(split: Split, n: int, capacity: int) -> int:
 
 
 def width_of(d: int, size: int = 2) -> int:
-    """Return the columns of a packed row of d values of `size` bytes: a width that the kernels' steps divide evenly.
+    """Return the columns of a packed row of d values of `size` bytes: a width that the kernels' steps divide.
 
     >>> [width_of(d) for d in (1, 90, 100, 300, 960)]
     [16, 96, 128, 320, 960]
@@ -89,7 +89,10 @@ def step_of(packed: Any) -> int:
 
 @dataclass(frozen=True)
 class Split:
-    """A division of work: `parts` programs per tile of `rows` queries, each for `each` blocks of points."""
+    """A division of work: `parts` programs for each tile of `rows` queries.
+
+    Each program compares its tile with `each` blocks of points.
+    """
 
     rows: int
     columns: int
@@ -100,7 +103,7 @@ class Split:
 
 
 def fewest_parts(rows: int, columns: int, row_tiles: int, blocks: int, device: Any, *, programs: int) -> Split:
-    """Divide work among the fewest programs that keep all multiprocessors busy until the end.
+    """Divide work among the smallest number of programs that keeps all multiprocessors busy until the end.
 
     A multiprocessor runs `programs` programs at once.
     """
@@ -117,10 +120,10 @@ def _parts_of(row_tiles: int, blocks: int, slots: int, most: int) -> int:
 
 
 def even_batch(batch: int, device: Any) -> int:
-    """Return the largest number of rows, at most `batch`, whose tiles fill all multiprocessors of a device evenly.
+    """Return the largest number of rows, at most `batch`, whose tiles are divided evenly among all multiprocessors.
 
-    With tiles of 64 or 128 rows, divided into enough parts of the points, every round of programs is then full. A batch
-    that is too short for that is returned unchanged.
+    If tiles have 64 or 128 rows and the points are divided into enough parts, every multiprocessor then has a program
+    in every round. A `batch` that is too short for that is returned unchanged.
     """
     count = multiprocessors(device)
     step = POINT_TILE * count // math.gcd(count, 4)

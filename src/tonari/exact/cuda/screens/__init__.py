@@ -1,4 +1,4 @@
-"""Screens: low-precision lower bounds for all pairs of a batch of queries and the points, which leave few candidates.
+"""Screens: low-precision lower bounds for all pairs of a query and a point, which leave few candidates.
 
 screener.py        chooses the screen for a batch; sampling.py: thresholds from a sample
 all_minima.py      by matrix products; wide_rows.py: for long rows; contracted.py: for contracted rows

@@ -1,8 +1,8 @@
 """The screen by matrix products: certified minima of all groups of points, or of the groups below a threshold.
 
 Group minima of the low-precision product are computed in registers, so the (queries x points) scores never reach
-memory. The output is one float32 per query and group, or for each query a list of the groups below its threshold, which
-is very short if the threshold comes from a sample of the points (matsumoto2015).
+memory. The output is one float32 number per query and group, or a list for each query of the groups below its
+threshold. With thresholds from a sample of the points, these lists are very short (matsumoto2015).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def screen_below(
 
 
 def slots_of(m: int, n: int, length: int, capacity: int, device: Any) -> int:
-    """Return the number of slots in a row's list of groups of n points, for m packed queries of `length` bytes."""
+    """Return the slots in each row's list of groups, for n points and m packed queries of `length` bytes."""
     split = _split_for_lists(m, n, length, device)
     return 4 * split.parts * room_of(split, n, capacity)
 

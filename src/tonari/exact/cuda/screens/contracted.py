@@ -6,8 +6,8 @@
                and their members within it        -> points to refine, and a mark for each complete row
 
 The limit is known before the points are refined, as in a search within a radius. A row is proved if all groups and
-members at or below its limit are listed: the stored output of the screen must include them, and the lists must have
-room for them.
+members at or below its limit are listed. The stored output of the screen must therefore contain these groups, and the
+lists must be long enough.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class ContractedScreen:
     ) -> Look:
         """Screen a batch, and find the nearest points by the distances of contracted rows.
 
-        `first` is the number of the first query, which flags and the screen of a graph need. `known` is the contracted
-        queries, if they were contracted as points. `keep` reduces the memory of the batch until its second step.
+        `first` is the number of the first query, for flags and for the screen of a graph. `known` has the contracted
+        queries if they were contracted as points. With `keep`, the batch takes less memory until its second step.
         """
         prepared = self.prepared
         rows = contract(queries, prepared.by, self.flags, first=first or 0) if known is None else known
@@ -101,7 +101,7 @@ class ContractedScreen:
         return pack_queries(rows.values, self.prepared.by.screened, precision, self._unread)
 
     def within(self, look: Look, kth: Any, own: Any, width: int) -> tuple[Near, Any]:
-        """Return the points that may be as near as each row's k-th value, and a mark for each row that has all of them.
+        """Return the points that may be as near as each row's k-th value, and a mark for each row with a complete list.
 
         `kth`, float32 or float64 (rows,), is each row's exact k-th known value, or the worst possible value if fewer
         than k points are known.
@@ -160,7 +160,7 @@ class ContractedScreen:
 
 
 def retries(plan: CudaPlan, unproved: float) -> Iterator[tuple[str, int]]:
-    """Yield the precisions at which contracted rows are screened again, each with a factor for the number of groups.
+    """Yield the precisions at which contracted rows are screened again, and the factors for the number of groups.
 
     `unproved` is the share of the first rows that were not certified as exact with the fitted number of groups per row.
     """
@@ -172,5 +172,8 @@ def retries(plan: CudaPlan, unproved: float) -> Iterator[tuple[str, int]]:
 
 
 def retried_at_once(width: int, each: int = NEAR_BYTES) -> int:
-    """Return the number of rows of a retry that fit into the scratch memory, at `each` bytes per group and member."""
+    """Return the number of rows that are retried at once, by the scratch memory.
+
+    `each` is the number of bytes for a member of a group, and `width` the number of groups per row.
+    """
     return max(1, tuning.REFINE_SCRATCH_BYTES // (each * tuning.NEAR_KEPT * width))

@@ -1,7 +1,7 @@
 """The screen for elementwise metrics, whose terms are not products: float32 arithmetic, without matrix units.
 
-A program has fewer queries if the batch is short, or if the metric's terms divide: a division needs more registers per
-score.
+A program has fewer queries if the batch is short, or if the metric's terms contain a division, which needs more
+registers per score.
 """
 
 from __future__ import annotations

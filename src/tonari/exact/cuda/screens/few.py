@@ -1,4 +1,4 @@
-"""The first attempt at a few queries, in two launches, because the overhead of the usual fifteen exceeds their work.
+"""The first attempt at a few queries, in two launches; the usual fifteen launches would take longer than their work.
 
     screen_few    queries -> their bounds and float64 rows; minima of groups of GROUP points, and of tiles
     finish_few    minima -> groups -> exact values -> the k best, in order, and whether they are proved
@@ -249,7 +249,7 @@ def _finish(
 
 
 def few_row_bytes(n: int, d: int) -> int:
-    """Return an upper bound on the bytes per query of all buffers: minima, packed copies, candidates."""
+    """Return an upper bound on the bytes of all buffers for one query: minima, packed copies and candidates."""
     minima = 4 * (group_count(n, GROUP) + group_count(n, POINT_TILE))
     return minima + 2 * tuning.FEW_MOST_PROGRAMS * (d + POINT_TILE) + CANDIDATES_BYTES
 

@@ -43,12 +43,12 @@ MOST_PARTS = 256  # programs that share a tile of rows; each may leave its last 
 
 
 def may_mirror(length: int) -> bool:
-    """Whether products of packed rows of this length in bytes take longer than their minima."""
+    """Whether products of packed rows of this length, in bytes, take longer than the minima of their scores."""
     return length > RESIDENT_BYTES
 
 
 def is_faster(length: int, device: Any) -> bool:
-    """Whether this screen is faster for packed rows of this length in bytes; always True in the interpreter."""
+    """Whether this screen is faster for packed rows of this length in bytes."""
     return may_mirror(length) and (
         held_tiling(length, device, mirrored=True) is not None
         or length >= tuning.LEAST_STREAMED
@@ -59,8 +59,8 @@ def is_faster(length: int, device: Any) -> bool:
 def noted_bytes(n: int, slots: int, batch: int) -> int:
     """Return the bytes that the screen of a graph needs in addition to the packed rows.
 
-    These are the limits, a batch's output for later points, and n lists with `slots` entries. In a batch's output, each
-    of the four threads that share a row and a tile of points writes three numbers.
+    These bytes hold the limits, a batch's output for later points, and n lists with `slots` entries. Four threads share
+    a row and a tile of points, and each of them writes three numbers to a batch's output.
     """
     tiles = -(-n // POINT_TILE)
     return n * (8 * slots + 16) + 4 * POINT_TILE * tiles + batch * 4 * 12 * (tiles + MOST_PARTS)

@@ -1,11 +1,11 @@
 """Thresholds from a sample of the points: size of the sample, rank, and length of the lists.
 
-matsumoto2015, section V-A, samples the distances of every query, and takes as threshold the sampled distance whose rank
-is such that k points almost surely lie below it. Here every `stride`-th point is screened first, and the `rank`-th
-smallest group minimum becomes the row's threshold. Let `wanted` be the number of points that must be below the
-threshold: the k nearest, and all points whose bounds the screen's error does not separate from theirs. For any data,
-about Poisson(wanted / stride) of these points are in the sample, and about stride * Gamma(rank) points are below the
-sample's rank-th smallest minimum. So both kinds of failure have known probabilities:
+In matsumoto2015 (section V-A), the threshold of a query is a sampled distance. Its rank in the sample is chosen so that
+k points almost surely lie below it. Here every `stride`-th point is screened first, and the `rank`-th smallest group
+minimum becomes the row's threshold. Let `wanted` be the number of points that must be below the threshold: the k
+nearest, and all points that the errors of the screen cannot separate from the k nearest. For any data, about
+Poisson(wanted / stride) of these points are in the sample, and about stride * Gamma(rank) points are below the sample's
+rank-th smallest minimum. So both kinds of failure have known probabilities:
 
     P(Poisson(wanted / stride) >= rank) <= ODDS         the threshold is too low
     P(Poisson(capacity / stride) < rank) <= ODDS        the list is too short
@@ -67,7 +67,7 @@ class FirstAttempt(NamedTuple):
 
 @cached(maxsize=1024)
 def sample_for(n: int, wanted: int, group: int, slot_cost: float | None = None) -> Sample | None:
-    """Return the cheapest sample for a threshold that keeps `wanted` of n points; None if all minima are cheaper.
+    """Return the cheapest sample for a threshold that keeps `wanted` of n points; None if no sample is cheapest.
 
     >>> sample_for(1_000_000, 10, 8), sample_for(1_000_000, 10, 8, tuning.NOTED_COST)
     (Sample(stride=64, rank=4, capacity=1024, least_slots=0), Sample(stride=32, rank=5, capacity=576, least_slots=0))
@@ -90,7 +90,7 @@ def sample_for(n: int, wanted: int, group: int, slot_cost: float | None = None) 
 
 @cached(maxsize=1024)
 def sample_like(n: int, wanted: int, group: int, whole: FirstAttempt) -> Sample | None:
-    """Return a sample of n of the points that needs no other kernels than the first attempt at all points.
+    """Return a sample of a subset of n points, for which the kernels of the first attempt at all points suffice.
 
     None if n is too small for a sample, or if the sample would contain all points. Selection kernels are compiled for
     powers of two. To reuse them, this sample has nearly as many points as the sample of all points, and its lists have
@@ -111,7 +111,7 @@ def sample_like(n: int, wanted: int, group: int, whole: FirstAttempt) -> Sample 
 
 
 def sample_within(n: int, wanted: int, group: int, sample: Sample, slots: int) -> Sample | None:
-    """Return the sample, or a larger one whose lists have at most `slots` slots; None if all lists are longer.
+    """Return the smallest sample, `sample` or a larger one, whose lists have at most `slots` slots; None if none has.
 
     >>> usual = sample_for(1_000_000, 64, 8)
     >>> sample_within(1_000_000, 64, 8, usual, 1408) == usual, sample_within(1_000_000, 64, 8, usual, 1000)

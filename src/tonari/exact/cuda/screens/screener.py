@@ -1,4 +1,4 @@
-"""Choose and run the screen of a batch: all minima, or lists below sampled thresholds."""
+"""Choose and run the screen of a batch: minima of all groups, or lists of the groups below sampled thresholds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tonari.select.cuda.dispatch import k_smallest
 
 
 def first_sample(plan: CudaPlan, n: int, width: int | None = None) -> Sample | None:
-    """Return the sample that gives the first threshold; None if the search takes no sample.
+    """Return the sample for the first threshold; None if the search uses no sample.
 
     The threshold keeps about `width` groups of the n points; by default, the number in the plan.
     """
@@ -33,7 +33,7 @@ def first_sample(plan: CudaPlan, n: int, width: int | None = None) -> Sample | N
 
 
 class Chooser:
-    """Screen the points for batches of queries.
+    """Chooses the screen of each batch of queries, and runs it.
 
     Parameters
     ----------
@@ -56,14 +56,17 @@ class Chooser:
         return self.plan.query_batch if self.mirror is None else self.mirror.batch
 
     def sample(self, width: int) -> Sample | None:
-        """Return the sample whose threshold keeps about `width` groups per row; None if none is used."""
+        """Return the sample whose threshold keeps about `width` groups per row; None if the search uses no sample."""
         n, group = len(self.prepared.points), self.plan.group
         if self.like is not None and (sample := sample_like(n, width, group, self.like)) is not None:
             return sample
         return first_sample(self.plan, n, width)
 
     def first_attempt(self, width: int) -> FirstAttempt | None:
-        """Return the sample and sizes for later searches among subsets of the points; None without a sample."""
+        """Return the sample and the sizes of the first attempt, for later searches among subsets of the points.
+
+        None without a sample.
+        """
         sample, plan = self.sample(width), self.plan
         if sample is None:
             return None
@@ -73,7 +76,7 @@ class Chooser:
         return FirstAttempt(n, sample, max(slots, sample.least_slots))
 
     def begin_mirror(self, width: int, precision: str, pack: Callable[[slice], PackedQueries]) -> None:
-        """Compute each score of two rows of a graph only once from now on, if the plan has room for the longer lists.
+        """From now on, compute each score of two rows of a graph once, if the plan has room for the longer lists.
 
         `pack` packs some of the rows, as queries.
         """
@@ -103,7 +106,9 @@ class Chooser:
     def screened_in_turn(
         self, packed: PackedQueries, precision: str, sample: Sample | None, first: int | None
     ) -> AllMinima | Listed | Mirrored:
-        """Screen all points for a batch; in a graph, use each score for two rows as long as batches are in order.
+        """Screen all points for a batch.
+
+        In a graph, each score is used for both of its rows, as long as batches are searched in order.
 
         `first` is the number of the batch's first query, or None if its queries are not successive rows of the graph.
         """

@@ -29,7 +29,7 @@ NOTED = ("nearest_ptr", "groups_ptr", "masks_ptr", "noted_ptr")
 
 @dataclass(frozen=True)
 class HeldTiling:
-    """The tiling of programs for rows of one length.
+    """The sizes of tiles and programs for rows of one length.
 
     Attributes
     ----------
@@ -54,7 +54,9 @@ class HeldTiling:
 
 
 def held_tiling(length: int, device: Any, *, mirrored: bool = False, whole: bool = False) -> HeldTiling | None:
-    """Return the tiling for packed rows of `length` bytes, `whole` for int8; None if another screen is used for them.
+    """Return the tiling for packed rows of `length` bytes; None if another screen is used for them.
+
+    `whole` is True for int8.
 
     Rows of up to RESIDENT_BYTES have other kernels (screens/all_minima.py). The widest rows use this kernel only in the
     screen of a graph, where minima take so long that one warpgroup per multiprocessor is as fast as several.
@@ -65,7 +67,7 @@ def held_tiling(length: int, device: Any, *, mirrored: bool = False, whole: bool
 
 
 def tiling_of(length: int, *, tall: bool = False) -> HeldTiling:
-    """Return the tiling for rows of up to LARGEST_MIRRORED bytes on Hopper; tall tiles have room for TALL_TO bytes.
+    """Return the tiling for rows of up to LARGEST_MIRRORED bytes on Hopper; `tall` for tiles of more rows.
 
     >>> [(made.stages, made.programs) for made in map(tiling_of, (512, 1536))]
     [(5, 2), (5, 1)]
@@ -83,7 +85,7 @@ def tiling_of(length: int, *, tall: bool = False) -> HeldTiling:
 def launch_held(
     rows: Any, points: Any, tiling: HeldTiling, split: Split, lists: Lists, terms: dict[str, Any], *, first: int = 0
 ) -> None:
-    """List the groups at or below the thresholds of some rows; in a graph, also note the rows for later points.
+    """List the groups at or below the thresholds of some rows; in a graph, also list the rows for later points.
 
     Parameters
     ----------
@@ -97,7 +99,8 @@ def launch_held(
     lists : Lists
         Output.
     terms : dict
-        Errors and thresholds of the rows; for NOTED errors of all rows, limits, shifts of the rows, and outputs.
+        Errors and thresholds of the rows. In a graph also the errors of all rows, the limits, the shifts of the rows,
+        and the output for later points.
     first : int
     """
     from tonari.exact.cuda.kernels.screens.wide_rows import screen_held_kernel

@@ -1,4 +1,4 @@
-"""Choose the width, the number of groups refined per row: at first, after a fit to the first rows, and in retries."""
+"""Choose the width, the number of groups that are refined per row: at first, after a fit to some rows, in retries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def wider(d: int) -> int:
 class Fitted(NamedTuple):
     """The number of groups to refine per row, fitted to the first rows of a search.
 
-    `unproved` is the share of these rows whose answers it does not certify as exact.
+    `unproved` is the share of these rows whose answers are not certified as exact with that number.
     """
 
     width: int

@@ -1,7 +1,7 @@
 """The third element of UMAP's ``precomputed_knn``, which finds the neighbours of new points in ``UMAP.transform``.
 
-umap-learn 0.5 uses its ``query(points, k, epsilon=...)`` and ``_angular_trees``. If it is not a
-``pynndescent.NNDescent``, ``fit`` warns that new points cannot be embedded. The class therefore inherits from
+umap-learn 0.5 uses two members of this object: ``query(points, k, epsilon=...)`` and ``_angular_trees``. If the object
+is not a ``pynndescent.NNDescent``, ``fit`` warns that new points cannot be embedded. The class therefore inherits from
 NNDescent, but does not call its constructor.
 """
 

@@ -2,9 +2,9 @@
 
 A query waits in `order` (the paper's queue "input"), in `again` (its queue "reinsert"), or in the buffer of a leaf. To
 empty the buffers, the waiting queries are sorted by their leaf. As in the paper (section 3.3), the host only moves
-indices between the queues and launches one kernel per phase. The last few queries would need one round for each leaf of
-the longest traversal. The paper answers them by brute force; here the walk answers them in one launch, because the
-launches and waits of a round take as long as the walk of ALONE queries through a leaf.
+indices between the queues and launches one kernel per phase. The last few queries would take many rounds, one for each
+remaining leaf of the longest traversal. The paper answers these queries by brute force. Here the walk answers them in
+one launch, because the launches and waits of a round take as long as the walk of ALONE queries through one leaf.
 """
 
 from __future__ import annotations
@@ -189,9 +189,9 @@ def _process(queue: Any, tiles: Tiles, state: _State) -> None:
 
 
 class Tiles(NamedTuple):
-    """Tiles of a sorted queue: runs of up to TILE queries that belong to one leaf.
+    """Tiles of a sorted queue: runs of up to TILE queries that need the same leaf.
 
-    The tensors have the position of the first query, the number of queries and the leaf of each run.
+    For each run, the three tensors have the position of its first query, the number of its queries, and its leaf.
     """
 
     begins: Any

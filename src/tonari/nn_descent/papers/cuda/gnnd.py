@@ -46,7 +46,7 @@ class Lists(NamedTuple):
 
 
 def lists_of(form: Form, entries: Any, size: int, segment: int) -> Lists:
-    """Compute the distances of entries, int32 (n, columns) with -1 for missing ones; return lists of `size` entries."""
+    """Compute the distances of entries, int32 (n, columns), -1 where missing, and return lists of `size` entries."""
     from tonari.nn_descent.papers.cuda.kernels.lists import lists_kernel
 
     (n, columns), device = entries.shape, entries.device
@@ -66,7 +66,7 @@ def lists_of(form: Form, entries: Any, size: int, segment: int) -> Lists:
 
 
 class Spinlocks:
-    """The paper's update of lists: proposals are inserted behind spinlocks.
+    """The paper's update of lists: proposals are inserted while the thread holds a spinlock.
 
     Parameters
     ----------
@@ -80,7 +80,10 @@ class Spinlocks:
         self._locks = torch.zeros((n, list_size // self.segment), dtype=torch.int32, device=device)
 
     def reverse(self, samples: Any, room: int) -> Any:
-        """Return, for each point, the first `room` rows whose threads arrive and that sample it: int32 (n, room)."""
+        """Return, for each point, up to `room` rows that sample it: int32 (n, room).
+
+        Rows are listed in the order in which their threads run.
+        """
         from tonari.nn_descent.papers.cuda.kernels.append import append_kernel
 
         n, count = samples.shape
@@ -100,7 +103,7 @@ class Spinlocks:
         self.insert(lists, *cross(form, lists, new, old, rows, self.segment, boundary))
 
     def insert(self, lists: Lists, keys: Any, ids: Any) -> None:
-        """Insert proposals, (rows, 3, 2p); a warp processes the proposals of one row and kind."""
+        """Insert proposals, (rows, 3, 2p), into lists; one warp processes the proposals of one row and one kind."""
         from tonari.nn_descent.papers.cuda.kernels.insert import insert_kernel
 
         rows, kinds, batch = keys.shape
@@ -134,7 +137,7 @@ def descend(form: Form, lists: Lists, update: Spinlocks, samples: int, block: in
 
 
 def sample(lists: Lists, samples: int) -> tuple[Any, Any]:
-    """Return the NEW and the OLD samples of each list, int32 (n, samples), -1 at the end; the NEW ones become OLD."""
+    """Return the NEW and the OLD samples of each list, int32 (n, samples), padded with -1; NEW samples become OLD."""
     from tonari.nn_descent.papers.cuda.kernels.sample import sample_kernel
 
     (n, size), device = lists.entries.shape, lists.entries.device
@@ -170,7 +173,7 @@ def join(own: Any, reverse: Any) -> Any:
 def cross(
     form: Form, lists: Lists, new: Any, old: Any, rows: range, segment: int, boundary: int | None
 ) -> tuple[Any, Any]:
-    """Return the proposals of some rows: keys, int64, and ids, int32, both (rows, 3, 2p); kernels/cross.py."""
+    """Return the proposals of some rows: keys, int64, and ids, int32, both (rows, 3, 2p); see kernels/cross.py."""
     from tonari.nn_descent.papers.cuda.kernels.cross import cross_kernel
 
     tile, device = new.shape[1], new.device
@@ -209,11 +212,11 @@ def arguments_of(form: Form) -> dict[str, Any]:
 
 
 def shape_of(form: Form) -> dict[str, int]:
-    """Return the columns of a form, and the columns that a kernel loads at once, as constants of kernels."""
+    """Return the number of columns of a form, and of columns that a kernel loads at once, as constants of kernels."""
     width = form.rows.shape[1]
     return {"D": width, "STEP": 2 * STEP if width % (2 * STEP) == 0 else STEP}
 
 
 def rows_of_a_program(device: Any) -> int:
-    """Return 1 on a GPU, where one row fills the registers; more in Triton's interpreter, which is slow per program."""
+    """Return the number of rows per program: 1 on a GPU, where a row fills the registers, more in the interpreter."""
     return 1 if device.type == "cuda" else 16

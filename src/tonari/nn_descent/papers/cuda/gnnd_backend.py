@@ -21,7 +21,7 @@ from tonari.select.cuda.merge import empty_lists
 class GnndBackend(CudaBackend):
     """:class:`tonari.nn_descent.backend.Backend` for points on a device, with the rounds of wang2021.
 
-    The random start has as many neighbours as a round samples (algorithm 1, line 2).
+    In a random start, each point has as many neighbours as a round samples (algorithm 1, line 2).
     """
 
     _form: Form | None = None
