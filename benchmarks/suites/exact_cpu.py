@@ -254,8 +254,10 @@ SUITE = Suite(
         _case("search-gauss-k10", bars=_bars(20, 3, 2)),
         _case("search-gauss-k100", k=100, bars=_bars(15, 3, 2)),
         _case("search-gauss-k1000", k=1000, bars=_bars(8, 2.5, 2)),
-        # A neighbour for every 15 points: where exact values alone would be twice as slow as a screen.
-        _case("search-gauss-k2000", n=30_000, m=500, k=2000, bars=_bars(1.2, 1.2, 1.2)),
+        # A neighbour for every 4 or 15 points, whose order takes most of the time.
+        _case("search-gauss-k2000", n=30_000, m=500, k=2000, bars=_bars(1.8, 1.8, 1.8)),
+        _case("search-gauss-k7500", n=30_000, m=100, k=7500, bars=_bars(1.8, 1.8, 1.8)),
+        _case("search-gauss-768-k5000", n=10_000, m=100, d=768, k=5000, bars=_bars(1.8, 1.8, 1.8)),
         _case("search-clustered-784", d=784, data="clustered", **_contracted(_bars(25, 3, 2), 4), cost=120),
         # Every other row has half of all rows for copies.
         _case("graph-half-zeros", n=50_000, m=50_000, data="half zeros", graph=True, bars=_bars(5, 5, 3)),

@@ -5,16 +5,19 @@
 #include <limits>
 #include <numeric>
 
+#include "core/room.hpp"
 #include "exact/bounds.hpp"
+#include "exact/key_lists.hpp"
+#include "select/float_keys.hpp"
 #include "select/order.hpp"
 
 namespace tonari {
 
 namespace {
 
-constexpr std::int64_t kBatch = 2048;  // values that are computed at a time
+constexpr std::int64_t kBatch = KeyLists::batch;  // values that are computed at a time
 constexpr std::int64_t kBeyond = 64;  // points that a row may hold beyond k, or k if that is more, before it drops some
-constexpr std::int64_t kInserted = 32;  // so few neighbours from a list stay in order, each put into its place
+constexpr std::int64_t kInserted = 32;  // so few neighbours stay in order, each put into its place
 constexpr std::int64_t kShared = 8;     // queries of one list that make its columns worth a copy
 
 // Puts an item behind those that are no larger, of the k smallest in order.
@@ -82,40 +85,54 @@ class SharedColumns {
   std::vector<double> columns_, row_;
 };
 
-constexpr std::int64_t kGroup = 4;  // queries that share what is loaded of the points
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+// Queries that share a batch of points, of which so many bytes stay in the second-level cache: more than four only where
+// their lists have no more entries in all.
+constexpr std::int64_t kGroup = 16, kListed = std::int64_t{1} << 20;
+constexpr std::int64_t kBatchBytes = std::int64_t{1} << 19, kLeastBatch = 64;
 
 // A query on its way through the points.
 struct Asked {
   ExactQuery query;
   std::int64_t self = -1;  // the point that it must not find
-  double worst = std::numeric_limits<double>::infinity();
+  double worst = kInfinity;
   std::vector<Ranked> kept;
-  std::vector<float> smallest;  // estimates among the k smallest so far, and the k-th of these
-  float kth = std::numeric_limits<float>::infinity();
+  // The points whose estimates, of which these are the bits, are no larger than `most` was.
+  Room<std::int32_t> keys, numbers;
+  std::int64_t gathered = 0, taken = 0;
+  float most = kInfinity;
+  bool whole = false;  // whether an estimate was not finite, so that none counts
 
   void open(const DirectSearch& search, std::int64_t i) {
     query = exact_query(search.metric, search.queries, i);
     self = search.self_ids != nullptr ? search.self_ids[i] : -1;
-    worst = std::numeric_limits<double>::infinity();
+    most = kInfinity;
+    gathered = taken = 0;
+    whole = false;
+    forget();
+  }
+
+  void forget() {
     kept.clear();
-    smallest.clear();
-    kth = std::numeric_limits<float>::infinity();
+    worst = kInfinity;
   }
 };
 
-// The points that estimates leave to a query, batch by batch: each by the k smallest estimates up to its end.
+// The points that estimates leave to a query: those of each batch by the k smallest estimates so far, and in the end those
+// by the k smallest of all.
 class Estimates {
  public:
   explicit Estimates(const DirectSearch& search)
       : search_(search),
         serve_(search.listed == nullptr && search.queries.dtype == Dtype::f32 && search.points.dtype == Dtype::f32 &&
                family_of(search.metric) == Family::squares && search.points.d <= kMostColumns &&
-               kLeastTimes * search.k <= search.points.n) {
+               kLeastTimes * search.k <= search.points.n &&
+               search.points.n <= std::numeric_limits<std::int32_t>::max()),
+        lists_(key_lists(search.isa)) {
     if (!serve_) return;
     estimate_ = square_estimates(search.isa);
     queries_.resize(static_cast<std::size_t>(kGroup * padded(search.points.d)));
     estimates_.resize(static_cast<std::size_t>(kGroup * kBatch));
-    left_.resize(kBatch);
   }
 
   bool serve() const { return serve_; }
@@ -137,80 +154,47 @@ class Estimates {
     first_ = first, count_ = count;
   }
 
-  // Lists those of the estimated points that may be among the k nearest of the r-th query; false, and all, if an
-  // estimate is not finite.
-  bool list(std::int64_t r, Asked& asked) {
-    float* const estimates = estimates_.data() + r * kBatch;
-    bool finite = true;
-    for (std::int64_t j = 0; j < count_; ++j) finite &= estimates[j] <= std::numeric_limits<float>::max();
-    if (asked.self >= first_ && asked.self < first_ + count_) {
-      estimates[asked.self - first_] = std::numeric_limits<float>::infinity();
-    }
-    if (finite) keep_smallest(estimates, asked);
-    const float most = finite ? limit(asked.kth) : std::numeric_limits<float>::infinity();
-    std::int64_t* const left = left_.data();
-    std::int64_t listed = 0;
-    for (std::int64_t j = 0; j < count_; ++j) {
-      left[listed] = first_ + j;
-      listed += !(estimates[j] > most);
-    }
-    listed_ = listed;
-    return finite;
+  // Adds the estimated points to those that may be among the k nearest of the r-th query, at most 2 k and a batch; false
+  // if an estimate is not finite.
+  bool add(std::int64_t r, Asked& asked) const {
+    const std::int64_t most = std::min(2 * search_.k + kBatch, search_.points.n), here = asked.self - first_;
+    const std::int64_t room = most + KeyLists::spill;
+    std::int32_t* const keys = asked.keys.get(room) + asked.gathered;
+    std::int32_t* const numbers = asked.numbers.get(room) + asked.gathered;
+    const std::int64_t added =
+        lists_.append(estimates_.data() + r * kBatch, count_, here >= 0 && here < count_ ? here : -1,
+                      static_cast<std::int32_t>(first_), float_key(asked.most), keys, numbers);
+    if (added >= 0) asked.gathered += added;
+    return added >= 0;
   }
 
-  const std::int64_t* left() const { return left_.data(); }
-  std::int64_t count() const { return listed_; }
+  // Drops what more than `slack` and k estimates rule out.
+  void drop_beyond(Asked& asked, std::int64_t slack) const {
+    if (asked.gathered < search_.k) return;
+    std::int32_t* const keys = asked.keys.get(0);
+    const std::int32_t kth = lists_.bound(keys, asked.gathered, search_.k, slack);
+    asked.most = std::min(asked.most, limit(key_float(kth)));
+    asked.gathered = lists_.drop(float_key(asked.most), keys, asked.numbers.get(0), asked.gathered);
+  }
 
  private:
   static constexpr std::int64_t kMostColumns = std::int64_t{1} << 18;  // with more, the error could exceed 2^-9
-  static constexpr std::int64_t kLeastTimes = 4;                       // points for each neighbour
+  static constexpr std::int64_t kLeastTimes = 2;                       // points for each neighbour
 
   // The largest estimate of a point that may be among the k nearest; see the header.
   float limit(float kth) const {
     const auto d = static_cast<double>(search_.points.d);
     const auto roundings = static_cast<double>(estimate_roundings(search_.points.d));
     const double most = kth * (1 + 4 * roundings * 0x1p-24 + 0x1p-19) + 8 * d * 0x1p-149 + 0x1p-140;
-    return std::nextafter(static_cast<float>(most), std::numeric_limits<float>::infinity());
-  }
-
-  // Takes estimates among the k smallest so far: the k-th of these, infinity while there are fewer.
-  void keep_smallest(const float* estimates, Asked& asked) const {
-    float kth = asked.kth;
-    for (std::int64_t j = 0; j < count_; ++j) {
-      if (estimates[j] < kth) kth = keep(estimates[j], asked);
-    }
-    if (search_.k > kInserted && std::ssize(asked.smallest) >= search_.k) drop_beyond(asked);
-  }
-
-  // Takes an estimate below the k-th, and returns what is the k-th now, or was.
-  float keep(float estimate, Asked& asked) const {
-    std::vector<float>& smallest = asked.smallest;
-    smallest.push_back(estimate);
-    if (search_.k > kInserted) {
-      if (std::ssize(smallest) == 2 * search_.k) drop_beyond(asked);
-      return asked.kth;
-    }
-    std::size_t at = smallest.size() - 1;
-    for (; at > 0 && smallest[at - 1] > estimate; --at) smallest[at] = smallest[at - 1];
-    smallest[at] = estimate;
-    if (std::ssize(smallest) > search_.k) smallest.pop_back();
-    if (std::ssize(smallest) == search_.k) asked.kth = smallest.back();
-    return asked.kth;
-  }
-
-  void drop_beyond(Asked& asked) const {
-    std::vector<float>& smallest = asked.smallest;
-    std::nth_element(smallest.begin(), smallest.begin() + (search_.k - 1), smallest.end());
-    smallest.resize(static_cast<std::size_t>(search_.k));
-    asked.kth = smallest.back();
+    return std::nextafter(static_cast<float>(most), kInfinity);
   }
 
   const DirectSearch& search_;
   const bool serve_;
+  const KeyLists lists_;
   SquareEstimates estimate_ = nullptr;
   std::vector<float> queries_, estimates_;
-  std::vector<std::int64_t> left_;
-  std::int64_t opened_ = 0, first_ = 0, count_ = 0, listed_ = 0;
+  std::int64_t opened_ = 0, first_ = 0, count_ = 0;
 };
 
 }  // namespace
@@ -224,9 +208,12 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
   Estimates estimates(search);
   if (!search.checked && !estimates.serve()) return false;
   const bool double_output = sizeof(Value) == sizeof(double), descends = is_descending(search.metric);
-  const std::int64_t n = search.points.n, k = search.k, batch = std::min(n, kBatch);
+  const std::int64_t n = search.points.n, k = search.k;
+  const std::int64_t cached = kBatchBytes / (static_cast<std::int64_t>(sizeof(float)) * search.points.d);
+  const std::int64_t batch = std::min(n, estimates.serve() ? std::clamp(cached, kLeastBatch, kBatch) : kBatch);
   const bool listed = search.listed != nullptr, inserts = (listed || estimates.serve()) && k <= kInserted;
-  const std::int64_t most = estimates.serve() ? std::min(kGroup, end - begin) : 1;
+  const std::int64_t together = std::clamp<std::int64_t>(kListed / (2 * k + kBatch), 4, kGroup);
+  const std::int64_t most = estimates.serve() ? std::min(together, end - begin) : 1;
   const std::int64_t room =
       k + std::max(kBeyond, k);  // so that a point is looked at a bounded number of times, for any k
   std::vector<std::int64_t> ids(static_cast<std::size_t>(batch));
@@ -253,6 +240,28 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
     }
   };
 
+  // Takes points that estimates left, up to point `stop`.
+  const auto take_gathered = [&](Asked& asked, std::int64_t stop) {
+    const std::int32_t* const numbers = asked.numbers.get(0);
+    while (asked.taken < asked.gathered && numbers[asked.taken] < stop) {
+      std::int64_t count = 0;
+      for (; count < batch && asked.taken < asked.gathered && numbers[asked.taken] < stop; ++count) {
+        ids[static_cast<std::size_t>(count)] = numbers[asked.taken++];
+      }
+      compute(search.metric, asked.query, search.points, ids.data(), count, values.data());
+      take(asked, ids.data(), count);
+    }
+  };
+  const auto take_all = [&](Asked& asked) {
+    asked.forget();
+    for (std::int64_t first = 0; first < n; first += batch) {
+      const std::int64_t count = std::min(batch, n - first);
+      std::iota(ids.begin(), ids.begin() + count, first);
+      compute(search.metric, asked.query, search.points, ids.data(), count, values.data());
+      take(asked, ids.data(), count);
+    }
+  };
+
   for (std::int64_t i = begin; i < end; i += most) {
     const std::int64_t rows = std::min(most, end - i);
     for (std::int64_t r = 0; r < rows; ++r) group[static_cast<std::size_t>(r)].open(search, i + r);
@@ -264,15 +273,21 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
       if (estimates.serve()) estimates.estimate(first, some);
       for (std::int64_t r = 0; r < rows; ++r) {
         Asked& asked = group[static_cast<std::size_t>(r)];
+        if (estimates.serve()) {
+          if (asked.whole) continue;
+          asked.whole = !estimates.add(r, asked);
+          if (!search.checked && asked.whole) return false;
+          if (asked.gathered < 2 * k) continue;
+          estimates.drop_beyond(asked, k / 8);
+          if (asked.gathered <= k + k / 2) continue;
+          take_gathered(asked, n);  // nearly equal estimates
+          asked.gathered = asked.taken = 0;
+          continue;
+        }
         std::int64_t count = some;
         const std::int64_t* numbers = ids.data();
         if (listed) {
           numbers = search.listed + first;
-        } else if (estimates.serve()) {
-          const bool finite = estimates.list(r, asked);
-          if (!search.checked && !finite) return false;
-          numbers = estimates.left();
-          count = estimates.count();
         } else {
           std::iota(ids.begin(), ids.begin() + count, first);
         }
@@ -284,11 +299,22 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
         take(asked, numbers, count);
       }
     }
+    if (estimates.serve()) {
+      for (std::int64_t r = 0; r < rows; ++r) estimates.drop_beyond(group[static_cast<std::size_t>(r)], 0);
+      // Points that several queries have left are read for all of them while they are in the cache.
+      const std::int64_t step = k * rows >= 2 * n ? batch : n;
+      for (std::int64_t first = 0; first < n; first += step) {
+        for (std::int64_t r = 0; r < rows; ++r) take_gathered(group[static_cast<std::size_t>(r)], first + step);
+      }
+    }
     for (std::int64_t r = 0; r < rows; ++r) {
-      std::vector<Ranked>& kept = group[static_cast<std::size_t>(r)].kept;
+      Asked& asked = group[static_cast<std::size_t>(r)];
+      if (asked.whole) take_all(asked);
+      std::vector<Ranked>& kept = asked.kept;
       if (!inserts) {
-        keep_smallest(kept, k);
+        if (std::ssize(kept) > k + k / 2) keep_smallest(kept, k);  // of fewer, sorting takes less time
         sort_ranked(kept);
+        if (std::ssize(kept) > k) kept.resize(static_cast<std::size_t>(k));
       }
       for (const Ranked& item : kept) {
         *distances++ = static_cast<Value>(descends ? -item.key : item.key) + Value{0};  // no negative zero

@@ -12,8 +12,8 @@
 //
 //   t (1 + 4 c u + 2^-19) + 8 a + 2^-140.
 //
-// If that is beyond float32, all points are left; so are those of a batch with an estimate that overflows. Points come in
-// batches, and t is of those so far, so that few estimates are held: it only falls.
+// If that is beyond float32, all points are left, as they are if an estimate overflows. Points come in batches, and t is of
+// those so far, so that few estimates are held: it only falls. Exact values of the points that are left follow in the end.
 #pragma once
 
 #include "core/allowed.hpp"

@@ -1,5 +1,6 @@
 // Exact values for NEON, in registers of two float64: the same bits as in registers of any other width, since
 // exact/refine_tile.hpp adds in the defined order.
+#include "exact/key_lists_tile.hpp"
 #include "exact/refine_tile.hpp"
 #include "exact/refines.hpp"
 
@@ -19,5 +20,7 @@ void square_estimates_neon(const float* queries, std::int64_t m, const float* po
                            std::int64_t count, float* estimates, std::int64_t stride) {
   square_estimates_tile(queries, m, points, d, count, estimates, stride);
 }
+
+KeyLists key_lists_neon() { return key_lists_tile(); }
 
 }  // namespace tonari

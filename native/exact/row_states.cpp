@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "select/float_keys.hpp"
-#include "select/halving.hpp"
 
 namespace tonari {
 namespace {
@@ -25,18 +24,6 @@ constexpr std::int64_t kProbed = 8, kResolved = 16;
 // neighbour wanted.
 constexpr std::int64_t kAround = 512, kExpected = 2;
 
-// Where to halve a range of scores: at the middle of the values and of their keys in turn, so that neither outliers nor
-// a change of sign makes the search long.
-struct MiddleScore {
-  bool by_value = true;
-  std::int32_t operator()(std::int32_t lower, std::int32_t upper) {
-    const std::int32_t middle =
-        by_value ? float_key(key_float(lower) / 2 + key_float(upper) / 2) : MiddleKey{}(lower, upper);
-    by_value = !by_value;
-    return middle;
-  }
-};
-
 }  // namespace
 
 RowStates::RowStates(const Form& form, const RowsView& queries, const RowsView& points, const SearchSpec& spec, Isa isa)
@@ -46,6 +33,7 @@ RowStates::RowStates(const Form& form, const RowsView& queries, const RowsView& 
       spec_(spec),
       bounds_(form, spec.double_output),
       exact_values_(exact_values(isa)),
+      lists_(key_lists(isa)),
       wanted_(spec.k + (spec.self_ids != nullptr ? 1 : 0)),
       rooms_(spec.growth) {}
 
@@ -151,8 +139,7 @@ void RowStates::condense(std::int64_t r, std::int64_t rank, Scratch& scratch) {
   std::transform(held.begin(), held.end(), scratch.keys.begin(),
                  [](const Survivor& survivor) { return float_key(survivor.upper); });
   // A threshold only needs to be close above the rank-th smallest bound.
-  const auto bound_key = at_least_kth(scratch.keys.data(), std::ssize(held), rank, rank / 8, MiddleScore{}).key;
-  const float kth = key_float(bound_key);
+  const float kth = key_float(lists_.bound(scratch.keys.data(), std::ssize(held), rank, rank / 8));
   const float bound = bounds_.threshold_from_score(static_cast<double>(kth), rows_[at].shift);
   set_threshold(r, std::min(thresholds_[at], bound));
   drop_above_threshold(r);
@@ -191,7 +178,7 @@ void RowStates::expect(std::int64_t r, std::int64_t place, const float* asked, s
   }
   scratch.keys.resize(squares.size());
   std::transform(squares.begin(), squares.end(), scratch.keys.begin(), [](float square) { return float_key(square); });
-  const std::int32_t last = at_least_kth(scratch.keys.data(), count, rank, rank / 8, MiddleScore{}).key;
+  const std::int32_t last = lists_.bound(scratch.keys.data(), count, rank, rank / 8);
   scratch.ranked.clear();
   scratch.ids.clear();
   for (std::int64_t j = 0; j < count; ++j) {
@@ -310,8 +297,11 @@ std::int64_t RowStates::finish(std::int64_t first, std::int64_t last, Value* dis
     condense(r, wanted_, scratch);
     // Lower bounds in ascending order: where they exceed the k-th value, the rest needs none.
     const std::int64_t at_once = std::max(kResolved, spec_.k / 2);
-    while (std::ssize(survivors(r)) > at_once) {  // fewer than are wanted lower no threshold
-      resolve_lowest(r, std::max(at_once, wanted_ - std::ssize(row.settled)), scratch);
+    while (true) {
+      const std::int64_t held = std::ssize(survivors(r)), missing = wanted_ - std::ssize(row.settled);
+      // Finding the lowest takes longer than the values of a few more. Fewer than are missing lower no threshold.
+      if (held <= std::max(at_once, missing + spec_.k / 8)) break;
+      resolve_lowest(r, std::max(at_once, missing), scratch);
     }
     refined += row.resolved + std::ssize(survivors(r));
     refine(r, scratch);

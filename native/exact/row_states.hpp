@@ -12,6 +12,7 @@
 #include <span>
 
 #include "exact/bounds.hpp"
+#include "exact/key_lists.hpp"
 #include "exact/refine.hpp"
 #include "exact/survivor_rooms.hpp"
 #include "select/order.hpp"
@@ -147,6 +148,7 @@ class RowStates {
   const SearchSpec spec_;
   const Bounds bounds_;
   const ExactValues exact_values_;
+  const KeyLists lists_;
   const std::int64_t wanted_;  // k, and one more where the row itself may be among the survivors
   SurvivorRooms rooms_;
   std::int64_t begin_ = 0, count_ = 0;

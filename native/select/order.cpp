@@ -18,18 +18,18 @@ void keep_smallest(std::vector<Ranked>& items, std::int64_t k) {
 }
 
 void sort_ranked(std::vector<Ranked>& items) {
-  if (!std::all_of(items.begin(), items.end(), fits_word)) {
-    std::sort(items.begin(), items.end());
-    return;
+  const std::int64_t count = std::ssize(items);
+  Room<std::uint64_t> all, room;
+  std::uint64_t* const words = all.get(count);
+  bool fit = true;
+  for (std::int64_t j = 0; j < count; ++j) {
+    const Ranked& item = items[static_cast<std::size_t>(j)];
+    fit &= fits_word(item);
+    words[j] = pack_word(float_key(static_cast<float>(item.key)), static_cast<std::int32_t>(item.id));
   }
-  std::vector<std::uint64_t> words;
-  words.reserve(items.size());
-  for (const Ranked& item : items) {
-    words.push_back(pack_word(float_key(static_cast<float>(item.key)), static_cast<std::int32_t>(item.id)));
-  }
-  Room<std::uint64_t> room;
-  sort_words<std::int32_t>(words.data(), std::ssize(words), room);
-  std::transform(words.begin(), words.end(), items.begin(), [](std::uint64_t word) -> Ranked {
+  if (!fit) return std::sort(items.begin(), items.end());
+  sort_words<std::int32_t>(words, count, room);
+  std::transform(words, words + count, items.begin(), [](std::uint64_t word) -> Ranked {
     const auto id = static_cast<std::uint32_t>(word_index<std::int32_t>(word));
     return {static_cast<double>(key_float(word_key<std::int32_t>(word))), static_cast<std::int64_t>(id)};
   });

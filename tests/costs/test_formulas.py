@@ -75,12 +75,14 @@ def test_points_that_are_among_the_nearest_so_far_are_counted() -> None:
     expected = only(DirectCosts, kept=1.0).seconds(N, 1, D, K)
     spread = np.std(counts) / math.sqrt(len(counts))
     assert abs(np.mean(counts) - expected) < 4 * spread + 0.5  # the harmonic sum is within 1 / 2 of the logarithm
-    assert only(DirectCosts, kept_value=1.0).seconds(N, 3, D, K) == pytest.approx(3 * D * expected)
+    assert only(DirectCosts, kept=1.0).seconds(N, 3, D, K) == pytest.approx(3 * expected)
+    assert only(DirectCosts, neighbour=1.0).seconds(N, 3, D, K) == 3 * K
+    assert only(DirectCosts, neighbour_value=1.0).seconds(N, 3, D, K) == 3 * D * K
 
 
 def test_cores_that_are_slower_take_longer_for_everything() -> None:
-    costs = DirectCosts(*range(1, 7))
-    assert costs.slower(3.0) == DirectCosts(*range(3, 21, 3))
+    costs = DirectCosts(*range(1, 8))
+    assert costs.slower(3.0) == DirectCosts(*range(3, 24, 3))
     tree = only(
         TreeCosts, start=1.0, split=1.0, placed=1.0, far=1.0, miss=1.0, double=1.0, leaf=1.0, near=1.0, query=1.0
     )

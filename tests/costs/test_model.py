@@ -121,8 +121,8 @@ def test_listed_pairs_cost_by_their_number(isa: str, rates: str) -> None:
         ({"metric": "l1"}, False),
         ({"dtype": "float64"}, False),
         ({"query_dtype": "float64"}, False),
-        ({"k": 250}, True),
-        ({"k": 251}, False),
+        ({"k": 500}, True),
+        ({"k": 501}, False),
     ],
 )
 def test_squares_of_float32_are_estimated_first(given: dict[str, Any], estimated: bool) -> None:

@@ -473,7 +473,7 @@ _COSTS = (
     Fault(
         "costs-estimates-of-few",
         "src/tonari/costs/model.py",
-        "costs = ESTIMATED if squares and 4 * problem.k <= problem.n else DIRECT",
+        "costs = ESTIMATED if squares and 2 * problem.k <= problem.n else DIRECT",
         "costs = ESTIMATED if squares else DIRECT",
         "estimates are expected that native code does not make",
     ),

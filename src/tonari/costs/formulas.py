@@ -110,8 +110,10 @@ class DirectCosts:
     ----------
     start, query, pair, value : float
         Per search, per query, per pair and per value of a pair.
-    kept, kept_value : float
-        Per point that is among the k nearest at the moment when it is compared, and per value of such a point.
+    kept : float
+        Per point that is among the k nearest at the moment when it is compared.
+    neighbour, neighbour_value : float
+        Per neighbour, and per value of a neighbour.
     """
 
     start: float
@@ -119,7 +121,8 @@ class DirectCosts:
     pair: float
     value: float
     kept: float = 0.0
-    kept_value: float = 0.0
+    neighbour: float = 0.0
+    neighbour_value: float = 0.0
 
     def slower(self, factor: float) -> DirectCosts:
         """Return the costs on cores that are slower by a factor."""
@@ -129,7 +132,7 @@ class DirectCosts:
         """Return the cost of a search."""
         # The j-th point of a random order is among the k nearest of the first j with probability k / j.
         kept = k * (1 + math.log(n / k))
-        each = n * (self.pair + self.value * d) + kept * (self.kept + self.kept_value * d)
+        each = n * (self.pair + self.value * d) + kept * self.kept + k * (self.neighbour + self.neighbour_value * d)
         return self.start + m * (self.query + each)
 
 

@@ -89,7 +89,7 @@ def direct_seconds(problem: Problem, isa: str) -> float:
     """Return the seconds of a search by exact values alone on one core."""
     # As native/exact/direct.cpp: sums of squares of float32 rows are estimated first.
     squares = get_metric(problem.metric).squares and problem.dtype == problem.query_dtype == "float32"
-    costs = ESTIMATED if squares and 4 * problem.k <= problem.n else DIRECT
+    costs = ESTIMATED if squares and 2 * problem.k <= problem.n else DIRECT
     return costs[isa].seconds(problem.n, problem.m, problem.d, problem.k)
 
 

@@ -20,14 +20,18 @@ kind, the predicted times are right within a factor of about two.
     DIRECT, SCREEN_START     one core of a Xeon of model 207, process time of 1 to 100 queries among 100 to 2,000 points
     TREE, misses             the EPYC without AVX-512: a million uniform points of 5, 10 and 15 dimensions
     TREE, builds             the EPYC without AVX-512: 10,000 to 1,000,000 uniform points of 3 and 8 dimensions
-    ESTIMATED                one core of an EPYC (Zen 4), 2026-11-23: 1 and 100 queries among 1,000 points of 3, 128
-                             and 784 dimensions; "avx2": as BRUTE; "amx": not measured, but the EPYC's rates, slowed
-                             down by the factor of TREE["amx"]: BRUTE["amx"] was measured on a Xeon, and a choice
-                             should compare rates of one machine
-    kept, kept_value         one core of an EPYC (Zen 4), 2026-11-27, process time of tonari.plan(..., direct=True,
+    ESTIMATED                start, query: one core of an EPYC (Zen 4), 2026-11-23, 1 and 100 queries among 1,000 points
+                             of 3, 128 and 784 dimensions; the others: a shared core of an EPYC (Zen 4), 2026-11-27,
+                             process time of tonari.plan(..., direct=True, threads=1): 20 to 100 queries among 10,000
+                             and 30,000 Gaussian points of 16, 128 and 768 dimensions, k = 5 to n / 2, also with
+                             isa="avx2" and "generic"; "amx": not measured, but the EPYC's rates, slowed down by the
+                             factor of TREE["amx"]: BRUTE["amx"] was measured on a Xeon, and a choice should compare
+                             rates of one machine
+    DIRECT, kept             one core of an EPYC (Zen 4), 2026-11-27, process time of tonari.plan(..., direct=True,
                              threads=1): 100 queries or fewer among 1,000, 10,000 and 30,000 Gaussian points of 3, 128
                              and 784 dimensions, k = 1 to n, without the cost of pairs; the code is the same for every
-                             instruction set, except for the computation of values, whose rates are in DIRECT
+                             instruction set, except for the computation of values
+    BRUTE, neighbours        "avx512" and "avx2" of "gemm": as ESTIMATED, with direct=False, for 50 to 5,000 queries
     PRODUCTS, packing        python -m benchmarks run exact_cpu
     BITS                     one core of a shared Xeon of model 207: 64 queries among 200,000 rows of 128 bytes
     LISTED_BITS              one core of a shared EPYC of family 26, process time: 20,000 points for each of 200
@@ -79,7 +83,8 @@ BRUTE = {
         point=8.5e-8,
         point_value=2.8e-9,
         query=5e-6,
-        query_neighbour=2.8e-7,
+        query_neighbour=1.1e-7,
+        neighbour_value=7.5e-10,
         pair=1.9e-10,
         pair_value=1.2e-11,
         crowd=1.5e-9,
@@ -108,7 +113,8 @@ BRUTE = {
         point=8.6e-8,
         point_value=2.8e-9,
         query=4.3e-6,
-        query_neighbour=2e-7,
+        query_neighbour=1.1e-7,
+        neighbour_value=7.5e-10,
         pair=9.4e-11,
         pair_value=5.6e-12,
         crowd=1.5e-9,
@@ -160,13 +166,14 @@ DIRECT = {
 DIRECT["amx"] = DIRECT["avx512"]
 DIRECT["neon"] = _half_as_wide(DIRECT["avx2"], "value")
 # The same costs if float32 estimates rule out most points before exact values are computed.
+_LISTED = {"start": 6e-6, "query": 5e-7, "kept": 2e-9, "neighbour": 1.5e-8}
 ESTIMATED = {
-    "generic": DirectCosts(start=6e-6, query=5e-7, pair=1.7e-8, value=6e-11, kept=5e-8, kept_value=1e-9),
-    "avx2": DirectCosts(start=6e-6, query=5e-7, pair=3.8e-9, value=1e-10, kept=5e-8, kept_value=3e-10),
-    "avx512": DirectCosts(start=6e-6, query=5e-7, pair=3.4e-9, value=3.5e-11, kept=5e-8, kept_value=1.7e-10),
+    "generic": DirectCosts(**_LISTED, pair=2.7e-9, value=1.5e-10, neighbour_value=5e-10),
+    "avx2": DirectCosts(**_LISTED, pair=1.2e-9, value=6.5e-11, neighbour_value=3e-10),
+    "avx512": DirectCosts(**_LISTED, pair=1.4e-9, value=4e-11, neighbour_value=3e-10),
 }
 ESTIMATED["amx"] = ESTIMATED["avx512"].slower(_XEON)
-ESTIMATED["neon"] = _half_as_wide(ESTIMATED["avx2"], "value", "kept_value")
+ESTIMATED["neon"] = _half_as_wide(ESTIMATED["avx2"], "value", "neighbour_value")
 SCREEN_START, SCREEN_START_UNPACKED = 5e-5, 2.5e-4
 
 _BUILD = {"start": 2e-4, "split": 1.1e-8, "placed": 3.5e-9}  # the same code for every instruction set

@@ -42,7 +42,7 @@ def rows(name: str, n: int, d: int, metric: str, seed: int = 0) -> Any:
 def test_the_bits_of_the_reference(metric: str, maker: str, isa: str) -> None:
     points = rows(maker, N, 19, metric)
     queries = np.concatenate([points[:3], rows(maker, M, 19, metric, seed=1)])
-    for k in (1, 7, N):
+    for k in (1, 7, N // 2, N):
         assert_same_neighbors(
             directly(queries, points, k, metric, isa=isa), brute(queries, points, k, metric), metric=metric
         )
@@ -68,11 +68,12 @@ def test_points_in_an_order_that_hurts(n: int, k: int, order: str) -> None:
     assert_same_neighbors(directly(queries, points, k), brute(queries, points, k))
 
 
-def test_values_beyond_float32_are_ordered_by_number() -> None:
+@pytest.mark.parametrize("k", [150, 250])
+def test_values_beyond_float32_are_ordered_by_number(k: int) -> None:
     points = np.full((300, 2), 3e38, np.float32)
-    points[::2] *= -1
-    found = directly(points[:2], points, 250, "sqeuclidean")
-    assert_same_neighbors(found, brute(points[:2], points, 250, "sqeuclidean"), metric="sqeuclidean")
+    points[::3] *= -1
+    found = directly(points[:2], points, k, "sqeuclidean")
+    assert_same_neighbors(found, brute(points[:2], points, k, "sqeuclidean"), metric="sqeuclidean")
     assert np.isinf(found.distances).any()
 
 
@@ -93,7 +94,7 @@ def test_few_queries_are_compared_with_points_that_are_not_packed(m: int, alone:
 
 
 def test_the_smallest_searches_are_direct() -> None:
-    for m, n, d, alone in ((1, 1000, 128, True), (1, 100, 3, True), (100, 10_000, 64, False)):
+    for m, n, d, alone in ((1, 1000, 128, True), (1, 100, 3, True), (1000, 10_000, 64, False)):
         assert tonari.plan(n, m, d, 5, method="exact").direct is alone
     index = tonari.Index(checks.gaussian(500, 20), method="exact")
     first = index.search(checks.gaussian(2, 20, 1), 3)
@@ -102,7 +103,7 @@ def test_the_smallest_searches_are_direct() -> None:
 
 
 @pytest.mark.parametrize("isa", ["avx2", "avx512", "amx"])
-@pytest.mark.parametrize(("m", "n", "d", "alone"), [(1, 1000, 128, True), (1, 100, 3, True), (100, 10_000, 64, False)])
+@pytest.mark.parametrize(("m", "n", "d", "alone"), [(1, 1000, 128, True), (1, 100, 3, True), (1000, 10_000, 64, False)])
 def test_the_smallest_searches_are_direct_on_every_cpu(m: int, n: int, d: int, alone: bool, isa: str) -> None:
     """By the costs of each instruction set, also of those that the machine at hand has not."""
     problem = plans.problem(n, m, d, 5)
@@ -111,18 +112,25 @@ def test_the_smallest_searches_are_direct_on_every_cpu(m: int, n: int, d: int, a
 
 @pytest.mark.parametrize("isa", ["avx2", "avx512"])
 @pytest.mark.parametrize(
-    ("n", "m", "d", "k"),
+    ("n", "m", "d", "k", "alone"),
     [
-        *((30_000, 500, 128, k) for k in (1000, 2000, 4096)),
-        *((10_000, 1000, 128, k) for k in (400, 500, 1000, 2000)),
-        *((5000, 5000, 128, k) for k in (200, 500, 1000)),
-        (10_000, 10_000, 128, 500),
+        (30_000, 500, 128, 500, False),
+        *((30_000, 500, 128, k, True) for k in (4096, 10_000, 15_000)),
+        (10_000, 1000, 128, 64, False),
+        *((10_000, 1000, 128, k, True) for k in (1000, 5000)),
+        *((5000, 1000, 128, k, True) for k in (500, 1000)),
+        (5000, 5000, 128, 64, False),
+        *((30_000, 100, 768, k, alone) for k, alone in ((64, False), (15_000, True))),
+        *((100_000, 1000, 128, k, False) for k in (64, 500)),
+        (100_000, 100, 128, 4000, True),
+        *((10_000, 100, 16, k, True) for k in (200, 2500)),
+        *((10_000, 100, 768, k, alone) for k, alone in ((64, False), (2000, True))),
     ],
 )
-def test_many_neighbours_are_screened(n: int, m: int, d: int, k: int, isa: str) -> None:
-    """What is kept of k neighbours counts: a screen, whose cost grows with k too, takes less time."""
+def test_many_neighbours_need_no_screen(n: int, m: int, d: int, k: int, alone: bool, isa: str) -> None:
+    """Estimates rule out as many points as a screen, and what they leave is cheaper to keep in order."""
     problem = plans.problem(n, m, d, k)
-    assert model.direct_seconds(problem, isa) > model.screening_seconds(problem, isa, prepared=False)
+    assert (model.direct_seconds(problem, isa) < model.screening_seconds(problem, isa, prepared=False)) is alone
 
 
 def test_many_neighbours_cost_no_more_than_their_number() -> None:
@@ -156,6 +164,7 @@ def many_calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     monkeypatch.setattr(tuning, "DIRECT_SECONDS", 1e-9)
     monkeypatch.setattr(tuning, "DIRECT_POINTS", 16)
     monkeypatch.setattr(tuning, "DIRECT_TIMES", 2)
+    monkeypatch.setattr(tuning, "DIRECT_QUERIES", 1)
     monkeypatch.setattr(direct._native, "search_directly", noted)
     return calls
 
@@ -198,6 +207,17 @@ def test_calls_of_some_queries(many_calls: list[tuple[int, int]]) -> None:
     found = search_method("exact", "cpu").search_once(points, points, graph, self_join=True)
     assert many_calls == [(1, N)] * N  # a slice of the points would not know which query is one of them
     assert_same_neighbors(found, brute(points, points, 3, self_ids=np.arange(N)))
+
+
+@pytest.mark.parametrize(("threads", "sizes"), [(2, [16] * 5 + [10]), (10, [9] * 10)])
+def test_a_call_has_enough_queries_to_share_points(
+    threads: int, sizes: list[int], many_calls: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "DIRECT_QUERIES", 16)
+    points, queries = checks.gaussian(20, 5), checks.gaussian(N, 5, 1)
+    found = directly(queries, points, 3, threads=threads)
+    assert sorted(many_calls) == sorted((size, 20) for size in sizes)
+    assert_same_neighbors(found, brute(queries, points, 3))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -316,9 +336,9 @@ def test_estimates_that_underflow_or_nearly_overflow(isa: str, scale: float) -> 
 @pytest.mark.parametrize("n", [1, 4, 7, 300, BATCH + 100])
 def test_unchecked_rows_have_the_bits_of_checked_ones(isa: str, maker: str, n: int) -> None:
     points, queries = (checks.HOSTILE[maker](rows, 6, 0) for rows in (n, 3))
-    for k in {1, max(1, n // 4), n}:
+    for k in {1, max(1, n // 4), max(1, n // 2), n}:
         seen, found = by_exact_values(queries, points, k, "euclidean", isa, checked=False)
-        assert seen or maker in ("huge", "offset_float64") or 4 * k > n
+        assert seen or maker in ("huge", "offset_float64") or 2 * k > n
         if seen:
             assert_same_neighbors(found, brute(queries, points, k))
 
@@ -329,12 +349,15 @@ def test_unchecked_rows_have_the_bits_of_checked_ones(isa: str, maker: str, n: i
 def test_no_value_that_is_not_finite_passes_unchecked(isa: str, bad: float, d: int) -> None:
     for row, column in ((0, 0), (50, d // 2), (199, d - 1)):
         points, queries = checks.gaussian(200, d), checks.gaussian(3, d, 1)
-        assert by_exact_values(queries, points, 3, "euclidean", isa, checked=False)[0]
+        for k in (3, 80):
+            assert by_exact_values(queries, points, k, "euclidean", isa, checked=False)[0]
         points[row, column] = bad
-        assert not by_exact_values(queries, points, 3, "euclidean", isa, checked=False)[0]
+        for k in (3, 80):
+            assert not by_exact_values(queries, points, k, "euclidean", isa, checked=False)[0]
         points[row, column] = 0
         queries[row % 3, column] = bad
-        assert not by_exact_values(queries, points, 3, "euclidean", isa, checked=False)[0]
+        for k in (3, 80):
+            assert not by_exact_values(queries, points, k, "euclidean", isa, checked=False)[0]
 
 
 def test_rows_without_estimates_do_not_pass_unchecked() -> None:
@@ -342,7 +365,7 @@ def test_rows_without_estimates_do_not_pass_unchecked() -> None:
     for ours, theirs, k, metric in (
         (queries, points, 3, "l1"),
         (queries, points, 3, "inner_product"),
-        (queries, points, 51, "euclidean"),
+        (queries, points, 101, "euclidean"),
         (queries.astype("f8"), points, 3, "euclidean"),
         (queries, points.astype("f2"), 3, "euclidean"),
     ):
@@ -374,6 +397,27 @@ def test_queries_that_are_estimated_together(isa: str, m: int) -> None:
             for row in range(m):  # one among the others overflows, or is not finite
                 spoiled = queries.copy()
                 spoiled[row, d - 1] = 3e38
-                assert not by_exact_values(spoiled, points, 2, "euclidean", isa, checked=False)[0]
-                _, found = by_exact_values(spoiled, points, 2, "euclidean", isa)
-                assert_same_neighbors(found, brute(spoiled, points, 2))
+                for k in (2, 40):
+                    assert not by_exact_values(spoiled, points, k, "euclidean", isa, checked=False)[0]
+                    _, found = by_exact_values(spoiled, points, k, "euclidean", isa)
+                    assert_same_neighbors(found, brute(spoiled, points, k))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("order", ["falling", "rising", "equal", "nearly equal", "in any order"])
+def test_many_neighbours_gathered_from_several_batches(isa: str, order: str) -> None:
+    """Estimates rule out few points of an order that hurts, or nearly none: no list grows with the points."""
+    n, rng = 3 * BATCH + 5, np.random.default_rng(0)
+    points = rng.standard_normal((n, 3), dtype=np.float32)
+    if order.endswith("equal"):
+        points[:] = points[0]
+        points[:, 0] += rng.integers(0, 3, n) * np.float32(2.0**-22 if order == "nearly equal" else 0)
+    elif order != "in any order":
+        points = points[np.argsort(np.square(points).sum(axis=1) * (-1 if order == "falling" else 1))]
+    queries = np.concatenate([np.zeros((1, 3), np.float32), points[[5, BATCH, n - 1]], [[1, 2, 3]]]).astype("f4")
+    own = np.array([0, 5, BATCH, n - 1, n // 2])
+    for k in (33, 700, n // 2):
+        for self_ids in (None, own):
+            seen, found = by_exact_values(queries, points, k, "sqeuclidean", isa, checked=False, self_ids=self_ids)
+            assert seen
+            assert_same_neighbors(found, brute(queries, points, k, "sqeuclidean", self_ids=self_ids))

@@ -108,7 +108,8 @@ def _sizes(m: int, n: int, plan: ExactPlan, may_slice: bool) -> tuple[int, int]:
     calls = math.ceil(max(plan.threads, work / tuning.DIRECT_SECONDS))
     least = max(tuning.DIRECT_POINTS, tuning.DIRECT_TIMES * plan.k)
     if m >= calls or not may_slice or n < 2 * least:
-        return max(1, m // calls), n
+        together = min(tuning.DIRECT_QUERIES, math.ceil(m / plan.threads))
+        return max(together, m // calls), n
     return m, max(least, -(-n // calls))
 
 
