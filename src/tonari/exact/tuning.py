@@ -27,7 +27,7 @@ DIRECT_SECONDS = 5e-3  # duration of one native call, if it has enough queries
 DIRECT_POINTS = 8192  # least points of a slice, which computes exact values for its own k nearest [4096, 8192, 16384]
 DIRECT_TIMES = 16  # least points of a slice, as a multiple of k
 # Case: exact_cpu search-gauss-k2000, search-gauss-k7500 on cpu. Chosen on: an EPYC (Zen 4), 2026-11-27.
-DIRECT_QUERIES = 16  # queries of one native call, if each thread has as many: they share what is read of the points
+DIRECT_QUERIES = 16  # queries of one native call, if each thread has as many: they share the reads of the points
 
 # Not measured by a case. Chosen on: one core of an EPYC (Zen 4), 2026-11-27, 1 to 100 queries within a radius of 50 to
 # 20,000 points of 3 to 128 dimensions by three metrics.
