@@ -12,6 +12,7 @@ pytest.importorskip("sklearn", reason="the estimators need scikit-learn")
 from sklearn import neighbors
 
 from tests.helpers import checks
+from tests.helpers.sparse_rows import words
 from tonari.estimators import KNeighborsTransformer
 from tonari.metrics.reference import brute
 
@@ -42,3 +43,16 @@ def test_the_transformer_s_graphs_are_scikit_learns(mode: str) -> None:
     for x in (points, new):
         np.testing.assert_allclose(ours.transform(x).toarray(), theirs.transform(x).toarray(), rtol=1e-12, atol=1e-7)
     assert ours.get_feature_names_out().shape == (60,)
+
+
+def test_sparse_rows_have_the_graph_of_dense_rows() -> None:
+    from scipy.sparse import csr_array
+
+    points, queries = words(60, 20), words(7, 20, 1)
+    ours = KNeighborsTransformer(n_neighbors=4, metric="cosine")
+    others = KNeighborsTransformer(n_neighbors=4, metric="cosine")
+    for a, b in (
+        (ours.fit_transform(csr_array(points)), others.fit_transform(points)),
+        (ours.transform(csr_array(queries)), others.transform(queries)),
+    ):
+        assert (a.indices.tolist(), a.data.tolist()) == (b.indices.tolist(), b.data.tolist())

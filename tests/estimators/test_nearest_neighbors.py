@@ -12,6 +12,7 @@ pytest.importorskip("sklearn", reason="the estimators need scikit-learn")
 from sklearn import neighbors
 
 from tests.helpers import checks
+from tests.helpers.sparse_rows import words
 from tonari.estimators import NearestNeighbors
 from tonari.metrics.reference import brute
 
@@ -69,3 +70,28 @@ def test_distances_and_graphs_are_scikit_learns(n_neighbors: int, strided: bool)
             one, other = ours.kneighbors_graph(x, mode=mode), theirs.kneighbors_graph(x, mode=mode)
             assert one.nnz == other.nnz
             np.testing.assert_allclose(one.toarray(), other.toarray(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
+@pytest.mark.parametrize("kind", ["csr_array", "csc_matrix", "coo_array"])
+def test_sparse_rows_have_the_lists_of_dense_rows(metric: str, kind: str) -> None:
+    sparse = pytest.importorskip("scipy.sparse", reason="matrices")
+    points, queries = words(80, 20), words(9, 20, 1)
+    make = getattr(sparse, kind)
+    ours = NearestNeighbors(n_neighbors=4, metric=metric).fit(make(points))
+    others = NearestNeighbors(n_neighbors=4, metric=metric).fit(points)
+    assert ours.n_samples_fit_ == 80
+    for x in (queries, None):
+        for a, b in zip(ours.kneighbors(None if x is None else make(x)), others.kneighbors(x), strict=True):
+            np.testing.assert_array_equal(a, b)
+        for a, b in zip(ours.radius_neighbors(None if x is None else make(x)), others.radius_neighbors(x), strict=True):
+            assert all(np.array_equal(one, other) for one, other in zip(a, b, strict=True))
+
+
+def test_dense_queries_of_sparse_rows_are_refused() -> None:
+    sparse = pytest.importorskip("scipy.sparse", reason="matrices")
+    nearest = NearestNeighbors().fit(sparse.csr_array(words(80, 20)))
+    with pytest.raises(TypeError, match="queries: is a dense ndarray"):
+        nearest.kneighbors(words(3, 20))
+    with pytest.raises(TypeError, match=r"\.toarray\(\)"):
+        NearestNeighbors().fit(words(80, 20)).kneighbors(sparse.csr_array(words(3, 20)))

@@ -333,6 +333,52 @@ def bits_of(*, scanned: bool = True, **changes: Any) -> _native.BitBlock:
     return block
 
 
+def sparse_arguments(n: int = N, *, dtype: type = np.float32) -> Given:
+    """Rows with the columns 0 and one of 1 and 2."""
+    columns = np.stack([np.zeros(n, np.int32), 1 + np.arange(n, dtype=np.int32) % 2], axis=1).ravel()
+    return {
+        "indptr": 2 * np.arange(n + 1),
+        "columns": columns,
+        "values": np.random.default_rng(n).random(2 * n).astype(dtype),
+        "d": 4,
+    }
+
+
+SPARSE_ROWS = _native.SparseRows(**sparse_arguments())
+SPARSE_QUERIES = _native.SparseRows(**sparse_arguments(M))
+
+
+def sparse_points() -> Given:
+    return {"metric": "cosine", "rows": SPARSE_ROWS, "ranks": sparse_arguments()["columns"], "ranked": 3}
+
+
+SPARSE_POINTS = _native.SparsePoints(**sparse_points())
+
+
+def sparse_block() -> Given:
+    return {
+        "isa": ISA,
+        "points": SPARSE_POINTS,
+        "queries": SPARSE_QUERIES,
+        "ranks": sparse_arguments(M)["columns"],
+        "begin": 1,
+        "end": M,
+        "k": K,
+        "limits": np.full(M - 1, 2.0),
+        "own": False,
+        "later": False,
+    }
+
+
+def sparse_of(*, scanned: bool = True, refined: bool = True, **changes: Any) -> _native.SparseBlock:
+    block = _native.SparseBlock(**sparse_block() | changes)
+    if scanned:
+        block.scan(0, 1)
+        if refined:
+            block.refine(0, M - 1)
+    return block
+
+
 def bit_lists() -> Given:
     counts = np.zeros(M, np.int64)
     bits_of().count(counts)
@@ -795,6 +841,92 @@ CASES: dict[str, Case] = {
         ],
         outputs=("counts",),
         free=("listed", "points"),
+    ),
+    "SparseRows": Case(
+        _native.SparseRows,
+        sparse_arguments,
+        [
+            *numbers(d=[0, -1, 2**31]),
+            ({"d": 2}, "columns has 2 at place 3, expected 0 to 1"),
+            ({"indptr": np.zeros(0, np.int64)}, "indptr is empty"),
+            ({"indptr": 2 * np.arange(N + 1) + 1}, "indptr begins with 1, expected 0"),
+            ({"indptr": changed(2 * np.arange(N + 1), 3, 9)}, "indptr goes from 9 to 8 at place 4"),
+            ({"indptr": changed(2 * np.arange(N + 1), -1, 2**40)}, r"columns has shape \(\d+,\), expected"),
+            ({"columns": changed(sparse_arguments()["columns"], 4, -1)}, "columns has -1 at place 4"),
+            ({"columns": changed(sparse_arguments()["columns"], 5, 0)}, "columns: those of row 2 do not ascend"),
+        ],
+    ),
+    "SparsePoints": Case(
+        _native.SparsePoints,
+        sparse_points,
+        [
+            *numbers(ranked=[-1, 5]),
+            ({"metric": "l1"}, "metric l1: expected cosine, inner_product, sqeuclidean or euclidean"),
+            ({"ranked": 2}, "ranks has 2 at place 3, expected 0 to 1"),
+            ({"ranks": changed(sparse_points()["ranks"], 0, -1)}, "ranks has -1 at place 0"),
+            ({"ranks": np.zeros(2 * N, np.int32)}, "two columns have the same rank"),
+            (
+                {"ranks": np.array([2, 0, 1], np.int32)[sparse_points()["ranks"]]},
+                "the columns of the most points first",
+            ),
+            ({"rows": _native.SparseRows(**sparse_arguments(0))}, "no points"),
+        ],
+    ),
+    "SparseBlock": Case(
+        _native.SparseBlock,
+        sparse_block,
+        [
+            *numbers(k=[0, -1, N + 1]),
+            *[({"begin": begin, "end": end}, "queries ") for begin, end in [(-1, 2), (2, 1), (0, M + 1)]],
+            ({"limits": np.zeros(M)}, r"limits has shape"),
+            ({"limits": changed(np.ones(M - 1), 2, np.nan)}, "limits: one is not a number"),
+            (
+                {"limits": None, "later": True, "queries": SPARSE_ROWS, "ranks": sparse_points()["ranks"]},
+                "later is for",
+            ),
+            ({"own": True}, f"rows={M}: expected {N}"),
+            ({"later": True}, f"rows={M}: expected {N}"),
+            ({"ranks": changed(sparse_arguments(M)["columns"], 4, 3)}, "ranks has 3 at place 2, expected -1 to 2"),
+            ({"ranks": changed(sparse_arguments(M)["columns"], 4, -2)}, "ranks has -2 at place 2"),
+            (
+                {"queries": _native.SparseRows(**sparse_arguments(M) | {"d": 5})},
+                "queries have 5 columns, expected 4",
+            ),
+        ],
+    ),
+    "SparseBlock.scan": Case(
+        lambda block, begin, end: block().scan(begin, end),
+        lambda: {"block": lambda: sparse_of(scanned=False), "begin": 0, "end": 1},
+        [*ranges(1), ({"block": sparse_of}, "blocks")],
+    ),
+    "SparseBlock.refine": Case(
+        lambda block, begin, end: block().refine(begin, end),
+        lambda: {"block": lambda: sparse_of(refined=False), "begin": 0, "end": M - 1},
+        [
+            *ranges(M - 1),
+            ({"begin": 1}, "queries are refined one after another"),
+            ({"block": sparse_of}, "queries"),
+            ({"block": lambda: sparse_of(scanned=False)}, "not all blocks are scanned"),
+        ],
+    ),
+    "SparseBlock.count": Case(
+        lambda block, counts: block().count(counts),
+        lambda: {"block": sparse_of, "counts": np.zeros(M - 1, np.int64)},
+        [({"block": lambda: sparse_of(refined=False)}, "not all queries are refined")],
+        outputs=("counts",),
+    ),
+    "SparseBlock.write": Case(
+        lambda block, **given: block().write(**given),
+        lambda: {
+            "block": lambda: sparse_of(limits=None),
+            "distances": np.zeros((M - 1) * K, np.float32),
+            "indices": np.zeros((M - 1) * K, np.int32),
+        },
+        [
+            ({"block": lambda: sparse_of(limits=None, refined=False)}, "not all queries are refined"),
+            ({"distances": np.zeros((M - 1) * K)}, "distances: expected float32 if narrow, else float64"),
+        ],
+        outputs=("distances", "indices"),
     ),
     "TreeRadius": Case(
         _native.TreeRadius,
@@ -1305,6 +1437,7 @@ TAKEN = {
     ("PackedPoints", "points", "one row more"),
     ("exact_values", "points", "one row more"),
     ("Pieces", "firsts", "one row more"),
+    ("SparseRows", "indptr", "one row more"),
     ("find_directly", "limits", "every second in memory"),  # limits may be one number for all
     ("count_directly", "limits", "every second in memory"),
     *(
@@ -1419,8 +1552,26 @@ def edges_of(forest: _native.Forest) -> bytes:
     return weights.tobytes() + pairs.tobytes()
 
 
+def answer_of_sparse(block: _native.SparseBlock) -> bytes:
+    block.scan(0, 1)
+    block.refine(0, M - 1)
+    counts = np.zeros(M - 1, np.int64)
+    block.count(counts)
+    return counts.tobytes()
+
+
+def answer_of_sparse_points(points: _native.SparsePoints) -> bytes:
+    return answer_of_sparse(sparse_of(scanned=False, points=points))
+
+
 KEEPERS = {
     "Allowed": Keeper(_native.Allowed, allowed_arguments, answer_of_allowed),
+    "SparseBlock": Keeper(_native.SparseBlock, sparse_block, answer_of_sparse),
+    "SparseRows": Keeper(
+        _native.SparseRows,
+        sparse_arguments,
+        lambda rows: answer_of_sparse_points(_native.SparsePoints(**sparse_points() | {"rows": rows})),
+    ),
     "RadiusBlock": Keeper(_native.RadiusBlock, radius_arguments, answer_of_radius),
     "TreeRadius": Keeper(
         _native.TreeRadius, tree_radius_arguments, lambda search: _native.TreeRadiusBlock(search, 0, M).run(1 << 40)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 NATIVE = Path(__file__).parents[2] / "native"
-ROOMS = ["core", "simd", "select", "exact", "bits", "kdtree", "spanning", "nn_descent", "bind"]  # from the bottom up
+# From the bottom up.
+ROOMS = ["core", "simd", "select", "exact", "bits", "sparse", "kdtree", "spanning", "nn_descent", "bind"]
 
 
 def included(source: str) -> list[str]:

@@ -108,6 +108,6 @@ TABLES: dict[str, Table] = {
         "first two lines and in the line with three dimensions, the points are prepared before the clock "
         "starts. In the last line, the rows are generated during the run. The compilation of pynndescent is "
         "not included. Recall 0.000 is due to the data, which are made so that float32 formulas fail. SIFT "
-        "are descriptors of photographs; all other data are random numbers.",
+        "rows are descriptors of photographs; all other data are random numbers.",
     ),
 }

@@ -10,6 +10,7 @@ from tonari import inputs
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
 from tonari.api.given import graph_given, on_given_values
+from tonari.api.sparse_rows import are_sparse, sparse_graph
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
@@ -58,6 +59,8 @@ def knn_graph(
 
     Parameters
     ----------
+    points : array of shape (n, d)
+        As for :func:`search`. The graph of sparse rows is exact.
     metric : str, function or Triton function
         As for :func:`search`; for "precomputed", `points` is the (n, n) array of all distances, and the diagonal is not
         read. For "nn-descent" on CUDA it may also be a function decorated with ``triton.jit``: f(q, x)
@@ -123,6 +126,11 @@ def knn_graph(
     >>> tonari.knn_graph(line, k=1, batch=[0, 1, 1]).indices.ravel().tolist()
     [-1, 2, 1]
     """
+    if are_sparse(points):
+        arguments: dict[str, Any] = {"recall": recall, "seed": seed, "start": start, "update": update, "where": where}
+        arguments |= {"batch": batch, "differentiable": differentiable, "plan": plan}
+        arguments |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
+        return sparse_graph(points, k, include_self=include_self, progress=progress, **arguments)
     key = None
     if (
         recall is seed is threads is where is batch is memory is None

@@ -11,6 +11,7 @@ import numpy as np
 from tonari import inputs
 from tonari.api import tuning
 from tonari.api.given import kth_given, on_given_values
+from tonari.api.sparse_rows import are_sparse, sparse_kth
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import Neighbors
@@ -54,6 +55,7 @@ def kth_distance(
     Parameters
     ----------
     points : array of shape (n, d)
+        Or sparse rows, as for :func:`search`.
     k : int
         1 to n - 1. A point is not its own neighbour: its row number is excluded.
     progress : None, bool or callable(done, total)
@@ -77,6 +79,10 @@ def kth_distance(
     >>> tonari.kth_distance(line, k=2)
     array([3., 2., 3.], dtype=float32)
     """
+    if are_sparse(points):
+        options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
+        options |= {"memory": memory, "weights": weights, "VI": VI, "covariance": covariance, "V": V}
+        return sparse_kth(points, k, progress=progress, transform=transform, **options)
     change = change_for(metric, weights=weights, VI=VI, covariance=covariance, V=V, transform=transform)
     base = metric if change is None else change.base
     key = None

@@ -14,6 +14,7 @@ from tonari import inputs
 from tonari.api import tuning
 from tonari.api.changed import on_changed_rows
 from tonari.api.radius import WithinCall
+from tonari.api.sparse_rows import Radius, are_sparse, sparse_pairs
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import index_dtype
@@ -56,6 +57,7 @@ def pairs(
     Parameters
     ----------
     points : array of shape (n, d)
+        Or sparse rows, as for :func:`search`, without `where` and `out`.
     radius, min_similarity : float
         One number, as for :func:`radius_search`.
     closed : bool
@@ -93,6 +95,10 @@ def pairs(
     for name, value in (("radius", radius), ("min_similarity", min_similarity)):
         if hasattr(value, "__len__") and not isinstance(value, str) and getattr(value, "shape", None) != ():
             raise ValueError(f"{name}: expected one number, since a pair has one distance, got {type(value).__name__}")
+    if are_sparse(points):
+        options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
+        options |= {"memory": memory, "progress": progress, "where": where, "out": out}
+        return sparse_pairs(points, Radius(radius, min_similarity, closed), **options)
     key = within = None
     if where is threads is memory is None:
         key = repeated.key_within(points, points, radius, min_similarity, closed, metric, method, device)

@@ -11,6 +11,7 @@ from tonari import inputs
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
 from tonari.api.given import count_given, on_given_values, radius_given, radius_graph_given
+from tonari.api.sparse_rows import Radius, are_sparse, sparse_radius, sparse_radius_graph
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.radius_neighbors import RadiusNeighbors
@@ -164,6 +165,13 @@ def radius_search(
     >>> found.indptr.tolist(), found.indices.tolist()
     ([0, 2, 5], [0, 1, 1, 0, 2])
     """
+    if are_sparse(queries, points):
+        options: dict[str, Any] = {"where": where, "exclude": exclude, "query_groups": query_groups}
+        options |= {"point_groups": point_groups, "groups": groups}
+        options |= {"differentiable": differentiable, "max_neighbors": max_neighbors}
+        options |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
+        limit = Radius(radius, min_similarity, closed)
+        return sparse_radius(queries, points, limit, progress=progress, **options)
     key = None
     if (
         where is exclude is query_groups is point_groups is groups is None
@@ -297,6 +305,7 @@ def radius_graph(
     Parameters
     ----------
     points : array of shape (n, d)
+        Or sparse rows, as for :func:`search`.
     radius, min_similarity, closed, max_neighbors
         As for :func:`radius_search`; all other parameters are as for :func:`search`.
     symmetric : bool
@@ -320,6 +329,11 @@ def radius_graph(
     >>> graph.indptr.tolist(), graph.indices.tolist()
     ([0, 1, 3, 4], [1, 0, 2, 1])
     """
+    if are_sparse(points):
+        options: dict[str, Any] = {"where": where, "batch": batch, "differentiable": differentiable}
+        options |= {"max_neighbors": max_neighbors, "metric": metric, "method": method, "device": device}
+        limit = Radius(radius, min_similarity, closed)
+        return sparse_radius_graph(points, limit, threads=threads, memory=memory, progress=progress, **options)
     key = None
     if max_neighbors is threads is where is batch is memory is None and differentiable is False:
         key = repeated.key_within(points, points, radius, min_similarity, closed, metric, method, device)

@@ -13,6 +13,7 @@ from tonari.api.differentiable import carries
 from tonari.api.filtered import refuse_plan, search_allowed
 from tonari.api.given import on_given_values, search_given
 from tonari.api.index.index import Index
+from tonari.api.sparse_rows import are_sparse, sparse_search
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
@@ -68,7 +69,9 @@ def search(
         DLPack. Strided and read-only arrays are accepted. For metrics of bits: uint8 with packed bits
         (``numpy.packbits``; any bit order, as long as queries and points have the same), or bool with any number of
         columns, the same in queries and points. For all other metrics whole numbers of 16 to 64 bits become float32,
-        and a value beyond 2**24 in magnitude, which float32 may not hold, is refused.
+        and a value beyond 2**24 in magnitude, which float32 may not hold, is refused. Or sparse rows:
+        ``csr_array`` or ``csr_matrix`` of SciPy with float32 or float64 values, as queries and as points; for
+        "euclidean", "sqeuclidean", "cosine" and "inner_product" on the CPU, without weights, filters and gradients.
     points : array of shape (n, d)
         In the same memory as the queries. If `device` names CUDA, arrays in host memory are copied to the device.
     k : int
@@ -183,6 +186,11 @@ def search(
     >>> tonari.search(points[:1], points, k=3, metric="minkowski:3").distances.round(3).tolist()
     [[0.0, 4.498, 8.996]]
     """
+    if are_sparse(queries, points):
+        options: dict[str, Any] = {"where": where, "exclude": exclude, "query_groups": query_groups}
+        options |= {"point_groups": point_groups, "groups": groups, "differentiable": differentiable, "plan": plan}
+        options |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
+        return sparse_search(queries, points, k, progress=progress, **options)
     filtered = not (where is exclude is query_groups is point_groups is groups is None)
     key = None
     if not filtered and differentiable is False and plan is None and threads is None and memory is None:

@@ -70,6 +70,8 @@ class NearestNeighbors(Nearest, Within, Hinted):
     [2, 1]
     """
 
+    _takes_sparse = True
+
     def __init__(
         self,
         *,
@@ -100,15 +102,13 @@ class NearestNeighbors(Nearest, Within, Hinted):
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
+        X : array or sparse matrix of shape (n_samples, n_features)
         y : ignored
 
         Raises
         ------
         ValueError
             A parameter has no counterpart in tonari, or X is not finite.
-        TypeError
-            X is sparse.
         """
         self._keep(X)
         self._prepared()

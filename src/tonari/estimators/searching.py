@@ -15,9 +15,10 @@ from tonari.api.given import is_given
 from tonari.api.index.index import Index
 from tonari.api.radius import radius_count, radius_search
 from tonari.api.searching import search
+from tonari.api.sparse_rows import are_sparse
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.estimators.settings import DTYPES, columns_of, method_of, metric_of, searched_by, threads_of
+from tonari.estimators.settings import DTYPES, SPARSE_DTYPES, columns_of, method_of, metric_of, searched_by, threads_of
 from tonari.inputs import parse_memory
 from tonari.metrics import PRECOMPUTED
 from tonari.metrics.changed import change_for
@@ -34,6 +35,7 @@ class Searching(BaseEstimator):
     n_jobs: int | None
     device: Any
     memory: int | str | None
+    _takes_sparse = False  # whether rows may be sparse
 
     def _check_sizes(self) -> None:
         """Check the numbers of neighbours and the radii among the parameters."""
@@ -44,7 +46,7 @@ class Searching(BaseEstimator):
         method_of(self.algorithm, self.leaf_size)
         threads_of(self.n_jobs)
         parse_memory(self.memory)
-        checks |= {"dtype": DTYPES}
+        checks |= self._checks(X)
         self._check_sizes()
         if isinstance(y, str):
             X = validate_data(self, X, **checks)
@@ -56,7 +58,7 @@ class Searching(BaseEstimator):
                 "rows to all rows"
             )
         self._rows = Rows(X)
-        self.n_samples_fit_ = len(X)
+        self.n_samples_fit_ = X.shape[0]
         self.effective_metric_ = metric
         self.effective_metric_params_: dict[str, Any] = dict(self.metric_params or {})
         if not is_given(metric):
@@ -81,11 +83,18 @@ class Searching(BaseEstimator):
     def _queries(self, X: Any) -> Any:
         """Check that the estimator is fitted, and return the rows of X; None remains None, the fitted rows."""
         check_is_fitted(self)
-        return None if X is None else validate_data(self, X, dtype=DTYPES, reset=False)
+        return None if X is None else validate_data(self, X, **self._checks(X), reset=False)
+
+    def _checks(self, X: Any) -> dict[str, Any]:
+        """Return the arguments with which scikit-learn checks rows."""
+        if self._takes_sparse and are_sparse(X):
+            return {"accept_sparse": "csr", "dtype": SPARSE_DTYPES}
+        return {"dtype": DTYPES}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.metric == PRECOMPUTED
+        tags.input_tags.sparse = self._takes_sparse
         return tags
 
 
@@ -97,8 +106,8 @@ class Rows:
         self._index: Index | None = None
 
     def prepared(self, how: dict[str, Any]) -> Index | GivenRows:
-        """Return the Index of the fitted rows; for a metric that no Index supports, the corresponding GivenRows."""
-        if is_given(how["metric"]):
+        """Return the Index of the fitted rows; for sparse rows or a metric that no Index supports, their GivenRows."""
+        if is_given(how["metric"]) or are_sparse(self.array):
             return GivenRows(self.array, how)
         if self._index is None:
             self._index = Index(self.array, **how)
@@ -106,7 +115,7 @@ class Rows:
 
 
 class GivenRows:
-    """The fitted rows for a metric that is a function, or the matrix of their distances for "precomputed"."""
+    """Sparse fitted rows, the rows for a metric that is a function, or the distances for "precomputed"."""
 
     def __init__(self, array: Any, how: dict[str, Any]) -> None:
         self.array, self.how = array, how
@@ -117,7 +126,7 @@ class GivenRows:
         return search(queries, points, k, **self.how | {"threads": threads})
 
     def __len__(self) -> int:
-        return len(self.array)
+        return int(self.array.shape[0])
 
     def radius_search(
         self, queries: Any, radius: Any, *, threads: int | None, progress: bool | None = None

@@ -12,6 +12,7 @@ from tonari.core.process.workers import default_threads
 from tonari.metrics import CHANGED, METRICS, MINKOWSKI, get_metric, is_function, name_of_function, powers
 
 DTYPES = (np.float64, np.float32, np.float16, np.uint8, np.int8)  # of rows; all others are converted to the first
+SPARSE_DTYPES = (np.float64, np.float32)  # of the values of sparse rows
 _METHODS = {"auto": "auto", "brute": "exact", "kd_tree": "kdtree"}
 _LEAF_SIZE = 30  # scikit-learn's default
 _MOST_JOBS = 2**31

@@ -18,6 +18,7 @@ from tonari.api.index.part import Part
 from tonari.api.index.radius import RadiusIndex
 from tonari.api.index.search import SearchIndex
 from tonari.api.index.state import Kind, State
+from tonari.api.sparse_rows import are_sparse
 from tonari.core.process.compiling import not_compiled
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
@@ -129,6 +130,11 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
     ) -> None:
         dropped = "but searches of an Index carry none to its points"
         inputs.warn_of_dropped({"points": points}, "use tonari.search with differentiable=True", dropped=dropped)
+        if are_sparse(points):
+            raise TypeError(
+                "points: an Index takes no sparse rows; call tonari.search(queries, points, k), which does, or use "
+                ".toarray() if the rows fit in memory"
+            )
         check_search_method(method)
         self._set_metric(
             metric, change_for(metric, weights=weights, VI=VI, covariance=covariance, V=V, transform=transform)

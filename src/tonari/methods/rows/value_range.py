@@ -22,7 +22,7 @@ from tonari.metrics import Metric
 
 _PLAIN_LOW, _PLAIN_HIGH = 1e-37, 3e38  # between these, float32 and float64 represent values with all digits
 _LARGE_ELEMENT = 1e-5  # from this magnitude on, no power of an element that a metric uses is tiny
-_DIGITS = 2.0**48  # a value that is smaller than its rows suggest by this factor depends on a few small elements only
+DIGITS = 2.0**48  # a value that is smaller than its rows suggest by this factor depends on a few small elements only
 
 
 def check_range(
@@ -102,7 +102,7 @@ def _are_small(queries: Any, record: Metric, tiny: float) -> bool:
     """Whether a query may be so small that values underflow; often its first element rules it out."""
     if record.products:
         return True
-    bound = (tiny * _DIGITS) ** (1 / _power(record))
+    bound = (tiny * DIGITS) ** (1 / _power(record))
     if not isinstance(queries, np.ndarray):
         return bool((queries.abs().amax(dim=1) < bound).any())
     first = inputs.as_floats(queries[:, :1])
@@ -132,13 +132,13 @@ def _look_closer(
     values, indices = values.ravel(), indices.ravel()
     there = indices >= 0
     if len(over := np.flatnonzero(there & np.isinf(values))):
-        raise _refusal(names[rows[over[0]]], values[over[0]], record)
+        raise refusal(names[rows[over[0]]], values[over[0]], record)
     under = np.flatnonzero(there & (np.abs(values) < tiny)) if may_underflow(record, queries, points) else there[:0]
     if not len(under):
         return
     sizes = _largest(queries)
     if not record.products:
-        under = under[_size(sizes[rows[under]], record) < tiny * _DIGITS]
+        under = under[_size(sizes[rows[under]], record) < tiny * DIGITS]
     for begin in range(0, len(under), 4096):
         some = under[begin : begin + 4096]
         q, x = _floats(queries, rows[some]), _floats(points, indices[some])
@@ -148,9 +148,9 @@ def _look_closer(
         else:
             size = _size(np.maximum(np.abs(q), np.abs(x)).max(axis=1), record)
             lost = (q != x).any(axis=1)
-        if len(bad := np.flatnonzero(lost & (size < tiny * _DIGITS))):
+        if len(bad := np.flatnonzero(lost & (size < tiny * DIGITS))):
             at = some[bad[0]]
-            raise _refusal(names[rows[at]], values[at], record)
+            raise refusal(names[rows[at]], values[at], record)
 
 
 def is_plain(limits: npt.NDArray[Any]) -> bool:
@@ -227,7 +227,7 @@ def _check_far(
         lost, value = np.where(limits > 0, _on_host(count(rows, np.full_like(limits, np.inf))), lost), limits
     if len(bad := np.flatnonzero(lost)):
         infinity = limits.dtype.type(np.copysign(np.inf, value[bad[0]]))
-        raise _refusal(int(rows[bad[0]]), infinity, record)
+        raise refusal(int(rows[bad[0]]), infinity, record)
 
 
 def _may_overflow(record: Metric, queries: Any, points: Any, largest: float) -> bool:
@@ -243,10 +243,10 @@ def _are_tiny(queries: Any, points: Any, record: Metric, tiny: float) -> npt.NDA
     """Return a mask of the queries that are so small that a value with some point may underflow."""
     sizes = _largest(queries)
     if not record.products:
-        return _size(sizes, record) < tiny * _DIGITS
+        return _size(sizes, record) < tiny * DIGITS
     others = _largest(points)
     least = float(others[others > 0].min(initial=np.inf))
-    return (sizes > 0) & (sizes * least < tiny * _DIGITS)
+    return (sizes > 0) & (sizes * least < tiny * DIGITS)
 
 
 def _in_blocks(rows: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
@@ -286,7 +286,7 @@ def _on_host(part: Any) -> npt.NDArray[Any]:
     return part if isinstance(part, np.ndarray) else np.asarray(inputs.to_host(part))
 
 
-def _refusal(row: Any, value: Any, record: Metric) -> ValueError:
+def refusal(row: Any, value: Any, record: Metric) -> ValueError:
     large, limits = bool(np.isinf(value)), np.finfo(value.dtype)
     ends = f"overflows, which ends at {limits.max:.2g}" if large else f"underflows, which begins at {limits.tiny:.2g}"
     fixes = [] if value.dtype == np.float64 else ["pass float64 rows"]

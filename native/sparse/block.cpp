@@ -1,0 +1,320 @@
+#include "sparse/block.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tonari {
+namespace {
+
+constexpr double kUnit = 0x1p-24;
+constexpr double kMargin = 1 + 0x1p-20;       // above the roundings of norms and of half the squared lengths
+constexpr double kTiny = 0x1p-100;            // above everything that underflows
+constexpr std::int64_t kMostTerms = 600'000;  // of a sum whose bound holds
+constexpr std::int64_t kAhead = 8;            // rare lists that are loaded before they are read
+constexpr std::int64_t kTermsOfLine = 8;      // of 64 bytes
+constexpr std::int64_t kPiece = 512;          // points between two looks at the threshold
+constexpr std::size_t kSpare = 64;            // candidates beyond 2 k before a list is condensed
+// Costs of the screen, in additions of one element of an inverted list. Not measured closely.
+constexpr double kDenseCost = 0.15;    // one element of a dense column
+constexpr double kCompletedCost = 40;  // one point that is completed by itself, beside its entries
+constexpr double kEntryCost = 1.5;     // one entry of such a point
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+}  // namespace
+
+SparseBlock::SparseBlock(Isa isa, const SparsePoints& points, const SparseRows& queries, const std::int32_t* ranks,
+                         std::int64_t begin, std::int64_t end, const SparseRequest& request)
+    : sweeps_(sparse_sweeps(isa)),
+      points_(points),
+      rows_(queries),
+      ranks_(ranks),
+      first_(begin),
+      request_(request),
+      queries_(static_cast<std::size_t>(end - begin)),
+      sums_(static_cast<std::size_t>(kSparseBlock)),
+      survivors_(static_cast<std::size_t>(kSparseBlock)),
+      spread_(static_cast<std::size_t>(points.bound[2])),
+      answers_(queries_.size()) {
+  for (std::int64_t row = begin; row < end; ++row) prepare(row, queries_[static_cast<std::size_t>(row - begin)]);
+}
+
+void SparseBlock::prepare(std::int64_t row, Query& query) {
+  const SparseMetric metric = points_.metric;
+  const bool cosine = metric == SparseMetric::cosine;
+  const std::int64_t begin = rows_.indptr[row], end = rows_.indptr[row + 1];
+  query.square = sparse_square(rows_, row);
+  double scale = points_.scale, factor = 1;
+  const bool empty = begin == end || (cosine && query.square == 0);
+  bool screened = points_.screened && (empty || query.square >= kShortest * kShortest);
+  if (cosine) {
+    factor = screened && !empty ? 1.0 / std::sqrt(query.square) : 0.0;
+  } else if (!empty && screened) {
+    int exponent = 0;
+    std::frexp(std::sqrt(query.square) * kMargin, &exponent);
+    scale = std::ldexp(1.0, exponent);
+    if (points_.has_squares()) scale = std::max(scale, points_.scale);
+    factor = 1.0 / scale;
+  }
+
+  query.begin = static_cast<std::int64_t>(entry_ranks_.size());
+  std::vector<std::pair<std::int32_t, float>> entries;
+  double whole = 0;
+  bool positive = true;
+  for (std::int64_t i = begin; i < end && screened; ++i) {
+    const auto weight = static_cast<float>(rows_.at(i) * factor);
+    whole += static_cast<double>(weight) * weight;
+    if (ranks_[i] < 0) continue;
+    positive = positive && weight >= kLeastFactor;
+    if (!empty) entries.emplace_back(ranks_[i], weight);
+  }
+  std::sort(entries.begin(), entries.end());
+  double part = 0;
+  std::size_t next = 0;
+  for (int level = 0; level < kSparseBounds; ++level) {
+    double work = level == 0 ? 0 : query.work[level - 1];
+    for (; next < entries.size() && entries[next].first < points_.bound[level]; ++next) {
+      const auto [rank, weight] = entries[next];
+      part += static_cast<double>(weight) * weight;
+      work += level == 0 ? kDenseCost
+                         : static_cast<double>(points_.counts[static_cast<std::size_t>(rank)]) /
+                               static_cast<double>(std::max<std::int64_t>(1, points_.rows.n));
+    }
+    query.split[level] = query.begin + static_cast<std::int64_t>(next);
+    query.rest[level] = at_least(std::sqrt(part) * kMargin);
+    query.work[level] = work;
+  }
+  for (const auto& [rank, weight] : entries) {
+    entry_ranks_.push_back(rank);
+    entry_weights_.push_back(weight);
+    const bool rare = rank >= points_.bound[2];
+    const std::int64_t* start = points_.starts.data() + (rare ? rank - points_.bound[2] : 0);
+    cursors_.push_back(rare ? start[0] : 0);
+    lasts_.push_back(rare ? start[1] : 0);
+  }
+  query.end = static_cast<std::int64_t>(entry_ranks_.size());
+
+  const std::int64_t terms = std::min(end - begin, points_.most_entries);
+  screened = screened && terms <= kMostTerms;
+  const double length = std::sqrt(whole) * kMargin;
+  query.error = screened ? at_least(1.05 * static_cast<double>(terms + 16) * kUnit * length) : kInfinity;
+  double slack = 2 * kTiny;
+  if (points_.has_squares()) {
+    const double half_scale = points_.scale / scale;
+    query.half_scale = static_cast<float>(half_scale * (2 - kMargin));
+    query.half_scale_above = at_least(half_scale * kMargin);
+    slack += whole / half_scale * (5 * kUnit);  // twice the rounding of the part of |q|^2 in a returned value
+  }
+  query.slack = screened ? at_least(slack) : kInfinity;
+  query.zeros_tie = screened && !points_.has_squares() && (empty || (positive && points_.positive));
+  query.most = kInfinity;
+  query.room = 2 * static_cast<std::size_t>(request_.k) + kSpare;
+  if (request_.limits != nullptr && screened) set_limit(query, request_.limits[row - first_], scale);
+}
+
+// The threshold below which keys are searched for all values up to a limit; it has the margins of both sides.
+void SparseBlock::set_limit(Query& query, double limit, double scale) const {
+  double most = limit - 1 + 0x1p-40;
+  if (points_.metric == SparseMetric::inner_product) most = -limit / scale / points_.scale;
+  if (points_.has_squares()) {
+    const bool root = points_.metric == SparseMetric::euclidean;
+    const double square = (root ? limit * limit : limit) * kMargin;
+    most =
+        (square - query.square) / 2 / scale / points_.scale + (square + query.square) * 0x1p-40 / scale / points_.scale;
+    if (limit < 0) most = -std::numeric_limits<double>::infinity();
+  }
+  query.most = at_least(most + query.slack);
+}
+
+SparseBounds SparseBlock::bounds_of(const Query& query, std::int64_t begin) const {
+  return {.sums = sums_.data(),
+          .half = points_.half.empty() ? nullptr : points_.half.data() + begin,
+          .reach = points_.reach.empty() ? nullptr : points_.reach.data() + begin,
+          .rest = nullptr,
+          .half_scale = query.half_scale,
+          .error = query.error,
+          .rest_scale = 0};
+}
+
+// Finds the lists of the frequent entries in a block, and loads their beginnings: they are rarely in a near cache.
+void SparseBlock::find_lists(const Query& query, std::int64_t block) {
+  const std::int64_t* marks = points_.marks.data() + block * (points_.frequent() + 1) - points_.bound[0];
+  lists_.clear();
+  lists_first_ = query.split[0];
+  for (std::int64_t i = query.split[0]; i < query.split[2]; ++i) {
+    const std::int32_t rank = entry_ranks_[static_cast<std::size_t>(i)];
+    const SparseTerm* first = points_.frequent_terms.data() + marks[rank];
+    lists_.emplace_back(first, points_.frequent_terms.data() + marks[rank + 1]);
+    __builtin_prefetch(first);
+    __builtin_prefetch(first + kTermsOfLine);
+  }
+}
+
+// Adds frequent entries [first, last), whose lists are found.
+void SparseBlock::add_frequent(std::int64_t first, std::int64_t last) {
+  float* sums = sums_.data();
+  for (std::int64_t i = first; i < last; ++i) {
+    const float weight = entry_weights_[static_cast<std::size_t>(i)];
+    const auto [begin, end] = lists_[static_cast<std::size_t>(i - lists_first_)];
+    for (const SparseTerm* term = begin; term < end; ++term) sums[term->point] += weight * term->weight;
+  }
+}
+
+void SparseBlock::add_rare(std::int64_t entry, std::int64_t begin, std::int64_t end) {
+  const auto at = static_cast<std::size_t>(entry);
+  const float weight = entry_weights_[at];
+  const std::int64_t last = lasts_[at];
+  const SparseTerm* terms = points_.rare_terms.data();
+  float* sums = sums_.data();
+  std::int64_t i = cursors_[at];
+  while (i < last && terms[i].point < begin) ++i;  // of blocks that were left out
+  for (; i < last && terms[i].point < end; ++i) sums[terms[i].point - begin] += weight * terms[i].weight;
+  cursors_[at] = i;
+}
+
+void SparseBlock::scan(std::int64_t block) {
+  const std::int64_t begin = block * kSparseBlock, end = std::min(begin + kSparseBlock, points_.rows.n);
+  const std::int64_t length = end - begin;
+  for (std::int64_t at = 0; at < count(); ++at) {
+    if (request_.later && end <= first_ + at) continue;
+    Query& query = queries_[static_cast<std::size_t>(at)];
+    std::fill_n(sums_.data(), length, 0.0f);
+    find_lists(query, block);
+    for (std::int64_t i = query.split[2]; i < query.end; ++i) {
+      const auto ahead = static_cast<std::size_t>(std::min(i + kAhead, query.end - 1));
+      __builtin_prefetch(points_.rare_terms.data() + cursors_[ahead]);
+      add_rare(i, begin, end);
+    }
+    bool done = false;
+    for (int level = kSparseBounds - 1; level >= 0 && !done; --level) {
+      if (query.split[level] > query.begin && query.most < kInfinity) done = complete(at, level, begin, length);
+      if (done || level == 0) continue;
+      add_frequent(query.split[level - 1], query.split[level]);
+    }
+    if (done) continue;
+    columns_.clear();
+    for (std::int64_t i = query.begin; i < query.split[0]; ++i) {
+      columns_.push_back(points_.heavy.data() + begin * points_.bound[0] +
+                         entry_ranks_[static_cast<std::size_t>(i)] * length);
+    }
+    sweeps_.add(sums_.data(), length, columns_.data(), entry_weights_.data() + query.begin,
+                static_cast<std::int64_t>(columns_.size()));
+    const SparseBounds bounds = bounds_of(query, begin);
+    for (std::int64_t piece = 0; piece < length; piece += kPiece) {
+      const std::int64_t found =
+          sweeps_.collect(bounds, piece, std::min(piece + kPiece, length), query.most, survivors_.data(), kSparseBlock);
+      for (std::int64_t i = 0; i < found; ++i) {
+        const std::int64_t place = survivors_[static_cast<std::size_t>(i)];
+        keep(at, begin, begin + place, sums_[static_cast<std::size_t>(place)]);
+      }
+    }
+  }
+}
+
+// Finishes a block without the columns of ranks below a bound, if few points could still be found; whether it did.
+bool SparseBlock::complete(std::int64_t at, std::int64_t level, std::int64_t begin, std::int64_t length) {
+  Query& query = queries_[static_cast<std::size_t>(at)];
+  const double average = static_cast<double>(points_.row_ranks.size()) / static_cast<double>(points_.rows.n);
+  const auto room = static_cast<std::int64_t>(query.work[level] * static_cast<double>(length) /
+                                              (kCompletedCost + kEntryCost * average));
+  SparseBounds bounds = bounds_of(query, begin);
+  bounds.rest = points_.rest[level].data() + begin;
+  bounds.rest_scale = query.rest[level];
+  const std::int64_t found = sweeps_.collect(bounds, 0, length, query.most, survivors_.data(), std::min(room, length));
+  if (found < 0) return false;
+  if (found == 0) return true;
+  for (std::int64_t i = query.begin; i < query.split[level]; ++i) {
+    spread_[static_cast<std::size_t>(entry_ranks_[static_cast<std::size_t>(i)])] =
+        entry_weights_[static_cast<std::size_t>(i)];
+  }
+  for (std::int64_t i = 0; i < found; ++i) {
+    const std::int64_t point = begin + survivors_[static_cast<std::size_t>(i)];
+    float sum = sums_[static_cast<std::size_t>(point - begin)];
+    const auto row = static_cast<std::size_t>(point);
+    for (std::int64_t entry = points_.row_starts[row]; entry < points_.row_starts[row + 1]; ++entry) {
+      const std::int32_t rank = points_.row_ranks[static_cast<std::size_t>(entry)];
+      if (rank >= points_.bound[level]) break;
+      sum += spread_[static_cast<std::size_t>(rank)] * points_.row_weights[static_cast<std::size_t>(entry)];
+    }
+    keep(at, begin, point, sum);
+  }
+  for (std::int64_t i = query.begin; i < query.split[level]; ++i) {
+    spread_[static_cast<std::size_t>(entry_ranks_[static_cast<std::size_t>(i)])] = 0;
+  }
+  return true;
+}
+
+void SparseBlock::keep(std::int64_t at, std::int64_t begin, std::int64_t point, float sum) {
+  Query& query = queries_[static_cast<std::size_t>(at)];
+  const std::int64_t own = first_ + at;
+  if ((request_.own && point == own) || (request_.later && point <= own)) return;
+  const SparseBounds bounds = bounds_of(query, begin);
+  const std::int64_t place = point - begin;
+  const float half = bounds.half == nullptr ? 0 : bounds.half[place];
+  const float error = bounds.error * (bounds.reach == nullptr ? 1 : bounds.reach[place]);
+  const float low = query.half_scale * half - sum - error;
+  if (low > query.most) return;
+  if (query.zeros_tie && sum == 0 && request_.limits == nullptr) {
+    if (query.zeros == request_.k) return;  // k points of the same value and smaller number are found already
+    ++query.zeros;
+  }
+  query.candidates.push_back(
+      {low, query.half_scale_above * half - sum + error + query.slack, static_cast<std::int32_t>(point)});
+  if (request_.limits == nullptr && query.candidates.size() >= query.room) condense(query);
+}
+
+void SparseBlock::condense(Query& query) {
+  auto& all = query.candidates;
+  const auto k = static_cast<std::ptrdiff_t>(request_.k);
+  if (static_cast<std::ptrdiff_t>(all.size()) < k) return;
+  std::nth_element(all.begin(), all.begin() + (k - 1), all.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.high < b.high; });
+  query.most = std::min(query.most, all[static_cast<std::size_t>(k - 1)].high);
+  std::erase_if(all, [&](const Candidate& one) { return one.low > query.most; });
+  query.room = std::max(2 * static_cast<std::size_t>(k) + kSpare, 2 * all.size());
+}
+
+void SparseBlock::refine(std::int64_t begin, std::int64_t end) {
+  const bool descending = points_.metric == SparseMetric::inner_product;
+  for (std::int64_t at = begin; at < end; ++at) {
+    Query& query = queries_[static_cast<std::size_t>(at)];
+    if (request_.limits == nullptr) condense(query);
+    auto& answers = answers_[static_cast<std::size_t>(at)];
+    for (const Candidate& one : query.candidates) {
+      double value = sparse_value(points_.metric, rows_, first_ + at, query.square, points_.rows, one.id,
+                                  points_.squares[static_cast<std::size_t>(one.id)]);
+      if (request_.narrow) value = static_cast<double>(static_cast<float>(value));
+      if (request_.limits != nullptr) {
+        const double limit = request_.limits[at];
+        if (!(descending ? value >= limit : value <= limit)) continue;
+      }
+      answers.emplace_back(descending ? -value : value, one.id);
+    }
+    refined_ += static_cast<std::int64_t>(query.candidates.size());
+    std::vector<Candidate>().swap(query.candidates);
+    auto last = answers.end();
+    if (request_.limits == nullptr && static_cast<std::int64_t>(answers.size()) > request_.k) {
+      last = answers.begin() + request_.k;
+      std::nth_element(answers.begin(), last - 1, answers.end());
+      answers.erase(last, answers.end());
+    }
+    std::sort(answers.begin(), answers.end());
+  }
+}
+
+template <class Value>
+void SparseBlock::write(Value* distances, std::int32_t* indices) {
+  const bool descending = points_.metric == SparseMetric::inner_product;
+  for (auto& answers : answers_) {
+    for (const auto& [value, id] : answers) {
+      *distances++ = static_cast<Value>(descending ? 0 - value : value);  // never -0
+      *indices++ = id;
+    }
+    std::vector<std::pair<double, std::int32_t>>().swap(answers);
+  }
+}
+
+template void SparseBlock::write(float*, std::int32_t*);
+template void SparseBlock::write(double*, std::int32_t*);
+
+}  // namespace tonari

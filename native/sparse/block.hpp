@@ -1,0 +1,111 @@
+// A block of sparse queries among sparse points: the k nearest points of each, or all within a limit.
+//
+// The screen compares keys in float32, where smaller is nearer. With the scaled rows q', x' of sparse/points.hpp,
+//
+//     key  =  - <q', x'>                              cosine, inner_product
+//     key  =  half_scale |x'|^2 / 2 - <q', x'>        sqeuclidean, euclidean: (|q - x|^2 - |q|^2) / (2 scale scale_of_q)
+//
+// A sum of s products in float32, in any order, is within gamma_s |q'| |x'| of their sum (docs/exactness.md), so with
+//
+//     error  =  1.05 (s + 16) 2^-24 |q'|,      s = the entries of the query, or of the longest point if it has fewer
+//
+// key - error |x'| and key + error |x'| are bounds of the key. A point whose lower bound is above the k-th smallest upper
+// bound is not among the k nearest. All others get their float64 value (sparse/rows.hpp), which alone decides.
+//
+// For each block of points, a query adds its columns from the rarest to the most frequent. Between two levels, what the
+// remaining columns add is at most the product of the norms of the remaining parts of both rows. Points that this rules
+// out need no more columns; if few are left, they are completed one by one from their rows.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "sparse/points.hpp"
+#include "sparse/rows.hpp"
+#include "sparse/sweeps.hpp"
+
+namespace tonari {
+
+// What each query may find. limits: null to find the k nearest, else the farthest value (for inner_product: the smallest
+// one) of each query. own: queries are the points of the same number, and do not find themselves. later: nor any point
+// before them. narrow: returned values are float32.
+struct SparseRequest {
+  std::int64_t k = 1;
+  const double* limits = nullptr;
+  bool own = false;
+  bool later = false;
+  bool narrow = true;
+};
+
+class SparseBlock {
+ public:
+  // For queries [begin, end) of the rows. `ranks` has the rank of each of their entries, -1 for columns that no point
+  // has. Limits are those of the same queries.
+  SparseBlock(Isa isa, const SparsePoints& points, const SparseRows& queries, const std::int32_t* ranks,
+              std::int64_t begin, std::int64_t end, const SparseRequest& request);
+
+  // Compares with one block of points. Blocks come in ascending order, each once.
+  void scan(std::int64_t block);
+  // Computes the values of what queries [begin, end) of the block have found, when all blocks are scanned.
+  void refine(std::int64_t begin, std::int64_t end);
+
+  std::int64_t count() const { return static_cast<std::int64_t>(queries_.size()); }
+  std::int64_t found(std::int64_t query) const {
+    return static_cast<std::int64_t>(answers_[static_cast<std::size_t>(query)].size());
+  }
+  // How many values have been computed.
+  std::int64_t refined() const { return refined_; }
+  // Writes what each query has found, one after another, nearest first. Then nothing is left.
+  template <class Value>
+  void write(Value* distances, std::int32_t* indices);
+
+ private:
+  struct Candidate {
+    float low, high;
+    std::int32_t id;
+  };
+  struct Query {
+    std::int64_t begin = 0, end = 0;         // its entries
+    std::int64_t split[kSparseBounds] = {};  // the first entry from each bound on
+    float rest[kSparseBounds] = {};          // at least the norm of the entries before it
+    double work[kSparseBounds] = {};         // what these cost, in additions per point
+    double square = 0;
+    float half_scale = 0, half_scale_above = 0, error = 0, slack = 0, most = 0;
+    bool zeros_tie = false;  // whether a sum of 0 means the value of rows without a common column
+    std::int64_t zeros = 0;  // of those found
+    std::size_t room = 0;
+    std::vector<Candidate> candidates;
+  };
+
+  void prepare(std::int64_t row, Query& query);
+  void set_limit(Query& query, double limit, double scale) const;
+  void find_lists(const Query& query, std::int64_t block);
+  void add_frequent(std::int64_t first, std::int64_t last);
+  void add_rare(std::int64_t entry, std::int64_t begin, std::int64_t end);
+  bool complete(std::int64_t at, std::int64_t level, std::int64_t begin, std::int64_t length);
+  void keep(std::int64_t at, std::int64_t begin, std::int64_t point, float sum);
+  void condense(Query& query);
+  SparseBounds bounds_of(const Query& query, std::int64_t begin) const;
+
+  const SparseSweeps& sweeps_;
+  const SparsePoints& points_;
+  SparseRows rows_;
+  const std::int32_t* ranks_;
+  std::int64_t first_;
+  SparseRequest request_;
+  std::vector<Query> queries_;
+  std::vector<std::int32_t> entry_ranks_;
+  std::vector<float> entry_weights_;
+  std::vector<std::int64_t> cursors_, lasts_;  // where each rare entry's list continues and ends
+  std::int64_t lists_first_ = 0;               // the entry of the first list
+  std::vector<std::pair<const SparseTerm*, const SparseTerm*>> lists_;  // of the frequent entries of a query
+  std::vector<float> sums_;
+  std::vector<std::int32_t> survivors_;
+  std::vector<float> spread_;  // the weights of a query by rank, else 0
+  std::vector<const float*> columns_;
+  std::vector<std::vector<std::pair<double, std::int32_t>>> answers_;
+  std::int64_t refined_ = 0;
+};
+
+}  // namespace tonari

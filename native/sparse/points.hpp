@@ -1,0 +1,74 @@
+// Sparse points, prepared for the screen (sparse/block.hpp).
+//
+// Columns are numbered by rank: those that occur in the most points first. Three bounds divide the ranks into levels:
+//
+//     rank < bound[0]               dense       columns that at least one point in kDenseShare has: written out,
+//                                               heavy[begin * bound[0] + rank * length + i] for point begin + i of the
+//                                               block of `length` points from `begin` on
+//     bound[0] <= rank < bound[2]   frequent    inverted lists of each block of points, one after another
+//     bound[2] <= rank              rare        inverted lists of all points
+//
+// For each bound the points have the norm of their elements of smaller rank, and their elements of rank < bound[2] are
+// kept by rows too, in ascending order of rank: with them a product is completed for single points.
+//
+// Values are scaled to float32: for cosine each row to length 1, for other metrics all rows by the power of two that
+// makes the longest at most 1 long.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sparse/rows.hpp"
+
+namespace tonari {
+
+constexpr std::int64_t kSparseBlock =
+    4096;  // points whose sums are in memory at once: they fit in the first-level cache
+constexpr int kSparseBounds = 3;
+constexpr std::int64_t kDenseShare = 10, kFrequentShare = 64, kRareShare = 512;
+constexpr double kShortest = 0x1p-450;  // rows of smaller scale are not screened: their products lose bits in float64
+
+inline std::int64_t sparse_blocks(std::int64_t n) { return (n + kSparseBlock - 1) / kSparseBlock; }
+
+// An entry of an inverted list: a point (in lists of a block: its place there) and its scaled value.
+struct SparseTerm {
+  std::int32_t point;
+  float weight;
+};
+
+struct SparsePoints {
+  SparseMetric metric = SparseMetric::cosine;
+  SparseRows rows;
+  std::int64_t most_entries = 0;  // of a row
+  std::int64_t bound[kSparseBounds] = {};
+  double scale = 1;      // the power of two by which values were divided
+  bool screened = true;  // whether the screen has float32 values
+  bool positive = true;  // whether all float32 values are at least kLeastFactor, so that products of them are not 0
+  std::vector<double> squares;             // S(x * x)
+  std::vector<float> half;                 // half the squared length; empty unless the metric has squares
+  std::vector<float> reach;                // at least the length, by which errors grow; empty if 1 for all points
+  std::vector<float> rest[kSparseBounds];  // at least the length of the part of smaller rank
+  std::vector<float> heavy;
+  std::vector<std::int64_t> counts;        // points that have each rank
+  std::vector<std::int64_t> marks;         // list r of block b begins at marks[b * (frequent() + 1) + r]
+  std::vector<SparseTerm> frequent_terms;  // the lists of rank bound[0] + r
+  std::vector<std::int64_t> starts;        // the list of rank bound[2] + r begins at starts[r]
+  std::vector<SparseTerm> rare_terms;
+  std::vector<std::int64_t> row_starts;
+  std::vector<std::int32_t> row_ranks;
+  std::vector<float> row_weights;
+
+  // `ranks` has the rank of each entry of the rows; counts descend.
+  SparsePoints(SparseMetric metric, const SparseRows& rows, const std::int32_t* ranks, std::int64_t ranked);
+
+  std::int64_t frequent() const { return bound[2] - bound[0]; }
+  bool has_squares() const { return metric == SparseMetric::sqeuclidean || metric == SparseMetric::euclidean; }
+  std::int64_t bytes() const;
+};
+
+constexpr float kLeastFactor = 0x1p-60f;
+
+// At least the number, as a float; infinite if it is too large.
+float at_least(double number);
+
+}  // namespace tonari

@@ -1,0 +1,11 @@
+"""Search among sparse rows: compressed rows of SciPy, on the CPU.
+
+    rows.py        checked rows, and the ranks of their columns
+    plan.py        the plan of a search, and refusals
+    memory.py      its bytes
+    reference.py   the same answer from rows that are written out
+    cpu/           searches for the nearest rows, and within a radius
+
+A pair has the value of the same rows written out, bit for bit. The screen adds products in float32 column by column
+(native/sparse/block.hpp), and the points that it cannot rule out get their value in float64 (docs/exactness.md).
+"""

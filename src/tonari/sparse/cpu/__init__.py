@@ -1,0 +1,1 @@
+"""Sparse rows on the CPU."""

@@ -1,0 +1,40 @@
+"""Bytes of a search among sparse rows, as native/sparse allocates them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+BLOCK = 4096  # kSparseBlock of native/sparse/points.hpp
+DENSE_SHARE, RARE_SHARE = (
+    10,
+    512,
+)  # columns of at least n / DENSE_SHARE points are written out, native/sparse/points.hpp
+
+
+def packed_bytes(n: int, counts: npt.NDArray[np.int64], metric: str) -> int:
+    """Return the bytes of prepared points, and of the ranks of their entries.
+
+    Parameters
+    ----------
+    n : int
+    counts : int64 array
+        The number of points that have each column, in descending order.
+    metric : str
+    """
+    ranked, entries = len(counts), int(counts.sum())
+    dense, frequent = (int(np.count_nonzero(counts * share >= n)) for share in (DENSE_SHARE, RARE_SHARE))
+    in_dense, by_rows = int(counts[:dense].sum()), int(counts[:frequent].sum())
+    blocks = -(-n // BLOCK)
+    rows = n * (8 + 3 * 4 + 4 + (4 if "euclidean" in metric else 0) + 8) + 8
+    lists = 8 * (entries - in_dense) + 8 * (2 * ranked - frequent + 1) + 8 * (frequent - dense + 1) * blocks
+    return rows + lists + 4 * dense * n + 8 * by_rows + 4 * entries
+
+
+def block_bytes(queries: int, entries: int, k: int, frequent: int) -> int:
+    """Return the bytes of one task: its sums, and for its queries the entries and lists of candidates and answers.
+
+    A list of candidates that tie may become longer.
+    """
+    lists = 2 * 12 * (2 * k + 64) + 2 * 16 * k
+    return BLOCK * 8 + 4 * frequent + queries * (200 + lists) + 2 * entries * 24

@@ -1,0 +1,127 @@
+"""The plan of a search among sparse rows on the CPU, and the reasons for refusing one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tonari.core.errors import BudgetExceeded, Unsupported
+from tonari.core.plan import Plan
+from tonari.core.problem import Problem
+from tonari.core.process.isa import chosen_isa
+from tonari.core.process.workers import default_threads
+from tonari.core.results.neighbors import index_dtype
+from tonari.sparse import tuning
+from tonari.sparse.memory import RARE_SHARE, block_bytes, packed_bytes
+from tonari.sparse.rows import Ranking, SparseRows
+
+METRICS = ("cosine", "inner_product", "sqeuclidean", "euclidean")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparsePlan(Plan):
+    """Every choice of one search among sparse rows on the CPU.
+
+    Attributes
+    ----------
+    n, m, d, k : int
+        Points, queries, columns, neighbours.
+    dtype, metric, method : str
+        The dtype of the points, the name of the metric, and "sparse".
+    device, devices
+        "cpu" and an empty tuple.
+    isa : str
+        Instruction set of the sweeps over the sums of a block.
+    query_block : int
+        Queries per task; a task reads the lists of their columns.
+    threads : int
+        CPU threads.
+    packed_bytes, copied_bytes, working_bytes, output_bytes : int
+        Memory beyond the input, for prepared points, copied rows and the ranks of queries, running tasks, and results.
+    seconds : float
+        Expected duration of the search, if nothing can be ruled out early.
+    """
+
+    query_block: int
+
+
+def refusal(metric: str) -> str | None:
+    """Return the reason why sparse rows cannot be searched by a metric, or None if they can.
+
+    >>> print(refusal("l1").partition(";")[0])
+    metric='l1' does not support sparse rows
+    """
+    if metric in METRICS:
+        return None
+    return (
+        f"metric={metric!r} does not support sparse rows; use {', '.join(METRICS)}, or .toarray() if the rows fit in "
+        "memory"
+    )
+
+
+def plan_sparse(problem: Problem, queries: SparseRows, points: SparseRows, ranking: Ranking) -> SparsePlan:
+    """Plan a search among sparse rows.
+
+    Raises
+    ------
+    Unsupported
+        The metric does not support sparse rows.
+    BudgetExceeded
+        The budget is too small for the prepared points, one query per thread, and the results.
+    """
+    why_not = refusal(problem.metric)
+    if why_not is not None:
+        raise Unsupported(why_not)
+    n, m, k = problem.n, problem.m, problem.k
+    additions = len(queries.columns) * float(np.square(ranking.counts).sum()) / max(1, ranking.counts.sum())
+    work = additions * tuning.ADDITION_SECONDS + m * n * tuning.PAIR_SECONDS
+    threads = problem.threads or default_threads(work)
+    block = min(tuning.QUERY_BLOCK, -(-m // threads))
+    plan = _made(problem, queries, points, ranking, threads, block, work)
+    while problem.memory is not None and plan.total_bytes > problem.memory and plan.query_block > 1:
+        plan = _made(problem, queries, points, ranking, threads, plan.query_block // 2, work)
+    if problem.memory is not None and plan.total_bytes > problem.memory:
+        raise BudgetExceeded(
+            f"a memory budget of {problem.memory} bytes cannot hold the lists of {len(points.columns)} sparse values "
+            f"and the {k} neighbours of {m} queries: allow at least {plan.total_bytes}",
+            least=plan.total_bytes,
+        )
+    return plan
+
+
+def _made(
+    problem: Problem,
+    queries: SparseRows,
+    points: SparseRows,
+    ranking: Ranking,
+    threads: int,
+    block: int,
+    work: float,
+) -> SparsePlan:
+    n, m, k = problem.n, problem.m, problem.k
+    sizes = np.diff(queries.indptr)
+    largest = int(np.add.reduceat(sizes, np.arange(0, m, block)).max())
+    frequent = int(np.count_nonzero(ranking.counts * RARE_SHARE >= n))
+    copied = points.copied_bytes + (0 if queries is points else queries.copied_bytes + 4 * len(queries.columns))
+    value = 8 if "float64" in (problem.dtype, problem.query_dtype) else 4
+    fields: dict[str, Any] = {**problem.plan_fields()}
+    return SparsePlan(
+        **fields,
+        method="sparse",
+        isa=_isa(),
+        threads=threads,
+        query_block=block,
+        packed_bytes=packed_bytes(n, ranking.counts, problem.metric),
+        copied_bytes=copied,
+        working_bytes=min(threads, -(-m // block)) * block_bytes(block, largest, k, frequent),
+        output_bytes=m * k * (value + index_dtype(n).itemsize),
+        seconds=work / threads,
+    )
+
+
+def _isa() -> str:
+    """Return the strongest instruction set; AMX has no use here."""
+    isa = chosen_isa()
+    return "avx512" if isa == "amx" else isa

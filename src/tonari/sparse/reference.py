@@ -1,0 +1,24 @@
+"""The search of sparse rows in plain NumPy: the rows are written out, and searched as any rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tonari.core.results.neighbors import Neighbors
+from tonari.metrics.reference import brute
+from tonari.sparse.rows import as_sparse_rows
+
+
+def search(queries: Any, points: Any, k: int, metric: str, *, self_join: bool = False) -> Neighbors:
+    """Find the k nearest points of every query by computing all values.
+
+    >>> from scipy.sparse import csr_array
+    >>> points = csr_array([[1.0, 0.0], [0.0, 3.0]])
+    >>> search(points[:1], points, 2, "inner_product").distances
+    array([[1., 0.]])
+    """
+    rows, base = as_sparse_rows(queries, "queries"), as_sparse_rows(points, "points")
+    own = np.arange(len(rows)) if self_join else None
+    return brute(rows.toarray(), base.toarray(), k, metric, self_ids=own)
