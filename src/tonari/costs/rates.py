@@ -166,11 +166,16 @@ DIRECT = {
 DIRECT["amx"] = DIRECT["avx512"]
 DIRECT["neon"] = _half_as_wide(DIRECT["avx2"], "value")
 # The same costs if float32 estimates rule out most points before exact values are computed.
-_LISTED = {"start": 6e-6, "query": 5e-7, "kept": 2e-9, "neighbour": 1.5e-8}
 ESTIMATED = {
-    "generic": DirectCosts(**_LISTED, pair=2.7e-9, value=1.5e-10, neighbour_value=5e-10),
-    "avx2": DirectCosts(**_LISTED, pair=1.2e-9, value=6.5e-11, neighbour_value=3e-10),
-    "avx512": DirectCosts(**_LISTED, pair=1.4e-9, value=4e-11, neighbour_value=3e-10),
+    "generic": DirectCosts(
+        start=6e-6, query=5e-7, pair=2.7e-9, value=1.5e-10, kept=2e-9, neighbour=1.5e-8, neighbour_value=5e-10
+    ),
+    "avx2": DirectCosts(
+        start=6e-6, query=5e-7, pair=1.2e-9, value=6.5e-11, kept=2e-9, neighbour=1.5e-8, neighbour_value=3e-10
+    ),
+    "avx512": DirectCosts(
+        start=6e-6, query=5e-7, pair=1.4e-9, value=4e-11, kept=2e-9, neighbour=1.5e-8, neighbour_value=3e-10
+    ),
 }
 ESTIMATED["amx"] = ESTIMATED["avx512"].slower(_XEON)
 ESTIMATED["neon"] = _half_as_wide(ESTIMATED["avx2"], "value", "neighbour_value")
