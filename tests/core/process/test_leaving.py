@@ -89,7 +89,7 @@ ctypes.pythonapi.Py_IncRef(ctypes.py_object(_native.Form("l1", [0.0], 1.0)))
 
 # Objects of every native class are made, and some outlive the program's last line.
 EVERY_KIND = """
-import gc, types
+import gc, importlib.util, types
 import numpy as np, tonari
 from tonari.core.process import caches
 from tonari.core import _native
@@ -114,6 +114,11 @@ held += [tonari.knn_graph(x[:3000], 5, plan=joined), tonari.knn_graph(x[:3000], 
 held += [tonari.pairs(low, 0.1), tonari.search(low, low, 5, method="kdtree"), tonari.mutual_reachability_tree(low, 3)]
 held += [tonari.search(low, low, 5, plan=tonari.plan(8000, 8000, 3, 5, method="kdtree", traversal="buffered"))]
 held += [tonari.radius_count(x[:50].copy(), x, 1.0, method="exact")]
+scipy = importlib.util.find_spec("scipy")
+if scipy:
+    from scipy.sparse import csr_array
+    sparse = csr_array(np.where(x[:300] > 1, x[:300], 0))
+    held += [tonari.search(sparse[:50], sparse, 5), tonari.radius_search(sparse[:50], sparse, 1.0)]
 held += [_native.SelectCounters(), _native.DefaultFloats()]
 cached, seen, found = [empty.__self__ for empty in caches._emptied], set(), set()
 while cached:
@@ -122,7 +127,8 @@ while cached:
         seen.add(id(each))
         found |= {type(each).__name__} & kinds
         cached += gc.get_referents(each)
-print(len(seen) > 100, sorted(kinds - used), sorted(found))
+lacking = {name for name in kinds - used if scipy or not name.startswith("Sparse")}
+print(len(seen) > 100, sorted(lacking), sorted(found))
 """
 
 
