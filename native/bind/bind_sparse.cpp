@@ -26,12 +26,11 @@ using Output = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMostEntries = std::int64_t{1} << 40;
 
-SparseMetric sparse_metric(const std::string& name) {
-  if (name == "cosine") return SparseMetric::cosine;
-  if (name == "inner_product") return SparseMetric::inner_product;
-  if (name == "sqeuclidean") return SparseMetric::sqeuclidean;
-  if (name == "euclidean") return SparseMetric::euclidean;
-  refuse("metric " + name + ": expected cosine, inner_product, sqeuclidean or euclidean");
+Metric sparse_metric(const std::string& name) {
+  const Metric metric = metric_named(name);
+  const bool served = is_euclidean(metric) || is_product(metric) || (is_angular(metric) && !removes_mean(metric));
+  if (!served) refuse("metric " + name + ": expected cosine, inner_product, sqeuclidean or euclidean");
+  return metric;
 }
 
 // Checked rows, and the arrays that they are in.
@@ -171,7 +170,7 @@ void bind_sparse(Module& module) {
           [](BoundSparsePoints* self, const std::string& metric, BoundRows& of, const Columns& ranks,
              std::int64_t ranked) {
             require(of.rows.n > 0, "no points");
-            const SparseMetric of_metric = sparse_metric(metric);
+            const Metric of_metric = sparse_metric(metric);
             check_number("ranked", ranked, 0, of.d);
             check_ranks(of, ranks, 0, of.rows.n, 0, ranked);
             check_ranking(of, ranks.data(), ranked);

@@ -40,8 +40,8 @@ SparseBlock::SparseBlock(Isa isa, const SparsePoints& points, const SparseRows& 
 }
 
 void SparseBlock::prepare(std::int64_t row, Query& query) {
-  const SparseMetric metric = points_.metric;
-  const bool cosine = metric == SparseMetric::cosine;
+  const Metric metric = points_.metric;
+  const bool cosine = is_angular(metric);
   const std::int64_t begin = rows_.indptr[row], end = rows_.indptr[row + 1];
   query.square = sparse_square(rows_, row);
   double scale = points_.scale, factor = 1;
@@ -115,9 +115,9 @@ void SparseBlock::prepare(std::int64_t row, Query& query) {
 // The threshold below which keys are searched for all values up to a limit; it has the margins of both sides.
 void SparseBlock::set_limit(Query& query, double limit, double scale) const {
   double most = limit - 1 + 0x1p-40;
-  if (points_.metric == SparseMetric::inner_product) most = -limit / scale / points_.scale;
+  if (is_descending(points_.metric)) most = -limit / scale / points_.scale;
   if (points_.has_squares()) {
-    const bool root = points_.metric == SparseMetric::euclidean;
+    const bool root = takes_root(points_.metric);
     const double square = (root ? limit * limit : limit) * kMargin;
     most =
         (square - query.square) / 2 / scale / points_.scale + (square + query.square) * 0x1p-40 / scale / points_.scale;
@@ -275,7 +275,7 @@ void SparseBlock::condense(Query& query) {
 }
 
 void SparseBlock::refine(std::int64_t begin, std::int64_t end) {
-  const bool descending = points_.metric == SparseMetric::inner_product;
+  const bool descending = is_descending(points_.metric);
   for (std::int64_t at = begin; at < end; ++at) {
     Query& query = queries_[static_cast<std::size_t>(at)];
     if (request_.limits == nullptr) condense(query);
@@ -304,7 +304,7 @@ void SparseBlock::refine(std::int64_t begin, std::int64_t end) {
 
 template <class Value>
 void SparseBlock::write(Value* distances, std::int32_t* indices) {
-  const bool descending = points_.metric == SparseMetric::inner_product;
+  const bool descending = is_descending(points_.metric);
   for (auto& answers : answers_) {
     for (const auto& [value, id] : answers) {
       *distances++ = static_cast<Value>(descending ? 0 - value : value);  // never -0

@@ -25,7 +25,7 @@ std::int64_t ranks_with(const std::vector<std::int64_t>& counts, std::int64_t n,
 
 }  // namespace
 
-SparsePoints::SparsePoints(SparseMetric of_metric, const SparseRows& of_rows, const std::int32_t* ranks,
+SparsePoints::SparsePoints(Metric of_metric, const SparseRows& of_rows, const std::int32_t* ranks,
                            std::int64_t ranked)
     : metric(of_metric), rows(of_rows), counts(static_cast<std::size_t>(ranked)) {
   const std::int64_t n = rows.n, entries = rows.indptr[n], blocks = sparse_blocks(n);
@@ -41,7 +41,7 @@ SparsePoints::SparsePoints(SparseMetric of_metric, const SparseRows& of_rows, co
     squares[static_cast<std::size_t>(row)] = sparse_square(rows, row);
     most_entries = std::max(most_entries, rows.indptr[row + 1] - rows.indptr[row]);
   }
-  const bool cosine = metric == SparseMetric::cosine;
+  const bool cosine = is_angular(metric);
   if (!cosine) {
     for (const double square : squares) largest = std::max(largest, square);
     // The least power of two above the longest row. Squares that underflow make it too small to be screened.

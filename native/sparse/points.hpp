@@ -37,7 +37,7 @@ struct SparseTerm {
 };
 
 struct SparsePoints {
-  SparseMetric metric = SparseMetric::cosine;
+  Metric metric = Metric::sqeuclidean;
   SparseRows rows;
   std::int64_t most_entries = 0;  // of a row
   std::int64_t bound[kSparseBounds] = {};
@@ -59,10 +59,10 @@ struct SparsePoints {
   std::vector<float> row_weights;
 
   // `ranks` has the rank of each entry of the rows; counts descend.
-  SparsePoints(SparseMetric metric, const SparseRows& rows, const std::int32_t* ranks, std::int64_t ranked);
+  SparsePoints(Metric metric, const SparseRows& rows, const std::int32_t* ranks, std::int64_t ranked);
 
   std::int64_t frequent() const { return bound[2] - bound[0]; }
-  bool has_squares() const { return metric == SparseMetric::sqeuclidean || metric == SparseMetric::euclidean; }
+  bool has_squares() const { return is_euclidean(metric); }
   std::int64_t bytes() const;
 };
 

@@ -55,20 +55,20 @@ double sparse_square(const SparseRows& rows, std::int64_t row) {
   return lanes.sum();
 }
 
-double sparse_value(SparseMetric metric, const SparseRows& queries, std::int64_t query, double query_square,
+double sparse_value(Metric metric, const SparseRows& queries, std::int64_t query, double query_square,
                     const SparseRows& points, std::int64_t point, double point_square) {
   Lanes lanes;
-  if (metric == SparseMetric::sqeuclidean || metric == SparseMetric::euclidean) {
+  if (is_euclidean(metric)) {
     for_columns<false>(queries, query, points, point,
                        [&](std::int32_t column, double q, double x) { lanes.add(column, (q - x) * (q - x)); });
     const double square = lanes.sum();
-    return metric == SparseMetric::euclidean ? std::sqrt(square) : square;
+    return takes_root(metric) ? std::sqrt(square) : square;
   }
-  if (metric == SparseMetric::cosine && (query_square == 0 || point_square == 0)) return 1;
+  if (is_angular(metric) && (query_square == 0 || point_square == 0)) return 1;
   for_columns<true>(queries, query, points, point,
                     [&](std::int32_t column, double q, double x) { lanes.add(column, q * x); });
   const double dot = lanes.sum();
-  if (metric == SparseMetric::inner_product) return dot;
+  if (is_descending(metric)) return dot;
   const double query_norm = std::sqrt(query_square), point_norm = std::sqrt(point_square);
   const double cosine = dot / (query_norm * point_norm);
   if (!(cosine > 0.5)) return std::min(1.0 - cosine, 2.0);

@@ -9,10 +9,9 @@
 #include <cstdint>
 
 #include "core/common.hpp"
+#include "core/metrics.hpp"
 
 namespace tonari {
-
-enum class SparseMetric : int { cosine, inner_product, sqeuclidean, euclidean };
 
 // Compressed rows of float32 or, if `wide`, of float64.
 struct SparseRows {
@@ -33,7 +32,7 @@ double sparse_square(const SparseRows& rows, std::int64_t row);
 
 // The float64 value of two rows of the same width, whose squares S(q * q) and S(x * x) are known. A larger inner product
 // is a nearer point.
-double sparse_value(SparseMetric metric, const SparseRows& queries, std::int64_t query, double query_square,
+double sparse_value(Metric metric, const SparseRows& queries, std::int64_t query, double query_square,
                     const SparseRows& points, std::int64_t point, double point_square);
 
 }  // namespace tonari
