@@ -97,7 +97,7 @@ class Plan:
         return ""
 
     def for_problem(self, problem: Problem) -> Plan:
-        """Return the plan with which to run a problem; raise ValueError if it was made for another problem."""
+        """Return this plan, adapted to a problem; raise ValueError if it was made for another problem."""
         for name in ("n", "m", "d", "k", "metric", "dtype"):
             ours, theirs = getattr(self, name), getattr(problem, name)
             if ours != theirs:

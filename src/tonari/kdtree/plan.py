@@ -81,8 +81,9 @@ class TreePlan(Plan):
         Points per tree. Usually n; smaller on CUDA if a tree of all points does not fit. Every search then searches the
         trees of the slabs one after another.
     kept_bytes : int
-        Host memory in which prepared points keep the trees of the slabs. 0 if there is one tree, or if the trees would
-        take more than half of the free host memory: every search then builds them. Not part of total_bytes.
+        Host memory in which prepared points keep the trees of the slabs. 0 if there is only one tree. Also 0
+        if the trees would take more than half of the free host memory: every search then builds them again. Not part of
+        total_bytes.
     sort : bool
         Whether queries are sorted by the leaf that contains them, so that queries that need the same leaves are
         adjacent. False keeps their order.

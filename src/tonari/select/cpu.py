@@ -3,7 +3,7 @@
 Up to 16 rows are processed together in the lanes of a vector, so chunks are multiples of 16 rows. The size of a chunk
 is chosen so that it takes a fixed time, after which Ctrl-C is noticed. Chunks become smaller towards the end, so that
 all threads finish together. If there are only a few groups of 16 rows, the rows are divided evenly among the threads
-instead, unless operations are counted.
+instead, except in a run that counts the operations of a paper's method.
 
 If there are fewer groups than threads, columns are cut into parts as well, and a second selection finds the answer
 among the k best of each part. These candidates are in the column order of the parts, and sorted by (value, column)

@@ -19,10 +19,11 @@ def write_values(
     Parameters
     ----------
     metric : "hamming" or "jaccard"
-    values : float32 tensor of shape (m, n), whose columns are adjacent
+    values : float32 tensor of shape (m, n), whose rows are contiguous in memory
         Output.
     first_own : int, optional
-        Query i is point ``i + first_own``. If this point is among the points, its value with query i becomes inf.
+        Query i is the same row as point ``i + first_own``. If that number is from 0 to n - 1, the value of the pair
+        becomes inf.
     """
     from triton.tools.tensor_descriptor import TensorDescriptor
 

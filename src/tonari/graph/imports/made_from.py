@@ -28,9 +28,10 @@ class MadeFrom:
         metric : str
             The metric of the distances. They are not recomputed.
         include_self : bool
-            True: each list must contain its own point, which moves to column 0, at its distance by definition. False:
-            the point is removed from the lists that contain it, in any column. If at least one list contained it, the
-            graph has one column less, and lists that lacked it, as happens among duplicates, lose their last neighbour.
+            True: each list must contain its own point. The point moves to column 0, and its distance becomes that of a
+            point and itself by the metric's definition. False: the own point of each list is removed, in whichever
+            column it is. If at least one list contained its own point, the graph has one column less, and a list
+            without it, as happens among duplicates, loses its last neighbour.
 
         Returns
         -------

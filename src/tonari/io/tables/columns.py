@@ -114,7 +114,7 @@ class RowNumbers:
     ----------
     path : Path
     names : sequence of str
-        Names of the watched columns.
+        Names of the columns.
     chosen : bool
         Whether the caller listed the columns to use, so that none of them is refused.
     """
@@ -133,7 +133,7 @@ class RowNumbers:
         self._seen += len(block)
 
     def check(self) -> None:
-        """Refuse the first watched column whose values are the row numbers, unless the table has only one row."""
+        """Refuse the first named column whose values are the row numbers, unless the table has only one row."""
         if self._left and self._seen > 1:
             place = self._left[0]
             why = f"its values are 0 to {self._seen - 1}"

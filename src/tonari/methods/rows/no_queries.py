@@ -1,4 +1,6 @@
-"""Answers to calls without queries. Their arguments are checked, but they need no plan, preparation or kernel.
+"""Answers to calls with zero queries, an array of no rows.
+
+The arguments of such a call are checked, but no plan, preparation or kernel is needed.
 
 The answers are NumPy arrays, and are converted for the caller like the results of a search.
 """

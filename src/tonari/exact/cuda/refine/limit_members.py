@@ -145,7 +145,7 @@ def near_members(
     own: Any,
     beside: Near | None = None,
 ) -> Near:
-    """Return, for each row, the points of its groups whose contracted distance is within its limit, padded with -1.
+    """List, for each query, those points of its groups whose contracted distance is within the query's limit.
 
     Parameters
     ----------
@@ -154,9 +154,9 @@ def near_members(
     limits : float32 tensor of shape (m,)
         Squared distances, with an allowance for the rounding of float32 sums of p squares.
     groups : Near
-        The groups to examine, for each row.
+        The groups to examine, for each query.
     room : int
-        The largest number of points listed for a row.
+        The largest number of points listed for a query; shorter lists are padded with -1.
     group : int
         Points of a group.
     own : int64 tensor of shape (m,), or None
