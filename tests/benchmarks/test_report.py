@@ -29,6 +29,7 @@ from benchmarks.harness.report.table import (
     Column,
     Line,
     Table,
+    _briefly,
     age,
     command,
     fill,
@@ -255,6 +256,20 @@ def test_a_table_with_a_caption_has_one_sentence_with_dates_and_no_marks() -> No
         text = filled.text(judge)
         assert unwrapped(text).endswith(rf"{said} \* {SLICED[3:]}")
         assert "†" not in text
+
+
+@pytest.mark.parametrize(
+    ("repeats", "said"),
+    [
+        ((1,), "One round each on"),
+        ((1, 3), "Medians of 3 rounds, or single runs, on"),
+        ((7, 1, 3), "Medians of 3 to 7 rounds, or single runs, on"),
+        ((3, 7), "Medians of 3 to 7 rounds on"),
+    ],
+)
+def test_a_single_run_is_no_median(repeats: tuple[int, ...], said: str) -> None:
+    rows = [row | {"repeats": count} for row, count in zip(ROWS * 3, repeats, strict=False)]
+    assert said in _briefly(rows)
 
 
 def unwrapped(text: str) -> str:

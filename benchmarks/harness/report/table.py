@@ -187,8 +187,9 @@ def _repeats(rows: Sequence[Row]) -> str:
         return "Counted"
     if counts == [1]:
         return "One round each"
-    low, high = counts[0], counts[-1]
-    return f"Medians of {low} rounds" if low == high else f"Medians of {low} to {high} rounds"
+    single = ", or single runs," if counts[0] == 1 else ""  # a median of one is none
+    low, high = counts[bool(single)], counts[-1]
+    return f"Medians of {low} rounds{single}" if low == high else f"Medians of {low} to {high} rounds{single}"
 
 
 def command(rows: Sequence[Row]) -> str:
