@@ -51,8 +51,9 @@ void bind_spanning(Module& module) {
             check_shape("indices", indices, {tree.n, k});
             wide ? check_numbers("indices", static_cast<const std::int64_t*>(indices.data()), tree.n * k, -1, tree.n)
                  : check_numbers("indices", static_cast<const std::int32_t*>(indices.data()), tree.n * k, -1, tree.n);
-            tree.view.wide_ids ? check_numbers("ids", static_cast<const std::int64_t*>(tree.view.ids), tree.n, 0, tree.n)
-                               : check_numbers("ids", static_cast<const std::int32_t*>(tree.view.ids), tree.n, 0, tree.n);
+            tree.view.wide_ids
+                ? check_numbers("ids", static_cast<const std::int64_t*>(tree.view.ids), tree.n, 0, tree.n)
+                : check_numbers("ids", static_cast<const std::int32_t*>(tree.view.ids), tree.n, 0, tree.n);
             const ListsView lists{.k = k,
                                   .double_values = doubles,
                                   .wide_ids = wide,

@@ -64,9 +64,7 @@ double Forest::weight(std::int32_t component) const {
   return best_[static_cast<std::size_t>(component)].weight.load(std::memory_order_relaxed);
 }
 
-std::int64_t Forest::pair(std::int64_t i, std::int64_t j) const {
-  return i < j ? i * task.n + j : j * task.n + i;
-}
+std::int64_t Forest::pair(std::int64_t i, std::int64_t j) const { return i < j ? i * task.n + j : j * task.n + i; }
 
 std::int64_t Forest::id_at(std::int64_t place) const {
   return task.tree->wide_ids ? static_cast<const std::int64_t*>(task.tree->ids)[place]

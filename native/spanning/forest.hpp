@@ -84,8 +84,8 @@ class Forest {
   template <class T>
   struct Below {
     std::vector<LabelOf<T>> labels;  // the component of all points below, or kMixed
-    std::vector<T> cores;                    // the smallest core distance below
-    std::vector<std::int64_t> ids;           // the smallest number below
+    std::vector<T> cores;            // the smallest core distance below
+    std::vector<std::int64_t> ids;   // the smallest number below
   };
   static constexpr std::int32_t kMixed = -1;
   // One for each level of boxes, of the tree's type; the other is empty.

@@ -30,7 +30,7 @@ namespace {
 template <class STEP, class T>
 class LeavingWalkOf {
   static constexpr int W = kTreeWidth;
-  static constexpr int kLevels = 16;  // 16^16 leaves
+  static constexpr int kLevels = 16;            // 16^16 leaves
   static constexpr std::int32_t kNoLabel = -2;  // of no child
   using F = Vec<T, W>;
   using K = ChildKeys<T>;

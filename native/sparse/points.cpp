@@ -25,8 +25,7 @@ std::int64_t ranks_with(const std::vector<std::int64_t>& counts, std::int64_t n,
 
 }  // namespace
 
-SparsePoints::SparsePoints(Metric of_metric, const SparseRows& of_rows, const std::int32_t* ranks,
-                           std::int64_t ranked)
+SparsePoints::SparsePoints(Metric of_metric, const SparseRows& of_rows, const std::int32_t* ranks, std::int64_t ranked)
     : metric(of_metric), rows(of_rows), counts(static_cast<std::size_t>(ranked)) {
   const std::int64_t n = rows.n, entries = rows.indptr[n], blocks = sparse_blocks(n);
   for (std::int64_t i = 0; i < entries; ++i) ++counts[static_cast<std::size_t>(ranks[i])];
