@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import tonari
+
 pytest.importorskip("sklearn", reason="the estimators need scikit-learn")
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +74,8 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--tb=no", *options, "-k", f"not ({LONG})", str(folder)],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "OUTCOMES": str(path)},
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join([str(Path(tonari.__file__).parents[1]), str(ROOT)]), "OUTCOMES": str(path)},
         capture_output=True,
         text=True,
         timeout=300,
