@@ -71,6 +71,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     plugins = ("sklearn.conftest", "tests.helpers.swapped", "no:cacheprovider", "no:xdist")
     options = [word for plugin in plugins for word in ("-p", plugin)]
     path = folder / "outcomes.json"
+    folders = [str(Path(tonari.__file__).parents[1]), str(ROOT)]
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--tb=no", *options, "-k", f"not ({LONG})", str(folder)],
         cwd=folder,
