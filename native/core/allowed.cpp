@@ -7,7 +7,7 @@ namespace tonari {
 
 namespace {
 constexpr std::uint64_t kBitsPerPair = 32;    // of the table, or up to twice that: one in 32 points is searched in vain
-constexpr std::int64_t kPairsPerSearch = 32;  // a search takes as long as entering so many pairs into the table
+constexpr std::int64_t kPairsPerSearch = 32;  // one search takes as long as 32 insertions into the table
 }  // namespace
 
 void AllowedRow::open(const AllowedPairs& pairs, std::int64_t query) {

@@ -86,8 +86,8 @@ class SharedColumns {
 };
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// Queries that share a batch of points, of which so many bytes stay in the second-level cache: more than four only where
-// their lists have no more entries in all.
+// kGroup queries share a batch of points, whose kBatchBytes stay in the second-level cache. More than four queries share
+// one only if all their lists together have at most kListed entries.
 constexpr std::int64_t kGroup = 16, kListed = std::int64_t{1} << 20;
 constexpr std::int64_t kBatchBytes = std::int64_t{1} << 19, kLeastBatch = 64;
 

@@ -13,8 +13,8 @@ namespace {
 
 static_assert(KeyLists::spill >= kSpill);
 
-// Where to halve a range of scores: at the middle of the values and of their keys in turn, so that neither outliers nor
-// a change of sign makes the search long.
+// The score at which a range of scores is halved: alternately the mean of both ends, and the middle of their keys. Neither
+// outliers nor a change of sign then makes the search long.
 struct MiddleScore {
   bool by_value = true;
   std::int32_t operator()(std::int32_t lower, std::int32_t upper) {

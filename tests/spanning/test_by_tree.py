@@ -25,7 +25,7 @@ from tonari.spanning.tree import SpanningTree, tree_of
 def grown(
     points: Any, min_samples: int, k: int, metric: str = "euclidean", *, leaf: int = 8, **choices: Any
 ) -> SpanningTree:
-    """The tree of points by walks, from lists of k and a k-d tree of leaves of so many points."""
+    """The spanning tree that walks find, from lists of k neighbours and a k-d tree with leaves of `leaf` points."""
     n = len(points)
     lists = brute(points, points, min(k, n - 1), metric, self_ids=np.arange(n))
     core = lists.distances[:, min_samples - 2] if min_samples > 1 else np.zeros(n, lists.distances.dtype)

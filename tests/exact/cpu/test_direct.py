@@ -128,7 +128,7 @@ def test_the_smallest_searches_are_direct_on_every_cpu(m: int, n: int, d: int, a
     ],
 )
 def test_many_neighbours_need_no_screen(n: int, m: int, d: int, k: int, alone: bool, isa: str) -> None:
-    """Estimates rule out as many points as a screen, and what they leave is cheaper to keep in order."""
+    """Estimates rule out as many points as a screen, and the remaining points take less time to keep in order."""
     problem = plans.problem(n, m, d, k)
     assert (model.direct_seconds(problem, isa) < model.screening_seconds(problem, isa, prepared=False)) is alone
 
