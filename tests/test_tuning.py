@@ -41,7 +41,7 @@ FORMATS = {
     "estimators/votes.py": "_ENTRY_BYTES",
     "given/plan.py": "_COPIES",
     "inputs/arrays/rows.py": "LARGEST_WHOLE",
-    "metrics/changed.py": "_EPSILON",
+    "metrics/row_changes.py": "_EPSILON",
     "metrics/maps.py": "_ASYMMETRY _ROUNDING",
     "exact/cpu/contraction.py": "_ROUNDING",
     "exact/cpu/copies.py": "_ROW_BYTES",
