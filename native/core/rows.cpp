@@ -81,7 +81,8 @@ void load_row(const RowsView& rows, std::int64_t i, double* out) {
 std::int64_t first_nonfinite_row(const RowsView& rows, std::int64_t begin, std::int64_t end) {
   if (rows.dtype == Dtype::u8 || rows.dtype == Dtype::i8 || rows.d == 0) return -1;
   // Several short rows at a time, so that the loop is long; the row is looked up where there is one.
-  const std::int64_t at_once = rows.order != nullptr ? 1 : std::max<std::int64_t>(1, kElements / rows.d);
+  const bool adjacent = rows.order == nullptr && rows.pitch == 0;
+  const std::int64_t at_once = adjacent ? std::max<std::int64_t>(1, kElements / rows.d) : 1;
   for (std::int64_t first = begin; first < end; first += at_once) {
     const std::int64_t last = std::min(first + at_once, end);
     if (!any_nonfinite(rows, first, (last - first) * rows.d)) continue;

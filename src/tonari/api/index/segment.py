@@ -8,6 +8,7 @@ import warnings
 from typing import Any, ClassVar
 
 from tonari import inputs
+from tonari.api.index.coded import CodedRows
 from tonari.core._native import environment
 from tonari.core.method import Preparation, SearchMethod
 from tonari.core.plan import Plan
@@ -46,6 +47,8 @@ class Segment:
         The caller's array that contains the rows of `given`.
     overrides : dict, optional
         Fields to set in every plan of the method, which is then not "auto".
+    coded : CodedRows, optional
+        The rows as an Index with codes has them: makes the codes, and detects changes of the rows.
     """
 
     def __init__(
@@ -58,17 +61,21 @@ class Segment:
         given: Any = None,
         source: Any = None,
         overrides: dict[str, Any] | None = None,
+        coded: CodedRows | None = None,
     ) -> None:
         self.points, self.n = points, len(points)
         self.given = points if given is None else given
-        self.unchanged = inputs.Unchanged(self.given, source) if inputs.can_change(self.given) else None
+        self.unchanged: inputs.Unchanged | CodedRows | None = coded
+        if coded is None and inputs.can_change(self.given):
+            self.unchanged = inputs.Unchanged(self.given, source)
         self.call, self._overrides = dataclasses.replace(call, progress=False), overrides or {}
         if call.place.may_take_fewer:
             self.call = dataclasses.replace(self.call, place=self._some_devices())
         budget = self.budget(taken)
         first = self._first_choice(call.progress, budget) if chosen is None else self._chosen(*chosen, budget)
         if first.prepared is None:
-            first = first._replace(prepared=first.method.prepare(points, first.plan, call.progress))
+            prepare = first.method.prepare if coded is None else coded.prepare
+            first = first._replace(prepared=prepare(points, first.plan, call.progress))
         self.first = first
         self.ready: dict[tuple[str, str], Decision] = {self._kind(first.method, self._problem(points[:1], 1)): first}
         self.planned: dict[Any, Decision] = {}
