@@ -446,7 +446,7 @@ _CUDA = (
         "kernel = plan.kernels[PRECISION]",
         'kernel = "inner/int8/generic"',
         "restored codes are read as those of another kernel",
-        ("tests/api/index/test_coded.py::test_a_saved_index_comes_back",),
+        ("tests/api/index/test_coded_file.py::test_a_saved_index_comes_back",),
     ),
     Fault(
         "io-older-files-are-the-same",
@@ -454,7 +454,7 @@ _CUDA = (
         "about.st_mtime_ns != self.time",
         "about.st_mtime_ns < self.time",
         "rows that were written after their codes were made go by",
-        ("tests/api/index/test_coded.py::test_changed_rows_are_noticed",),
+        ("tests/api/index/test_coded_file.py::test_changed_rows_are_noticed",),
     ),
     Fault(
         "io-pitch-of-columns",

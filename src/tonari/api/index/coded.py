@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs, io
+from tonari.api import tuning as api_tuning
 from tonari.core.errors import Unsupported
 from tonari.core.process.progress import ProgressLike
 from tonari.exact.cpu.codes import CodedPoints, CodeForm, WrittenCodes, checksum_of, choose_form, overrides_of
@@ -24,7 +25,6 @@ from tonari.metrics import Metric
 
 Rows = npt.NDArray[Any]
 
-_CHECKED = 4  # slices whose checksums are compared if the file has the size and the time that it had
 _FIX = "make the Index again from the rows as they are now"
 
 
@@ -137,7 +137,7 @@ class CodedRows:
 
     def _compare(self, same_time: bool, checksums: list[tuple[int, int, int]]) -> None:
         """Compare rows with their checksums: some slices if the file has its old time, else all."""
-        step = max(1, (len(checksums) - 1) // (_CHECKED - 1)) if same_time else 1
+        step = max(1, (len(checksums) - 1) // (api_tuning.CHECKED_SLICES - 1)) if same_time else 1
         for begin, end, checksum in checksums[::step]:
             if checksum_of(np.ascontiguousarray(self.rows[begin:end])) != checksum:
                 raise self._error(f"holds other rows from {begin} to {end - 1}")
