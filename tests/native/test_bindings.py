@@ -1649,9 +1649,7 @@ def test_no_object_is_made_of_a_copy_that_nobody_keeps(name: str) -> None:
             spread = np.repeat(array, 2, axis=-1)[..., ::2]
             arguments = given()
             arguments[argument] = [spread] if isinstance(arguments[argument], list) else spread
-            with pytest.raises(
-                (TypeError, ValueError), match=r"incompatible function arguments|with adjacent elements"
-            ):
+            with pytest.raises((TypeError, ValueError), match=r"incompatible function arguments|adjacent elements"):
                 make(**arguments)
 
 
