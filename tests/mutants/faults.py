@@ -473,9 +473,17 @@ _CUDA = (
         ("tests/exact/cuda/rows/test_pack.py::test_minima_of_the_screen_are_lower_bounds",),
     ),
     Fault(
+        "exact-kernels-link-a-library",
+        "src/tonari/exact/cuda/kernels/rows/value.py",
+        "return root(folded)",
+        "return tl.sqrt(folded)",
+        "a kernel of first calls links libdevice, while no other kernel is translated",
+        ("tests/metrics/kernels/test_instructions.py::test_kernels_of_first_calls_link_no_library",),
+    ),
+    Fault(
         "exact-int8-fractions",
         "src/tonari/exact/cuda/kernels/rows/pack.py",
-        "(x == tl.floor(x)) & ",
+        "(x == floor(x)) & ",
         "",
         "a fraction that float64 loses beside 128 has no error",
         ("tests/exact/cuda/rows/test_pack.py::test_bounds_bound",),
