@@ -37,7 +37,8 @@ TRIES = 3  # tries of a task before its error is raised
 # Not measured: bounds of memory, and of the time that threads wait for one another.
 DEALT_AT_ONCE = 1 << 14  # rows that a thread assigns to shards in one step
 RENUMBERED_AT_ONCE = 1 << 18  # rows on a device that are renumbered in one step
-MERGED_AT_ONCE = 1 << 16  # smallest number of rows that a thread merges in one step: threads take turns in Python
+MERGED_AT_ONCE = 1 << 14  # smallest number of rows that a thread merges in one step: threads take turns in Python
+CHECKED_AT_ONCE = 8 << 20  # smallest number of bytes whose checksum a thread computes in one step
 TAKEN_AT_ONCE = 1 << 15  # rows that a thread copies in one step
 PAIRED = 1 << 13  # neighbours that are paired in one step
 SUMMED_BYTES = 4 << 20  # bytes of rows, as float64, that are added up in one step
