@@ -90,18 +90,26 @@ def _join(
     worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]], *, new: bool
 ) -> None:
     descending = worker.job.record.descending
+    pieces = cut(len(kept.indices), tuning.MERGED_AT_ONCE)
+    ends = [0, *(piece.stop for piece in pieces)]
+    # Everything that is the same for all pieces is done here, since the threads take turns in Python.
+    bounds = [np.searchsorted(rows, ends).tolist() for rows, _ in parts]
+    plain = [Neighbors(*map(np.asarray, found)) for _, found in parts]  # slices of memory maps take longer
 
-    def merge(here: slice) -> None:
+    def merge(at: int) -> None:
+        here = pieces[at]
+        mine = Neighbors(*(part[here] for part in kept))
         if new:
-            _clear(worker, Neighbors(*(part[here] for part in kept)))
-        for rows, found in parts:
-            some = slice(*np.searchsorted(rows, [here.start, here.stop]).tolist())
+            _clear(worker, mine)
+        for (rows, _), found, of in zip(parts, plain, bounds, strict=True):
+            some = slice(of[at], of[at + 1])
+            if some.start == some.stop:
+                continue
             distances = np.ascontiguousarray(found.distances[some], kept.distances.dtype)
             indices = np.ascontiguousarray(found.indices[some], kept.indices.dtype)
-            _native.merge_into(*kept, rows[some], distances, indices, descending)
+            _native.merge_into(*mine, rows[some] - here.start, distances, indices, descending)
 
-    size = max(tuning.MERGED_AT_ONCE, -(-len(kept.indices) // worker.threads))
-    Workers(worker.threads).map(merge, cut(len(kept.indices), size))
+    Workers(worker.threads).map(merge, range(len(pieces)))
 
 
 def in_range(worker: Worker, first: int, found: Neighbors) -> Neighbors:
