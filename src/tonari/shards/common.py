@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -194,17 +195,18 @@ def _carried(worker: Worker, found: Neighbors, dtype: np.dtype[Any], named: Call
     locked = worker.job.plan.staged_bytes > 0 and device.type == "cuda"
     distances = empty_on_host(shape, inputs.name_of_dtype(found.distances), locked=locked)
     indices = empty_on_host(shape, dtype.name, locked=locked)
-    with Collector(device) as collector:
+    with contextlib.nullcontext() if locked else Collector(device) as collector:
         for part in cut(len(indices), tuning.RENUMBERED_AT_ONCE):
             for there, here in (
                 (found.distances[part], distances[part]),
                 (named(found.indices[part]).to(indices.dtype), indices[part]),
             ):
-                if locked:
+                if collector is None:
                     here.copy_(there, non_blocking=True)
                 else:
                     collector.collect(there.contiguous(), here.numpy())
-        collector.arrive()
+        if collector is not None:
+            collector.arrive()
     synchronize((device,))
     return Neighbors(distances.numpy(), indices.numpy())
 

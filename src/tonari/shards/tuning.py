@@ -34,8 +34,8 @@ READ_RATE = 1.5e9  # bytes per second read from files; a guess, for the choice o
 TRUTH_TASKS = 4  # tasks, so that several workers can share them
 TRIES = 3  # tries of a task before its error is raised
 
-# Not measured by a case, but by hand on an EPYC (Zen 4): lists of ten neighbours in 15 shards, one thread. Merging takes
-# 380, 330, 245, 240 and 275 ns per list by blocks of 65,536, 32,768, 16,384, 8,192 and 4,096 rows.
+# Not measured by a case, but by hand on an EPYC (Zen 4): lists of ten neighbours in 15 shards, one thread. Merging by
+# blocks of 65,536, 32,768, 16,384, 8,192 and 4,096 rows takes 380, 330, 245, 240 and 275 ns per list.
 MERGED_AT_ONCE = 1 << 14  # rows that a thread merges in one step: their lists fit into a cache
 
 # Not measured by a case, but by hand on an EPYC (Zen 4): zlib computes checksums at 1.3 GB/s per thread, and the system
