@@ -65,7 +65,7 @@ def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Ca
             for name, value in arguments.items():
                 if name not in accepted and value is not defaults[name]:
                     raise Unsupported(
-                        f"{name}: not with a function or 'precomputed' as metric, of whose distances nothing is known; "
+                        f"{name}: is not supported if metric is a function or 'precomputed'; "
                         f"leave {name} out, or name one of tonari.metrics.METRICS"
                     )
             rows = {name: value for name, value in arguments.items() if name in ("queries", "points")}

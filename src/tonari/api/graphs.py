@@ -203,9 +203,9 @@ def merge(
     Returns
     -------
     KNNGraph of n_a + n_b points
-        n_a is added to the row numbers of b. The arrays belong to the library of points_a and are on its device. If
-        both graphs are exact and one is small, the result is exact; otherwise `report` has the measured recall of the
-        side with the lower recall.
+        The row numbers of b are increased by n_a. The arrays belong to the library of points_a and are on its device.
+        If both graphs are exact and one is small, the result is exact; otherwise `report` has the measured recall of
+        the side with the lower recall.
 
     Raises
     ------

@@ -307,12 +307,12 @@ def search_to_file(
 
     Notes
     -----
-    Only one process can write to `out`. Until it is complete, the file is named ``OUT.part``, and ``OUT.part.json``
-    holds the search, the number of finished queries and how they were searched. If a run ends early (an error in a
-    later chunk, Ctrl-C, kill -9, a power cut), the same call continues it; only the current chunk and the chunks of the
-    last fifth of a second are lost. An iterable is then read from its beginning, and finished queries are skipped.
-    Points and finished queries are identified by a digest of 1,024 of their rows. After Ctrl-C, finished chunks are
-    still written.
+    Only one process can write to `out`. Until it is complete, the file is named ``OUT.part``, and ``OUT.part.json`` has
+    the arguments of the search, the number of finished queries, and the record of the run. If a run ends early (an
+    error in a later chunk, Ctrl-C, kill -9, a power cut), the same call continues it; only the current chunk and the
+    chunks of the last fifth of a second are lost. An iterable is then read from its beginning, and finished queries are
+    skipped. Points and finished queries are identified by a digest of 1,024 of their rows. After Ctrl-C, finished
+    chunks are still written.
 
     At most two chunks of queries and two of results are in memory, in addition to the `memory` of each search. Chunks
     in host memory are copied to the `device` of the points, and their results are copied back. Points that do not fit
@@ -337,7 +337,7 @@ def search_to_file(
     progress = inputs.check_progress(progress)
     source = Source(queries, rows=rows, chunk_rows=chunk_rows)
     if source.rows is None:
-        raise ValueError("rows: an iterable of chunks does not tell how many queries it holds; give rows=")
+        raise ValueError("rows: the number of queries is needed if they are an iterable of chunks; give rows=")
     options = {"metric": metric, "weights": weights, "VI": VI, "covariance": covariance, "V": V, "transform": transform}
     options |= {"method": method, "device": device, "threads": threads, "memory": memory}
     index = _index(points, {name: value for name, value in options.items() if value is not None}, progress)
@@ -356,7 +356,7 @@ def search_to_file(
 def _index(points: Any, options: dict[str, Any], progress: ProgressLike) -> Index:
     if isinstance(points, Index):
         if options:
-            raise ValueError(f"{', '.join(options)}: an Index has its own; leave out what it was made with")
+            raise ValueError(f"{', '.join(options)}: are set by the Index; leave them out")
         index: Index = points._frozen()
         return index
     if isinstance(points, str | os.PathLike):

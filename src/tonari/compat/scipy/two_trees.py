@@ -118,7 +118,7 @@ class TwoTrees(ABC):
         Returns
         -------
         int, or intp array of shape (radii,)
-            float and float64 with weights.
+            With weights, a float or a float64 array.
         """
         metric = metric_of(p, 0.0)
         if np.ndim(r) > 1:

@@ -36,7 +36,7 @@ from tonari.select.cuda.ragged import join_parts, moved, one_after_another
 
 
 class Verb(NamedTuple):
-    """A kind of answer to a radius search, which is lists or counts, with the functions that join answers to its parts.
+    """A kind of answer to a radius search, lists or counts, with the functions that join answers to parts of it.
 
     Attributes
     ----------
