@@ -20,7 +20,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-# The arguments of a verb that change rows.
+# The arguments of public functions that change rows.
 _PARAMETERS = frozenset(("weights", "VI", "covariance", "V", "transform"))
 _change_by_name = cached(64)(change_of)
 

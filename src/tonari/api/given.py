@@ -229,7 +229,7 @@ def radius_graph_given(
 def _checked(
     metric: Any, queries: Any, points: Any, method: Any, device: Any, threads: Any, *, own: bool = False
 ) -> tuple[Values, int | None]:
-    """Check the arguments that all verbs share; return the distances, and the number of threads."""
+    """Check the arguments that all public functions share; return the distances, and the number of threads."""
     if method not in _METHODS:
         raise Unsupported(
             f"method={method!r}: a function or 'precomputed' as metric allows 'exact' alone, which computes all "

@@ -84,10 +84,10 @@ def search(
         rows of (latitude, longitude) in radians and returns float64 angles on the sphere. Pass float64 rows: rounding
         to float32 moves a coordinate by up to 0.05 arcseconds, and a warning says so. For rows of bits: "hamming", the
         number of differing bits (as in FAISS and cuVS; SciPy and scikit-learn divide it by the number of bits), and
-        "jaccard", 1 - abs(q & x) / abs(q | x), which is 0 if both rows have no bit set.
-        "hellinger", sqrt(sum((sqrt(q) - sqrt(x))**2) / 2), takes rows without negative numbers. "braycurtis",
-        sum(abs(q - x)) / sum(q + x), takes rows without negative numbers that each sum to one. "mahalanobis" needs `VI`
-        or `covariance`, "seuclidean" `V`. Values of all these are float64.
+        "jaccard", 1 - abs(q & x) / abs(q | x), which is 0 if both rows have no bit set. "hellinger", sqrt(sum((sqrt(q)
+        - sqrt(x))**2) / 2), takes rows without negative numbers. "braycurtis", sum(abs(q - x)) / sum(q + x), takes rows
+        without negative numbers that each sum to one. "mahalanobis" needs `VI` or `covariance`, "seuclidean" `V`. The
+        values of these metrics are float64.
 
         Or a function ``f(a, B)`` of NumPy arrays that returns the distances of one row a, of shape (d,), to a block of
         rows B, of shape (c, d): c numbers, possibly negative or inf, but not NaN. Or "precomputed": `queries` is the

@@ -106,7 +106,7 @@ class SparseCall(NamedTuple):
         return cls(base if queries is points else rows.astype(value), base, record, threads, memory, progress)
 
     def problem(self, k: Any, *, self_join: bool = False) -> Problem:
-        """Return the problem of a search; without queries, that of a single query."""
+        """Return the problem of a search; without queries, the problem of a single query."""
         n, d = self.points.shape
         return Problem(
             n=n,

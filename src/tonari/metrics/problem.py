@@ -84,7 +84,8 @@ def make_problem(
 
 
 def refuse_changed(metric: Metric) -> None:
-    """Raise Unsupported for a metric of transformed rows or of the caller's distances; few functions support these."""
+    """Raise Unsupported for a metric of transformed rows or of the caller's distances; few functions support such
+    metrics."""
     if metric.given:
         raise Unsupported(f"metric={metric.name!r} stands for distances of the caller, {GIVEN_VERBS}")
     if not metric.changed:

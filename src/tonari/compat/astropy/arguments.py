@@ -1,4 +1,4 @@
-"""Positions of astropy, and columns of degrees; results in the form of either."""
+"""Conversion of astropy's positions and of columns of degrees, and of results to the same form."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Positions(NamedTuple):
     ----------
     longitude, latitude : float64 arrays of shape (n,)
     unit : Unit
-        Of both.
+        The unit of both angles.
     """
 
     longitude: Float64

@@ -40,8 +40,8 @@ def community_detection(
     Returns
     -------
     list of lists of int
-        The largest community is first. In each, the centre is first, and the others follow in ascending order of
-        distance to it.
+        The largest community is first. In each community, the centre is first, and the other embeddings follow in
+        ascending order of distance to the centre.
 
     Examples
     --------
