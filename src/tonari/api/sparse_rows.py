@@ -137,8 +137,7 @@ class SparseCall(NamedTuple):
         return found
 
     def within(self, limits: npt.NDArray[Any], *, own: bool = False, later: bool = False) -> RadiusNeighbors:
-        """Find all points within the limits; `own` leaves out the query itself, and `later` also all points before
-        it."""
+        """Find all points within the limits; `own` leaves out the query itself, `later` also all points before it."""
         if not len(self.queries) or not len(self.points):
             return none_within(len(self.points), self.points.dtype, len(self.queries))
         prepared, plan = self.prepared(self.problem(1))

@@ -161,8 +161,7 @@ def _excluded(exclude: Any, m: int, n: int) -> Ids:
 
 
 def _sort_lists(ids: Ids, lengths: Ids) -> None:
-    """Sort each of several concatenated lists in place, if their lengths are similar; sorting all pairs takes far
-    longer.
+    """Sort each of several concatenated lists in place, if their lengths are similar: faster than sorting all pairs.
 
     Lists of other lengths are left for :func:`distinct`.
     """

@@ -260,8 +260,7 @@ def _by_pieces(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, 
 
 
 def _inside(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, pieces: Listed) -> Ids:
-    """Count the points of each piece of a list within the limits, by finding its nearest points, at first only a
-    few."""
+    """Count the points within the limits in each piece of a list, by finding its nearest points, at first a few."""
 
     def among_nearest(k: int, some: Any) -> Ids:
         part = Listed(pieces.numbers, pieces.begins[some], pieces.ends[some])
