@@ -355,7 +355,7 @@ def test_on_the_cpu_a_look_takes_a_small_share_of_brute_force(
     monkeypatch.setattr(choosing.Open, "looking", property(lambda choice: share * choice.by_force.seconds))
     choice = choosing.by_sizes(plans.problem(100_000, 1000, 15, 10, threads=2), 1000)
     assert isinstance(choice, choosing.Open) is looks
-    assert looks or choice.reason == "to find out whether a tree is sooner would take too long"
+    assert looks or choice.reason == "measuring whether a tree is faster would take too long"
 
 
 def test_on_the_cpu_a_tree_that_cannot_lose_is_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,8 +30,8 @@ from tonari.shards.source import FileSource, Source
 class Locked:
     """Memory for rows, in several page-locked pieces.
 
-    Torch rounds each piece up to a power of two bytes, so a single piece could take nearly twice as many bytes as
-    needed, and page-locking takes a long time.
+    Torch rounds each piece up to a power of two bytes. A single piece could therefore take nearly twice as many bytes
+    as needed, and page-locking the additional bytes would take a long time.
 
     Parameters
     ----------

@@ -185,7 +185,7 @@ class Worker:
     device : str
         "cpu" or "cuda:0" and so on.
     progress : None or callable(done, total)
-        Called from time to time; may raise to stop the task.
+        Called from time to time; may raise an error to stop the task.
     workers : int
         The number of workers that share the processors of this machine.
 

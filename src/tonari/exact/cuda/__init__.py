@@ -13,5 +13,5 @@ Each folder imports only from folders below it:
     plan.py        the plan: every choice of a search that is made before it begins
     kernels/       one kernel per file, in folders of the same names
 
-docs/gpu.md has measurements, docs/exactness.md the proof.
+docs/cuda.md has measurements, docs/exactness.md the proof.
 """

@@ -76,7 +76,7 @@ def prepare(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
 
 
 def contract_beside(prepared: Any, plan: CudaPlan, progress: ProgressLike = None) -> ContractedPoints | None:
-    """Return the prepared points of one device with contracted rows: fewer coordinates for the screen.
+    """Return the prepared points of one device together with contracted rows, which have fewer columns for the screen.
 
     Return None if a contraction is not worth its time for this plan and these points, or if the device runs out of
     memory.
