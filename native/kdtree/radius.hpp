@@ -5,16 +5,32 @@
 // gets its exact value (docs/exactness.md, "The value"), which decides. A count also takes a whole box whose farthest
 // corner is within the radius for certain, and points of which that is proved, without their values
 // (docs/exactness.md, "Within a radius").
+//
+// Rules are looked up point by point. For many queries, a rule that is an entry of each point (its group, or its entry of
+// a mask for all queries) is first copied in the order of the tree, where the points of a leaf, and of a box, are adjacent:
+// their entries are then compared at once.
 #pragma once
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "core/allowed.hpp"
 #include "kdtree/search.hpp"
 #include "select/order.hpp"
 
 namespace tonari {
+
+// The entries of points in the order of the tree, with kTreeWidth more behind them. A query may find a point whose entry
+// equals the query's; or, without `same`, any other point.
+struct TreeEntries {
+  std::vector<std::int64_t> of_points;
+  const std::int64_t* of_queries = nullptr;  // by the numbers of the queries in the rules; null: 1 for all
+  bool same = true;
+  AllowedPairs others;  // all other rules
+};
+// Copies the groups, or else the mask for all queries; nothing for rules with neither.
+TreeEntries entries_in_tree(const TreeView& tree, std::int64_t n, const AllowedPairs& allowed);
 
 struct TreeRadiusTask {
   const TreeView* tree = nullptr;
@@ -24,6 +40,7 @@ struct TreeRadiusTask {
   const std::int64_t* order = nullptr;     // the order in which queries are searched; null: as given
   const std::int64_t* self_ids = nullptr;  // for each query, the point that it must not find; null: none
   const AllowedPairs* allowed = nullptr;   // which points each query may find; null: all others
+  const TreeEntries* entries = nullptr;    // a part of these rules, in the order of the tree; null: none
   bool later = false;                      // lists have only points after the query's own
   bool lists = true;                       // or counts alone
   bool double_output = false;
