@@ -171,17 +171,15 @@ def _read_block(worker: Worker, args: tuple[int, int, int]) -> Any:
 
 def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> tuple[Any, npt.NDArray[np.uint32]]:
     """Return the end of each shard's rows of a block, and the rows of all shards, numbered within the block."""
-    files, there = worker.job.files, worker.place.there
-    centres, gaps, table = (np.array(files.load(name, "centres")) for name in _CENTRES)
+    centres, gaps, shards = _dealt_by(worker)
     distances, numbers = _near(worker, rows, centres, min(tuning.NEAR, len(centres)))
-    shards = dealing.Shards(there(table[:, 0]), there(table[:, 1]), files.done("centres").facts["margin"])
-    ids, gaps = there(np.arange(*args[1:])), there(gaps)
+    ids = worker.place.there(np.arange(*args[1:]))
 
     def of_part(part: slice) -> tuple[Any, Any]:
         near = _reached(worker, distances[part], numbers[part], gaps, ids[part])
         return dealing.memberships(near, shards)
 
-    total = files.done("centres").facts["shards"]
+    total = worker.job.files.done("centres").facts["shards"]
     if worker.device != "cpu":
         of, numbered = of_part(slice(None))
         ends, numbered = of.bincount(minlength=total).cumsum(0), numbered.int()  # fewer bytes to copy
@@ -194,6 +192,17 @@ def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> t
     return np.bincount(of, minlength=total).cumsum(), numbered[order].astype(np.uint32)
 
 
+def _dealt_by(worker: Worker) -> tuple[Any, Any, dealing.Shards]:
+    """Return the centres, their distances and the shards on the worker's device, which loads them once."""
+    if worker.dealt_by is None:
+        files, there = worker.job.files, worker.place.there
+        centres, gaps, table = (np.array(files.load(name, "centres")) for name in _CENTRES)
+        shards = dealing.Shards(there(table[:, 0]), there(table[:, 1]), files.done("centres").facts["margin"])
+        worker.dealt_by = there(centres), there(gaps), shards
+    made: tuple[Any, Any, dealing.Shards] = worker.dealt_by
+    return made
+
+
 def _write_members(worker: Worker, args: tuple[int, int, int], made: tuple[Any, npt.NDArray[np.uint32]]) -> Done:
     ends, rows = made
     name = f"members-{args[0]:06}"
@@ -201,12 +210,12 @@ def _write_members(worker: Worker, args: tuple[int, int, int], made: tuple[Any, 
     return Done({name: saved}, facts={"ends": [0, *ends.tolist()]})
 
 
-def _members(worker: Worker, block: int, shard: int) -> npt.NDArray[np.int64]:
-    """Return the rows of a block that are in a shard, numbered within the block."""
+def _members(worker: Worker, block: int, shard: int) -> npt.NDArray[np.uint32]:
+    """Return the rows of a block that are in a shard, numbered within the block; a part of a mapped file."""
     name = f"members-{block:06}"
     ends = worker.job.files.done(name).facts["ends"]
-    found = worker.job.files.load(name, name)[ends[shard] : ends[shard + 1], 0]
-    return np.array(found, np.int64)
+    found: npt.NDArray[np.uint32] = np.asarray(worker.job.files.load(name, name))[ends[shard] : ends[shard + 1], 0]
+    return found
 
 
 # --- shards
@@ -215,7 +224,10 @@ def _members(worker: Worker, block: int, shard: int) -> npt.NDArray[np.int64]:
 def _read_shard(worker: Worker, args: tuple[int]) -> tuple[Any, Arriving]:
     job = worker.job
     begins = range(0, job.source.n, job.plan.block)
-    ids = np.concatenate([_members(worker, at, args[0]) + begin for at, begin in enumerate(begins)])
+    members = [_members(worker, at, args[0]) for at in range(len(begins))]
+    ids, end = np.empty(sum(map(len, members)), np.int64), 0
+    for begin, some in zip(begins, members, strict=True):
+        np.add(some, begin, out=ids[end : (end := end + len(some))])
     return ids, worker.rows_at(ids)
 
 
@@ -244,7 +256,7 @@ def _read_lists(worker: Worker, args: tuple[int, int, int]) -> list[tuple[Any, N
     files, (block, _, _) = worker.job.files, args
     read = []
     for shard in range(files.done("centres").facts["shards"]):
-        rows = _members(worker, block, shard)
+        rows = _members(worker, block, shard).astype(np.int64)
         if not len(rows):
             continue
         counts = (files.done(f"members-{at:06}").facts["ends"] for at in range(block))
