@@ -1,7 +1,8 @@
 """Overlapping shards of near rows: the graph of each shard is built separately, then the lists of a row are merged.
 
+    means           k-means, and the near centres of many rows (dealing.py)
     truth-P         the true neighbours of two samples of rows, in a part of all rows
-    centres         k-means, shards of near centres, and their overlap, chosen by one sample (dealing.py)
+    centres         shards of near centres, and their overlap, chosen by one sample
     members-B       the rows of a block that belong to each shard
     shard-S         the graph of a shard's rows
     rows-B          the lists of a block's rows, merged over all shards that contain them
@@ -17,7 +18,7 @@ import itertools
 import logging
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +54,7 @@ from tonari.shards.tasks import Route, Stage, Task, Worker, in_one_piece
 
 logger = logging.getLogger("tonari")
 
+_MEANS = ("means", "means-gaps", "many-reaches", "many-centres", "many-rows")  # parts of the task "means"
 _CENTRES = ("centres", "gaps", "shards")  # parts by which rows are dealt
 
 
@@ -70,9 +72,16 @@ def _near_in_host_memory(worker: Worker, rows: Any, centres: Floats, k: int) -> 
 # --- centres
 
 
-def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[Floats, Floats, dealing.Dealt]:
-    job = worker.job
-    source, plan = job.source, job.plan
+class _Means(NamedTuple):
+    """The centres, the distances between them, and the near centres of rows drawn evenly from all rows."""
+
+    centres: Floats
+    gaps: Floats
+    many: dealing.Near
+
+
+def _compute_means(worker: Worker, args: Any, data: Any) -> _Means:
+    job, plan = worker.job, worker.job.plan
     trained = tuning.TRAINED * plan.clusters
 
     def nearest(some: Floats, centres: Floats, k: int) -> tuple[Any, Any]:
@@ -80,7 +89,25 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[Floats, Floa
 
     centres = train(_drawn(worker, _piece_rows(worker, trained), 0.0)[0], plan.clusters, nearest, job.seed)
     gaps = gaps_of(centres, nearest)
-    many = _near_of_others(worker, centres, gaps, max(tuning.JUDGED, trained))
+    return _Means(centres, gaps, _near_of_others(worker, centres, gaps, max(tuning.JUDGED, trained)))
+
+
+def _write_means(worker: Worker, args: Any, made: _Means) -> Done:
+    files, (centres, gaps, many) = worker.job.files, made
+    parts = zip(_MEANS, (centres, gaps, many.reaches, many.centres, many.rows[:, None]), strict=True)
+    return Done({name: files.save(name, part) for name, part in parts})
+
+
+def _means(worker: Worker) -> _Means:
+    """Return what the task "means" computed."""
+    centres, gaps, reaches, near, rows = (np.array(worker.job.files.load(name, "means")) for name in _MEANS)
+    return _Means(centres, gaps, dealing.Near(reaches, near, rows[:, 0]))
+
+
+def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[Floats, Floats, dealing.Dealt]:
+    job = worker.job
+    source, plan = job.source, job.plan
+    centres, gaps, many = _means(worker)
     sample, truth = truth_of(worker, overlap_rows)
     others, places = np.unique(truth.indices.astype(np.int64), return_inverse=True)
     both = np.union1d(sample, others)  # an object may have to make all rows for each time that some are read
@@ -293,12 +320,14 @@ def _compute_all(worker: Worker, args: Any, rows: Any) -> Neighbors:
 
 def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
     n = files.n
-    yield truth_stage(n, plan)
+    truth = truth_stage(n, plan)
     if plan.shards == 1:
+        yield truth
         yield Stage([Task("rows-000000", "all", (0, 0, n), n)])
         yield recall_stage(plan)
         return
-    yield Stage([Task("centres", "centres")])
+    yield Stage([Task("means", "means"), *truth.tasks])  # the longest task first, so that several workers end together
+    yield Stage([Task("centres", "centres")], drops=_MEANS)
     shards = files.done("centres").facts["shards"]
     blocks = [(at, part.start, part.stop) for at, part in enumerate(cut(n, plan.block))]
     yield Stage([Task(f"members-{args[0]:06}", "members", args, args[2] - args[1]) for args in blocks])
@@ -322,6 +351,7 @@ CLUSTERS = Route(
     {
         "truth": TRUTH,
         "all": in_one_piece(_read_all, _compute_all, _write_rows),
+        "means": in_one_piece(lambda worker, args: None, _compute_means, _write_means),
         "centres": in_one_piece(lambda worker, args: None, _compute_centres, _write_centres),
         "members": in_one_piece(_read_block, _compute_members, _write_members),
         "shard": in_one_piece(_read_shard, _compute_shard, _write_shard),
