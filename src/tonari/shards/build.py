@@ -233,10 +233,10 @@ def _run(job: Job, executor: Executor, progress: ProgressLike, record: Record) -
                 with unrecorded():  # tasks have records of their own, wherever they run
                     executor.run(job, left, lambda task: bar.add(task.work))
                 seconds = time.perf_counter() - started
-                logger.info(STAGE_DONE, left[0].kind, len(left), seconds)
+                logger.info(STAGE_DONE, left[-1].kind, len(left), seconds)
             if len(left) < len(stage.tasks):
                 record.decided(
-                    "resumed", f"{stage.tasks[0].kind}: {len(stage.tasks) - len(left)} of {len(stage.tasks)} were done"
+                    "resumed", f"{stage.tasks[-1].kind}: {len(stage.tasks) - len(left)} of {len(stage.tasks)} were done"
                 )
             rows += [written for task in stage.tasks if (written := files.done(task.name).rows)]
             add_tasks(record, files, stage.tasks)

@@ -198,12 +198,15 @@ class Worker:
     sampled : rows or None
         The rows of all samples. The first task that finds true neighbours reads them, and later tasks use them again,
         because an object may have to make all its rows whenever some are read.
+    dealt_by : tuple or None
+        What rows are assigned to shards by, on the device; the first task that assigns rows loads it.
     """
 
     def __init__(self, job: Job, device: str, progress: ProgressLike = False, *, workers: int = 1) -> None:
         self.job, self.device, self.progress = job, device, progress
         self.place: Place = place_for(device)
         self.sampled: Any = None
+        self.dealt_by: Any = None
         self.threads = job.threads or max(1, default_threads() // workers)
         self._loaders: list[Loader] = []
         self._has_read = False
