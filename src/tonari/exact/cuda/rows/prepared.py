@@ -1,6 +1,6 @@
 """Prepared points: the state that searches of the same points share, with one interface for all places of the rows.
 
-        DevicePoints            all or some of the points, on one device         attempts/first.py
+    DevicePoints            all or some of the points, on one device         attempts/first.py
     BytePoints              the same, in int8                                attempts/as_bytes.py
     ContractedPoints        on one device, in fewer dimensions               attempts/contracted.py
     ScreenedPoints          packed on one device, rows in host memory        routes/host_refine.py
