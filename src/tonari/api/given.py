@@ -25,7 +25,8 @@ from tonari.given.plan import plan_given
 from tonari.given.values import FunctionValues, MatrixValues, Values, strip
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists
-from tonari.metrics import PRECOMPUTED, get_metric, is_function, name_of_function
+from tonari.metrics import get_metric
+from tonari.metrics.names import PRECOMPUTED, is_function, name_of_function
 from tonari.metrics.radius import limits_of
 
 P = ParamSpec("P")

@@ -14,7 +14,8 @@ from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph.directory import open_neighbors
 from tonari.graph.knn_graph import KNNGraph
-from tonari.metrics import get_metric, is_own
+from tonari.metrics import get_metric
+from tonari.metrics.names import is_own
 from tonari.nn_descent.plan import check_recall, check_seed
 from tonari.nn_descent.planner import RECALL
 from tonari.shards.build import Executor, Request, build

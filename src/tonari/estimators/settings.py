@@ -9,7 +9,8 @@ import numpy as np
 
 from tonari import inputs
 from tonari.core.process.workers import default_threads
-from tonari.metrics import CHANGED, METRICS, MINKOWSKI, get_metric, is_function, name_of_function, powers
+from tonari.metrics import CHANGED, METRICS, get_metric
+from tonari.metrics.names import MINKOWSKI, is_function, name_of_function, powers
 
 DTYPES = (np.float64, np.float32, np.float16, np.uint8, np.int8)  # of rows; all others are converted to the first
 SPARSE_DTYPES = (np.float64, np.float32)  # of the values of sparse rows

@@ -23,7 +23,7 @@ ON_CPU = {
     "resident": Override("whether packed points stay in memory", "flag"),
 }
 ON_CUDA = {
-    "route": Override("resident, host_refine or streamed", "word"),
+    "route": Override("resident, host_refine, codes or streamed", "word"),
     "shard": Override("what several devices divide: points or queries", "word"),
     "precisions": Override("precisions of the screen: float16, split, values; elementwise float32, values", "words"),
     "form_dim": Override(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.compat.arguments import leave_out, numbers_of
 from tonari.core.errors import Unsupported
-from tonari.metrics import MINKOWSKI, powers
+from tonari.metrics.names import MINKOWSKI, powers
 
 _LEAST_P = 1.0  # SciPy's
 

@@ -25,8 +25,9 @@ from tonari.core.results.neighbors import index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.core.trail import current, decided
 from tonari.exact import tuning
+from tonari.exact.cpu.blocks import cut_blocks
 from tonari.exact.cpu.join import Bounds
-from tonari.exact.cpu.passes import Search, cut_blocks
+from tonari.exact.cpu.passes import Search
 from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.cpu.search import arrange
 from tonari.exact.plan import ExactPlan

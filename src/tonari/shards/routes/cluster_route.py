@@ -48,6 +48,7 @@ from tonari.shards.directory.workspace import Workspace
 from tonari.shards.loading import Arriving
 from tonari.shards.plan import ShardPlan
 from tonari.shards.routes import dealing
+from tonari.shards.routes.centres import Floats, gaps_of, train
 from tonari.shards.tasks import Route, Stage, Task, Worker, in_one_piece
 
 logger = logging.getLogger("tonari")
@@ -55,13 +56,13 @@ logger = logging.getLogger("tonari")
 _CENTRES = ("centres", "gaps", "shards")  # parts by which rows are dealt
 
 
-def _near(worker: Worker, rows: Any, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
+def _near(worker: Worker, rows: Any, centres: Floats, k: int) -> tuple[Any, Any]:
     """Return distances and numbers of the nearest centres."""
     found = worker.nearest(rows, worker.place.there(centres), k)
     return found.distances, found.indices
 
 
-def _near_in_host_memory(worker: Worker, rows: Any, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
+def _near_in_host_memory(worker: Worker, rows: Any, centres: Floats, k: int) -> tuple[Any, Any]:
     distances, near = _near(worker, rows, centres, k)
     return in_host_memory(distances), in_host_memory(near)
 
@@ -69,16 +70,16 @@ def _near_in_host_memory(worker: Worker, rows: Any, centres: dealing.Floats, k: 
 # --- centres
 
 
-def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floats, dealing.Floats, dealing.Dealt]:
+def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[Floats, Floats, dealing.Dealt]:
     job = worker.job
     source, plan = job.source, job.plan
     trained = tuning.TRAINED * plan.clusters
 
-    def nearest(some: dealing.Floats, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
+    def nearest(some: Floats, centres: Floats, k: int) -> tuple[Any, Any]:
         return _near_in_host_memory(worker, worker.place.there(some), centres, k)
 
-    centres = dealing.train(_drawn(worker, _piece_rows(worker, trained), 0.0)[0], plan.clusters, nearest, job.seed)
-    gaps = dealing.gaps_of(centres, nearest)
+    centres = train(_drawn(worker, _piece_rows(worker, trained), 0.0)[0], plan.clusters, nearest, job.seed)
+    gaps = gaps_of(centres, nearest)
     many = _near_of_others(worker, centres, gaps, max(tuning.JUDGED, trained))
     sample, truth = truth_of(worker, overlap_rows)
     others, places = np.unique(truth.indices.astype(np.int64), return_inverse=True)
@@ -108,7 +109,7 @@ def _piece_rows(worker: Worker, count: int) -> int:
     return -(-count // tuning.PIECES)
 
 
-def _drawn(worker: Worker, size: int, shift: float) -> tuple[dealing.Floats, npt.NDArray[np.int64]]:
+def _drawn(worker: Worker, size: int, shift: float) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Return evenly spaced ranges of rows in host memory, and their row numbers; `shift` selects other ranges."""
     source = worker.job.source
     if size * tuning.PIECES >= source.n:
@@ -126,7 +127,7 @@ def _drawn(worker: Worker, size: int, shift: float) -> tuple[dealing.Floats, npt
     return rows, numbers
 
 
-def _near_of_others(worker: Worker, centres: dealing.Floats, gaps: dealing.Floats, count: int) -> dealing.Near:
+def _near_of_others(worker: Worker, centres: Floats, gaps: Floats, count: int) -> dealing.Near:
     """Return the nearest centres of a sample of rows other than the training rows of the centres."""
     rows, ids = _drawn(worker, _piece_rows(worker, count), 0.5)
     near = min(tuning.NEAR, len(centres))
@@ -134,7 +135,7 @@ def _near_of_others(worker: Worker, centres: dealing.Floats, gaps: dealing.Float
     return _reached(worker, *found, gaps, ids)
 
 
-def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: dealing.Floats, gaps: dealing.Floats) -> dealing.Near:
+def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: Floats, gaps: Floats) -> dealing.Near:
     """Return the nearest centres of rows of the source, reading as many rows at once as a shard has."""
     near = min(tuning.NEAR, len(centres))
     found = [
@@ -152,7 +153,7 @@ def _reached(worker: Worker, distances: Any, numbers: Any, gaps: Any, ids: Any) 
     return dealing.Near(dealing.reaches(lengths[0], numbers, lengths[1], squared=squared), numbers, ids)
 
 
-def _write_centres(worker: Worker, args: Any, made: tuple[dealing.Floats, dealing.Floats, dealing.Dealt]) -> Done:
+def _write_centres(worker: Worker, args: Any, made: tuple[Floats, Floats, dealing.Dealt]) -> Done:
     centres, gaps, dealt = made
     files = worker.job.files
     shards = np.stack([dealt.shards.first, dealt.shards.turns], axis=1)

@@ -24,7 +24,8 @@ from tonari.cuda.compiling.rehearsal import joined, without_data
 from tonari.cuda.streams import Written
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.as_bytes import BytePoints, byte_points
-from tonari.exact.cuda.attempts.first import Again, DevicePoints, Level, Search, nothing
+from tonari.exact.cuda.attempts.first import DevicePoints, Search, nothing
+from tonari.exact.cuda.attempts.level import Again, Level
 from tonari.exact.cuda.plan import PILOT, CudaPlan
 from tonari.exact.cuda.refine.groups import refine_groups
 from tonari.exact.cuda.rows.contraction import ContractedRows, Contraction, contract, contraction_of

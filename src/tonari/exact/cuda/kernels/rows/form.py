@@ -16,6 +16,7 @@ import triton
 import triton.language as tl
 
 from tonari.exact.cuda.kernels.rows.form_rows import read_elements
+from tonari.metrics.kernels.instructions import floor
 
 _INFINITY = tl.constexpr(float("inf"))
 
@@ -125,5 +126,5 @@ def settle_kernel(
         column = start + tl.arange(0, COLUMNS)
         centre = tl.zeros([COLUMNS], tl.float64)
         if CENTRED:
-            centre = tl.floor(column_centre(parts_ptr, column, parts, d, count, PARTS, COLUMNS) * grid + 0.5) / grid
+            centre = floor(column_centre(parts_ptr, column, parts, d, count, PARTS, COLUMNS) * grid + 0.5) / grid
         tl.store(centre_ptr + column, centre, mask=column < d)
