@@ -111,8 +111,8 @@ class Record:
     plan : Plan, optional
         The plan of the method; None if `method` is "".
     steps : list of Choice, Attempt and Record
-        In the order in which they began. A Record among them describes a search for something other than the answer,
-        such as the true neighbours of a sample, or a call or stage within the call, such as the graphs of all shards.
+        Ordered by their beginning. A Record among them describes a search for something other than the answer, such as
+        the true neighbours of a sample, or a call or stage within the call, such as the graphs of all shards.
     seconds : float
         Duration of the call. Durations of the tasks of a stage, which may run at the same time, are added up.
     """

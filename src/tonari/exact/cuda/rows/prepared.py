@@ -113,7 +113,7 @@ class PackedCopies:
 
 
 class OneCopy:
-    """The packed copy of all rows at the only precision, from which copies of samples are taken."""
+    """The packed copy of all rows at the only precision; copies of samples are taken from it."""
 
     def __init__(self, whole: PackedPoints) -> None:
         self._made = {1: (whole, whole.written())}
