@@ -1,4 +1,4 @@
-"""Rows that stay in host memory, of which a device reads a few.
+"""Rows that stay in host memory; a device reads a few of them.
 
     mapped      the memory of the array is page-locked, and a kernel reads the rows over the bus
     gathered    by the CPU, for memory that cannot be page-locked, such as a mapped file; the host waits for the device
@@ -25,7 +25,7 @@ _PORTABLE, _MAPPED, _READ_ONLY = 1, 2, 8  # flags of cudaHostRegister
 
 
 class HostRows:
-    """Rows in host memory, of which a device reads a few.
+    """Rows in host memory; a device reads a few of them.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class HostRows:
 
 
 class _Memory:
-    """Page-locked memory, by the interface by which torch takes memory of devices."""
+    """Page-locked memory, with the interface through which torch accepts memory of devices."""
 
     def __init__(self, rows: Any) -> None:
         self.rows = rows

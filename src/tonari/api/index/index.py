@@ -219,7 +219,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         Raises
         ------
         FileNotFoundError, IsADirectoryError
-            The directory of `path` does not exist, or `path` is one. An older file is then unchanged.
+            The directory of `path` does not exist, or `path` is itself a directory. An older file is then unchanged.
         """
         index_file.save(path, self.__getstate__())
 

@@ -7,7 +7,7 @@
 
 A distance of codes exceeds the distance of contracted rows by at most apart(q) + apart(x), and the squares, products
 and sums of codes are whole numbers that int32 and float32 represent. A point beyond this range is a candidate of every
-query. Queries are clamped, so that none is beyond it.
+query. Queries are clamped, so that no query is beyond the range.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LARGEST_CODE = 127.0
 
 
 def code_columns(d: int) -> int:
-    """Return the usual number of coordinates of codes of rows of d dimensions.
+    """Return the usual number of coordinates of a code, for rows of d dimensions.
 
     >>> code_columns(128), code_columns(20)
     (64, 19)

@@ -115,7 +115,7 @@ def near_members_kernel(
         x_ptrs = rows_ptr + ids.to(tl.int64) * (units.to(tl.int64) * UNIT)
         square = tl.zeros([CHUNK], tl.float32)
         marked = present & False
-        if rows_ptr.dtype.element_ty == tl.int8:  # codes, in which points beyond range are marked
+        if rows_ptr.dtype.element_ty == tl.int8:  # codes, with marks for points beyond range
             marked = present & (tl.load(x_ptrs, mask=present, other=0) == MARK)
         for at in tl.range(0, p, COLUMNS):
             column = at + tl.arange(0, COLUMNS)
