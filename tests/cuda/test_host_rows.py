@@ -31,7 +31,7 @@ def test_rows_arrive(device: str, dtype: str, d: int, mapped: bool, monkeypatch:
     held = HostRows(inputs.held(rows), torch.device(device))
     if not mapped and device == "cpu":
         held._there = None
-    numbers = torch.tensor([5, -1, 89, 0, 5, -1] + list(range(60)), dtype=torch.int32, device=device)
+    numbers = torch.tensor([5, -1, 89, 0, 5, -1, *range(60)], dtype=torch.int32, device=device)
     out: Any = torch.zeros((len(numbers), d), dtype=getattr(torch, dtype), device=device)
     held.fetch(numbers, out)
     wanted = numbers.cpu().numpy()

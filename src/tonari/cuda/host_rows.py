@@ -8,12 +8,10 @@ On the CPU, where Triton's interpreter runs, the kernel reads the array.
 
 from __future__ import annotations
 
-import ctypes
 import math
 import weakref
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import torch
 
