@@ -14,7 +14,6 @@ from tonari.exact.cuda.rows.pack import query_bytes
 from tonari.exact.cuda.screens.sampling import Sample, sample_for
 from tonari.exact.cuda.screens.widths import usual_width
 
-ROUTE = "codes"
 PRECISIONS = ("int8", "values")
 
 
@@ -53,7 +52,8 @@ class CodesNeeds(CudaNeeds):
         """Return the queries per batch that the budget and MINIMA_BYTES allow, in whole tiles; 0 if none fit."""
         if self.total_bytes(slabs, 0) > budget:
             return 0
-        room = (budget - self.packed_bytes(slabs, PRECISIONS[0]) - self._beside_codes(0)) // self._batch_row_bytes(slabs)
+        kept = self.packed_bytes(slabs, PRECISIONS[0]) + self._beside_codes(0)
+        room = (budget - kept) // self._batch_row_bytes(slabs)
         tiles = -(-self.m // LEAST_BATCH)
         wanted = min(tiles, max(1, tuning.MINIMA_BYTES // (self._minima_bytes() * LEAST_BATCH))) * LEAST_BATCH
         wanted = min(wanted, tuning.CODED_BATCH)

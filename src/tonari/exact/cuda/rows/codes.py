@@ -32,7 +32,7 @@ from tonari.exact.cuda.rows.form import DeviceForm, make_form
 from tonari.exact.cuda.rows.pack import PackedPoints, PackedQueries, packed_bytes, packed_row_bytes, room_for
 from tonari.select.cuda.survivors import power_of_two
 
-MOST_CODED = 512  # coordinates: the squared length of a code is then below 2^24, which float32 represents
+MOST_CODED = 512  # coordinates: products of codes are then below 2^23, and float32 represents twice as much
 LARGEST_CODE = 127.0
 
 

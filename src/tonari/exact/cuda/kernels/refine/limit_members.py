@@ -120,9 +120,9 @@ def near_members_kernel(
         for at in tl.range(0, p, COLUMNS):
             column = at + tl.arange(0, COLUMNS)
             q = tl.load(queries_ptr + row * p + column, mask=column < p, other=0.0)[None, :]  # [1, COLUMNS]
-            x = tl.load(
-                x_ptrs[:, None] + column[None, :], mask=present[:, None] & (column < p)[None, :], other=0
-            ).to(tl.float32)  # [CHUNK, COLUMNS]
+            x = tl.load(x_ptrs[:, None] + column[None, :], mask=present[:, None] & (column < p)[None, :], other=0).to(
+                tl.float32
+            )  # [CHUNK, COLUMNS]
             square += tl.sum((x - q) * (x - q), 1)
             present = present & (square <= limit)  # points above the limit are not read further
         near = (present | marked).to(tl.int32)
