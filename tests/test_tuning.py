@@ -134,6 +134,7 @@ FORMATS = {
     "shards/planning/approximate.py": "_LOCKED _CENTRE_BYTES _GAP_BYTES",
     "shards/source.py": "_DIGESTED_RANGES _DIGESTED_ROWS",
     "shards/directory/done.py": "_LONGEST",
+    "shards/directory/checksums.py": "_POLYNOMIAL _ONE _BYTE",
     "sparse/memory.py": "BLOCK DENSE_SHARE RARE_SHARE",
     "sparse/rows.py": "MOST",
     "spanning/apart.py": "_VALUE_BYTES _LESS _LEAST",

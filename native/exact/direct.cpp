@@ -131,13 +131,19 @@ class Estimates {
         lists_(key_lists(search.isa)) {
     if (!serve_) return;
     estimate_ = square_estimates(search.isa);
-    queries_.resize(static_cast<std::size_t>(kGroup * padded(search.points.d)));
-    estimates_.resize(static_cast<std::size_t>(kGroup * kBatch));
   }
 
   bool serve() const { return serve_; }
 
-  // Starts on `count` queries, at most kGroup, from query i.
+  // Makes room for so many queries at a time, and batches of at most so many points. Room for a full group and batch would
+  // take longer to clear than the smallest searches take in all.
+  void make_room(std::int64_t rows, std::int64_t batch) {
+    queries_.resize(static_cast<std::size_t>(rows * padded(search_.points.d)));
+    estimates_.resize(static_cast<std::size_t>(rows * batch));
+    stride_ = batch;
+  }
+
+  // Starts on `count` queries, for which there is room, from query i.
   void open(std::int64_t i, std::int64_t count) {
     const std::int64_t d = search_.points.d;
     for (std::int64_t r = 0; r < count; ++r) {
@@ -150,7 +156,7 @@ class Estimates {
   // Estimates the next `count` points for all queries that are open.
   void estimate(std::int64_t first, std::int64_t count) {
     const float* const points = static_cast<const float*>(row_pointer(search_.points, first));
-    estimate_(queries_.data(), opened_, points, search_.points.d, count, estimates_.data(), kBatch);
+    estimate_(queries_.data(), opened_, points, search_.points.d, count, estimates_.data(), stride_);
     first_ = first, count_ = count;
   }
 
@@ -162,7 +168,7 @@ class Estimates {
     std::int32_t* const keys = asked.keys.get(room) + asked.gathered;
     std::int32_t* const numbers = asked.numbers.get(room) + asked.gathered;
     const std::int64_t added =
-        lists_.append(estimates_.data() + r * kBatch, count_, here >= 0 && here < count_ ? here : -1,
+        lists_.append(estimates_.data() + r * stride_, count_, here >= 0 && here < count_ ? here : -1,
                       static_cast<std::int32_t>(first_), float_key(asked.most), keys, numbers);
     if (added >= 0) asked.gathered += added;
     return added >= 0;
@@ -194,7 +200,7 @@ class Estimates {
   const KeyLists lists_;
   SquareEstimates estimate_ = nullptr;
   std::vector<float> queries_, estimates_;
-  std::int64_t opened_ = 0, first_ = 0, count_ = 0;
+  std::int64_t stride_ = 0, opened_ = 0, first_ = 0, count_ = 0;
 };
 
 }  // namespace
@@ -214,6 +220,7 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
   const bool listed = search.listed != nullptr, inserts = (listed || estimates.serve()) && k <= kInserted;
   const std::int64_t together = std::clamp<std::int64_t>(kListed / (2 * k + kBatch), 4, kGroup);
   const std::int64_t most = estimates.serve() ? std::min(together, end - begin) : 1;
+  if (estimates.serve()) estimates.make_room(most, batch);
   const std::int64_t room =
       k + std::max(kBeyond, k);  // so that a point is looked at a bounded number of times, for any k
   std::vector<std::int64_t> ids(static_cast<std::size_t>(batch));

@@ -1,10 +1,10 @@
 // All points within a radius of each query, through a k-d tree: depth first, over the arrays of
 // tonari.kdtree.cpu.tree.
 //
-// A query's limit is constant. A box or a point whose sum is above it is skipped, as in kdtree/search.hpp; what is left
-// gets its exact value (docs/exactness.md, "The value"), which decides. A count also takes a whole box whose farthest
-// corner is within the radius for certain, and points of which that is proved, without their values
-// (docs/exactness.md, "Within a radius").
+// A query's limit is constant. A box or a point whose sum exceeds the limit is skipped, as in kdtree/search.hpp. The
+// exact values of all other points decide (docs/exactness.md, "The value"). A count also accepts a whole box if its
+// farthest corner is certainly within the radius, and single points that are certainly within it, without their exact
+// values (docs/exactness.md, "Within a radius").
 #pragma once
 
 #include <memory>

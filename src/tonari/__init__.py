@@ -14,7 +14,7 @@
         ├── exact/      brute force: screen at low precision, select, refine in float64, a certificate for every row
         ├── kdtree/     a tree of boxes around the points, for few dimensions; the same bits as brute force
         ├── bits/       rows of bits: counts of their differing or common bits
-        ├── sparse/     compressed rows of SciPy on the CPU (api/sparse_rows.py); the bits of the rows written out
+        ├── sparse/     compressed rows of SciPy on the CPU (api/sparse_rows.py); the same bits as for dense rows
         └── nn_descent/ approximate graphs, up to a measured recall
         ▼
     Neighbors           core/results/neighbors.py: distances and indices, in order

@@ -56,7 +56,7 @@ def test_auto_gives_the_exact_graph_where_rounds_lead_nowhere(
         warnings.simplefilter("error")
         graph = tonari.knn_graph(points, 8, recall=0.999, start="random", include_self=True)
     assert (graph.method, graph.report, graph.seed) == ("exact", None, None)
-    assert "auto gives nn-descent up: recall 0." in caplog.text
+    assert "auto gives up nn-descent: recall 0." in caplog.text
     assert_same_neighbors(lists(graph), lists(tonari.knn_graph(points, 8, method="exact", include_self=True)))
 
 

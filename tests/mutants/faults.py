@@ -473,9 +473,17 @@ _CUDA = (
         ("tests/exact/cuda/rows/test_pack.py::test_minima_of_the_screen_are_lower_bounds",),
     ),
     Fault(
+        "exact-kernels-link-a-library",
+        "src/tonari/exact/cuda/kernels/rows/value.py",
+        "return root(folded)",
+        "return tl.sqrt(folded)",
+        "a kernel of first calls links libdevice, while no other kernel is translated",
+        ("tests/metrics/kernels/test_instructions.py::test_kernels_of_first_calls_link_no_library",),
+    ),
+    Fault(
         "exact-int8-fractions",
         "src/tonari/exact/cuda/kernels/rows/pack.py",
-        "(x == tl.floor(x)) & ",
+        "(x == floor(x)) & ",
         "",
         "a fraction that float64 loses beside 128 has no error",
         ("tests/exact/cuda/rows/test_pack.py::test_bounds_bound",),
@@ -1223,8 +1231,8 @@ _SHARDS = (
     Fault(
         "shards-rows-not-synced",
         "src/tonari/shards/directory/workspace.py",
-        "                os.fsync(file.fileno())\n            return _checksum",
-        "            return _checksum",
+        "                os.fsync(file.fileno())\n\n        return [begin",
+        "        return [begin",
         "a task counts as done before its rows are on the disk",
         ("tests/shards/test_kills.py::test_a_build_that_ends_at_some_calls",),
     ),
@@ -1351,7 +1359,7 @@ _SHARDS = (
     Fault(
         "shards-checksum-not-compared",
         "src/tonari/shards/directory/workspace.py",
-        "whole = array.nbytes == size and (name in self._own or _checksum(array) == checksum)",
+        "whole = array.nbytes == size and (name in self._own or crc32_of(array) == checksum)",
         "whole = array.nbytes == size",
         "a part with a flipped bit is used",
         ("tests/shards/test_damage.py::test_a_damaged_part",),

@@ -20,7 +20,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-# The arguments of a verb that change rows.
+# The arguments of public functions that change rows.
 _PARAMETERS = frozenset(("weights", "VI", "covariance", "V", "transform"))
 _change_by_name = cached(64)(change_of)
 
@@ -58,7 +58,7 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
             inputs.warn_of_dropped(asked, cure)
         if change.finish is not None and given.get("out") is not None:
             raise Unsupported(
-                f"out: metric={change.metric!r} has values that no file takes as they are found; leave out=, or pass "
+                f"out: metric={change.metric!r} needs a last step that is not applied to files; leave out=, or pass "
                 f"{change.instead}, with metric={change.base!r}"
             )
         first = "queries" if "queries" in given else "points"

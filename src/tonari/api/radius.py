@@ -50,8 +50,6 @@ class WithinCall(NamedTuple):
         """Choose the method and the plan of a search without filters, and cache both for later calls with the same key.
 
         Without a key or without queries, the call is returned unchanged.
-
-        Without a key the call is returned unchanged.
         """
         rows, those, limits = self
         if key is None or not len(rows):

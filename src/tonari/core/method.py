@@ -297,7 +297,7 @@ class SearchMethod(Method):
     def search_unchecked(
         self, queries: Any, points: Any, plan: Any, *, progress: ProgressLike = None
     ) -> Neighbors | None:
-        """Check the values of the rows while they are searched, otherwise like :meth:`search_once`.
+        """Search like :meth:`search_once`, but check the values of the rows during the search.
 
         Return None if a value is not finite, or if the method does not check values during a search.
         """

@@ -25,10 +25,10 @@ kind, the predicted times are right within a factor of about two.
                              of 3, 128 and 784 dimensions; the others: a shared core of an EPYC (Zen 4), 2026-11-27,
                              process time of tonari.plan(..., direct=True, threads=1): 20 to 100 queries among 10,000
                              and 30,000 Gaussian points of 16, 128 and 768 dimensions, k = 5 to n / 2, also with
-                             isa="avx2" and "generic"; columns: the same EPYC, 2026-11-27, 100 queries among 1,000
-                             and 3,000 points of 1 to 64 dimensions; "amx": not measured, but the EPYC's rates, slowed down by the
-                             factor of TREE["amx"]: BRUTE["amx"] was measured on a Xeon, and a choice should compare
-                             rates of one machine
+                             isa="avx2" and "generic"; columns: the same EPYC, 100 queries among 1,000 and 3,000 points
+                             of 1 to 64 dimensions; "amx": not measured. It has the EPYC's rates, slowed down by the
+                             factor of TREE["amx"], because these rates are compared with BRUTE["amx"], which was
+                             measured on a Xeon
     DIRECT, kept             one core of an EPYC (Zen 4), 2026-11-27, process time of tonari.plan(..., direct=True,
                              threads=1): 100 queries or fewer among 1,000, 10,000 and 30,000 Gaussian points of 3, 128
                              and 784 dimensions, k = 1 to n, without the cost of pairs; the code is the same for every

@@ -42,7 +42,7 @@ class DBSCAN(ClusterMixin, Searching):
     p : float, optional
         For ``metric="minkowski"``, as for :class:`NearestNeighbors`. None: 2.
     memory : int or str, optional
-        Bytes beyond X and the attributes. Lists of neighbours are held for one block of rows after another, never all
+        Bytes beyond X and the attributes. Lists of neighbours are in memory for one block of rows at a time, never all
         of them; None bounds their length.
 
     Attributes

@@ -24,7 +24,7 @@ _PARAMETERS = {"mahalanobis": {"VI": "VI", "V": "covariance"}, "seuclidean": {"V
 
 
 def columns_of(metric: Any, metric_params: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the arguments of a search that correspond to `metric_params`; none for a function, which gets them itself.
+    """Return the arguments of a search that correspond to `metric_params`; {} for a function, which gets them directly.
 
     >>> columns_of("mahalanobis", {"V": [[2.0]]}), columns_of("euclidean", None)
     ({'covariance': [[2.0]]}, {})

@@ -96,7 +96,7 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
     by_force = Decision(exact, plan, seconds=brute)
     tree_method = cast(TreeMethod, method_for("kdtree", problem.device))
     if problem.n < tuning.LEAST_POINTS or brute < (least := least_build_seconds(plan)):
-        return by_force._replace(reason="brute force is done before a tree is built")
+        return by_force._replace(reason="brute force ends before a tree would be built")
     if problem.d > tuning.MOST_DIMENSIONS:
         return by_force._replace(
             reason=f"beyond {tuning.MOST_DIMENSIONS} dimensions the boxes of a tree exclude nothing"
@@ -136,9 +136,9 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
     if problem.devices:
         probing = probing if likely else max(probing, tuning.UNLIKELY_EXCESS * build, tuning.UNLIKELY_LEAST - build)
     elif choice.looking > (tuning.WORTH_A_LOOK if likely else tuning.WORTH_A_LOOK_IF_UNLIKELY) * brute:
-        return by_force._replace(reason="to find out whether a tree is sooner would take too long")
+        return by_force._replace(reason="measuring whether a tree is faster would take too long")
     if brute < build + probing:
-        return by_force._replace(reason="brute force is done before it is known whether a tree is sooner")
+        return by_force._replace(reason="brute force ends before a measurement could show whether a tree is faster")
     return choice
 
 

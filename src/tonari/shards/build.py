@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from tonari.core.errors import BudgetExceeded
 from tonari.core.process.callers import callers_level
 from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.process.workers import default_threads
 from tonari.core.trail import Record, recording, unrecorded
 from tonari.graph.directory import BUILDING, COMPLETE, MANIFEST, Manifest
 from tonari.io._atomic import remove_unfinished, sync_directory
@@ -239,8 +240,7 @@ def _run(job: Job, executor: Executor, progress: ProgressLike, record: Record) -
                 )
             rows += [written for task in stage.tasks if (written := files.done(task.name).rows)]
             add_tasks(record, files, stage.tasks)
-            for name in stage.drops:
-                files.drop(name)
+            files.drop_all(stage.drops, job.threads or default_threads())
     return rows
 
 

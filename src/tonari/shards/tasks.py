@@ -185,7 +185,7 @@ class Worker:
     device : str
         "cpu" or "cuda:0" and so on.
     progress : None or callable(done, total)
-        Called from time to time; may raise to stop the task.
+        Called from time to time; may raise an error to stop the task.
     workers : int
         The number of workers that share the processors of this machine.
 
@@ -206,6 +206,7 @@ class Worker:
         self.sampled: Any = None
         self.threads = job.threads or max(1, default_threads() // workers)
         self._loaders: list[Loader] = []
+        self._has_read = False
         self.records: dict[str, Record] = {}  # of tasks that are computed, but not completely written
         # On the CPU without a budget, the engine decides; on a device, its memory excludes that of arriving rows.
         self.memory = None if job.memory is None and device == "cpu" else job.plan.engine_bytes
@@ -225,11 +226,16 @@ class Worker:
 
     def rows_at(self, ids: npt.NDArray[np.int64]) -> Arriving:
         """Start reading the rows with these ascending numbers for a task; they arrive when the task is computed."""
-        return self.load.at_later(ids) if self.job.plan.staged_bytes else Arrived(self.load.at(ids))
+        return self.load.at_later(ids) if self._stages() else Arrived(self.load.at(ids))
 
     def rows_of(self, parts: list[slice]) -> Arriving:
         """Start reading the rows of a task by ranges."""
-        return self.load.ranges_later(parts) if self.job.plan.staged_bytes else Arrived(self.load.ranges(parts))
+        return self.load.ranges_later(parts) if self._stages() else Arrived(self.load.ranges(parts))
+
+    def _stages(self) -> bool:
+        """Whether the next rows wait in page-locked memory: not the first ones, before which nothing is computed."""
+        first, self._has_read = not self._has_read, True
+        return self.job.plan.staged_bytes > 0 and not first
 
     def _loader(self, rows: Source) -> Loader:
         made = loader_for(rows, self.job.metric, self.threads, self.device)

@@ -36,9 +36,9 @@ class Block(Protocol):
 
     @property
     def looked(self) -> tuple[int, int, int]:
-        """Three numbers of pairs (tile, group) since the block was made: all, compared by looks, left by looks.
+        """Numbers of pairs of a tile and a group since the block was made: all, compared by looks, and left by looks.
 
-        A look compares contracted rows; the screen compares the pairs that looks leave.
+        A look compares contracted rows. The screen then compares the pairs that the looks could not rule out.
         """
 
     def end_sample(self) -> None:

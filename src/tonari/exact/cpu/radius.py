@@ -1,8 +1,8 @@
 """The schedule of radius searches on the CPU. Thresholds are constant, and lists have any length.
 
 A pair is within the radius if its returned value is at most the limit. The screen bounds the score of each point from
-below and above. A lower bound above the limit's score rules the point out. An upper bound below it proves that the
-point is inside, which is enough for a count. The exact values of all other points are computed
+below and above. A lower bound above the limit's score rules the point out. An upper bound below the limit's score
+proves that the point is inside, which is enough for a count. The exact values of all other points are computed
 (native/exact/radius_block.hpp). Every row is therefore finished at the first precision; a pilot estimates whether a
 finer one would be faster.
 """

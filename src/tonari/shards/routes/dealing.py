@@ -3,8 +3,8 @@
     centres         k-means of a sample of the rows (centres.py)
     shard_of        centres bisected recursively into shards of about equal size, including rows in several shards
     parts           if one centre has too many rows for a shard, they are divided by row number
-    reaches         distances of a row from the borders to the rows of other centres: planes halfway between two
-                    centres: 0 if the row is on that border, 1 / 2 if it is its own centre
+    reaches         distances of a row from the borders to the rows of other centres; a border is the plane halfway
+                    between two centres. The distance is 0 on the border, and 1 / 2 at the row's own centre
     memberships     a row is in the shards of its nearest centre and of other near centres within the margin
 
 Two neighbours can find each other if they share a shard. The true neighbours of a sample of rows are computed in

@@ -80,7 +80,7 @@ class ContractedPoints:
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries, which screens contracted rows or all dimensions.
 
-        It compares all dimensions if earlier searches of the contracted rows could certify few answers as exact.
+        It compares all dimensions if earlier searches of the contracted rows could certify only a few answers as exact.
         """
         if plan.k in self.fitted and self.fitted[plan.k].unproved > tuning.HOPELESS:
             decided("columns", f"all {plan.d}: few of the first rows were proved in {self.by.p}")

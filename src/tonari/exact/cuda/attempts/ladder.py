@@ -259,7 +259,7 @@ def finish(
 ) -> Report:
     """Search again the rows that an :func:`attempt` did not certify as exact, and write their answers to `found`.
 
-    `certified` is the number of rows that it certified.
+    `certified` is the number of rows that the attempt certified.
     """
     report = Report(rows=len(queries))
     report.certify(plan.precisions[0], certified)

@@ -149,8 +149,10 @@ def near_members(
 
     Parameters
     ----------
-    queries, rows : float32 tensor of shape (m, p) and (n, p), contiguous
-        Contracted rows of queries and points.
+    queries : float32 tensor of shape (m, p), contiguous
+        Contracted rows of the queries.
+    rows : tensor of shape (n, p)
+        Contracted rows of the points, float32, or codes, int8, in which points beyond range are marked (rows/codes.py).
     limits : float32 tensor of shape (m,)
         Squared distances, with an allowance for the rounding of float32 sums of p squares.
     groups : Near
@@ -189,7 +191,7 @@ def near_members(
             "members_ptr": members,
             "near_ptr": found,
             "p": p,
-            "units": p // unit,
+            "units": rows.stride(0) // unit,
             "n": len(rows),
             "room": groups.room,
             "members_room": room,

@@ -4,5 +4,6 @@ form.py            centre and scale of rows; contraction.py: rows of fewer colum
 pack.py            packs rows in float16, split, int8 or float32, with their errors; prepared.py keeps the copies
 groups.py          groups, the points that share a lower bound; tiles.py: packed rows divided among programs
 part.py            the position of a part in the whole search; bytes.py: detection of integers of one byte
+codes.py           contracted rows in one byte per coordinate
 copies.py          finds copies of rows that no answer can contain
 """
