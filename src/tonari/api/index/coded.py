@@ -179,11 +179,9 @@ def opened(points: Any) -> Any:
 
 
 def refuse_unsupported(codes: str, metric: Metric, call: Call, *, copy: bool, changed: bool) -> None:
-    """Raise Unsupported for an Index that has no codes."""
+    """Raise Unsupported for an Index on the CPU that has no codes."""
     why = ""
-    if call.place.devices:
-        why = "on CUDA there are no such codes; use device='cpu'"
-    elif codes not in ("auto", "int8"):
+    if codes not in ("auto", "int8"):
         why = "the CPU has codes in int8; use codes='int8' or 'auto'"
     elif changed:
         why = "rows that are transformed first have no codes; transform the rows, and search them by the other metric"

@@ -2,7 +2,7 @@
 
     the header
     the ids, int64, and zeros up to a multiple of 64 bytes; nothing if ids are row numbers
-    the matrix that rows are multiplied by, float64, and zeros likewise; nothing if there is none
+    the matrix that rows are multiplied by, float64, and zeros as above; nothing if there is none
     the points, in C order
 
 All numbers are little-endian. A single file can be replaced in one step, unlike a directory of arrays, and blocks at
@@ -141,7 +141,7 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the state of a saved Index with mapped points, and as "_on" the CUDA device that held them, or None."""
+    """Return the state of a saved Index, whose points are mapped; "_on" is the CUDA device of the points, or None."""
     path = Path(path)
     about = describe(path)
     if about["format"] == coded_file.FORMAT:

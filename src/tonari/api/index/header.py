@@ -1,7 +1,7 @@
 """The header of the files of an Index: what they hold, as JSON.
 
     bytes 0 - 7      MAGIC
-    8 - 11           length of the text, a multiple of 64 with the 32 bytes before it
+    8 - 11           length of the text; with the 32 bytes before it, the length is a multiple of 64
     12 - 15          CRC-32 of the text
     16 - 31          zero
     32 -             the text: JSON, then spaces

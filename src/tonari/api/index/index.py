@@ -15,6 +15,7 @@ from tonari import inputs
 from tonari.api.index import coded
 from tonari.api.index import file as index_file
 from tonari.api.index.changes import ChangingIndex
+from tonari.api.index.codes import with_codes
 from tonari.api.index.part import Part
 from tonari.api.index.radius import RadiusIndex
 from tonari.api.index.search import SearchIndex
@@ -25,6 +26,7 @@ from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.methods.registry import by_force, check_search_method
 from tonari.methods.rows.where import place_for
+from tonari.metrics import get_metric
 from tonari.metrics.changed import change_for, change_of
 
 
@@ -48,11 +50,17 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         array that was filled with new data, but it may miss a change of a few values of a NumPy or CuPy array.
 
     codes : {"auto", "float16", "int8", "int4"}
-        The form of the rows that stays in memory; the original rows stay where they are. The codes are made in one pass
-        over the rows, and rule out most points of a search; the rows of the others are read. On the CPU, "int8" is
-        supported, for the metrics "euclidean", "sqeuclidean", "cosine", "correlation" and "inner_product". `points` may
-        then be the path of a file that :func:`tonari.io.read` maps, a memory map, or an array, also with gaps between
-        its rows. "auto" makes codes of the rows of a path, and none of arrays and memory maps. A pilot chooses the
+        The form of the rows that stays in memory; the original rows stay where they are. Codes rule out most points of
+        a search, and the original rows of the others are read. Answers have the same bits.
+
+        On a GPU, "int8" has one byte for each coordinate of the contracted rows, 68 bytes per point at 64 coordinates,
+        while the original rows stay in host memory, which is page-locked. Only for one device, and for euclidean,
+        sqeuclidean, cosine and correlation. "auto", the default, keeps the rows themselves on the device; if they do
+        not fit there, the first search streams them, and the second one makes codes.
+
+        On the CPU, "int8" is supported for these metrics and inner_product. `points` may then be the path of a file
+        that :func:`tonari.io.read` maps, a memory map, or an array, also with gaps between its rows; the codes are made
+        in one pass. "auto" makes codes of the rows of a path, and none of arrays and memory maps. A pilot chooses the
         number of columns, `form_dim` sets it, and `memory` limits it. The size and the time of the file are compared
         before each search. :meth:`save` writes the codes and the path of the rows. Filters, :meth:`add` and
         :meth:`remove` are refused.
@@ -157,12 +165,12 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         )
         progress = inputs.check_progress(progress)
         place = place_for(device, points=points)
-        has_codes = codes != "auto" or (in_file and not place.devices)
+        has_codes = not place.devices and (codes != "auto" or in_file)
         self._device = device
         self._threads = inputs.check_threads(threads)
         self._memory = inputs.parse_memory(memory)
-        self._asked = by_force(self._base) if (overrides or has_codes) and method == "auto" else method
-        self._overrides = overrides
+        self._overrides = with_codes(codes, get_metric(self._base), place, overrides) if place.devices else overrides
+        self._asked = by_force(self._base) if (self._overrides or has_codes) and method == "auto" else method
         self._set_call(place)
         copy = inputs.check_flag(copy, "copy")
         if not has_codes:
@@ -246,7 +254,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         ValueError
             The Index has codes of rows that are not in a file.
         FileNotFoundError, IsADirectoryError
-            The directory of `path` does not exist, or `path` is one. An older file is then unchanged.
+            The directory of `path` does not exist, or `path` is itself a directory. An older file is then unchanged.
         """
         index_file.save(path, self.__getstate__())
 
