@@ -33,7 +33,7 @@ Each subpackage imports only from those below it in this list:
     filters                         the points that queries may find
     methods                         the record of a call, the choice of the method, and the place where it runs
     nn_descent  kdtree  exact       the methods, with the same modules: plan, memory, reference, cpu/, cuda/
-    bits  sparse                    the same for rows of bits and for sparse rows
+    bits  sparse                    methods for rows of bits and for sparse rows
     select                          k-selection, and functions that order and merge neighbour lists
     cuda  costs                     CUDA tools that all methods share; expected times in seconds
     metrics  inputs  io             metrics; checks of arguments; files

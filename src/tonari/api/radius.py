@@ -230,7 +230,7 @@ def radius_count(
     Parameters
     ----------
     radius, min_similarity, closed
-        As for :func:`radius_search`; so are the filters `where`, `exclude` and groups. All other parameters are as for
+        As for :func:`radius_search`, like the filters `where`, `exclude` and groups. All other parameters are as for
         :func:`search`.
 
     Returns

@@ -34,9 +34,9 @@ class Radius(NamedTuple):
     closed: Any
 
 
-def are_sparse(*rows: Any) -> bool:
+def are_sparse(rows: Any, others: Any = None) -> bool:
     """Whether one of the arrays is a sparse matrix or array of SciPy."""
-    return any(hasattr(x, "tocsr") for x in rows)
+    return hasattr(rows, "tocsr") or hasattr(others, "tocsr")
 
 
 class SparseCall(NamedTuple):

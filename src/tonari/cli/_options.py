@@ -177,7 +177,7 @@ COLUMNS = {
 
 
 def columns_options(command: Decorated) -> Decorated:
-    """Declare --VI, --covariance, --V and --transform: files of arrays that change the rows."""
+    """Declare --VI, --covariance, --V and --transform: files of arrays that transform the rows."""
     for name, text in reversed(COLUMNS.items()):
         kind = click.Path(path_type=Path)
         command = click.option(f"--{name}", name, metavar="FILE.npy", type=kind, help=text)(command)

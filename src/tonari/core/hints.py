@@ -202,7 +202,7 @@ def missing_from(module: str) -> Callable[[str], Any]:
 
 
 class Hinted:
-    """A base class whose AttributeError names the counterpart of an attribute of another library: `ATTRIBUTES`."""
+    """A base class whose AttributeError names the counterpart of another library's attribute, from `ATTRIBUTES`."""
 
     __slots__ = ()
 

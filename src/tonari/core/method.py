@@ -28,7 +28,7 @@ class GraphLists(NamedTuple):
     report : optional
         The report of an approximate method about its run.
     seed : int, optional
-        The random seed that it used.
+        The random seed that the method used.
     """
 
     found: Neighbors
@@ -53,7 +53,7 @@ class Method(ABC):
 
     @abstractmethod
     def refuses(self, problem: Problem) -> str | None:
-        """Return the reason, a sentence, why this method cannot solve a problem, or None if it can."""
+        """Return a sentence with the reason why this method cannot solve a problem, or None if it can."""
 
     @abstractmethod
     def plan(self, problem: Problem, **given: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Rows that stay in host memory, of which a device reads a few.
+"""Rows that stay in host memory; a device reads a few of them.
 
     mapped      the memory of the array is page-locked, and a kernel reads the rows over the bus
     gathered    by the CPU, for memory that cannot be page-locked, such as a mapped file; the host waits for the device
@@ -8,12 +8,11 @@ On the CPU, where Triton's interpreter runs, the kernel reads the array.
 
 from __future__ import annotations
 
-import ctypes
 import math
+import threading
 import weakref
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import torch
 
@@ -25,7 +24,7 @@ _PORTABLE, _MAPPED, _READ_ONLY = 1, 2, 8  # flags of cudaHostRegister
 
 
 class HostRows:
-    """Rows in host memory, of which a device reads a few.
+    """Rows in host memory; a device reads a few of them.
 
     Parameters
     ----------
@@ -81,15 +80,10 @@ class HostRows:
 
     def _lock(self, rows: npt.NDArray[Any]) -> bool:
         """Page-lock the memory of the rows; False if the system refuses."""
-        if self._rows.is_pinned():
-            return True
-        runtime: Any = torch.cuda.cudart()
-        flags = _PORTABLE | _MAPPED | (0 if rows.flags.writeable else _READ_ONLY)
-        with torch.cuda.device(self._device):
-            locked = int(runtime.cudaHostRegister(rows.ctypes.data, rows.nbytes, flags)) == 0
-        if locked:
-            weakref.finalize(self, runtime.cudaHostUnregister, rows.ctypes.data)
-        return locked
+        lock = _locked(rows, self._device)
+        if lock is not None:
+            weakref.finalize(self, lock.give_back)
+        return lock is not None or self._rows.is_pinned()
 
     def _seen(self) -> Any:
         """Return the bytes of the rows as the device sees them, uint8 (n, bytes of a row)."""
@@ -99,8 +93,46 @@ class HostRows:
         return torch.as_tensor(_Memory(self._bytes), device=self._device)
 
 
+class _Lock:
+    """Page-locked memory, with the number of objects that use it."""
+
+    def __init__(self, begin: int, size: int) -> None:
+        self.begin, self.end, self.users = begin, begin + size, 0
+
+    def give_back(self) -> None:
+        """Unlock the memory if this was its last user."""
+        with _LOCKING:
+            self.users -= 1
+            if not self.users:
+                _LOCKS.remove(self)
+                torch.cuda.cudart().cudaHostUnregister(self.begin)
+
+
+_LOCKS: list[_Lock] = []
+_LOCKING = threading.Lock()
+
+
+def _locked(rows: npt.NDArray[Any], device: Any) -> _Lock | None:
+    """Return the lock of the memory of these rows, which counts one more user; None if the system refuses it.
+
+    Memory that is locked already, by others, is refused.
+    """
+    begin, size = rows.ctypes.data, rows.nbytes
+    with _LOCKING:
+        lock = next((lock for lock in _LOCKS if lock.begin <= begin and begin + size <= lock.end), None)
+        if lock is None:
+            flags = _PORTABLE | _MAPPED | (0 if rows.flags.writeable else _READ_ONLY)
+            with torch.cuda.device(device):
+                if int(torch.cuda.cudart().cudaHostRegister(begin, size, flags)):
+                    return None
+            lock = _Lock(begin, size)
+            _LOCKS.append(lock)
+        lock.users += 1
+        return lock
+
+
 class _Memory:
-    """Page-locked memory, by the interface by which torch takes memory of devices."""
+    """Page-locked memory, with the interface through which torch accepts memory of devices."""
 
     def __init__(self, rows: Any) -> None:
         self.rows = rows

@@ -32,9 +32,9 @@ class RadiusNeighborsClassifier(Classifying, PredictingWithin):
     algorithm, leaf_size, p, metric, metric_params, n_jobs, device
         As for :class:`NearestNeighbors`.
     memory : int or str, optional
-        Bytes of the searches and of the lists that they find, half for each. Lists are in memory for one block of
-        queries at a time, so that the result is the only array that grows with the number of queries times the number
-        of classes.
+        Bytes of the searches and of the lists that they find, half for each. Only the lists of one block of queries are
+        in memory, so that the result is the only array that grows with the number of queries times the number of
+        classes.
 
     Attributes
     ----------

@@ -91,7 +91,7 @@ def _places_on(mask: npt.NDArray[np.bool_], device: Any) -> Any:
 
     from tonari.cuda.devices import sent_to
 
-    entries = mask.view(np.uint8)  # of which an array of bools may have other values than 0 and 1
+    entries = mask.view(np.uint8)  # an array of bools may have other bytes than 0 and 1
     counts = (sent_to(entries, device) != 0).cumsum(0, dtype=torch.int32)
     ranks = torch.arange(1, int(np.count_nonzero(entries)) + 1, dtype=torch.int32, device=device)
     return torch.searchsorted(counts, ranks)

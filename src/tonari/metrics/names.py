@@ -1,4 +1,4 @@
-"""Names of metrics: those of other libraries, those with a number in them, and those of users' functions."""
+"""Names of metrics: names of other libraries, names with a number in them, and names of users' functions."""
 
 from __future__ import annotations
 

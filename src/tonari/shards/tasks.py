@@ -48,7 +48,7 @@ class Task(NamedTuple):
     Attributes
     ----------
     name : str
-        A unique name in the build, also of the task's record.
+        A name that is unique in the build; also the name of the task's record.
     kind : str
         A key of the route's steps.
     args : tuple of int
@@ -271,7 +271,7 @@ class Worker:
         return method.search_once(queries, points, plan, self_join=self_join, progress=self.progress)
 
     def across(self, rows: Any, boundary: int, known: Any) -> Neighbors:
-        """Find on the CPU the exact nearest rows of the other one of two slabs; see :func:`search_across`."""
+        """Find, on the CPU, the exact nearest rows in the other of two slabs; see :func:`search_across`."""
         k = min(self.job.k, max(boundary, len(rows) - boundary))
         plan = plan_across(self.call.problem(rows, rows, k, self_join=True))
         _begun(plan, len(rows))

@@ -1,7 +1,7 @@
 """The file of an Index: a header, the ids, and the points as one block that can be mapped.
 
     bytes 0 - 7      MAGIC
-        8 - 11           length of the text; with the 32 bytes before it, the length is a multiple of 64
+    8 - 11           length of the text; with the 32 bytes before it, the length is a multiple of 64
     12 - 15          CRC-32 of the text
     16 - 31          zero
     32 -             the text: JSON, then spaces

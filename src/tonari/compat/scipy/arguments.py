@@ -97,7 +97,7 @@ def radii_of(r: Any, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.float6
 def weights_of(
     weights: Any, sizes: tuple[int, int], same: bool
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the weights of the points of two trees with these numbers of points; `same` if they are one tree."""
+    """Return the weights of the points of two trees with these numbers of points; `same`: the trees are the same."""
     if not isinstance(weights, tuple):
         if not same:
             raise ValueError("weights: expected a tuple of two arrays, as the trees differ")

@@ -1,7 +1,7 @@
 """Copy some rows, in order, from page-locked host memory.
 
-One program copies ROWS rows, COLUMNS words of each at a time. Neighbouring threads read neighbouring words, since the
-bus carries few but long requests best. A row of a negative number is not read.
+One program copies ROWS rows, COLUMNS words of each at a time. Neighbouring threads read neighbouring words, since long
+requests make the best use of the bus. Nothing is read for a negative number.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Blocks of queries: what a pass over the points does with one, and how queries are cut into them."""
+"""Blocks of queries: the steps of a pass over the points for one block, and the division of queries into blocks."""
 
 from __future__ import annotations
 

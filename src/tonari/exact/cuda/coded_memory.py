@@ -1,4 +1,4 @@
-"""The cost of a search by codes (routes/codes.py), by the interface of memory.py."""
+"""The cost of a search by codes (routes/codes.py), with the interface of memory.py."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from tonari.exact.cuda.rows.pack import query_bytes
 from tonari.exact.cuda.screens.sampling import Sample, sample_for
 from tonari.exact.cuda.screens.widths import usual_width
 
-ROUTE = "codes"
 PRECISIONS = ("int8", "values")
 
 
 class CodesNeeds(CudaNeeds):
-    """The sizes and properties of a search by codes; `form_dim` is the number of their coordinates."""
+    """The sizes and properties of a search by codes; `form_dim` is the number of coordinates of a code."""
 
     def packed_bytes(self, slabs: Slabs, precision: str) -> int:
         """Return the bytes of the codes."""
@@ -42,7 +41,8 @@ class CodesNeeds(CudaNeeds):
         return max(SMALL_CHANGE + contracting + buffers, self._beside_codes(batch * self._batch_row_bytes(slabs)))
 
     def _beside_codes(self, batch_bytes: int) -> int:
-        """Return the bytes of a search beside the codes: a batch, a sample, and rows that are refined at once."""
+        """Return the bytes of a search in addition to the codes: a batch, a sample, and rows that are refined at
+        once."""
         sample = self._sample()
         sampled = 0 if sample is None else codes_bytes(-(-self.n // sample.stride), self.form_dim)
         members = self._most_members() * (self.d * self.itemsize + LISTED_BYTES)
@@ -52,7 +52,8 @@ class CodesNeeds(CudaNeeds):
         """Return the queries per batch that the budget and MINIMA_BYTES allow, in whole tiles; 0 if none fit."""
         if self.total_bytes(slabs, 0) > budget:
             return 0
-        room = (budget - self.packed_bytes(slabs, PRECISIONS[0]) - self._beside_codes(0)) // self._batch_row_bytes(slabs)
+        kept = self.packed_bytes(slabs, PRECISIONS[0]) + self._beside_codes(0)
+        room = (budget - kept) // self._batch_row_bytes(slabs)
         tiles = -(-self.m // LEAST_BATCH)
         wanted = min(tiles, max(1, tuning.MINIMA_BYTES // (self._minima_bytes() * LEAST_BATCH))) * LEAST_BATCH
         wanted = min(wanted, tuning.CODED_BATCH)
@@ -77,7 +78,7 @@ class CodesNeeds(CudaNeeds):
         return 4 * group_count(-(-self.n // sample.stride), self.group) + lists
 
     def _most_members(self) -> int:
-        """Return the members of a row that is retried with the longest lists."""
+        """Return the number of members of a row that is retried with the longest lists."""
         return min(self.n, tuning.NEAR_KEPT * tuning.ROOMY * tuning.WIDEST * self.width)
 
     def _batch_row_bytes(self, slabs: Slabs) -> int:

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from tonari.costs.rates import CARD
 from tonari.core.errors import Unsupported
+from tonari.costs.rates import CARD
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.coded_memory import CodesNeeds, in_codes
 from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, CudaNeeds, Slabs

@@ -168,6 +168,9 @@ CODE_FARTHEST = 4.0
 CODE_NEARLY_ALL = 0.999
 CODE_MARGIN = 1.25
 CODE_ROWS = 16  # per program that rounds
+CODED_BYTES = 1 << 30  # least bytes of points for which an Index compares codes with streaming
+CODED_WORTH = 1.5  # least bytes of points, relative to those of their codes
+LEAST_CODED = 16  # columns: few columns are no faster as codes
 CODED_BATCH = 8192  # most queries of a batch: the rows of one are read while the next one is screened
 
 # Case: exact_cuda small, search-k10 on cuda. Chosen on: not recorded.

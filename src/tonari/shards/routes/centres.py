@@ -1,4 +1,5 @@
-"""Centres of rows: k-means of a sample, the distances between centres, and their division into shards of near ones."""
+"""Centres of rows: k-means of a sample, the distances between centres, and their division into shards of near
+centres."""
 
 from __future__ import annotations
 

@@ -98,7 +98,9 @@ def test_points_beyond_the_sample_are_marked(device: str) -> None:
     """They are four times as large as the rows by which the steps are chosen, which are far below the largest step."""
     rows = gaussian(40, 9)
     rows[[3, 17]] *= 50
-    assert check_bound(device, rows, "euclidean", 4, by=gaussian(40, 9, 1)).tolist() == [at in (3, 17) for at in range(40)]
+    assert check_bound(device, rows, "euclidean", 4, by=gaussian(40, 9, 1)).tolist() == [
+        at in (3, 17) for at in range(40)
+    ]
 
 
 @on_device
@@ -114,7 +116,11 @@ def test_a_few_rows_far_away_do_not_make_the_steps_long(device: str) -> None:
 @on_device
 def test_a_point_takes_68_bytes(device: str) -> None:
     room = codes_for(1280, 64, torch.device(device))
-    assert sum(part.nbytes for part in (room.values, room.low, room.e1, room.e2)) == codes_bytes(1280, 64) == 1280 * 68 + 80
+    assert (
+        sum(part.nbytes for part in (room.values, room.low, room.e1, room.e2))
+        == codes_bytes(1280, 64)
+        == 1280 * 68 + 80
+    )
 
 
 @on_device

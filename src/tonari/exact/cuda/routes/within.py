@@ -2,7 +2,8 @@
 
     resident       the prepared points
     streamed       one slab of points after another, each searched like a whole search; lists are joined
-    host_refine    as streamed, because the CPU does not refine lists of unlimited length; codes also
+    host_refine    as streamed, because the CPU does not refine lists of unlimited length
+    codes          as streamed
     several        each device has a part of the points or of the queries; lists of parts of the points are joined
 
 The number of points found is not known in advance, so the memory of a plan does not include them.

@@ -7,7 +7,7 @@
 
 A distance of codes exceeds the distance of contracted rows by at most apart(q) + apart(x), and the squares, products
 and sums of codes are whole numbers that int32 and float32 represent. A point beyond this range is a candidate of every
-query. Queries are clamped, so that none is beyond it.
+query. Queries are clamped, so that no query is beyond the range.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from tonari.exact.cuda.rows.form import DeviceForm, make_form
 from tonari.exact.cuda.rows.pack import PackedPoints, PackedQueries, packed_bytes, packed_row_bytes, room_for
 from tonari.select.cuda.survivors import power_of_two
 
-MOST_CODED = 512  # coordinates: the squared length of a code is then below 2^24, which float32 represents
+MOST_CODED = 512  # coordinates: products of codes are then below 2^23, and float32 represents twice as much
 LARGEST_CODE = 127.0
 
 
 def code_columns(d: int) -> int:
-    """Return the usual number of coordinates of codes of rows of d dimensions.
+    """Return the usual number of coordinates of a code, for rows of d dimensions.
 
     >>> code_columns(128), code_columns(20)
     (64, 19)

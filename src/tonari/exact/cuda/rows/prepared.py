@@ -1,6 +1,6 @@
 """Prepared points: the state that searches of the same points share, with one interface for all places of the rows.
 
-    DevicePoints            on one device, in all dimensions: all or some    attempts/first.py
+    DevicePoints            all or some of the points, on one device         attempts/first.py
     BytePoints              the same, in int8                                attempts/as_bytes.py
     ContractedPoints        on one device, in fewer dimensions               attempts/contracted.py
     ScreenedPoints          packed on one device, rows in host memory        routes/host_refine.py
@@ -113,7 +113,7 @@ class PackedCopies:
 
 
 class OneCopy:
-    """The packed copy of all rows at the only precision, from which copies of samples are taken."""
+    """The packed copy of all rows at the only precision; copies of samples are taken from it."""
 
     def __init__(self, whole: PackedPoints) -> None:
         self._made = {1: (whole, whole.written())}

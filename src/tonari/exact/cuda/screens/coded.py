@@ -1,7 +1,8 @@
 """The screen of codes (rows/codes.py): the two steps of screens/contracted.py, by products of int8.
 
-A query takes part in two forms. Products compare its code, and the members of the groups that these leave are compared
-with its contracted row in float32, whose limit is lower by the error of the query's code.
+Each query has two forms. Products compare its code with the codes of points. The members of the remaining groups are
+then compared with its contracted row in float32; the limit of this comparison is smaller by the error of the query's
+code.
 """
 
 from __future__ import annotations

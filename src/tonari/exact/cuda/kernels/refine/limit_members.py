@@ -115,14 +115,14 @@ def near_members_kernel(
         x_ptrs = rows_ptr + ids.to(tl.int64) * (units.to(tl.int64) * UNIT)
         square = tl.zeros([CHUNK], tl.float32)
         marked = present & False
-        if rows_ptr.dtype.element_ty == tl.int8:  # codes, in which points beyond range are marked
+        if rows_ptr.dtype.element_ty == tl.int8:  # codes, with marks for points beyond range
             marked = present & (tl.load(x_ptrs, mask=present, other=0) == MARK)
         for at in tl.range(0, p, COLUMNS):
             column = at + tl.arange(0, COLUMNS)
             q = tl.load(queries_ptr + row * p + column, mask=column < p, other=0.0)[None, :]  # [1, COLUMNS]
-            x = tl.load(
-                x_ptrs[:, None] + column[None, :], mask=present[:, None] & (column < p)[None, :], other=0
-            ).to(tl.float32)  # [CHUNK, COLUMNS]
+            x = tl.load(x_ptrs[:, None] + column[None, :], mask=present[:, None] & (column < p)[None, :], other=0).to(
+                tl.float32
+            )  # [CHUNK, COLUMNS]
             square += tl.sum((x - q) * (x - q), 1)
             present = present & (square <= limit)  # points above the limit are not read further
         near = (present | marked).to(tl.int32)
