@@ -2,7 +2,7 @@
 
 Triton's functions call libdevice, a library of 470 kB. Linking it to a kernel takes 80 ms, in which Triton holds the
 interpreter's lock, so no other kernel is translated (cuda/compiling/compile.py). libdevice's functions are calls of the
-same intrinsic functions of LLVM. Triton's interpreter has none, and calls NumPy.
+same intrinsic functions of LLVM. Triton's interpreter has no such functions, and calls NumPy.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
     sample   each program sums some of the sampled rows in COLUMNS columns, and finds their minima and maxima
     settle   one program combines these results. With c the mean of a column, the largest |x - c| of the sample is at
-    the
-             minimum or the maximum, so that the rows need not be read again
+             the minimum or the maximum, so that the rows need not be read again
 
 The scale 2^p brings the largest |x - c| into [2^6, 2^7), or below 1 for metrics that require it. The centre is then
 rounded to a multiple of 2^-4 / 2^p. Any centre is correct, and this one keeps integers exact: if x is a multiple of
