@@ -547,7 +547,7 @@ _CUDA = (
     Fault(
         "exact-kernels-link-a-library",
         "src/tonari/exact/cuda/kernels/rows/value.py",
-        "return root(folded)",
+        "return sqrt(folded)",
         "return tl.sqrt(folded)",
         "a kernel of first calls links libdevice, while no other kernel is translated",
         ("tests/metrics/kernels/test_instructions.py::test_kernels_of_first_calls_link_no_library",),
