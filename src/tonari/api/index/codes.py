@@ -1,4 +1,4 @@
-"""The argument `codes` of an Index: what a device holds of points that stay in host memory."""
+"""The argument `codes` of an Index: whether a device holds codes of points that stay in host memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def with_codes(codes: str, metric: Metric, place: Place, overrides: dict[str, An
     codes : str
         "auto" sets nothing; "int8" selects the route of codes.
     metric : Metric
-        The metric by which transformed rows are compared.
+        The metric that compares transformed rows.
     place : Place
     overrides : dict
         The fields that the caller sets.
@@ -27,7 +27,7 @@ def with_codes(codes: str, metric: Metric, place: Place, overrides: dict[str, An
     Raises
     ------
     ValueError, Unsupported
-        There are no such codes, or none for this metric or place.
+        Such codes do not exist, or not for this metric or place.
     """
     if codes == "auto":
         return overrides

@@ -49,11 +49,11 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         array that was filled with new data, but it may miss a change of a few values of a NumPy or CuPy array.
 
     codes : str
-        What a GPU holds of points in host memory: with "int8", one byte for each coordinate of their contracted rows,
-        68 bytes per point at 64 coordinates, while the original rows stay in host memory, which is page-locked.
-        Answers are as exact, and have the same bits. Only for one device, and for euclidean, sqeuclidean, cosine and
-        correlation. "auto", the default, keeps the rows themselves on the device; if they do not fit there, the first
-        search streams them, and the second one makes codes.
+        How a GPU holds points. With "int8" it holds one byte for each coordinate of their contracted rows (68 bytes per
+        point at 64 coordinates), and the original rows stay in host memory, which is page-locked. Answers are exact and
+        have the same bits. "int8" needs points in host memory, one device, and one of the metrics euclidean,
+        sqeuclidean, cosine and correlation. With "auto", the default, the device holds the rows themselves. If they do
+        not fit there, the first search streams them, and the second one makes codes.
 
     With method="auto" the method is chosen once, in the constructor, for an expected number of queries equal to the
     number of points.
