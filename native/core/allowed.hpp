@@ -17,7 +17,7 @@ namespace tonari {
 struct AllowedPairs {
   std::int64_t m = 0, n = 0;                   // queries and points to which the arrays refer
   const std::uint8_t* mask = nullptr;          // rows of n bytes, or of ceil(n / 8) if it is packed; null: all
-  std::int64_t mask_stride = 0;                // from the row of one query to that of the next; 0 if all have the same
+  std::int64_t mask_stride = 0;                // from one query's row to the next; 0 if all queries have the same row
   bool packed = false;                         // bit j % 8 of byte j // 8, counted from the lowest, is point j
   const std::int64_t* query_groups = nullptr;  // (m,); null: all
   const std::int64_t* point_groups = nullptr;  // (n,)
@@ -25,8 +25,8 @@ struct AllowedPairs {
   const std::int64_t* excluded = nullptr;      // pairs as query * n + point, ascending and distinct; null: none
   const std::int64_t* begins = nullptr;        // (m + 1,): the pairs of query i are excluded[begins[i]], ...
   bool own = false;                            // the queries are the points, and no point may find itself
-  const std::int64_t* rows = nullptr;          // the number of each query of a search; null: its own
-  const std::int64_t* ids = nullptr;           // the number of each point of a search; null: its own
+  const std::int64_t* rows = nullptr;          // the number in the rules of each query of a search; null: i
+  const std::int64_t* ids = nullptr;           // the number in the rules of each point of a search; null: j
 
   bool is_empty() const { return mask == nullptr && point_groups == nullptr && excluded == nullptr && !own; }
   std::int64_t row_of(std::int64_t query) const { return rows != nullptr ? rows[query] : query; }

@@ -1,8 +1,9 @@
-// Searches so small that a screen would take longer than computing all exact values. They need no form and no packed
+// Searches that are so small that a screen would take longer than all exact values. They need no form and no packed
 // points.
 //
-// Of float32 rows and metrics of squares, estimates leave few points whose exact values are needed. A sum of squares has
-// no cancellation, so that an estimate e of S(q - x)^2 = f, with c = estimate_roundings(d) roundings to u = 2^-24, has
+// For float32 rows and metrics of squares, estimates rule out most points, so few exact values are needed. A sum of
+// squares has no cancellation, so that an estimate e of S(q - x)^2 = f, with c = estimate_roundings(d) roundings to u =
+// 2^-24, has
 //
 //   |e - f| <= g f + a,    g = c u / (1 - c u),    a = d 2^-149
 //

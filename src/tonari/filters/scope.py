@@ -106,7 +106,7 @@ class Scope:
             return np.asarray(inputs.to_host(self.points.count(queries, limits, False, allowed)))
 
     def allowed_by(self, rules: Rules) -> Allowed | None:
-        """Return the rules for :meth:`within` and :meth:`count`; None if they cannot apply these rules."""
+        """Return the rules for :meth:`within` and :meth:`count`; None if these methods cannot apply them."""
         device = self.points.call.place.device
         return rules.as_allowed() if search_method(by_force(self.metric.name), device).filters else None
 
