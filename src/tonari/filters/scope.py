@@ -165,7 +165,8 @@ class Scope:
         return 0
 
     def enough(self, needed: int) -> int:
-        """Return a budget of the whole call that leaves `needed` bytes for searches without rules and for copies."""
+        """Return a sufficient budget for the whole call: it leaves `needed` bytes for searches without rules and for
+        copies."""
         needed += needed // tuning.SLACK + 1
         share = tuning.ROOM_SHARE
         return self.fixed + max(self.row + needed, needed * share // (share - 1) + share)
