@@ -82,7 +82,7 @@ class Segment:
         self.first = first
         self.ready: dict[tuple[str, str], Decision] = {self._kind(first.method, self._problem(points[:1], 1)): first}
         self.planned: dict[Hashable, Decision] = {}
-        self._preparing = threading.Lock()  # of the one search that adds to what is ready
+        self._preparing = threading.Lock()  # held by the one search that prepares more
         self._call_with: Call | None = None
         self._warned = False
         self._searched = 0  # queries so far; threads may lose some

@@ -83,7 +83,7 @@ class CodedQueries:
     rows : ContractedRows
         g(q) in float32, with bounds on the distance from the contracted row.
     packed : PackedQueries
-        c(q); their norms and errors are 0, as codes of points have none.
+        c(q), with norms and errors of 0, because the limits contain all errors.
     apart : float64 tensor (m,)
         A bound on the distance of c(q) from the contracted row; +inf for a row that cannot be contracted.
     """
