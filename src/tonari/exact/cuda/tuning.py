@@ -161,13 +161,14 @@ FORM_WARPS = 4
 FORM_COLUMNS = 64
 
 # Not measured by a case, but counted: rows of SIFT in 64 coordinates, 10 nearest of 100,000.
-# Codes: their coordinates; the largest element of the sample, or this multiple of what nearly all rows have if that is
+# Codes: their coordinates. The largest element of the sample, or this multiple of what nearly all rows have if that is
 # less, times a margin for all other points, is 127 steps.
-CODE_COLUMNS = 64
+CODE_COLUMNS = 61  # and three of the squared length: 64 bytes
 CODE_FARTHEST = 4.0
 CODE_NEARLY_ALL = 0.999
 CODE_MARGIN = 1.25
 CODE_ROWS = 16  # per program that rounds
+MOST_BEYOND = 512  # points beyond range; with more, points are streamed
 CODED_BYTES = 1 << 30  # least bytes of points for which an Index compares codes with streaming
 CODED_WORTH = 1.5  # least bytes of points, relative to those of their codes
 LEAST_CODED = 16  # columns: few columns are no faster as codes
