@@ -58,7 +58,7 @@ def _may_be_coded(problem: Problem) -> bool:
 def _plans(problem: Problem) -> tuple[CudaPlan, CudaPlan | None]:
     """Return the plan without codes, and that with codes; None if the first keeps the points, or if codes do not fit.
 
-    Plans are those of the first call, before there are codes.
+    Plans of the first call are kept, from the time before there are codes.
     """
     usual = plan_on_cuda(problem)
     if usual.route != "streamed":

@@ -168,9 +168,13 @@ CODE_FARTHEST = 4.0
 CODE_NEARLY_ALL = 0.999
 CODE_MARGIN = 1.25
 CODE_ROWS = 16  # per program that rounds
+FOLDED_ROWS = 128  # queries of a tile, then warps, buffers and programs of a multiprocessor
+FOLDED_WARPS = 4
+FOLDED_STAGES = 3
+FOLDED_PROGRAMS = 2
 MOST_BEYOND = 512  # points beyond range; with more, points are streamed
-CODED_BYTES = 1 << 30  # least bytes of points for which an Index compares codes with streaming
-CODED_WORTH = 1.5  # least bytes of points, relative to those of their codes
+CODED_BYTES = 1 << 30  # if points have fewer bytes, an Index does not compare codes with streaming
+CODED_WORTH = 1.5  # least bytes of points, relative to their codes
 LEAST_CODED = 16  # columns: few columns are no faster as codes
 CODED_BATCH = 8192  # most queries of a batch: the rows of one are read while the next one is screened
 

@@ -98,7 +98,7 @@ class CodedPoints:
 
 
 class _Samples:
-    """The codes of all points, from which those of samples are taken."""
+    """The codes of all points, and the samples that are taken from them."""
 
     def __init__(self, whole: FoldedCodes) -> None:
         self._made = {1: whole}

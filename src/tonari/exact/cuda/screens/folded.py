@@ -46,9 +46,9 @@ def screen_folded_below(queries: Any, points: FoldedCodes, thresholds: Any, capa
 
 
 def _split_of(m: int, points: FoldedCodes) -> Split:
-    rows = 128 if m > 64 else 64 if m > 16 else 16
+    rows = tuning.FOLDED_ROWS if m > 64 else 64 if m > 16 else 16
     tiles = -(-points.n // POINT_TILE)
-    device, programs = points.values.device, tuning.RESIDENT_PROGRAMS
+    device, programs = points.values.device, tuning.FOLDED_PROGRAMS
     return fewest_parts(rows, POINT_TILE, -(-m // rows), tiles, device, programs=programs)
 
 
@@ -94,7 +94,7 @@ def _launch(
             "GROUP": group,
             "LISTED": LISTED,
             "DENSE": lists is None,
-            "STAGES": 2 if width > 192 else 3,
+            "STAGES": 2 if width > 192 else tuning.FOLDED_STAGES,
         },
-        warps=8 if split.rows == 128 and width > 192 else 4,
+        warps=8 if split.rows == 128 and width > 192 else tuning.FOLDED_WARPS,
     )

@@ -3,7 +3,7 @@
     score(row, column) = 2 offset - 2 <q, x>         q, x of WIDTH bytes: codes, and the columns of the squared length
     lowest(row, group) = min over its columns        from the largest product, which alone is converted to float32
 
-The tiles are those of kernels/screens/all_minima.py. Its scores take a conversion, a product and a sum for each pair,
+It has the tiles of kernels/screens/all_minima.py, whose scores take a conversion, a product and a sum for each pair,
 which is more than the matrix units take for so short rows; here a pair takes one maximum.
 """
 
