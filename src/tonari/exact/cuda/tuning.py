@@ -163,7 +163,9 @@ FORM_COLUMNS = 64
 # Not measured by a case, but counted: rows of SIFT in 64 coordinates, 10 nearest of 100,000.
 # Codes: their coordinates. The largest element of the sample, or this multiple of what nearly all rows have if that is
 # less, times a margin for all other points, is 127 steps.
-CODE_COLUMNS = 61  # and three of the squared length: 64 bytes
+CODE_COLUMNS = 123  # and five of the squared length: 128 bytes; for more points than CODED_WIDE 61 and three
+CODE_FEWER = 61
+CODED_WIDE = 1 << 26
 CODE_FARTHEST = 4.0
 CODE_NEARLY_ALL = 0.999
 CODE_MARGIN = 1.25
@@ -249,6 +251,7 @@ WITHIN_WORTH = 0.5  # the next precision is given up if it leaves more than this
 # longer than the start of a thread.
 HOST_MEMBERS = 1 << 13
 HOST_LEAST_MEMBERS = 1 << 9
+CODES_LONG_SECONDS = 0.03  # the same for codes, whose Index is searched often
 HOST_LONG_SECONDS = 1.0  # if the CPU needs longer, the device may answer rows, although it may have to compile kernels
 
 # Not measured: bounds of memory.

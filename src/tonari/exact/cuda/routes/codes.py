@@ -149,7 +149,7 @@ class _Batch:
     some : slice
         The batch among the queries of this pass.
     sent : Sent
-        Distances, indices, and a mark for each proved row.
+        Distances, indices, a mark for each proved row, and the number of refined points.
     """
 
     some: slice
@@ -160,6 +160,11 @@ class _Search(HostSearch):
     """A search by codes."""
 
     refined_where: ClassVar[str] = "refined from host memory"
+
+    @property
+    def long_seconds(self) -> float:
+        """See :class:`HostSearch`."""
+        return tuning.CODES_LONG_SECONDS
 
     def __init__(self, queries: Any, prepared: CodedPoints, plan: CudaPlan, place: Place, bar: Counter) -> None:
         super().__init__(queries, prepared, plan, place, bar)
@@ -218,7 +223,8 @@ class _Search(HostSearch):
         sample = self.screen.chooser.sample(width)
 
         def finish(batch: _Batch) -> None:
-            distances, indices, proved[batch.some] = batch.sent.arrive()
+            distances, indices, proved[batch.some], refined = batch.sent.arrive()
+            self.report.refined += int(refined)
             self.write(numbers[batch.some], Neighbors(distances, indices))
             if bar is not None:
                 bar.add(len(distances) * len(self.points))
@@ -239,11 +245,14 @@ class _Search(HostSearch):
         rows, own = self.there(self.on_host(numbers)), self.own_there(numbers)
         coded = self.screen.code(rows, self.prepared.coding, int(numbers[0]))
         look = self.screen.coded_look(coded, own, width, sample)
-        kth = self._refine(rows, look.nearest).distances[:, -1]
+        nearest = ascending(look.nearest)
+        kth = self._refine(rows, nearest).distances[:, -1]
         members, proved = self.screen.within(look, kth, own, width)
         del look  # all minima
-        found = self._refine(rows, self._with_beyond(members.numbers, own).masked_fill(~proved[:, None], -1))
-        return Sent(*found, proved)
+        listed = ascending(self._with_beyond(members.numbers, own).masked_fill(~proved[:, None], -1))
+        found = self._refine(rows, listed)
+        refined = (nearest != NO_MEMBER).sum() + (listed != NO_MEMBER).sum()
+        return Sent(*found, proved, refined)
 
     def _with_beyond(self, numbers: Any, own: Any) -> Any:
         """Return each row's members with the points beyond range, but not the row's own."""
@@ -254,9 +263,9 @@ class _Search(HostSearch):
         others = others if own is None else others.masked_fill(others == own[:, None], -1)
         return torch.cat([numbers, others], 1)
 
-    def _refine(self, queries: Any, numbers: Any) -> Neighbors:
-        """Return the k best of each row's listed points, from rows read from host memory; missing ones are -1."""
-        plan, listed = self.plan, ascending(numbers)
+    def _refine(self, queries: Any, listed: Any) -> Neighbors:
+        """Return the k best of each row's points, listed as by ``ascending``; missing neighbours are -1."""
+        plan = self.plan
         columns, row = listed.shape[1], plan.d * self.points.itemsize
         block = max(1, tuning.REFINE_SCRATCH_BYTES // (columns * row))
         parts = [self._refine_block(queries[here], listed[here]) for here in cut(len(listed), block)]
