@@ -170,6 +170,7 @@ CODE_FARTHEST = 4.0
 CODE_NEARLY_ALL = 0.999
 CODE_MARGIN = 1.25
 CODE_ROWS = 16  # per program that rounds
+FOLDED_HOPPER = True  # lists on Hopper by a kernel whose products do not wait for the maxima
 FOLDED_ROWS = 128  # queries of a tile, then warps, buffers and programs of a multiprocessor
 FOLDED_WARPS = 4
 FOLDED_STAGES = 3

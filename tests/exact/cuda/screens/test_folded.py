@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from tests.helpers.checks import gaussian
-from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_device, on_gpu
 from tests.helpers.gpu_checks import tensors
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.groups import LISTED, group_count, members
 
 pytestmark = needs_torch
@@ -51,3 +52,23 @@ def test_minima_and_lists(device: str, n: int, d: int, p: int, group: int) -> No
         found = [divmod(int(entry), 16) for entry in entries[row][values[row] < np.inf]]
         parts = {one // 4 * 16 + 4 * part + one % 4 for one, mask in found for part in range(4) if mask >> part & 1}
         assert parts == set(np.flatnonzero(expected[row] <= thresholds[row]).tolist())
+
+
+@on_gpu
+@pytest.mark.parametrize(("d", "p"), [(20, 19), (80, 61), (128, 123), (250, 247)])
+def test_hopper_lists_what_the_other_kernel_does(d: int, p: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    points, queries = tensors("cuda", gaussian(100_000, d), gaussian(700, d, 1))
+    coding, flags = coding_of(points, "euclidean", p), new_flags(points.device)
+    codes = codes_for(len(points), p, points.device)
+    code_points(points, coding, flags, first=0, room=codes)
+    asked = code_queries(queries, coding, flags, first=0).values
+    scores = 2 * codes.offset - 2 * (asked.double() @ codes.values.double().mT)
+    thresholds = scores[:, :100_000].kthvalue(50, dim=1).values.float()
+    found = []
+    for hopper in (True, False):
+        monkeypatch.setattr(tuning, "FOLDED_HOPPER", hopper)
+        lists = screen_folded_below(asked, codes, thresholds, 1024, 0)
+        assert (lists.counts <= lists.room).all()
+        values, entries = lists.values.cpu().numpy(), lists.entries.cpu().numpy()
+        found.append([set(entries[row][values[row] < np.inf].tolist()) for row in range(700)])
+    assert found[0] == found[1]

@@ -11,7 +11,8 @@ from tonari.cuda.launch import launch
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.codes import FoldedCodes
 from tonari.exact.cuda.rows.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count
-from tonari.exact.cuda.rows.tiles import Lists, Split, blocks_of, fewest_parts, lists_for, room_of
+from tonari.exact.cuda.rows.tiles import Lists, Split, blocks_of, fewest_parts, is_hopper, lists_for, room_of, swizzled
+from tonari.exact.cuda.screens.all_minima import split_for_hopper
 
 
 def screen_folded(queries: Any, points: FoldedCodes, group: int, minima: Any) -> None:
@@ -38,10 +39,15 @@ def screen_folded_below(queries: Any, points: FoldedCodes, thresholds: Any, capa
     thresholds : float32 (m,)
     capacity, least_slots : as for :func:`tonari.exact.cuda.screens.all_minima.screen_below`
     """
-    split = _split_of(len(queries), points)
+    m, device = len(queries), queries.device
+    on_hopper = tuning.FOLDED_HOPPER and m > tuning.HOPPER_ROWS and is_hopper(device)
+    split = split_for_hopper(m, points.n, device) if on_hopper else _split_of(m, points)
     room = max(room_of(split, points.n, capacity), -(-least_slots // (4 * split.parts)))
-    lists = lists_for(len(queries), split, room, queries.device)
-    _launch(queries, points, split, LEAST_GROUP, thresholds=thresholds, lists=lists)
+    lists = lists_for(m, split, room, device)
+    if on_hopper:
+        _launch_on_hopper(queries, points, split, thresholds, lists)
+    else:
+        _launch(queries, points, split, LEAST_GROUP, thresholds=thresholds, lists=lists)
     return lists
 
 
@@ -97,4 +103,38 @@ def _launch(
             "STAGES": 2 if width > 192 else tuning.FOLDED_STAGES,
         },
         warps=8 if split.rows == 128 and width > 192 else tuning.FOLDED_WARPS,
+    )
+
+
+def _launch_on_hopper(queries: Any, points: FoldedCodes, split: Split, thresholds: Any, lists: Lists) -> None:
+    from tonari.exact.cuda.kernels.screens.folded_hopper import screen_folded_hopper_kernel
+
+    m, width = queries.shape
+    half = tuning.HOPPER_ROWS // 2
+    launch(
+        screen_folded_hopper_kernel,
+        split.row_tiles * split.parts,
+        {
+            "queries": swizzled(queries, half, width),
+            "points": swizzled(points.values, POINT_TILE, width),
+            "thresholds_ptr": thresholds,
+            "values_ptr": lists.values,
+            "entries_ptr": lists.entries,
+            "counts_ptr": lists.counts,
+            "m": m,
+            "tiles": split.blocks,
+            "segments": lists.counts.shape[1],
+            "room": lists.room,
+            "row_tiles": split.row_tiles,
+            "tiles_per_program": split.each,
+            "offset": points.offset,
+        },
+        constants={
+            "HALF": half,
+            "COLUMNS": POINT_TILE,
+            "WIDTH": width,
+            "STAGES": tuning.HOPPER_STAGES,
+            "TILES": tuning.HOPPER_TILES,
+        },
+        warps=8,
     )
