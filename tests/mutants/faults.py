@@ -474,11 +474,19 @@ _CUDA = (
     ),
     Fault(
         "exact-codes-of-points-beyond",
-        "src/tonari/exact/cuda/kernels/refine/limit_members.py",
-        "(present | marked)",
-        "present",
+        "src/tonari/exact/cuda/routes/codes.py",
+        "return torch.cat([numbers, others], 1)",
+        "return numbers",
         "a point beyond the range of codes is no candidate",
         ("tests/exact/cuda/routes/test_codes.py::test_points_beyond_the_range_of_codes_are_candidates_of_all_rows",),
+    ),
+    Fault(
+        "exact-codes-of-points-beyond-twice",
+        "src/tonari/exact/cuda/kernels/refine/limit_members.py",
+        "!= MARK)",
+        "< 128)",
+        "a point beyond the range of codes may be found twice",
+        ("tests/exact/cuda/refine/test_limit_members.py::test_codes",),
     ),
     Fault(
         "exact-codes-of-queries-in-range",
