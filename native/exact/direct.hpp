@@ -12,6 +12,8 @@
 //
 //   t (1 + 4 c u + 2^-19) + 8 a + 2^-140.
 //
+// For a radius, t is its square, which is no estimate: f <= t (1 + 2^-21) + 2^-147, so that the same bound holds.
+//
 // If that is beyond float32, all points are left, as they are if an estimate overflows. Points come in batches, and t is of
 // those so far, so that few estimates are held: it only falls. Exact values of the points that are left follow in the end.
 #pragma once
@@ -40,7 +42,7 @@ template <class Value, class Index>
 bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_t end, Value* distances,
                      Index* indices);
 
-// Searches within radii, by exact values alone.
+// Searches within radii, by exact values of the points that estimates leave.
 struct DirectRadius {
   Metric metric;
   Isa isa;

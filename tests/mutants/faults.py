@@ -21,6 +21,22 @@ _NATIVE = (
         ("tests/exact/cpu/test_radius.py::test_every_dtype",),
     ),
     Fault(
+        "kdtree-other-groups-as-own",
+        "native/kdtree/radius_tile.hpp",
+        "return lanes & (task_.entries->same ? equal : ~equal);",
+        "return lanes & equal;",
+        "counts among other groups are of the query's own, where groups are in the order of the tree",
+        ("tests/core/test_allowed.py::test_the_bits_of_lists_that_are_cut",),
+    ),
+    Fault(
+        "kdtree-hashes-alone-exclude",
+        "native/core/allowed.cpp",
+        "return !has_bit(bits, point, kHash, by) || !is_excluded(point);",
+        "return !has_bit(bits, point, kHash, by);",
+        "points with the hash of an excluded point are excluded too",
+        ("tests/core/test_allowed.py::test_many_points_within_the_radius",),
+    ),
+    Fault(
         "exact-scale-not-squared",
         "native/exact/bounds.cpp",
         ": worst * scale * scale;",

