@@ -39,7 +39,7 @@ struct AllowedPairs {
   }
 };
 
-// What one query may find.
+// The points that one query may find.
 class AllowedRow {
  public:
   AllowedRow() = default;
@@ -50,7 +50,7 @@ class AllowedRow {
 
   void open(const AllowedPairs& pairs, std::int64_t query);
   bool is_excluded(std::int64_t point);
-  // How many of some points the query may find.
+  // The number of the given points that the query may find.
   template <class Id>
   std::int64_t count(const Id* points, std::int64_t number);
 

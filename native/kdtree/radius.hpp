@@ -1,14 +1,14 @@
 // All points within a radius of each query, through a k-d tree: depth first, over the arrays of
 // tonari.kdtree.cpu.tree.
 //
-// A query's limit is constant. A box or a point whose sum is above it is skipped, as in kdtree/search.hpp; what is left
-// gets its exact value (docs/exactness.md, "The value"), which decides. A count also takes a whole box whose farthest
-// corner is within the radius for certain, and points of which that is proved, without their values
-// (docs/exactness.md, "Within a radius").
+// A query's limit is constant. A box or a point whose sum exceeds the limit is skipped, as in kdtree/search.hpp. The
+// exact values of all other points decide (docs/exactness.md, "The value"). A count also accepts a whole box if its
+// farthest corner is certainly within the radius, and single points that are certainly within it, without their exact
+// values (docs/exactness.md, "Within a radius").
 //
-// Rules are looked up point by point. For many queries, a rule that is an entry of each point (its group, or its entry of
-// a mask for all queries) is first copied in the order of the tree, where the points of a leaf, and of a box, are adjacent:
-// their entries are then compared at once.
+// Rules are looked up point by point. For many queries, a rule that is one entry per point (its group, or its entry in a
+// mask for all queries) is first copied into the order of the tree, in which the points of a leaf or of a box are
+// adjacent. Their entries are then compared at once.
 #pragma once
 
 #include <memory>

@@ -17,7 +17,7 @@
 namespace tonari {
 namespace {
 
-// What a query finds, whatever its metric and the type of the rows.
+// The points found for a query; the same for all metrics and types of rows.
 class FoundWithin : public TreeRadius {
  protected:
   FoundWithin(const TreeRadiusTask& task, std::int64_t begin, std::int64_t end)

@@ -14,7 +14,7 @@
         ├── exact/      brute force: screen at low precision, select, refine in float64, a certificate for every row
         ├── kdtree/     a tree of boxes around the points, for few dimensions; the same bits as brute force
         ├── bits/       rows of bits: counts of their differing or common bits
-        ├── sparse/     compressed rows of SciPy on the CPU (api/sparse_rows.py); the bits of the rows written out
+        ├── sparse/     compressed rows of SciPy on the CPU (api/sparse_rows.py); the same bits as for dense rows
         └── nn_descent/ approximate graphs, up to a measured recall
         ▼
     Neighbors           core/results/neighbors.py: distances and indices, in order
@@ -33,7 +33,7 @@ Each subpackage imports only from those below it in this list:
     filters                         the points that queries may find
     methods                         the record of a call, the choice of the method, and the place where it runs
     nn_descent  kdtree  exact       the methods, with the same modules: plan, memory, reference, cpu/, cuda/
-    bits  sparse                    the same for rows of bits and for sparse rows
+    bits  sparse                    methods for rows of bits and for sparse rows
     select                          k-selection, and functions that order and merge neighbour lists
     cuda  costs                     CUDA tools that all methods share; expected times in seconds
     metrics  inputs  io             metrics; checks of arguments; files

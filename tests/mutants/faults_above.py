@@ -778,6 +778,22 @@ _OTHERS = (
         ("tests/filters/test_rules.py", "tests/api/test_filtered.py"),
     ),
     Fault(
+        "graph-last-entry-of-a-list-that-lost-one",
+        "src/tonari/graph/building/changing.py",
+        "equal = (value == before) & (found.indices[:, -1] <= last.indices[:, 0])",
+        "equal = value == before",
+        "of several points at the last distance, a larger number stays although a smaller one is not listed",
+        ("tests/graph/building/test_changing.py",),
+    ),
+    Fault(
+        "graph-lists-that-lost-a-point",
+        "src/tonari/graph/building/changing.py",
+        "short = np.flatnonzero((indices < 0).any(axis=1))",
+        "short = np.flatnonzero((indices < 0).all(axis=1))",
+        "lists that lost some of their points are not searched again",
+        ("tests/graph/building/test_changing.py",),
+    ),
+    Fault(
         "streams-other-cuts",
         "src/tonari/streams/journal.py",
         "for row in self._rows[low:high].tolist():",

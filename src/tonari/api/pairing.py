@@ -57,7 +57,7 @@ def pairs(
     Parameters
     ----------
     points : array of shape (n, d)
-        Or sparse rows, as for :func:`search`, without `where` and `out`.
+        Or sparse rows, as for :func:`search`; `where` and `out` are then not supported.
     radius, min_similarity : float
         One number, as for :func:`radius_search`.
     closed : bool

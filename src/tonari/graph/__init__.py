@@ -1,8 +1,9 @@
 """The k-nearest-neighbour graph.
 
 lists.py         the record that a graph consists of, and the checks of its lists
-building/        build the lists for a set of points, merge two graphs, add points
+building/        build the lists for a set of points, merge two graphs, add, remove and replace points
 recall.py        measure the recall of a graph
+changing.py      the methods that add, remove and replace points
 reshaping.py     shorter lists, some of the points, another order of the points
 statistics.py    distances, local dimension, hubs, histograms
 spectral.py      a map in two dimensions

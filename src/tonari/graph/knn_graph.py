@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,10 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.hints import Hinted
-from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import Record
 from tonari.graph import npz_file, structure
-from tonari.graph.building.merging import add_points
+from tonari.graph.changing import Changing
 from tonari.graph.directory import open_lists
 from tonari.graph.exports.methods import Exports
 from tonari.graph.exports.to_pictures import ToPictures
@@ -29,7 +27,6 @@ from tonari.graph.imports.made_from import MadeFrom
 from tonari.graph.lists import Lists, check_lists, in_numpy, plain_array
 from tonari.graph.recall import graph_recall
 from tonari.graph.reshaping import Reshaped
-from tonari.methods.call import Call
 from tonari.metrics import get_metric
 from tonari.metrics.changed import check_weights
 from tonari.metrics.maps import check_transform
@@ -38,7 +35,7 @@ from tonari.nn_descent.report import DescentReport
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Hinted):
+class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Changing, Hinted):
     """The k nearest neighbours of each of n points among the others.
 
     The arrays belong to the library of the points passed to :func:`tonari.knn_graph`: NumPy arrays or torch tensors in
@@ -203,56 +200,6 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Hinted):
     def recall(self, points: Any, *, sample: int = 1000, seed: int = 0, threads: int | None = None) -> Recall:
         """Compare a random sample of rows with the exact answer, on the CPU; see :mod:`tonari.graph.recall`."""
         return graph_recall(self.to_numpy().lists, points, sample=sample, seed=seed, threads=threads)
-
-    @inputs.without_gradients("use tonari.knn_graph of all points with differentiable=True")
-    def add(
-        self,
-        points: Any,
-        new_points: Any,
-        *,
-        recall: float = 0.99,
-        seed: int = 0,
-        device: str | Sequence[str] = "auto",
-        threads: int | None = None,
-        memory: int | str | None = None,
-        progress: ProgressLike = None,
-    ) -> KNNGraph:
-        """Return the graph of this graph's points followed by new points.
-
-        A few new points are searched exactly; for many, a graph of the new points is built and merged with this one.
-        The result and a copy of all points are in memory. A graph in a directory that does not fit into memory is
-        refused; build the graph of the old files followed by the new ones with :func:`tonari.build_graph` instead.
-
-        Parameters
-        ----------
-        points : array of shape (n, d)
-            The points of this graph.
-        new_points : array of shape (m, d)
-            The points to add, of the same dtype.
-        recall, seed, device, threads, memory, progress
-            As for :func:`tonari.merge`.
-
-        Returns
-        -------
-        KNNGraph of n + m points
-            The new points are numbered from n.
-
-        Examples
-        --------
-        >>> import numpy as np, tonari
-        >>> line = np.array([[0.0], [1.0], [3.0]], dtype=np.float32)
-        >>> tonari.knn_graph(line[:2], k=1).add(line[:2], line[2:]).indices.ravel().tolist()
-        [1, 0, 1]
-        """
-        call = Call.of(
-            {"points": points, "new_points": new_points},
-            metric=self.metric,
-            device=device,
-            threads=threads,
-            memory=memory,
-            progress=progress,
-        )
-        return KNNGraph.of_lists(add_points(self.lists, points, new_points, call, recall=recall, seed=seed))
 
     def connected_components(self) -> npt.NDArray[np.int32]:
         """Return the connected component of each point, numbered from 0: int32 of shape (n,).

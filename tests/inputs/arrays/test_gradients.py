@@ -82,6 +82,16 @@ DROPPING: dict[str, tuple[Verb, str, str]] = {
         "queries",
         f"radius_search with {WITH}",
     ),
+    "KNNGraph.remove": (
+        lambda x, _: _graph(x).remove(x, [1]),
+        "points",
+        f"knn_graph of the remaining points with {WITH}",
+    ),
+    "KNNGraph.replace": (
+        lambda x, _: _graph(x).replace(x.detach(), [1], x[:1]),
+        "rows",
+        f"knn_graph of the changed points with {WITH}",
+    ),
     "KNNGraph.add": (lambda x, _: _graph(x).add(x.detach(), x), "new_points", f"knn_graph of all points with {WITH}"),
 }
 

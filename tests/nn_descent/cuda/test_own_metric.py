@@ -113,7 +113,7 @@ def test_it_is_refused_by_other_verbs(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="kdtree"):
         tonari.search(points, points, 3, metric=cubes, method="kdtree")
     graph = tonari.KNNGraph(np.array([[1], [0]], np.int32), np.ones((2, 1), np.float32), "triton:cubes", "nn-descent")
-    with pytest.raises(ValueError, match="graphs by 'triton:cubes' cannot be merged"):
+    with pytest.raises(ValueError, match="graphs by 'triton:cubes' cannot be merged or changed"):
         tonari.merge(graph, graph, points[:2], points[:2])
     graph.save(tmp_path / "graph.npz")
     assert tonari.KNNGraph.load(tmp_path / "graph.npz").metric == "triton:cubes"

@@ -29,6 +29,7 @@ from tonari.methods.registry import search_method
 from tonari.nn_descent.driver import Measure, Measuring, build, report_of
 from tonari.nn_descent.method import beside_rows
 from tonari.nn_descent.plan import DescentPlan, check_recall, check_seed
+from tonari.nn_descent.planner import RECALL
 from tonari.nn_descent.report import DescentReport
 from tonari.nn_descent.updates import check_name
 from tonari.select.merge import merge_neighbors
@@ -39,7 +40,7 @@ def merge_lists(
     b: tuple[Lists, Any],
     call: Call,
     *,
-    recall: float,
+    recall: float | None,
     seed: int,
     update: str | None = None,
     measure: Measuring | None = None,
@@ -47,10 +48,11 @@ def merge_lists(
 ) -> Lists:
     """Merge two graphs with their points; see :func:`tonari.merge`. `call` is for the points of both graphs.
 
-    `measure` decides after which round to stop; see :func:`tonari.nn_descent.driver.build`. If `checked` is True, the
-    lists are known to belong to these points, and this is not checked again.
+    If `recall` is None, both graphs are exact, and so is the result. `measure` decides after which round to stop; see
+    :func:`tonari.nn_descent.driver.build`. If `checked` is True, the lists are known to belong to these points, and
+    this is not checked again.
     """
-    recall, seed = check_recall(recall), check_seed(seed)
+    recall, seed = None if recall is None else check_recall(recall), check_seed(seed)
     check_name(update)
     for name in ("metric", "k", "include_self"):
         ours, theirs = getattr(a[0], name), getattr(b[0], name)
@@ -61,8 +63,11 @@ def merge_lists(
     with recording("merge", sides.n) as record:
         if sides.k == 0:
             return _without_others(sides, record)
-        plan = sides.plan(recall, seed, update)
         crossing = _Crossing(sides)
+        if recall is None:
+            decided("sides", "every point is compared with all points of the other side: the graph stays exact")
+            return sides.joined(*crossing.run(own, None), record=record)
+        plan = sides.plan(recall, seed, update)
         why = f"{crossing.seconds:.3g} s expected, {plan.seconds:.3g} s by rounds of NN-Descent"
         if crossing.seconds > tuning.MERGE_SHARE * plan.seconds:
             record.planned(plan.method, f"to compare every point with all of the other side takes long: {why}", plan)
@@ -72,9 +77,11 @@ def merge_lists(
 
 
 @in_default_floats
-def add_points(lists: Lists, points: Any, new_points: Any, call: Call, *, recall: float, seed: int) -> Lists:
+def add_points(lists: Lists, points: Any, new_points: Any, call: Call, *, recall: float | None, seed: int) -> Lists:
     """Add points to a graph; see :meth:`tonari.KNNGraph.add`. `call` is for the old and the new points together."""
-    recall, seed = check_recall(recall), check_seed(seed)
+    if recall is not None or not lists.exact:
+        recall = check_recall(RECALL if recall is None else recall)
+    seed = check_seed(seed)
     sides = Sides(lists, points, new_points, call, OF_ADD)
     sides.check(lists, 0)  # check before the graph of the new points is built
     _check_room(lists, sides)
@@ -96,7 +103,7 @@ def add_points(lists: Lists, points: Any, new_points: Any, call: Call, *, recall
         among = sides.place.no_others(sides.b, sides.measure)
         if len(sides.b) > 1:
             among = sides.own(build_lists(new_points, len(sides.b) - 1, call), 1)
-        plan = None if lists.exact else sides.plan(recall, seed)
+        plan = None if lists.exact or recall is None else sides.plan(recall, seed)
         return sides.joined(*_Crossing(sides).run((own, among), plan), record=record)
 
 
@@ -116,7 +123,7 @@ def _check_room(lists: Lists, sides: Sides) -> None:
     needed, free = count * (row + 2 * lists.k * entry), free_host_memory()  # old and new lists are in memory together
     if needed > free:
         raise BudgetExceeded(
-            f"add holds all points and lists in memory, {needed} bytes beside the search, but {free} are free; build "
+            f"add holds all points and lists in memory, {needed} bytes without the search, but {free} are free; build "
             "the graph of all points, from files, in a new directory: tonari.build_graph([points, new_points], k, out)"
         )
 

@@ -20,6 +20,7 @@ from tonari.graph.lists import Lists, check_lists
 from tonari.methods.call import Call
 from tonari.methods.registry import method_for
 from tonari.methods.rows.value_range import check_range
+from tonari.metrics import Metric
 from tonari.metrics.changed import change_of
 from tonari.metrics.reference import returned
 from tonari.nn_descent.method import NnDescent
@@ -58,22 +59,7 @@ class Sides:
         (_, a), (_, b) = names
         self.call, self.place, self.measure = call, call.place, call.metric
         self.metric, self.include_self = lists.metric, lists.include_self
-        if self.measure.own:
-            raise ValueError(f"graphs by {self.metric!r} cannot be merged: only knn_graph supports a Triton function")
-        change = change_of(self.metric, lists.weights, lists.transform)
-        if change is not None:
-            what = f"metric={self.metric!r}" + (" and weights" if lists.weights is not None else "")
-            what, instead = what + (" and a matrix" if lists.transform is not None else ""), ""
-            if change.instead:
-                instead = f", or merge graphs of {change.instead}, with metric={change.base!r}"
-            raise Unsupported(
-                f"graphs by {what} cannot be merged: their rows were changed before they were compared; build the "
-                f"graph of all points by knn_graph{instead}"
-            )
-        if self.measure.bits:
-            raise Unsupported(
-                f"graphs by {self.metric!r} cannot be merged: use tonari.knn_graph on the points of both together"
-            )
+        refuse_unsupported(lists, self.measure)
         self.k = lists.k - lists.include_self
         self.a, self.b = (
             self.place.rows(points, name, self.measure) for points, name in ((points_a, a), (points_b, b))
@@ -103,15 +89,7 @@ class Sides:
 
     def check(self, lists: Lists, side: int) -> None:
         """Raise ValueError if some distances in a side's graph differ from the distances of its points."""
-        rows, (ours, theirs) = (self.a, self.b)[side], self._names[side]
-        if lists.n != len(rows):
-            raise ValueError(f"{ours} has {lists.n} rows, {theirs} {len(rows)}: they must be the same points")
-        value = "float64" if inputs.name_of_dtype(rows) == "float64" else "float32"
-        if inputs.name_of_dtype(lists.found.distances) != value:
-            held = inputs.name_of_dtype(lists.found.distances)
-            raise ValueError(f"{ours} has distances in {held}, but those of {theirs} are in {value}")
-        if lists.k > lists.include_self:
-            _check_distances(lists, rows, ours, theirs)
+        check_graph(lists, (self.a, self.b)[side], *self._names[side])
 
     def own(self, lists: Lists, side: int, *, checked: bool = False) -> Neighbors:
         """Return the lists of a graph without the points themselves, on the graph's device, after checking them.
@@ -156,6 +134,46 @@ class Sides:
         if report is not None:
             report = report.taken(self.started)
         return Lists(found, self.metric, method, self.include_self, seed, report, record=record)
+
+
+def refuse_unsupported(lists: Lists, measure: Metric) -> None:
+    """Raise an error if a graph cannot be merged or changed, as its distances are not distances of the points' rows.
+
+    `measure` is the metric of the graph.
+    """
+    if measure.own:
+        raise ValueError(
+            f"graphs by {measure.name!r} cannot be merged or changed: only knn_graph supports a Triton function"
+        )
+    change = change_of(lists.metric, lists.weights, lists.transform)
+    if change is not None:
+        what = f"metric={lists.metric!r}" + (" and weights" if lists.weights is not None else "")
+        what, instead = what + (" and a matrix" if lists.transform is not None else ""), ""
+        if change.instead:
+            instead = f", or use graphs of {change.instead}, with metric={change.base!r}"
+        raise Unsupported(
+            f"graphs by {what} cannot be merged or changed: their rows were changed before they were compared; build "
+            f"the graph of all points by knn_graph{instead}"
+        )
+    if measure.bits:
+        raise Unsupported(
+            f"graphs by {measure.name!r} cannot be merged or changed: use tonari.knn_graph on all points together"
+        )
+
+
+def check_graph(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
+    """Raise ValueError if a graph is not of these points; `ours` and `theirs` name the graph and the points.
+
+    The distances of some rows are computed again.
+    """
+    if lists.n != len(rows):
+        raise ValueError(f"{ours} has {lists.n} rows, {theirs} {len(rows)}: they must be the same points")
+    value = "float64" if inputs.name_of_dtype(rows) == "float64" else "float32"
+    if inputs.name_of_dtype(lists.found.distances) != value:
+        held = inputs.name_of_dtype(lists.found.distances)
+        raise ValueError(f"{ours} has distances in {held}, but those of {theirs} are in {value}")
+    if lists.k > lists.include_self:
+        _check_distances(lists, rows, ours, theirs)
 
 
 def _check_distances(lists: Lists, rows: Any, ours: str, theirs: str) -> None:

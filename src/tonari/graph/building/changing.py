@@ -1,0 +1,382 @@
+"""Remove points from a graph, and replace the rows of points.
+
+In an exact graph, every point that is not in a list is after the last entry of the list, in the order of (distance,
+index). If listed points are removed or replaced, the remaining entries are still exact up to the old last entry. A list
+is searched again only if fewer than k entries remain up to there. The neighbours of its neighbours give an upper bound
+of the new k-th distance, so a search within this bound is enough.
+
+An approximate graph is refined by NN-Descent, which starts from the remaining lists.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.core.listed import Listed
+from tonari.core.process.floats import in_default_floats
+from tonari.core.process.progress import Progress
+from tonari.core.results.neighbors import Neighbors, index_dtype
+from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.core.slices import cut
+from tonari.core.trail import Record, decided, part, recording
+from tonari.filters.looking import near_some
+from tonari.filters.scope import Scope, on_host
+from tonari.graph import tuning
+from tonari.graph.building.approximate import GraphOptions
+from tonari.graph.building.build import build_lists
+from tonari.graph.building.sides import check_graph, refuse_unsupported
+from tonari.graph.lists import Lists
+from tonari.methods.call import Call
+from tonari.methods.rows.points import Points
+from tonari.nn_descent.plan import check_recall, check_seed
+from tonari.nn_descent.planner import RECALL
+from tonari.select.merge import merge_neighbors
+
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """A checked call: the graph, its points, and the points that are removed or replaced.
+
+    Attributes
+    ----------
+    lists : Lists
+    rows : checked rows of shape (n, d)
+    ids : int64 array
+        Ascending and distinct.
+    order : int64 array
+        The caller's ids are ``ids`` in this order.
+    call : Call
+    side : tuple
+        The library and the device of the caller's points.
+    recall : float, optional
+        None for an exact graph.
+    seed : int
+    """
+
+    lists: Lists
+    rows: Any
+    ids: Ids
+    order: Ids
+    call: Call
+    side: inputs.Side
+    recall: float | None
+    seed: int
+
+    @classmethod
+    def of(cls, lists: Lists, points: Any, ids: Any, call: Call, recall: Any, seed: Any) -> _Asked:
+        """Check the arguments of a call."""
+        if recall is not None and lists.exact:
+            raise ValueError(f"recall={recall!r}: the graph is exact, and stays so; leave recall out")
+        target = None if lists.exact else check_recall(RECALL if recall is None else recall)
+        seed = check_seed(seed)
+        refuse_unsupported(lists, call.metric)
+        rows = call.rows(points, "points")
+        check_graph(lists, rows, "the graph", "points")
+        numbers, order = _numbers(ids, lists.n)
+        made = cls(
+            lists=lists,
+            rows=rows,
+            ids=numbers,
+            order=order,
+            call=call,
+            side=inputs.side_of(points, "points"),
+            recall=target,
+            seed=seed,
+        )
+        if lists.exact:
+            made.refuse_incomplete()
+        return made
+
+    @property
+    def k(self) -> int:
+        """Number of neighbours, not counting the point itself."""
+        return self.lists.k - self.lists.include_self
+
+    def refuse_incomplete(self) -> None:
+        """Refuse a graph by an exact method whose lists are shorter than k, as after filters and `subset`."""
+        missing = (self.others().indices < 0).any(axis=1)
+        if missing.any():
+            raise ValueError(
+                f"the graph: row {missing.argmax()} has fewer than {self.k} neighbours, so it is a graph by where=, "
+                "batch= or of some of its points; build the graph of the remaining points by knn_graph"
+            )
+
+    def others(self) -> Neighbors:
+        """Return the lists in host memory, without the column of the points themselves."""
+        first = int(self.lists.include_self)
+        return Neighbors(*(part[:, first:] for part in self.lists.in_numpy()))
+
+    def progress(self, rows: int) -> Progress:
+        """Return the progress of a search of some rows."""
+        return Progress(self.call.progress, total=rows, seconds=None, label="neighbours", unit="row")
+
+    def finished(self, found: Neighbors, rows: Any, record: Record) -> Lists:
+        """Return the lists of an exact graph of these rows, in the library and on the device of the caller's points."""
+        place, lists = self.call.place, self.lists
+        if place.devices:
+            found = Neighbors(*map(place.there, found))
+        if lists.include_self:
+            found = place.with_self(found, rows, self.call.metric)
+        found = Neighbors(*(inputs.hand_back(part, self.side) for part in found))
+        return dataclasses.replace(lists, found=found, report=None, seed=None, record=record)
+
+    def refined(self, found: Neighbors, rows: Any, record: Record) -> Lists:
+        """Return the approximate graph of these rows, refined by NN-Descent from the given lists."""
+        lists = self.lists
+        decided("lists", "the graph is approximate: NN-Descent starts from its lists")
+        start = Lists(found, lists.metric, lists.method)
+        options = GraphOptions(recall=self.recall, seed=self.seed, start=start, include_self=lists.include_self)
+        made = build_lists(rows, lists.k, dataclasses.replace(self.call, method="nn-descent"), options)
+        near = Neighbors(*(inputs.hand_back(part, self.side) for part in made.found))
+        return dataclasses.replace(made, found=near, record=record)
+
+
+@in_default_floats
+def remove_points(lists: Lists, points: Any, ids: Any, call: Call, *, recall: float | None, seed: int) -> Lists:
+    """Remove points from a graph; see :meth:`tonari.KNNGraph.remove`."""
+    asked = _Asked.of(lists, points, ids, call, recall, seed)
+    if not len(asked.ids):
+        return lists
+    kept = np.ones(lists.n, bool)
+    kept[asked.ids] = False
+    left = np.flatnonzero(kept)
+    _refuse_few(len(left), asked)
+    rows = inputs.rows_at(asked.rows, left)
+    with recording("remove", len(left)) as record:
+        number = np.full(lists.n + 1, -1, index_dtype(len(left)))  # the last entry is for missing neighbours, -1
+        number[left] = np.arange(len(left))
+        distances, indices = (part[left] for part in asked.others())
+        found, short = _without_missing(Neighbors(distances, number[indices]), descending=call.metric.descending)
+        if asked.recall is not None:
+            return asked.refined(found, rows, record)
+        record.tried("lists without a removed point", len(left), len(left) - len(short))
+        if asked.k:
+            with part("lists that are searched", len(short)), asked.progress(len(short)) as bar:
+                _search_again(Points(rows, call), found, short, bar)
+        record.tried("lists that contained a removed point", len(short), len(short))
+        return asked.finished(found, rows, record)
+
+
+@in_default_floats
+def replace_points(
+    lists: Lists, points: Any, ids: Any, rows: Any, call: Call, *, recall: float | None, seed: int
+) -> Lists:
+    """Replace the rows of points of a graph; see :meth:`tonari.KNNGraph.replace`."""
+    asked = _Asked.of(lists, points, ids, call, recall, seed)
+    new = _new_rows(rows, asked)
+    if not len(asked.ids):
+        return lists
+    changed = _with_rows(asked.rows, asked.ids, new)
+    kept = np.ones(lists.n, bool)
+    kept[asked.ids] = False
+    with recording("replace", lists.n) as record:
+        distances, indices = (np.array(part) for part in asked.others())
+        descending = call.metric.descending
+        if asked.recall is not None:
+            lost = np.full((len(asked.ids), asked.k), -1, indices.dtype)
+            found = Neighbors(distances, indices)
+            found.indices[asked.ids] = lost
+            if asked.k:
+                with part("lists of new rows", len(asked.ids)), asked.progress(len(asked.ids)) as bar:
+                    _search_plainly(Points(changed, call), found, asked.ids, bar)
+            return asked.refined(found, changed, record)
+        last = Neighbors(distances[:, -1:].copy(), indices[:, -1:].copy()) if asked.k else None
+        number = np.append(np.where(kept, np.arange(lists.n), -1), -1).astype(indices.dtype)
+        found, _ = _without_missing(Neighbors(distances, number[indices]), descending=descending)
+        found.indices[asked.ids] = -1
+        if last is not None:
+            with part("new rows up to the last entry of each list", lists.n - len(asked.ids)):
+                _enter(asked, found, np.flatnonzero(kept), new, last)
+            short = np.flatnonzero(kept & ~_are_complete(found, last, descending=descending))
+            those, again = Points(changed, call), len(short) + len(asked.ids)
+            record.tried("lists up to their last entry", lists.n, lists.n - again)
+            with part("lists that are searched", again), asked.progress(again) as bar:
+                _search_again(those, found, short, bar)
+                _search_plainly(those, found, asked.ids, bar)
+        record.tried("lists that lost an entry, and lists of new rows", lists.n, lists.n - record.proved)
+        return asked.finished(found, changed, record)
+
+
+def _numbers(ids: Any, n: int) -> tuple[Ids, Ids]:
+    """Return checked row numbers, ascending, and the caller's order of them."""
+    array = np.atleast_1d(np.asarray(inputs.to_host(ids)))
+    if array.size == 0:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise TypeError(f"ids: expected row numbers of shape (any,), got {array.dtype} of shape {array.shape}")
+    bad = (array < 0) | (array >= n)
+    if bad.any():
+        raise ValueError(f"ids: {array[bad.argmax()]} is not a row of the graph, expected 0 to {n - 1}")
+    order = np.argsort(array, kind="stable")
+    numbers = array.astype(np.int64)[order]
+    twice = numbers[1:][numbers[1:] == numbers[:-1]]
+    if len(twice):
+        raise ValueError(f"ids: {twice[0]} is given twice; name each point once")
+    return numbers, np.argsort(order, kind="stable")
+
+
+def _refuse_few(left: int, asked: _Asked) -> None:
+    """Refuse a graph with more columns than there are points for."""
+    columns = left - (not asked.lists.include_self)
+    if asked.lists.k > columns:
+        cure = f"trim the graph before, as by graph.trim({columns})" if columns > 0 else "keep more points"
+        raise ValueError(
+            f"ids: {left} points would be left, but lists of k={asked.lists.k} need "
+            f"{asked.lists.k + (not asked.lists.include_self)}; {cure}"
+        )
+
+
+def _new_rows(rows: Any, asked: _Asked) -> Any:
+    """Check the rows that replace others, and return them in ascending order of their ids."""
+    if not len(asked.ids) and len(rows) == 0:
+        return rows
+    new = asked.call.rows(rows, "rows")
+    if isinstance(new, np.ndarray) != isinstance(asked.rows, np.ndarray):
+        raise ValueError("points and rows are on different devices, expected both in host memory or on one device")
+    came, expected = (inputs.name_of_dtype(x) for x in (new, asked.rows))
+    shape = (len(asked.ids), asked.rows.shape[1])
+    if tuple(new.shape) != shape or came != expected:
+        raise ValueError(f"rows: {came} of shape {tuple(new.shape)}, expected {expected} of shape {shape}: one per id")
+    return inputs.rows_at(new, np.argsort(asked.order, kind="stable"))
+
+
+def _with_rows(rows: Any, ids: Ids, new: Any) -> Any:
+    """Return a copy of rows with some of them replaced."""
+    if isinstance(rows, np.ndarray):
+        changed = np.array(rows)
+        changed[ids] = new
+        return changed
+    import torch
+
+    changed = rows.clone()
+    return changed.index_copy_(0, torch.from_numpy(ids).to(rows.device), new)
+
+
+def _without_missing(found: Neighbors, *, descending: bool) -> tuple[Neighbors, Ids]:
+    """Move missing entries (-1) to the end of their lists; also return the lists that have any."""
+    distances, indices = found
+    short = np.flatnonzero((indices < 0).any(axis=1))
+    for block in cut(len(short), max(1, tuning.READ_AT_ONCE // max(1, indices.shape[1]))):
+        rows = short[block]
+        order = np.argsort(indices[rows] < 0, axis=1, kind="stable")
+        indices[rows] = np.take_along_axis(indices[rows], order, axis=1)
+        values = np.take_along_axis(distances[rows], order, axis=1)
+        values[indices[rows] < 0] = -np.inf if descending else np.inf
+        distances[rows] = values
+    return found, short
+
+
+def _enter(asked: _Asked, found: Neighbors, kept: Ids, new: Any, last: Neighbors) -> None:
+    """Enter new rows into the lists of unchanged points, up to the last entry that these lists had."""
+    limits, metric = last.distances[kept, 0], asked.call.metric
+    near = _nearest_within(Points(new, asked.call), inputs.rows_at(asked.rows, kept), limits, asked.k)
+    here = np.flatnonzero(near.indices[:, 0] >= 0)
+    ids = np.where(near.indices[here] >= 0, asked.ids[near.indices[here]], -1).astype(found.indices.dtype)
+    parts = [Neighbors(*(part[kept[here]] for part in found)), Neighbors(near.distances[here], ids)]
+    if len(here):
+        merged = merge_neighbors(parts, (0, 0), k=asked.k, metric=metric.name)
+        found.distances[kept[here]], found.indices[kept[here]] = merged
+
+
+def _are_complete(found: Neighbors, last: Neighbors, *, descending: bool) -> npt.NDArray[np.bool_]:
+    """Return which lists have k entries up to the last entry that they had, in order of (distance, index)."""
+    value, before = found.distances[:, -1], last.distances[:, 0]
+    nearer = value > before if descending else value < before
+    equal = (value == before) & (found.indices[:, -1] <= last.indices[:, 0])
+    complete: npt.NDArray[np.bool_] = (found.indices[:, -1] >= 0) & (nearer | equal)
+    return complete
+
+
+def _search_again(those: Points, found: Neighbors, short: Ids, bar: Progress) -> None:
+    """Search some points again among the others, and write their lists to `found`, which has the remaining entries.
+
+    On the CPU, brute force searches within a bound; a tree and a device find the k nearest without one as fast.
+    """
+    k = found.indices.shape[1]
+    if not len(short):
+        return
+    queries = inputs.rows_at(those.rows, short)
+    method = those.decided(queries, min(k + 1, len(those)), False).method.name
+    if those.call.place.devices or method != "exact":
+        _search_plainly(those, found, short, bar)
+        return
+    bounds = _bounds(those, found, short, queries)
+    bounded = np.isfinite(bounds)
+    if bounded.any():
+        ready = Scope(points=those).ready(queries, bounds)
+        near = near_some(ready, queries, bounds, np.flatnonzero(bounded))
+        if near.mean() > tuning.CROWDED * (k + 1):
+            decided("bounds", f"{near.mean():.0f} points within the bounds: the nearest are searched without them")
+            bounded[:] = False
+        else:
+            rows = short[bounded]
+            asked = inputs.rows_at(queries, np.flatnonzero(bounded))
+            new = _nearest_within(ready.points, asked, bounds[bounded], k, own=rows)
+            found.distances[rows], found.indices[rows] = new
+            bar.add(len(rows))
+    if not bounded.all():
+        _search_plainly(those, found, short[~bounded], bar)
+
+
+def _search_plainly(those: Points, found: Neighbors, rows: Ids, bar: Progress) -> None:
+    """Search some points again among the others, and write their lists to `found`."""
+    k, n = found.indices.shape[1], len(those)
+    near = on_host(those.nearest(inputs.rows_at(those.rows, rows), min(k + 1, n), False))
+    other = near.indices != rows[:, None]
+    other[other.all(axis=1), -1] = False  # with more than k copies of itself, a point may not find itself
+    for mine, new in zip(found, near, strict=True):
+        mine[rows] = new[other].reshape(len(rows), k)
+    bar.add(len(rows))
+
+
+def _bounds(those: Points, found: Neighbors, short: Ids, queries: Any) -> npt.NDArray[Any]:
+    """Return an upper bound of the k-th nearest value of some points, from the neighbours of their neighbours."""
+    k = found.indices.shape[1]
+    bounds = np.full(len(short), -np.inf if those.call.metric.descending else np.inf, found.distances.dtype)
+    first = min(k, tuning.BOUNDING_NEIGHBOURS)
+    for block in cut(len(short), max(1, tuning.READ_AT_ONCE // (k * (first + 1)))):
+        rows = short[block]
+        own = found.indices[rows]
+        near = found.indices[np.maximum(own[:, :first], 0)]
+        near = np.where(own[:, :first, None] >= 0, near, -1).reshape(len(rows), -1)
+        some = np.concatenate([own, near], axis=1)
+        some.sort(axis=1)
+        some[:, 1:][some[:, 1:] == some[:, :-1]] = -1
+        some[some == rows[:, None]] = -1
+        listed = some >= 0
+        ends = np.cumsum(listed.sum(axis=1))
+        numbers = some[listed].astype(np.int64)
+        begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+        nearest = Scope(points=those).listed(
+            inputs.rows_at(queries, np.arange(len(short))[block]), k, Listed(numbers, begins, ends)
+        )
+        bounds[block] = nearest.distances[:, -1]
+    return bounds
+
+
+def _nearest_within(those: Points, queries: Any, limits: npt.NDArray[Any], k: int, own: Ids | None = None) -> Neighbors:
+    """Return the k nearest points of each query within its limit, without the point `own` of each, in host memory."""
+    m, descending = len(queries), those.call.metric.descending
+    values = np.full((m, k), -np.inf if descending else np.inf, limits.dtype)
+    numbers = np.full((m, k), -1, index_dtype(len(those)))
+    ready = those.ready(queries, limits)
+    memory = those.call.memory
+    entries = tuning.WITHIN_ENTRIES if memory is None else min(tuning.WITHIN_ENTRIES, memory // tuning.WITHIN_BYTES)
+    for block in cut(m, max(1, entries // len(those))):
+        asked = inputs.rows_at(queries, np.arange(m)[block])
+        within = RadiusNeighbors(*on_host(ready.within(asked, limits[block], False)))
+        lists = np.repeat(np.arange(len(limits[block])), np.diff(within.indptr))
+        kept = np.arange(len(lists)) if own is None else np.flatnonzero(within.indices != own[block][lists])
+        column = np.arange(len(kept)) - np.searchsorted(kept, within.indptr[:-1])[lists[kept]]
+        inside = column < k
+        at = lists[kept[inside]] + block.start, column[inside]
+        values[at], numbers[at] = within.distances[kept[inside]], within.indices[kept[inside]]
+    return Neighbors(values, numbers)
