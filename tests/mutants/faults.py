@@ -37,6 +37,14 @@ _NATIVE = (
         ("tests/core/test_allowed.py::test_many_points_within_the_radius",),
     ),
     Fault(
+        "exact-radius-without-roundings",
+        "native/exact/direct.cpp",
+        "asked.most = limit(static_cast<float>(squared));",
+        "asked.most = static_cast<float>(squared);",
+        "the estimate of a point at the radius is compared as if it had no roundings",
+        ("tests/exact/cpu/test_direct_within.py::test_hostile_data",),
+    ),
+    Fault(
         "exact-scale-not-squared",
         "native/exact/bounds.cpp",
         ": worst * scale * scale;",

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.process.progress import Counter
 from tonari.core.process.workers import Workers
-from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors, value_dtype
 from tonari.core.slices import cut
 from tonari.kdtree import tuning
 from tonari.kdtree.cpu.tree import Tree
@@ -76,9 +76,10 @@ def search_tree(
         Totals over all queries, which do not depend on the traversal.
     """
     m = len(queries)
-    found = Neighbors.empty(m, plan.k, len(points), queries.dtype, points.dtype)
-    if found.distances.itemsize > tree.rows.itemsize:
+    values = np.empty((m, plan.k), value_dtype(queries.dtype, points.dtype))
+    if values.itemsize > tree.rows.itemsize:
         raise ValueError("a tree of float32 cannot answer in float64: build it with double=True")
+    found = Neighbors(values, np.empty((m, plan.k), tree.ids.dtype))
     workers = Workers(plan.threads)
     order = order_of(queries, tree, workers) if plan.sort and m > 1 else None
     search = _native.TreeSearch(
