@@ -22,7 +22,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import decided
 from tonari.exact.cuda.replay import cache as cuda_graph_cache
 from tonari.methods import tuning
-from tonari.methods.answer import PLAN_VARIABLES, checked
+from tonari.methods.answer import PLAN_VARIABLES, checked, keep_decision, kept_decision
 from tonari.methods.auto import choose
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision, by_plan
@@ -71,7 +71,7 @@ class Segment:
         self.unchanged: inputs.Unchanged | CodedRows | None = coded
         if coded is None and inputs.can_change(self.given):
             self.unchanged = inputs.Unchanged(self.given, source)
-        self.call, self._overrides = dataclasses.replace(call, progress=False), overrides or {}
+        self.call, self._overrides = call.with_progress(False), overrides or {}
         if call.place.may_take_fewer:
             self.call = dataclasses.replace(self.call, place=self._some_devices())
         budget = self.budget(taken)
@@ -165,7 +165,10 @@ class Segment:
 
     def _problem(self, queries: Any, k: Any, threads: int | None = None, memory: int | None = None) -> Problem:
         """Return the problem of a search for these queries."""
-        return dataclasses.replace(self.call, threads=threads, memory=memory).problem(self.points, queries, k)
+        call = self.call
+        if threads != call.threads or memory != call.memory:
+            call = dataclasses.replace(call, threads=threads, memory=memory)
+        return call.problem(self.points, queries, k)
 
     def _some_devices(self) -> Place:
         """Return the devices that hold the points: the devices that a search of as many queries would use."""
@@ -193,7 +196,11 @@ class Segment:
         points, one = self.points, self.points[:1]
         threads = self.call.place.threads_to_prepare(self.call.threads, self.n)
         problem = self._problem(one, min(tuning.USUAL_K, self.n), threads, memory)
-        return choose(problem, points, one, as_if=points, once=False, progress=progress)
+        made = kept_decision(problem, self.call.method, "index")  # planning takes longer than packing few points
+        if made is None:
+            made = choose(problem, points, one, as_if=points, once=False, progress=progress)
+            keep_decision(made, problem, self.call.method, "index")
+        return made
 
     def decided(
         self,
