@@ -55,6 +55,7 @@ if TYPE_CHECKING:  # for type checkers; at run time, _HOMES has the module of ea
     from tonari.api.graphs import knn_graph, merge
     from tonari.api.index.index import Index
     from tonari.api.kth import kth_distance
+    from tonari.api.mutual import mutual_neighbors
     from tonari.api.pairing import pairs
     from tonari.api.radius import radius_count, radius_graph, radius_search
     from tonari.api.searching import search, search_to_file
@@ -95,6 +96,7 @@ __all__ = [
     "kth_distance",
     "merge",
     "merge_neighbors",
+    "mutual_neighbors",
     "mutual_reachability_tree",
     "open_neighbors",
     "pairs",
@@ -115,6 +117,7 @@ _HOMES = {
     "tonari.api.graphs": ("knn_graph", "merge"),
     "tonari.api.index.index": ("Index",),
     "tonari.api.kth": ("kth_distance",),
+    "tonari.api.mutual": ("mutual_neighbors",),
     "tonari.api.pairing": ("pairs",),
     "tonari.api.radius": ("radius_count", "radius_graph", "radius_search"),
     "tonari.api.searching": ("search", "search_to_file"),

@@ -794,6 +794,22 @@ _OTHERS = (
         ("tests/graph/building/test_changing.py",),
     ),
     Fault(
+        "api-mutual-one-way",
+        "src/tonari/api/mutual.py",
+        "listed = np.arange(n)[:, None] + to_a.astype(np.int64) * n",
+        "listed = np.arange(n)[:, None] * m + to_a.astype(np.int64)",
+        "pairs of b and a are compared with pairs of a and b",
+        ("tests/api/test_mutual.py",),
+    ),
+    Fault(
+        "graph-order-of-many-points",
+        "src/tonari/graph/structure.py",
+        "for shift in range(16, (n - 1).bit_length(), 16):",
+        "for shift in range(32, (n - 1).bit_length(), 16):",
+        "reverse neighbours of more than 65,536 points are ordered by the lowest 16 bits alone",
+        ("tests/graph/test_structure.py",),
+    ),
+    Fault(
         "streams-other-cuts",
         "src/tonari/streams/journal.py",
         "for row in self._rows[low:high].tolist():",

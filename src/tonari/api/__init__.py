@@ -7,6 +7,7 @@ kth.py         kth_distance
 spanning.py    mutual_reachability_tree
 radius.py      radius_search, radius_count, radius_graph
 pairing.py     pairs
+mutual.py      mutual_neighbors
 shards.py      build_graph, build_neighbors: more points than a memory holds
 verifying.py   verify: what the answer of another library missed
 

@@ -192,7 +192,7 @@ def test_graphs_and_rows_that_do_not_fit_are_refused() -> None:
         graph.remove(points, [3], recall=0.9)
     for rows in (points[:2], points[:1, :3], points[:1].astype(np.float64)):
         with pytest.raises(
-            ValueError, match=r"rows: float\d\d of shape .* expected float32 of shape \(1, 6\): one per"
+            ValueError, match=r"rows: float\d\d of shape .* expected float32 of shape \(1, 6\): one for each"
         ):
             graph.replace(points, [3], rows)
     with pytest.raises(ValueError, match=r"not finite|infinit|NaN"):
