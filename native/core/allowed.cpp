@@ -16,7 +16,8 @@ void AllowedRow::open(const AllowedPairs& pairs, std::int64_t query) {
   mask = pairs.mask != nullptr ? pairs.mask + row * pairs.mask_stride : nullptr;
   point_groups = pairs.point_groups;
   group = pairs.query_groups != nullptr ? pairs.query_groups[row] : 0;
-  own = pairs.own ? row : -1;
+  near = row - pairs.window;
+  span = static_cast<std::uint64_t>(2 * pairs.window + 1) * (pairs.window >= 0);
   ids = pairs.ids;
   table = nullptr;
   excludes = pairs.excluded != nullptr && pairs.begins[row] < pairs.begins[row + 1];
@@ -42,7 +43,7 @@ void AllowedRow::make_table() {
 template <class Id>
 std::int64_t AllowedRow::count(const Id* points, std::int64_t number) {
   std::int64_t found = 0;
-  const bool by_one_rule = ids == nullptr && own < 0 && (mask != nullptr) + (point_groups != nullptr) + excludes == 1;
+  const bool by_one_rule = ids == nullptr && span == 0 && (mask != nullptr) + (point_groups != nullptr) + excludes == 1;
   if (by_one_rule && mask != nullptr && !packed) {
     for (std::int64_t i = 0; i < number; ++i) found += mask[points[i]] != 0;
   } else if (by_one_rule && mask != nullptr) {

@@ -1,4 +1,5 @@
 // Which points each query may find: those of its row of a mask, of its own or of other groups, and not excluded for it.
+// If queries are numbered as points, those whose number is near the query's may be left out: one comparison.
 //
 // A point that may belong to an answer is looked up by its number. Many points are looked up together, so that memory
 // loads several of them at once. Excluded points are looked up by a binary search. For a query of
@@ -21,7 +22,7 @@ struct AllowedPairs {
   bool same = true;                            // only points of the query's own group; or only those of other groups
   const std::int64_t* excluded = nullptr;      // pairs as query * n + point, ascending and distinct; null: none
   const std::int64_t* begins = nullptr;        // (m + 1,): the pairs of query i are excluded[begins[i]], ...
-  bool own = false;                            // the queries are the points, and no point may find itself
+  std::int64_t window = -1;                    // queries are numbered as points: |query - point| is larger; -1: any
   const std::int64_t* rows = nullptr;          // the number of each query of a search; null: its own
   const std::int64_t* ids = nullptr;           // the number of each point of a search; null: its own
 };
@@ -43,7 +44,10 @@ class AllowedRow {
 
   const std::uint8_t* mask = nullptr;
   bool packed = false, same = true, excludes = false;
-  std::int64_t group = 0, own = -1;
+  std::int64_t group = 0;
+  // The query may not find points from `near` on, `span` of them; without a window there are none.
+  std::int64_t near = 0;
+  std::uint64_t span = 0;
   const std::int64_t *point_groups = nullptr, *ids = nullptr;
   const std::uint64_t* table = nullptr;  // bits of the excluded points; null while few points have been looked up
   int shift = 0;
@@ -65,7 +69,7 @@ inline std::uint64_t bit_of_excluded(std::int64_t point, int shift) {
 
 inline bool allows(AllowedRow& row, std::int64_t point) {
   if (row.ids != nullptr) point = row.ids[point];
-  bool allowed = point != row.own;
+  bool allowed = static_cast<std::uint64_t>(point - row.near) >= row.span;
   if (row.mask != nullptr) {
     const int byte = row.mask[row.packed ? point >> 3 : point];
     allowed &= (row.packed ? byte >> (point & 7) & 1 : byte) != 0;

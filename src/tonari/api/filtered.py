@@ -17,7 +17,9 @@ from tonari.methods.rows.points import Points
 def refuse_plan(plan: Any) -> None:
     """Refuse a plan together with filters, since a plan is made for a search of all points."""
     if plan is not None:
-        raise ValueError("plan: was made for all points; leave it out with where, exclude, groups or batch")
+        raise ValueError(
+            "plan: was made for all points; leave it out with where, exclude, exclude_within, groups or batch"
+        )
 
 
 def search_allowed(call: Call, queries: Any, points: Any, k: Any, given: Given) -> Neighbors:

@@ -46,6 +46,7 @@ def knn_graph(
     symmetric: bool = False,
     where: Any = None,
     batch: Any = None,
+    exclude_within: int | None = None,
     differentiable: bool = False,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
@@ -103,6 +104,10 @@ def knn_graph(
         The group of each point, such as the number of its cloud, as whole numbers in any order. A point's neighbours
         are in its own group. For clouds of known lengths: ``numpy.repeat(numpy.arange(len(lengths)), lengths)``. If a
         group has fewer than k other points, its rows end with -1 at distance inf (-inf for "inner_product").
+    exclude_within : int, optional
+        Points whose row numbers differ by at most this are not neighbours: the Theiler window of a time series, whose
+        points resemble the points just before and after them. Memory does not depend on it. Only for exact graphs, like
+        `where`. If fewer than k points are outside the window, rows end with -1.
     differentiable : bool
         Let gradients flow from each distance to both of its points, as for :func:`search`.
 
@@ -128,12 +133,13 @@ def knn_graph(
     """
     if are_sparse(points):
         arguments: dict[str, Any] = {"recall": recall, "seed": seed, "start": start, "update": update, "where": where}
+        arguments["exclude_within"] = exclude_within
         arguments |= {"batch": batch, "differentiable": differentiable, "plan": plan}
         arguments |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
         return sparse_graph(points, k, include_self=include_self, progress=progress, **arguments)
     key = None
     if (
-        recall is seed is threads is where is batch is memory is None
+        recall is seed is threads is where is batch is exclude_within is memory is None
         and start is update is None
         and plan is None
         and include_self is False
@@ -156,7 +162,7 @@ def knn_graph(
     carry = carries(differentiable, points, points, call.metric.name)
     begin = start.lists if isinstance(start, KNNGraph) else start
     options = GraphOptions(recall=recall, seed=seed, start=begin, update=update, plan=plan, include_self=include_self)
-    given = Given(where=where, batch=batch)
+    given = Given(where=where, batch=batch, exclude_within=exclude_within)
     lists = build_allowed(points, k, call, given, options) if given else build_lists(points, k, call, options, key)
     found = carry(lists.found)
     return KNNGraph.of_lists(lists if found is lists.found else replace(lists, found=found))

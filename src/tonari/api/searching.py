@@ -52,6 +52,7 @@ def search(
     query_groups: Any = None,
     point_groups: Any = None,
     groups: str | None = None,
+    exclude_within: int | None = None,
     differentiable: bool = False,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
@@ -123,6 +124,9 @@ def search(
         The group of each query and of each point, as whole numbers in any order.
     groups : str, optional
         "same" (default): a query finds only points of its own group. "other": only points of other groups.
+    exclude_within : int, optional
+        Query i counts as point i, and does not find the points i - w to i + w, for this w: the Theiler window of a time
+        series. There must be as many queries as points; 0 leaves out the point itself. Memory does not depend on w.
     differentiable : bool
         Let gradients flow from the distances to queries and points, which must be torch tensors. Only first derivatives
         exist. They are computed in float64, and are 0 if a distance has no derivative, as between equal rows. Indices
@@ -156,8 +160,8 @@ def search(
         indices: int32, or int64 from 2**31 points on.
 
         Each row is ordered by (returned distance, index): ties go to the smaller index. "haversine" orders by (chord,
-        index) and "minkowski:p" by (sum of powers, index). If `where`, `exclude` or groups leave a query fewer than k
-        points, its last entries are -1 at distance inf (-inf for "inner_product").
+        index) and "minkowski:p" by (sum of powers, index). If filters leave a query fewer than k points, its last
+        entries are -1 at distance inf (-inf for "inner_product").
 
     Raises
     ------
@@ -189,9 +193,11 @@ def search(
     if are_sparse(queries, points):
         options: dict[str, Any] = {"where": where, "exclude": exclude, "query_groups": query_groups}
         options |= {"point_groups": point_groups, "groups": groups, "differentiable": differentiable, "plan": plan}
+        options["exclude_within"] = exclude_within
         options |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
         return sparse_search(queries, points, k, progress=progress, **options)
-    filtered = not (where is exclude is query_groups is point_groups is groups is None)
+    given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
+    filtered = bool(given)
     key = None
     if not filtered and differentiable is False and plan is None and threads is None and memory is None:
         key = repeated.key_of(queries, points, k, metric, method, device)
@@ -211,7 +217,6 @@ def search(
     carry = carries(differentiable, queries, points, call.metric.name)
     if filtered:
         refuse_plan(plan)
-        given = Given(where, exclude, query_groups, point_groups, groups)
         return carry(on_side_of(queries, search_allowed(call, queries, points, k, given)))
     if plan is None:
         again = Points(points, call).replayed(queries, k, call.progress)

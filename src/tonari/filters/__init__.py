@@ -1,4 +1,4 @@
-"""Filters: masks, lists of excluded points, and groups, which decide which points a query may find.
+"""Filters decide which points a query may find: masks, lists of excluded points, windows of row numbers, and groups.
 
     rules.py       the rules of a call, and whether a query may find a point
     shared.py      a mask that is the same for all queries

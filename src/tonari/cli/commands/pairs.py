@@ -28,6 +28,7 @@ from tonari.io.pairs import SUFFIXES, write_pairs
 @_common.metric_option
 @_common.columns_options
 @_common.method_option
+@_common.exclude_within_option
 @_common.key_option
 @inputs_option
 @id_option

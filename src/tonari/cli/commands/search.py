@@ -51,6 +51,7 @@ from tonari.streams.output import kept
     help="Mask of the points that may be found: a bool array with an entry for each of the POINTS. Rows with "
     "fewer than K neighbours end with -1.",
 )
+@_common.exclude_within_option
 @_common.key_option
 @inputs_option
 @id_option
@@ -69,6 +70,7 @@ def search(
     force: bool,
     metric: str,
     where: Path | None,
+    exclude_within: int | None,
     key: str | None,
     read: Inputs,
     queries_key: str | None,
@@ -102,8 +104,9 @@ def search(
     if k is None and not within:
         raise click.UsageError("how many neighbours? Give -k, or --radius or --min-similarity", context)
     options = _common.with_columns(options) | {"metric": metric}
-    if where is not None and (names_a_directory(output) or output.lower().endswith(".ibin")):
-        message = f"{output} cannot be combined with --where; name a .npz file"
+    filters = [name for name, value in (("--where", where), ("--exclude-within", exclude_within)) if value is not None]
+    if filters and (names_a_directory(output) or output.lower().endswith(".ibin")):
+        message = f"{output} cannot be combined with {filters[0]}; name a .npz file"
         raise click.BadParameter(message, context, param_hint="'-o'")
     if within:
         if names_a_directory(output):
@@ -113,6 +116,7 @@ def search(
         check_named(context, target, read)
         read.check([points, queries])
         near = {"radius": radius, "min_similarity": min_similarity, "max_neighbors": k, "where": _mask(where)}
+        near["exclude_within"] = exclude_within
         _within(points, queries, key, _queries_key(queries, queries_key), target, near | options, read, as_json=as_json)
         return
     assert k is not None
@@ -136,7 +140,7 @@ def search(
         (record,) = record.parts  # the record of the whole file, including rows found by earlier runs
     else:
         with recording("search", len(asked)) as record:
-            found = searching.search(asked, base, k, where=_mask(where), **options)
+            found = searching.search(asked, base, k, where=_mask(where), exclude_within=exclude_within, **options)
         if target.suffix.lower() == ".npz":
             with atomic(target) as file:
                 np.savez(file, indices=found.indices, distances=found.distances)

@@ -84,7 +84,9 @@ def build_allowed(points: Any, k: int, call: Call, given: Given, options: GraphO
     named = [name for name in ("recall", "seed", "start", "update", "plan") if getattr(options, name) is not None]
     if named or not is_search(call.method):
         named = named or [f"method={call.method!r}"]
-        raise ValueError(f"{', '.join(named)}: where and batch are for exact graphs alone; leave it out")
+        raise ValueError(
+            f"{', '.join(named)}: where, batch and exclude_within are for exact graphs alone; leave it out"
+        )
     include_self = inputs.check_flag(options.include_self, "include_self")
     rows = call.rows(points, "points")
     n = len(rows)
