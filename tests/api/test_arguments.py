@@ -117,6 +117,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "transform": (5, "a", [1.0] * 4, [[1], [1, 2]], [[1.0]] * 3, [[0.0]] * 4, [[math.nan]] * 4, [[None]] * 4, MASKED),
     "method": (None, 5, ["exact"], "hnsw"),
     "device": (None, 5, [], "tpu", ["cpu"]),
+    "ties": (None, 5, "last", True, ["all"]),
     "exclude_within": (*WHOLE, -1, HUGE),
     "where": (
         5,

@@ -834,6 +834,14 @@ _OTHERS = (
         ("tests/api/test_exclude_within.py",),
     ),
     Fault(
+        "filters-ties-of-the-last",
+        "src/tonari/filters/ties.py",
+        "distances[:, k] == distances[:, k - 1]",
+        "distances[:, k] < distances[:, k - 1]",
+        "points at the distance of the k-th are not searched",
+        ("tests/filters/test_ties.py",),
+    ),
+    Fault(
         "streams-other-cuts",
         "src/tonari/streams/journal.py",
         "for row in self._rows[low:high].tolist():",

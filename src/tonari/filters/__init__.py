@@ -9,6 +9,7 @@
     dropping.py    many allowed points per query: searches for more than k neighbours, and drops the forbidden ones
     nearest.py     the k nearest allowed points, by the faster of these two
     within.py      all points within a radius, or the nearest of them
+    ties.py        the k nearest points, and all others at the distance of the k-th
     counting.py    the number of points within a radius
 
 Every answer has the bits of a search among the allowed points alone: row numbers keep their order when points are left

@@ -52,6 +52,13 @@ from tonari.streams.output import kept
     "fewer than K neighbours end with -1.",
 )
 @_common.exclude_within_option
+@click.option(
+    "--ties",
+    type=click.Choice(["first", "all"]),
+    default="first",
+    show_default=True,
+    help='"all": also write all other points at the distance of the K-th, to a .npz file of lists as for --radius.',
+)
 @_common.key_option
 @inputs_option
 @id_option
@@ -71,6 +78,7 @@ def search(
     metric: str,
     where: Path | None,
     exclude_within: int | None,
+    ties: str,
     key: str | None,
     read: Inputs,
     queries_key: str | None,
@@ -108,6 +116,13 @@ def search(
     if filters and (names_a_directory(output) or output.lower().endswith(".ibin")):
         message = f"{output} cannot be combined with {filters[0]}; name a .npz file"
         raise click.BadParameter(message, context, param_hint="'-o'")
+    if ties == "all":
+        if within:
+            message = "a radius has no K-th neighbour; leave it out"
+            raise click.BadParameter(message, context, param_hint="'--ties'")
+        if not output.lower().endswith(".npz"):
+            message = f"{output} cannot be combined with --ties; name a .npz file"
+            raise click.BadParameter(message, context, param_hint="'-o'")
     if within:
         if names_a_directory(output):
             message = f"{output} is a directory, which holds k neighbours of each query; name a .npz file, or give -k"
@@ -140,10 +155,11 @@ def search(
         (record,) = record.parts  # the record of the whole file, including rows found by earlier runs
     else:
         with recording("search", len(asked)) as record:
-            found = searching.search(asked, base, k, where=_mask(where), exclude_within=exclude_within, **options)
+            options |= {"where": _mask(where), "exclude_within": exclude_within, "ties": ties}
+            found = searching.search(asked, base, k, **options)
         if target.suffix.lower() == ".npz":
             with atomic(target) as file:
-                np.savez(file, indices=found.indices, distances=found.distances)
+                np.savez(file, **found._asdict())
         else:
             names = read.names_of_rows(queries), read.names_of_rows(points)
             write_found(target, found.indices, found.distances, {"metric": metric}, names=names)
