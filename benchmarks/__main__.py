@@ -11,6 +11,7 @@
     python -m benchmarks run tang2015 --case fig6               a figure of a paper, from this machine
     python -m benchmarks run select --scale 0.02 --no-csv       a quick look; bars are judged at full size only
     python -m benchmarks compare --base main exact_cpu          two commits side by side; status 1 where one is slower
+    python -m benchmarks compare --base /tmp/base small         the same without git: /tmp/base has tonari/ of the other
     python -m benchmarks plot                                   all figures in docs/images, from the results
     python -m benchmarks report                                 the tables of README.md and docs, from the results
     python -m benchmarks report --check                         status 1 where a document differs from its rows
@@ -65,7 +66,11 @@ def build_parser() -> argparse.ArgumentParser:
     command.add_run_options(run)
     compare = verbs.add_parser("compare", help="time two commits side by side")
     compare.add_argument("suite", nargs="?", default="exact_cpu", choices=suites.NAMES, metavar="SUITE")
-    compare.add_argument("--base", required=True, help="the commit to compare the present tree with")
+    compare.add_argument(
+        "--base",
+        required=True,
+        help="what the present tree is compared with: a commit, or a folder with tonari/, as pip's --target makes",
+    )
     compare.add_argument("--tolerance", type=float, default=0.05, help="slower by more is a failure (default 0.05)")
     command.add_options(compare)
     plot = verbs.add_parser("plot", help="draw figures of the results")

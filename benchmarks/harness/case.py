@@ -143,6 +143,19 @@ class Case:
 
 
 @dataclass(frozen=True)
+class FirstCalls:
+    """Work that is a process of its own each time, as a first call has to be.
+
+    Attributes
+    ----------
+    call : runs a process; returns the ``seconds`` of its first call, its ``answer``, and how many ``kernels`` it has
+        compiled
+    """
+
+    call: Callable[[], dict[str, Any]]
+
+
+@dataclass(frozen=True)
 class Suite:
     """The cases that one command runs, and what they share.
 
@@ -164,7 +177,7 @@ class Suite:
     torch: bool = True
     repeats: int = 5
     peer_seconds: float = 5.0
-    workload: Callable[[Any, Case], Callable[[], Any]] | None = None
+    workload: Callable[[Any, Case], Callable[[], Any] | FirstCalls] | None = None
     figures: Callable[[Sequence[dict[str, Any]]], Iterator[Figure]] | None = None
 
     @property

@@ -1,8 +1,10 @@
 """Two commits of tonari side by side: the same cases through the public verbs, in turns, on the same processors.
 
-The base is built in a git worktree under build/compare. Each side has a process of its own, which finds its tonari on
-PYTHONPATH and everything else in the present tree; both make the same data and warm up. Then they take turns, one at a
-time, and in every other round in the other order. Of each round the ratio counts: what disturbs the machine for longer
+The base is built in a git worktree under build/compare, unless it is a folder that tonari can be imported from, such as
+`pip install --no-deps --target FOLDER CHECKOUT` makes where there is no git. Each side has a process of its own, which
+finds its tonari on PYTHONPATH and everything else in the present tree; both make the same data and warm up. Then they
+take turns, one at a time, and in every other round in the other order. First calls (:class:`FirstCalls`) have a
+process each and are not warmed up. Of each round the ratio counts: what disturbs the machine for longer
 than a round disturbs both. A case is slower where three quarters of the rounds say so by more than the tolerance.
 """
 
@@ -25,16 +27,17 @@ from typing import Any
 import numpy as np
 
 from . import machine, rows
-from .case import Case, Suite
+from .case import Case, FirstCalls, Suite
 from .command import open_run, settle
 from .device import timing_of
 from .machine import ROOT
-from .run import say, seconds_of
+from .run import Run, say, seconds_of
 
 FOLDER = ROOT / "build" / "compare"
 # Seconds of one measurement at least: shorter calls are repeated back to back.
 LEAST_SECONDS = 0.05
 ONLY = "tonari"
+HEAD = ("case", "base s", "now s", "now / base", "quartiles", "rounds", "")
 
 
 # --- the base ----------------------------------------------------------------------------------------------------
@@ -46,6 +49,25 @@ def git(*arguments: str) -> str:
     if found.returncode:
         raise SystemExit(f"git {' '.join(arguments)}: {found.stderr.strip()}")
     return found.stdout.strip()
+
+
+def base_of(named: str) -> tuple[str, Path]:
+    """The name of a base in tables and rows, and the folder from which its tonari can be imported.
+
+    Raises
+    ------
+    SystemExit
+        It is neither such a folder nor a commit.
+    """
+    folder = Path(named)
+    if (folder / ONLY / "__init__.py").is_file():
+        return folder.resolve().name, folder.resolve()
+    if folder.is_dir() and os.sep in named:
+        raise SystemExit(
+            f"--base {named} has no {ONLY}/__init__.py: make it by `pip install --target {named} CHECKOUT`"
+        )
+    commit = git("rev-parse", "--short", f"{named}^{{commit}}")
+    return commit, built(commit)
 
 
 def built(commit: str) -> Path:
@@ -147,30 +169,43 @@ def serve(suite: Suite, options: argparse.Namespace) -> None:
     os.dup2(2, 1)
     settle(options)
     run = open_run(suite, options)
-    call: Callable[[], Any] | None = None
+    work: Callable[[], Any] | FirstCalls | None = None
     for line in sys.stdin:
         request = json.loads(line)
         try:
             if "case" in request:
                 (case,) = (one for one in suite.cases if (one.name, one.device) == (request["case"], options.device))
                 assert suite.workload is not None
-                call = suite.workload(run, case.scaled(options.scale))
-                digest = digest_of(call())
+                work = suite.workload(run, case.scaled(options.scale))
                 origin = str(Path(run.tonari.__file__).resolve().parents[1])
-                reply = {"seconds": run.time_once(call), "digest": digest, "origin": origin, "shared": run.shared}
+                reply = first_reply(run, work) | {"origin": origin, "shared": run.shared}
             else:
-                assert call is not None
-                timed, loops = call, request["loops"]
-
-                def repeated(timed: Callable[[], Any] = timed, loops: int = loops) -> None:
-                    for _ in range(loops):
-                        timed()
-
-                reply = {"seconds": run.time_once(repeated) / loops}
+                assert work is not None
+                reply = {"seconds": seconds_of_calls(run, work, request["loops"])}
         except Exception as error:  # told to the other side, which ends the comparison
             reply = {"error": f"{type(error).__name__}: {error}"}
         replies.write(json.dumps(reply) + "\n")
         replies.flush()
+
+
+def first_reply(run: Run, work: Callable[[], Any] | FirstCalls) -> dict[str, Any]:
+    """Run the work of a case for the first time: its seconds once it is warm, and a fingerprint of its answer."""
+    if isinstance(work, FirstCalls):
+        told = work.call()
+        return {"seconds": told["seconds"], "digest": digest_of(told["answer"]), "kernels": told["kernels"]}
+    return {"digest": digest_of(work()), "seconds": run.time_once(work)}
+
+
+def seconds_of_calls(run: Run, work: Callable[[], Any] | FirstCalls, loops: int) -> float:
+    """Seconds of one call, where so many follow one another."""
+    if isinstance(work, FirstCalls):
+        return float(work.call()["seconds"])
+
+    def repeated() -> None:
+        for _ in range(loops):
+            work()
+
+    return run.time_once(repeated) / loops
 
 
 def digest_of(answer: Any) -> str:
@@ -223,17 +258,17 @@ def compare(suite: Suite, options: argparse.Namespace) -> int:
     """Time the present tree and the base on cases of a suite; 1 where a case is slower or fails, else 0."""
     if suite.workload is None:
         raise SystemExit(f"{suite.name} has no work that two versions could be compared by")
-    commit = git("rev-parse", "--short", f"{options.base}^{{commit}}")
+    commit, site = base_of(options.base)
     cases = [case for case in suite.chosen(options.device, options.case) if case.n]
     if not cases:
         raise SystemExit(f"these cases of {suite.name} are sweeps over many shapes: name one of a single shape")
     if options.isa and len(options.isa) > 1:
         raise SystemExit("--isa is given once in a comparison: run it again for another")
-    sites = {ONLY: present(), f"{ONLY} {commit}": built(commit)}
+    sites = {ONLY: present(), f"{ONLY} {commit}": site}
     command = [sys.executable, "-m", "benchmarks", "serve-case", suite.name, "--device", options.device]
     command += ["--scale", str(options.scale), "--threads", str(options.threads)]
     command += ["--isa", options.isa[0]] if options.isa else []
-    lines = [("case", "base s", "now s", "now / base", "quartiles", "rounds", "")]
+    lines = [HEAD]
     failed = 0
     with contextlib.ExitStack() as stack:
         sides = [Side(who, site, command) for who, site in sites.items()]
@@ -245,7 +280,11 @@ def compare(suite: Suite, options: argparse.Namespace) -> int:
             try:
                 ready = [side.ask(case=case.name) for side in sides]
                 loops = max(1, round(LEAST_SECONDS / max(min(reply["seconds"] for reply in ready), 1e-9)))
-                verdict = take_turns(sides[0], sides[1], options.repeats, loops)
+                cold = "kernels" in ready[0]  # those were the first calls of processes: a round already
+                verdict = take_turns(sides[0], sides[1], options.repeats - cold, loops)
+                if cold:
+                    first, of_base = (reply["seconds"] for reply in ready)
+                    verdict = Verdict((first, *verdict.ours), (of_base, *verdict.base))
             except RuntimeError as error:
                 failed += 1
                 lines.append((case.name, "", "", "", "", "", f"FAILED: {error}"))
@@ -256,8 +295,13 @@ def compare(suite: Suite, options: argparse.Namespace) -> int:
             same = ready[0]["digest"] == ready[1]["digest"]
             slower = verdict.slower(options.tolerance)
             failed += slower
-            note = "" if same else "answers differ"
+            notes = [] if same else ["answers differ"]
+            kernels = [reply.get("kernels") for reply in ready]
+            if kernels[0] != kernels[1]:
+                notes.append(f"{kernels[0]} kernels compiled, base {kernels[1]}")
+            note = ", ".join(notes)
             lines.append(line_of(case, verdict, options.repeats, "SLOWER " * slower + note))
+            say(", ".join(f"{name} {cell}".strip() for name, cell in zip(HEAD, lines[-1], strict=True) if cell))
             if not options.no_csv:
                 shared = ready[0]["shared"] | {"date": machine.today()}
                 found = rows_of(case, verdict, {ONLY: machine.commit(), f"{ONLY} {commit}": commit}, note)

@@ -39,7 +39,7 @@ struct BoundRound {
 constexpr std::int64_t kMostPoints = kNew;                // an id shares its 32 bits with the marks
 constexpr std::int64_t kMostMet = std::int64_t{1} << 28;  // by one row; 3 times as many still fit 32-bit places
 
-// Checks what the counts of rows [begin, end) say, since they decide where the task writes.
+// Checks the counts of rows [begin, end), since they determine where the task writes.
 ReverseTask reverse_task(const Entries& entries, const Counts& counts, const NewEntries& behind, std::int64_t begin,
                          std::int64_t end) {
   const auto n = static_cast<std::int64_t>(entries.shape(0)), reverse = static_cast<std::int64_t>(behind.shape(1));

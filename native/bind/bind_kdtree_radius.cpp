@@ -31,6 +31,16 @@ struct BoundTreeRadius {
   std::optional<Numbers> order, self_ids;
   Limits limits;
   Counts counts;
+  TreeEntries entries;
+
+  // Copies rules in the order of the tree, if there are enough queries.
+  void copy_entries(std::int64_t n) {
+    constexpr std::int64_t per_query = 64;  // a copied entry takes as long as about one that is looked up
+    if (task.allowed == nullptr || task.queries.n * per_query < n) return;
+    Unlocked unlocked;
+    entries = entries_in_tree(*task.tree, n, *task.allowed);
+    if (!entries.of_points.empty()) task.entries = &entries;
+  }
 };
 
 // A block of a search's queries.
@@ -109,8 +119,9 @@ void bind_kdtree_radius(Module& module) {
                                       .lists = lists,
                                       .double_output = double_output,
                                       .counts = counts.data()};
-            new (self)
-                BoundTreeRadius{task, isa_named(isa), queries, std::move(order), std::move(self_ids), limits, counts};
+            new (self) BoundTreeRadius{task,   isa_named(isa), queries, std::move(order), std::move(self_ids),
+                                       limits, counts,         {}};
+            self->copy_entries(tree.n);
           },
           nb::arg("tree"), nb::arg("isa"), nb::arg("metric"), nb::arg("queries").noconvert(),
           nb::arg("order").noconvert().none(), nb::arg("limits").noconvert(), nb::arg("self_ids").noconvert().none(),

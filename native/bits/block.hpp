@@ -1,7 +1,8 @@
 // A block of queries among rows of bits: the k nearest points of each, or all within a limit.
 //
-// A returned value is a float32: a number of bits, at most 2^24, is one exactly; for jaccard the quotient of two whole
-// numbers in float64 is rounded to one. No value is negative, so the bits of a value order like it, and
+// A returned value is a float32. A number of bits, at most 2^24, is represented exactly; for jaccard, the quotient of
+// two whole numbers in float64 is rounded to float32. No value is negative, so the bits of a value have the order of
+// the value, and
 //
 //     key  =  bits of the value << 33 | point
 //
@@ -33,12 +34,12 @@ class BitBlock {
 
   // Compares with groups [begin, end) of the points. Calls come in ascending order.
   void scan(std::int64_t begin, std::int64_t end);
-  // Takes over what a block of the same queries has found among other points.
+  // Adds the results of a block of the same queries among other points.
   void absorb(BitBlock& other);
 
-  // How many points a query has found: within its limit, or its nearest, of which there are k once it has met them all.
+  // The number of points found for a query: all within its limit, or its nearest, which are k after the last point.
   std::int64_t found(std::int64_t query) const;
-  // Writes what each query has found, one after another, nearest first. Then nothing is left.
+  // Writes the answers of all queries one after another, each nearest first, and empties them.
   template <class Index>
   void write(float* distances, Index* indices);
 

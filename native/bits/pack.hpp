@@ -2,9 +2,9 @@
 //
 //     words[(group * width + w) * 16 + lane]  =  word w of point 16 group + lane
 //
-// so that one register holds the same word of 16 points, and what is counted of a point stays in its lane: nothing is
-// added across lanes. A word is 4 bytes of a row in the order of memory; bytes beyond the row and points beyond the last
-// are 0. Bits are counted, never numbered, so their order within a byte does not matter.
+// so that one register holds the same word of 16 points, and the counts of a point stay in its lane: nothing is added
+// across lanes. A word is 4 bytes of a row in the order of memory; bytes beyond the row and points beyond the last are
+// 0. Bits are counted, never numbered, so their order within a byte does not matter.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 
 namespace tonari {
 
-// malloc may keep what a thread frees, so that memory which nothing uses would exceed a memory budget.
+// malloc may keep memory that a thread has freed. Such unused memory could exceed a memory budget.
 struct FreeBytes {
   std::size_t mapped = 0;  // bytes; 0 if the memory is malloc's
   void operator()(std::byte* memory) const;

@@ -7,11 +7,14 @@ namespace tonari {
 
 namespace {
 constexpr std::uint64_t kBitsPerPair = 32;    // of the table, or up to twice that: one in 32 points is searched in vain
+constexpr std::uint64_t kClearedPerBit = 8;   // a bit for each point, if the table then is at most so much larger
 constexpr std::int64_t kPairsPerSearch = 32;  // one search takes as long as 32 insertions into the table
+constexpr std::uint64_t kHash = 0x9E3779B97F4A7C15u;
+constexpr std::int64_t kBlock = 512;  // points that are looked up together
 }  // namespace
 
 void AllowedRow::open(const AllowedPairs& pairs, std::int64_t query) {
-  const std::int64_t row = pairs.rows != nullptr ? pairs.rows[query] : query;
+  const std::int64_t row = pairs.row_of(query);
   packed = pairs.packed, same = pairs.same;
   mask = pairs.mask != nullptr ? pairs.mask + row * pairs.mask_stride : nullptr;
   point_groups = pairs.point_groups;
@@ -23,6 +26,7 @@ void AllowedRow::open(const AllowedPairs& pairs, std::int64_t query) {
   excludes = pairs.excluded != nullptr && pairs.begins[row] < pairs.begins[row + 1];
   if (!excludes) return;
   first_ = row * pairs.n;
+  n_ = pairs.n;
   excluded_ = pairs.excluded + pairs.begins[row];
   excluded_end_ = pairs.excluded + pairs.begins[row + 1];
   searches_ = (excluded_end_ - excluded_) / kPairsPerSearch;
@@ -30,38 +34,77 @@ void AllowedRow::open(const AllowedPairs& pairs, std::int64_t query) {
 
 void AllowedRow::make_table() {
   const std::uint64_t wanted = kBitsPerPair * static_cast<std::uint64_t>(excluded_end_ - excluded_);
-  const std::uint64_t size = std::max(std::uint64_t{64}, std::bit_ceil(wanted));
-  shift = 64 - std::countr_zero(size);
-  bits_.assign(size / 64, 0);
+  const std::uint64_t hashed = std::max(std::uint64_t{64}, std::bit_ceil(wanted));
+  const std::uint64_t whole = (static_cast<std::uint64_t>(n_) + 63) / 64 * 64;
+  const bool one_each = whole <= kClearedPerBit * hashed;
+  factor = one_each ? 1 : kHash;
+  shift = one_each ? 0 : 64 - std::countr_zero(hashed);
+  bits_.assign((one_each ? whole : hashed) / 64, 0);
   for (const std::int64_t* pair = excluded_; pair != excluded_end_; ++pair) {
-    const std::uint64_t bit = bit_of_excluded(*pair - first_, shift);
+    const std::uint64_t bit = static_cast<std::uint64_t>(*pair - first_) * factor >> shift;
     bits_[bit >> 6] |= std::uint64_t{1} << (bit & 63);
   }
   table = bits_.data();
 }
 
+// Copies the points that pass a test, in their order, possibly to their own place; returns how many there are.
+template <class Id, class Test>
+std::int64_t AllowedRow::keep(const Id* points, std::int64_t number, std::int64_t* kept, const Test& test) {
+  std::int64_t left = 0;
+  for (std::int64_t i = 0; i < number; ++i) {
+    const std::int64_t point = points[i];
+    kept[left] = point;
+    left += test(point) ? 1 : 0;
+  }
+  return left;
+}
+
+// How many of at most kBlock points pass all rules.
+template <class Id>
+std::int64_t AllowedRow::count_few(const Id* points, std::int64_t number, std::int64_t* kept) {
+  bool copied = false;
+  const auto only = [&](const auto& test) {
+    number = copied ? keep(kept, number, kept, test) : keep(points, number, kept, test);
+    copied = true;
+  };
+  if (mask != nullptr && packed) {
+    only([bytes = mask](std::int64_t point) { return (bytes[point >> 3] >> (point & 7) & 1) != 0; });
+  } else if (mask != nullptr) {
+    only([bytes = mask](std::int64_t point) { return bytes[point] != 0; });
+  }
+  if (point_groups != nullptr) {
+    only([groups = point_groups, mine = group, wanted = same](std::int64_t point) {
+      return (groups[point] == mine) == wanted;
+    });
+  }
+  if (span > 0) {
+    only([first = near, length = span](std::int64_t point) {
+      return static_cast<std::uint64_t>(point - first) >= length;
+    });
+  }
+  if (!excludes) return number;
+  if (table == nullptr && number > searches_) make_table();
+  if (table != nullptr && shift == 0) {
+    only([bits = table](std::int64_t point) { return !has_bit(bits, point, 1, 0); });
+  } else if (table != nullptr) {
+    only([&, bits = table, by = shift](std::int64_t point) {
+      return !has_bit(bits, point, kHash, by) || !is_excluded(point);
+    });
+  } else {
+    only([&](std::int64_t point) { return !is_excluded(point); });
+  }
+  return number;
+}
+
 template <class Id>
 std::int64_t AllowedRow::count(const Id* points, std::int64_t number) {
   std::int64_t found = 0;
-  const bool by_one_rule = ids == nullptr && span == 0 && (mask != nullptr) + (point_groups != nullptr) + excludes == 1;
-  if (by_one_rule && mask != nullptr && !packed) {
-    for (std::int64_t i = 0; i < number; ++i) found += mask[points[i]] != 0;
-  } else if (by_one_rule && mask != nullptr) {
-    for (std::int64_t i = 0; i < number; ++i) found += mask[points[i] >> 3] >> (points[i] & 7) & 1;
-  } else if (by_one_rule && point_groups != nullptr) {
-    for (std::int64_t i = 0; i < number; ++i) found += (point_groups[points[i]] == group) == same;
-  } else if (by_one_rule && excludes && (table != nullptr || number > searches_)) {
-    if (table == nullptr) make_table();
-    const std::uint64_t* const in = table;
-    const int by = shift;
-    found = number;
-    for (std::int64_t i = 0; i < number; ++i) {
-      const std::uint64_t bit = bit_of_excluded(points[i], by);
-      if ((in[bit >> 6] >> (bit & 63) & 1) != 0) found -= is_excluded(points[i]);
-    }
-  } else {
-    for (std::int64_t i = 0; i < number; ++i) found += allows(*this, points[i]);
+  if (ids != nullptr) {
+    for (std::int64_t i = 0; i < number; ++i) found += allows(*this, points[i]) ? 1 : 0;
+    return found;
   }
+  std::int64_t kept[kBlock];
+  for (; number > 0; points += kBlock, number -= kBlock) found += count_few(points, std::min(number, kBlock), kept);
   return found;
 }
 
@@ -70,6 +113,7 @@ template std::int64_t AllowedRow::count(const std::int64_t*, std::int64_t);
 
 bool AllowedRow::is_excluded(std::int64_t point) {
   if (table == nullptr && searches_-- == 0) make_table();
+  if (table != nullptr && shift == 0) return has_bit(table, point, factor, shift);
   return std::binary_search(excluded_, excluded_end_, first_ + point);
 }
 

@@ -1,13 +1,15 @@
 // Which points each query may find: those of its row of a mask, of its own or of other groups, and not excluded for it.
 // If queries are numbered as points, those whose number is near the query's may be left out: one comparison.
 //
-// A point that may belong to an answer is looked up by its number. Many points are looked up together, so that memory
-// loads several of them at once. Excluded points are looked up by a binary search. For a query of
-// many points they are first entered into a small table of bits: a bit is set if the hash of an excluded point falls on
-// it, and only a point whose bit is set is searched for.
+// A point that may belong to an answer is looked up by its number. Many points are looked up together, one rule after
+// another and without branches, so that memory loads several of them at once. Excluded points are looked up by a binary
+// search. For a query of many points they are first entered into a small table of bits: a bit is set if the hash of an
+// excluded point falls on it, and only a point whose bit is set is searched for. If the table has a bit for each point,
+// no point has to be searched for.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace tonari {
@@ -25,9 +27,20 @@ struct AllowedPairs {
   std::int64_t window = -1;                    // queries are numbered as points: |query - point| is larger; -1: any
   const std::int64_t* rows = nullptr;          // the number of each query of a search; null: its own
   const std::int64_t* ids = nullptr;           // the number of each point of a search; null: its own
+
+  bool is_empty() const { return mask == nullptr && point_groups == nullptr && excluded == nullptr && window < 0; }
+  std::int64_t row_of(std::int64_t query) const { return rows != nullptr ? rows[query] : query; }
+  // What is read of a query's own mask, or else of its excluded points.
+  std::span<const std::uint8_t> memory_of(std::int64_t query) const {
+    const std::int64_t row = row_of(query);
+    if (mask != nullptr && mask_stride != 0) return {mask + row * mask_stride, static_cast<std::size_t>(mask_stride)};
+    if (excluded == nullptr) return {};
+    const auto pairs = static_cast<std::size_t>(begins[row + 1] - begins[row]);
+    return {reinterpret_cast<const std::uint8_t*>(excluded + begins[row]), pairs * sizeof *excluded};
+  }
 };
 
-// What one query may find.
+// The points that one query may find.
 class AllowedRow {
  public:
   AllowedRow() = default;
@@ -38,7 +51,7 @@ class AllowedRow {
 
   void open(const AllowedPairs& pairs, std::int64_t query);
   bool is_excluded(std::int64_t point);
-  // How many of some points the query may find.
+  // The number of the given points that the query may find.
   template <class Id>
   std::int64_t count(const Id* points, std::int64_t number);
 
@@ -50,12 +63,18 @@ class AllowedRow {
   std::uint64_t span = 0;
   const std::int64_t *point_groups = nullptr, *ids = nullptr;
   const std::uint64_t* table = nullptr;  // bits of the excluded points; null while few points have been looked up
+  std::uint64_t factor = 1;              // bit `point * factor >> shift`
   int shift = 0;
 
  private:
   void make_table();
+  template <class Id, class Test>
+  static std::int64_t keep(const Id* points, std::int64_t number, std::int64_t* kept, const Test& test);
+  template <class Id>
+  std::int64_t count_few(const Id* points, std::int64_t number, std::int64_t* kept);
 
-  std::int64_t first_ = 0, searches_ = 0;  // query * n, and how many more points are searched for without a table
+  std::int64_t n_ = 0, first_ = 0;  // points, and query * n
+  std::int64_t searches_ = 0;       // how many more points are searched for without a table
   const std::int64_t *excluded_ = nullptr, *excluded_end_ = nullptr;
   std::vector<std::uint64_t> bits_;
 };
@@ -63,23 +82,23 @@ class AllowedRow {
 // Internal linkage: each instruction set compiles its own copy.
 namespace {
 
-inline std::uint64_t bit_of_excluded(std::int64_t point, int shift) {
-  return (static_cast<std::uint64_t>(point) * 0x9E3779B97F4A7C15u) >> shift;
+inline bool is_in_mask(const std::uint8_t* mask, bool packed, std::int64_t point) {
+  const int byte = mask[packed ? point >> 3 : point];
+  return (packed ? byte >> (point & 7) & 1 : byte) != 0;
+}
+
+inline bool has_bit(const std::uint64_t* table, std::int64_t point, std::uint64_t factor, int shift) {
+  const std::uint64_t bit = static_cast<std::uint64_t>(point) * factor >> shift;
+  return (table[bit >> 6] >> (bit & 63) & 1) != 0;
 }
 
 inline bool allows(AllowedRow& row, std::int64_t point) {
   if (row.ids != nullptr) point = row.ids[point];
   bool allowed = static_cast<std::uint64_t>(point - row.near) >= row.span;
-  if (row.mask != nullptr) {
-    const int byte = row.mask[row.packed ? point >> 3 : point];
-    allowed &= (row.packed ? byte >> (point & 7) & 1 : byte) != 0;
-  }
+  if (row.mask != nullptr) allowed &= is_in_mask(row.mask, row.packed, point);
   if (row.point_groups != nullptr) allowed &= (row.point_groups[point] == row.group) == row.same;
   if (!row.excludes) return allowed;
-  if (row.table != nullptr) {
-    const std::uint64_t bit = bit_of_excluded(point, row.shift);
-    if ((row.table[bit >> 6] >> (bit & 63) & 1) == 0) return allowed;
-  }
+  if (row.table != nullptr && !has_bit(row.table, point, row.factor, row.shift)) return allowed;
   return allowed && !row.is_excluded(point);
 }
 

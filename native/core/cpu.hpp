@@ -1,4 +1,4 @@
-// What this processor can do, detected once.
+// The capabilities of this processor, detected once.
 #pragma once
 
 #include <string>

@@ -46,14 +46,14 @@ struct TermDefaults {
   static constexpr double degree = 1;             // f(c q, c x) = c^degree f(q, x)
   static constexpr double underflow = 0x1p-1074;  // the most that underflow takes from a term in float64
   static constexpr double largest = std::numeric_limits<double>::infinity();  // of a form row, for which bounds hold
-  // Bounds of a term, which say what rounding its arguments does to it:  f(q, x) <= size(q) + size(x),
+  // Bounds of a term, and of its change when its arguments are rounded:  f(q, x) <= size(q) + size(x),
   // |f(q, x) - f(q, y)| <= stretch * difference(x, y)
   static constexpr double stretch = 1;
   template <class V> static V size(V x) { return abs(x); }
   template <class V> static V difference(V x, V y) { return abs(x - y); }
 };
 
-// What each struct defines. V, here and above, is a vector of simd/vec.hpp, whose abs, sqrt, max and choose are found by its type:
+// The members of each struct. V, here and above, is a vector of simd/vec.hpp, whose abs, sqrt, max and choose are found by its type:
 //   term      the definition's float64 value, every operation rounded
 //   scored    a float32 term of NN-Descent's scores: may be too small at the ends of float32's range, never too large
 //   screened  the same for the screen; elements are 0, or from 2^-60 to 2^40 in magnitude

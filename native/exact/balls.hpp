@@ -9,8 +9,8 @@
 //   angles     |c|^2 - r^2 - 1 - 2 <f(q), c> - 2 r s <= t      s^2 = t + 2
 //   products   min a(x')       - 2 <f(q), c> - 2 r |q'| <= t   since <q', x'> <= <f(q), c> + |q'| r
 //
-// and what a screen decides: a centre is a point with a term of its own and the error 2 r for each unit of s. So the
-// look's kernel compares centres as it compares points, a group of them (a cell) at a time.
+// This has the form of a screen's test: a centre is a point with a term of its own and the error 2 r for each unit of
+// s. So the look's kernel compares centres as it compares points, a group of them (a cell) at a time.
 #pragma once
 
 #include "exact/pack.hpp"

@@ -129,15 +129,19 @@ class Estimates {
                kLeastTimes * search.k <= search.points.n &&
                search.points.n <= std::numeric_limits<std::int32_t>::max()),
         lists_(key_lists(search.isa)) {
-    if (!serve_) return;
-    estimate_ = square_estimates(search.isa);
-    queries_.resize(static_cast<std::size_t>(kGroup * padded(search.points.d)));
-    estimates_.resize(static_cast<std::size_t>(kGroup * kBatch));
+    if (serve_) estimate_ = square_estimates(search.isa);
   }
 
   bool serve() const { return serve_; }
 
-  // Starts on `count` queries, at most kGroup, from query i.
+  // Makes room for `most` queries at a time and `batch` points at a time: for one query of few points, not more than that.
+  void reserve(std::int64_t most, std::int64_t batch) {
+    batch_ = batch;
+    queries_.resize(static_cast<std::size_t>(most * padded(search_.points.d)));
+    estimates_.resize(static_cast<std::size_t>(most * batch));
+  }
+
+  // Starts on `count` queries, of which there is room for, from query i.
   void open(std::int64_t i, std::int64_t count) {
     const std::int64_t d = search_.points.d;
     for (std::int64_t r = 0; r < count; ++r) {
@@ -150,7 +154,7 @@ class Estimates {
   // Estimates the next `count` points for all queries that are open.
   void estimate(std::int64_t first, std::int64_t count) {
     const float* const points = static_cast<const float*>(row_pointer(search_.points, first));
-    estimate_(queries_.data(), opened_, points, search_.points.d, count, estimates_.data(), kBatch);
+    estimate_(queries_.data(), opened_, points, search_.points.d, count, estimates_.data(), batch_);
     first_ = first, count_ = count;
   }
 
@@ -162,7 +166,7 @@ class Estimates {
     std::int32_t* const keys = asked.keys.get(room) + asked.gathered;
     std::int32_t* const numbers = asked.numbers.get(room) + asked.gathered;
     const std::int64_t added =
-        lists_.append(estimates_.data() + r * kBatch, count_, here >= 0 && here < count_ ? here : -1,
+        lists_.append(estimates_.data() + r * batch_, count_, here >= 0 && here < count_ ? here : -1,
                       static_cast<std::int32_t>(first_), float_key(asked.most), keys, numbers);
     if (added >= 0) asked.gathered += added;
     return added >= 0;
@@ -194,7 +198,7 @@ class Estimates {
   const KeyLists lists_;
   SquareEstimates estimate_ = nullptr;
   std::vector<float> queries_, estimates_;
-  std::int64_t opened_ = 0, first_ = 0, count_ = 0;
+  std::int64_t batch_ = 0, opened_ = 0, first_ = 0, count_ = 0;
 };
 
 }  // namespace
@@ -217,7 +221,8 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
   const std::int64_t room =
       k + std::max(kBeyond, k);  // so that a point is looked at a bounded number of times, for any k
   std::vector<std::int64_t> ids(static_cast<std::size_t>(batch));
-  std::vector<double> values(kBatch);
+  std::vector<double> values(static_cast<std::size_t>(batch));
+  if (estimates.serve()) estimates.reserve(most, batch);
   std::vector<Asked> group(static_cast<std::size_t>(std::max(most, std::int64_t{1})));
   for (Asked& asked : group) asked.kept.reserve(static_cast<std::size_t>(std::min(n, room)));
 

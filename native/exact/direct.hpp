@@ -1,4 +1,5 @@
-// Searches so small that a screen would take longer than all exact values: no form, no packed points.
+// Searches so small that a screen would take longer than computing all exact values. They need no form and no packed
+// points.
 //
 // Of float32 rows and metrics of squares, estimates leave few points whose exact values are needed. A sum of squares has
 // no cancellation, so that an estimate e of S(q - x)^2 = f, with c = estimate_roundings(d) roundings to u = 2^-24, has
@@ -12,8 +13,9 @@
 //
 //   t (1 + 4 c u + 2^-19) + 8 a + 2^-140.
 //
-// If that is beyond float32, all points are left, as they are if an estimate overflows. Points come in batches, and t is of
-// those so far, so that few estimates are held: it only falls. Exact values of the points that are left follow in the end.
+// If this bound exceeds the range of float32, or if an estimate overflows, all points remain. Points are read in
+// batches, and t is computed from the points that have been read, so that few estimates are in memory; t never rises.
+// The exact values of the remaining points are computed in the end.
 #pragma once
 
 #include "core/allowed.hpp"

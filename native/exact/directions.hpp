@@ -1,4 +1,4 @@
-// Directions for a contracted form: along which the form rows of a sample spread most.
+// Directions for a contracted form, along which the form rows of a sample vary most.
 //
 // Any V with V^T V <= I is correct, so nothing here has to converge; the better V is, the fewer candidates are left.
 #pragma once

@@ -1,4 +1,5 @@
-// Lists of points whose numbers ascend, each with a key: bounds on the k-th smallest key, and what is left up to a bound.
+// Lists of points in ascending order of number, each with a key: bounds on the k-th smallest key, and the points whose
+// keys do not exceed a bound.
 #pragma once
 
 #include <cstdint>

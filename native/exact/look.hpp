@@ -7,7 +7,8 @@
 //   the screen of all d columns visits what is marked
 //
 // A contracted score is a lower bound of the score, with the same terms of the point and of the query, so the rows'
-// thresholds serve both, and what is not marked holds no survivor (docs/exactness.md, "A look at contracted rows").
+// thresholds serve both, and a group that is not marked has no survivor (docs/exactness.md, "A look at contracted
+// rows").
 #pragma once
 
 #include "exact/balls.hpp"
@@ -15,7 +16,7 @@
 
 namespace tonari {
 
-// Products that serve both sides need of the queries, besides, what they are as points.
+// If products serve both sides, the terms of the queries as points are needed, too.
 struct QueriesAsPoints {
   std::vector<float> low, own;              // as in PointsView, by row; nobody finds what fills the last tile
   std::vector<float> tile_norm, tile_rest;  // the largest of each tile of queries

@@ -17,7 +17,7 @@ class Balls;
 // Whether errors are measured, or taken as zero where no certificate is needed.
 enum class Errors { measured, ignored };
 
-// Groups of rows in a kernel's layout, and what bounds their scores. Rows beyond `count` pad the last group and never
+// Groups of rows in a kernel's layout, and the bounds of their scores. Rows beyond `count` pad the last group and never
 // survive.
 struct PackedGroups {
   PackedGroups(const Kernel& kernel, std::int64_t columns, std::int64_t count);

@@ -18,9 +18,9 @@ struct Span {
   double lowest = 0, highest = 0;  // and these are the ends of their range, with 0
 };
 
-// What the certificate needs to know about a row: the size of the row, of the rounded row, and of their difference. For
-// products these are Euclidean norms; for an elementwise metric, sums or maxima of what its struct computes for each
-// element.
+// The numbers of a row that the certificate needs: the size of the row, of the rounded row, and of their difference.
+// For products these are Euclidean norms; for an elementwise metric, sums or maxima of the terms that its struct
+// computes.
 struct Norms {
   double exact = 0, rounded = 0, difference = 0;
 };

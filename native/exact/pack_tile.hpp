@@ -196,7 +196,7 @@ inline void add_moments(const double* rows, std::int64_t count, std::int64_t d, 
   }
 }
 
-// The last column of a row whose others are V^T x', and what the computed row may be away from f(x).
+// The last column of a row whose other columns are V^T x', and a bound on the distance of the computed row from f(x).
 inline void complete(const Form& form, RowTerms& terms, double* row) {
   constexpr double unit = 0x1p-53;
   const std::int64_t count = form.directions.count;

@@ -36,7 +36,7 @@ class RadiusBlock {
   void open(std::int64_t begin, std::int64_t end);
   // Screens groups [group_begin, group_end) of `points`, unless the block is full; after a look, if wanted and there is one.
   void screen(const PackedPoints& points, bool looks, std::int64_t group_begin, std::int64_t group_end);
-  // Adds what `other` found for the same queries among other points.
+  // Adds the results of `other` for the same queries among other points.
   void absorb(RadiusBlock& other);
   // Evaluates what is pending and writes how many points each row found; returns how many exact values were computed
   // in vain: of points outside for lists, of all for counts. After it, or absorb(), full() is final.

@@ -13,7 +13,7 @@
 namespace tonari {
 namespace {
 
-// What an element adds to its lane, and how lanes are combined.
+// The term that an element adds to its lane, and the operation that combines lanes.
 struct SumStep {
   template <class T> static T join(T a, T b) { return a + b; }
 };

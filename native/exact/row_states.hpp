@@ -84,7 +84,7 @@ class RowStates {
   void expect(std::int64_t row, std::int64_t place, const float* asked, std::int64_t apart, Scratch& scratch);
   // After the sample: each row takes its threshold from it, which finish() checks.
   void end_sample(Scratch& scratch);
-  // Adds what `other` holds for the same queries, which it compared with other points.
+  // Adds the results of `other` for the same queries among other points.
   void absorb(RowStates& other, Scratch& scratch);
   // Judges points [begin, end) by exact values alone.
   void search_exactly(std::int64_t row, std::int64_t begin, std::int64_t end, Scratch& scratch);

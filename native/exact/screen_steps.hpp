@@ -1,5 +1,5 @@
-// What the screens for vector units have in common: how thresholds are read, and how a score is summed.
-// Internal linkage throughout: each instruction set compiles its own copy.
+// Common parts of the screens for vector units: reading thresholds, and summing a score. Internal linkage throughout:
+// each instruction set compiles its own copy.
 #pragma once
 
 #include "core/metrics.hpp"

@@ -18,9 +18,9 @@
 //
 // Exact: keys have the same bits each time (children.hpp), so a query enters children in the order of the walk, each at
 // most once, and compares them with the same limit, that of its k best points in the leaves before. It therefore visits
-// the leaves of the walk, in their order, and what it skips is farther than its k-th point so far (docs/kdtree.md,
-// "Exactness"). Which queries share a leaf, and when, changes nothing about that. A last child whose key exceeds the
-// limit ends a node, since the others have larger keys and the limit never grows.
+// the leaves of the walk, in their order, and every point that it skips is farther than its k-th point so far
+// (docs/kdtree.md, "Exactness"). Which queries share a leaf, and when, changes nothing about that. A last child whose
+// key exceeds the limit ends a node, since the others have larger keys and the limit never grows.
 //
 // The walk takes less time on every CPU that was measured. This form reproduces the paper, so it is compiled for the
 // paper's case alone: squares of differences, and rows of float32.

@@ -23,7 +23,7 @@ struct OpenNode {
   std::int64_t sample_begin = 0, sample_end = 0;  // the node's part of the sample
 };
 
-// What count() finds in one range for one node.
+// The results of count() for one node in one range.
 template <class T>
 struct RangeCount {
   std::int64_t below = 0, at_lower = 0, at_upper = 0;

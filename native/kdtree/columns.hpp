@@ -1,5 +1,5 @@
-// What one column adds to a bound, to a score, and to an exact value. Internal linkage throughout: each instruction set
-// compiles its own copy.
+// The terms that one column adds to a bound, to a score, and to an exact value. Internal linkage throughout: each
+// instruction set compiles its own copy.
 #pragma once
 
 #include "exact/refine_tile.hpp"

@@ -1,4 +1,4 @@
-// Compares queries with the points of a leaf, and keeps the k best of each: what both traversals do in a leaf.
+// Compares queries with the points of a leaf, and keeps the k best of each; both traversals use this in a leaf.
 //
 // A run is 16 points. QUERIES queries are compared with RUNS runs at a time; their sums stay in registers, so that runs
 // which are loaded once serve all of these queries. Points within a query's threshold get their exact value, one

@@ -7,6 +7,31 @@ namespace tonari {
 
 TreeRadius::~TreeRadius() = default;
 
+TreeEntries entries_in_tree(const TreeView& tree, std::int64_t n, const AllowedPairs& allowed) {
+  TreeEntries made;
+  made.others = allowed;
+  const bool grouped = allowed.point_groups != nullptr;
+  if (!grouped && (allowed.mask == nullptr || allowed.mask_stride != 0)) return made;
+  made.of_points.resize(static_cast<std::size_t>(n + kTreeWidth));
+  const auto copy = [&](const auto* ids) {
+    for (std::int64_t place = 0; place < n; ++place) {
+      const std::int64_t id = allowed.ids != nullptr ? allowed.ids[ids[place]] : ids[place];
+      made.of_points[static_cast<std::size_t>(place)] =
+          grouped ? allowed.point_groups[id] : static_cast<std::int64_t>(is_in_mask(allowed.mask, allowed.packed, id));
+    }
+  };
+  if (tree.wide_ids) copy(static_cast<const std::int64_t*>(tree.ids));
+  else copy(static_cast<const std::int32_t*>(tree.ids));
+  if (grouped) {
+    made.of_queries = allowed.query_groups;
+    made.same = allowed.same;
+    made.others.query_groups = made.others.point_groups = nullptr;
+  } else {
+    made.others.mask = nullptr;
+  }
+  return made;
+}
+
 MakeTreeRadius tree_radius(Isa isa) {
 #if TONARI_X86
   if (isa >= Isa::avx512) return tree_radius_avx512;

@@ -1,20 +1,36 @@
 // All points within a radius of each query, through a k-d tree: depth first, over the arrays of
 // tonari.kdtree.cpu.tree.
 //
-// A query's limit is constant. A box or a point whose sum is above it is skipped, as in kdtree/search.hpp; what is left
-// gets its exact value (docs/exactness.md, "The value"), which decides. A count also takes a whole box whose farthest
-// corner is within the radius for certain, and points of which that is proved, without their values
-// (docs/exactness.md, "Within a radius").
+// A query's limit is constant. A box or a point whose sum exceeds the limit is skipped, as in kdtree/search.hpp. The
+// exact values of all other points decide (docs/exactness.md, "The value"). A count also accepts a whole box if its
+// farthest corner is certainly within the radius, and single points that are certainly within it, without their exact
+// values (docs/exactness.md, "Within a radius").
+//
+// Rules are looked up point by point. For many queries, a rule that is one entry per point (its group, or its entry in a
+// mask for all queries) is first copied into the order of the tree, in which the points of a leaf or of a box are
+// adjacent. Their entries are then compared at once.
 #pragma once
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "core/allowed.hpp"
 #include "kdtree/search.hpp"
 #include "select/order.hpp"
 
 namespace tonari {
+
+// The entries of points in the order of the tree, with kTreeWidth more behind them. A query may find a point whose entry
+// equals the query's; or, without `same`, any other point.
+struct TreeEntries {
+  std::vector<std::int64_t> of_points;
+  const std::int64_t* of_queries = nullptr;  // by the numbers of the queries in the rules; null: 1 for all
+  bool same = true;
+  AllowedPairs others;  // all other rules
+};
+// Copies the groups, or else the mask for all queries; nothing for rules with neither.
+TreeEntries entries_in_tree(const TreeView& tree, std::int64_t n, const AllowedPairs& allowed);
 
 struct TreeRadiusTask {
   const TreeView* tree = nullptr;
@@ -24,6 +40,7 @@ struct TreeRadiusTask {
   const std::int64_t* order = nullptr;     // the order in which queries are searched; null: as given
   const std::int64_t* self_ids = nullptr;  // for each query, the point that it must not find; null: none
   const AllowedPairs* allowed = nullptr;   // which points each query may find; null: all others
+  const TreeEntries* entries = nullptr;    // a part of these rules, in the order of the tree; null: none
   bool later = false;                      // lists have only points after the query's own
   bool lists = true;                       // or counts alone
   bool double_output = false;

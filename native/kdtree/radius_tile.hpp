@@ -17,7 +17,7 @@
 namespace tonari {
 namespace {
 
-// What a query finds, whatever its metric and the type of the rows.
+// The points found for a query; the same for all metrics and types of rows.
 class FoundWithin : public TreeRadius {
  protected:
   FoundWithin(const TreeRadiusTask& task, std::int64_t begin, std::int64_t end)
@@ -25,6 +25,9 @@ class FoundWithin : public TreeRadius {
         tree_(*task.tree),
         d_(tree_.d),
         root_(takes_root(task.metric)),
+        entries_(task.entries != nullptr ? task.entries->of_points.data() : nullptr),
+        rules_(task.entries != nullptr ? &task.entries->others : task.allowed),
+        by_points_(rules_ != nullptr && !rules_->is_empty()),
         exact_(exact_room_.get(d_)) {}
 
   // Begins with a row of the queries; returns whether it can find anything.
@@ -34,7 +37,7 @@ class FoundWithin : public TreeRadius {
     limit_ = task_.limits[row] + 0.0;  // not -0
     self_ = task_.self_ids != nullptr ? task_.self_ids[row] : -1;
     if (!(limit_ >= 0)) return false;
-    if (task_.allowed != nullptr) allowed_.open(*task_.allowed, row);
+    if (rules_ != nullptr) open_rules(row);
     load_row(task_.queries, row, exact_);
     return true;
   }
@@ -70,7 +73,11 @@ class FoundWithin : public TreeRadius {
     const std::int64_t leaves = std::int64_t{1} << tree_.height, span = std::int64_t{1} << (4 * level);
     const std::int64_t last = (child + 1) * span;
     const std::int64_t begin = tree_.begins[child * span], end = tree_.begins[last < leaves ? last : leaves];
-    if (task_.allowed == nullptr) {
+    if (entries_ != nullptr) {
+      for (std::int64_t place = begin; place < end; place += kTreeWidth) take_inside(first_lanes(end - place), place);
+      return;
+    }
+    if (!by_points_) {
       count_ += end - begin;
       return;
     }
@@ -80,22 +87,61 @@ class FoundWithin : public TreeRadius {
 
   // Counts the points at place, place + 1, ... whose bits are set, which are within the radius.
   void take_inside(std::uint32_t lanes, std::int64_t place) {
-    if (task_.allowed == nullptr) {
+    if (entries_ != nullptr) lanes = with_entry(lanes, place);
+    if (!by_points_) {
       count_ += std::popcount(lanes);
       return;
     }
-    for (; lanes != 0; lanes &= lanes - 1) inside_[insides_++] = id_at(place + std::countr_zero(lanes));
+    if (tree_.wide_ids) pack_inside(static_cast<const std::int64_t*>(tree_.ids) + place, lanes, wide_inside_);
+    else pack_inside(static_cast<const std::int32_t*>(tree_.ids) + place, lanes, inside_);
     if (insides_ > kInsides) count_inside();
   }
 
+  void open_rules(std::int64_t row) {
+    const AllowedPairs& rules = *rules_;
+    if (entries_ != nullptr) {
+      const std::int64_t* const of_queries = task_.entries->of_queries;
+      entry_ = of_queries != nullptr ? of_queries[rules.row_of(row)] : 1;
+    }
+    if (!by_points_) return;
+    allowed_.open(rules, row);
+    const std::int64_t read = kReadLines * kLine * looked_up_;
+    looked_up_ = 0;
+    ahead_ = {};
+    if (next_ + 1 < end_) ahead_ = rules.memory_of(query_at(next_ + 1));
+    if (std::ssize(ahead_) > std::min(read, kAheadBytes)) ahead_ = {};
+  }
+
+  // Appends the ids whose bits are set to those that wait for their rules.
+  template <class Id>
+  void pack_inside(const Id* ids, std::uint32_t lanes, Id* to) {
+    if constexpr (kCompresses) {
+      constexpr int width = kRegisterLanes<Id>;
+      for (int first = 0; first < kTreeWidth; first += width) {
+        const std::uint32_t part = lanes >> first & ((1u << width) - 1);
+        if (part == 0) continue;
+        compress(to + insides_, part, Register<Id>::load_first(ids + first, std::bit_width(part)));
+        insides_ += std::popcount(part);
+      }
+    } else {
+      for (; lanes != 0; lanes &= lanes - 1) to[insides_++] = ids[std::countr_zero(lanes)];
+    }
+    for (int i = 0; i < kLinesAhead && !ahead_.empty(); ++i) {
+      __builtin_prefetch(ahead_.data(), 0, 2);
+      ahead_ = ahead_.subspan(std::min<std::size_t>(kLine, ahead_.size()));
+    }
+  }
+
   void count_inside() {
-    count_ += allowed_.count(inside_, insides_);
+    looked_up_ += insides_;
+    count_ += tree_.wide_ids ? allowed_.count(wide_inside_, insides_) : allowed_.count(inside_, insides_);
     insides_ = 0;
   }
 
   // Which of the points at place, place + 1, ... whose bits are set the query may find.
   std::uint32_t allowed_ones(std::uint32_t lanes, std::int64_t place) {
-    if (task_.allowed == nullptr) return lanes;
+    if (entries_ != nullptr) lanes = with_entry(lanes, place);
+    if (!by_points_) return lanes;
     std::uint32_t kept = 0;
     for (; lanes != 0; lanes &= lanes - 1) {
       const int lane = std::countr_zero(lanes);
@@ -104,25 +150,48 @@ class FoundWithin : public TreeRadius {
     return kept;
   }
 
+  // The first `count` of a run of points, at most all.
+  static std::uint32_t first_lanes(std::int64_t count) {
+    return count < kTreeWidth ? (1u << count) - 1 : (1u << kTreeWidth) - 1;
+  }
+
   const TreeView& tree_;
   const std::int64_t d_;
   double limit_ = 0;
   std::int64_t count_ = 0;
 
  private:
+  // Which of the points at place, place + 1, ... whose bits are set have the entry of the query, or another one.
+  std::uint32_t with_entry(std::uint32_t lanes, std::int64_t place) const {
+    using Entries = Vec<std::int64_t, kTreeWidth>;
+    const std::uint32_t equal = bits(Entries::load(entries_ + place) == Entries(entry_));
+    return lanes & (task_.entries->same ? equal : ~equal);
+  }
+
   std::int64_t id_at(std::int64_t place) const {
     return tree_.wide_ids ? static_cast<const std::int64_t*>(tree_.ids)[place]
                           : static_cast<const std::int32_t*>(tree_.ids)[place];
   }
 
-  const bool root_;  // values are square roots of sums
+  const bool root_;                    // values are square roots of sums
+  const std::int64_t* const entries_;  // of points, in the order of the tree; null: none
+  const AllowedPairs* const rules_;    // all other rules; null: none
+  const bool by_points_;               // whether these rules leave out points
+  std::int64_t entry_ = 0;             // of the query
   Room<double> exact_room_;
   std::vector<Ranked> found_;
   std::int64_t self_ = -1;
   AllowedRow allowed_;
   static constexpr int kInsides = 1024;  // points within the radius that wait for their rules
-  std::int64_t inside_[kInsides + kTreeWidth];
+  std::int32_t inside_[kInsides + 2 * kTreeWidth];
+  std::int64_t wide_inside_[kInsides + 2 * kTreeWidth];
   int insides_ = 0;
+  // The next query's row of a mask, or its excluded points, are loaded in advance, a few lines for each run of points, if
+  // the last query looked up so many points that it has read at least about half of such a row.
+  static constexpr std::int64_t kLine = 64, kReadLines = 2, kAheadBytes = std::int64_t{1} << 16;
+  static constexpr int kLinesAhead = 8;
+  std::span<const std::uint8_t> ahead_;
+  std::int64_t looked_up_ = 0;
 
  protected:
   double* const exact_;  // the query
@@ -221,7 +290,7 @@ class RadiusWalk final : public FoundWithin {
       for (std::int64_t i = 0; i < d_; ++i) {
         sum = Columns<STEP>::score(sum, F(values_[i]) - F::load(x + p + i * tree_.capacity));
       }
-      const std::uint32_t present = count - p < W ? (1u << (count - p)) - 1 : (1u << W) - 1;
+      const std::uint32_t present = first_lanes(count - p);
       std::uint32_t passed = bits(sum <= F(outer_)) & present;
       if (inner_ >= 0) {
         const std::uint32_t inside = bits(sum <= F(inner_)) & passed;

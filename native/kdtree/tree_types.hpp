@@ -1,4 +1,4 @@
-// Which types a search through a tree is compiled for: what a column adds, and the rows' type.
+// The types for which a search through a tree is compiled: the term of a column, and the type of the rows.
 #pragma once
 
 #include "exact/refine_tile.hpp"

@@ -8,7 +8,7 @@
 namespace tonari {
 namespace {
 
-// What a thread keeps from block to block.
+// The buffers that a thread reuses for all of its blocks.
 class Searcher {
  public:
   explicit Searcher(const ClusterTask& task) : task_(task), votes_(static_cast<std::size_t>(task.clusters), 0) {}

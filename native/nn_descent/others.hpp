@@ -28,7 +28,7 @@ class Others {
 
   std::int64_t most() const { return most_ < task_.width ? most_ : task_.width; }
 
-  // Prefetch what will be read soon: a row's hubs, and then the lists of those hubs.
+  // Prefetch data that will be read soon: a row's hubs, and then the lists of those hubs.
   void expect_row(std::int64_t u) const {
     fetch(task_.entries + u * task_.list, task_.list);
     fetch(task_.behind + u * task_.reverse, task_.reverse);
@@ -125,7 +125,7 @@ class Others {
     for (std::int64_t i = 0; i < answers; ++i) meet<ACROSS>(answers_[i]);
   }
 
-  // Lists each hub once, as new if it is new in either direction: its list then gives what both directions would take.
+  // Lists each hub once, as new if it is new in either direction, so that all ids of both directions are taken.
   template <bool ACROSS>
   std::int64_t find_hubs(std::int64_t u, const std::int32_t* own) {
     std::int64_t forward = 0;

@@ -24,7 +24,7 @@ namespace {
 
 using Floats = Register<float>;
 
-// What a register of columns adds. Rows are padded with zeros, which add nothing.
+// The terms of a register of columns. Rows are padded with zeros, which add nothing.
 struct SquareScore {
   template <class F> static F add(F sum, F q, F x) { return sum + (q - x) * (q - x); }
   template <class F> static F join(F a, F b) { return a + b; }

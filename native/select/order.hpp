@@ -1,4 +1,4 @@
-// Orders what a selection leaves: the last step of every method, and of the exact search.
+// Orders the selected entries: the last step of every method, and of the exact search.
 //
 //   word = key, sign flipped | index      unsigned; few words go through a bitonic network, many are sorted by digits
 #pragma once

@@ -4,8 +4,8 @@
 //   left has more than wanted: go on with the left; else all of it belongs to the answer: go on with the right
 //
 // The ballot that places the 32 elements of a warp is a compaction of registers here. Left parts are appended to the
-// other of two arrays, right parts are compacted in place. What belongs to the answer is not moved again, as in the
-// paper's stack of ranges; here the ranges are joined at the front of each array:
+// other of two arrays, right parts are compacted in place. Entries that belong to the answer are not moved again, as in
+// the paper's stack of ranges; here the ranges are joined at the front of each array:
 //
 //   array 0   | answer | right ->          both parts keep the order of columns, so that comparing with a pivot
 //   array 1   | answer | left  ->          (key, column) is a comparison of keys

@@ -1,4 +1,5 @@
-// Every method of k-selection with counters, for every processor: what is counted is the same on each, and nobody times it.
+// Every method of k-selection with counters, for every processor: the counts are the same on each processor, and its
+// speed does not matter.
 #include "select/methods.hpp"
 #include "select/selects.hpp"
 

@@ -15,8 +15,8 @@ SelectRows select_rows_neon(SelectMethod method, ValueType type);
 #endif
 SelectRows select_rows_counted(SelectMethod method, ValueType type);
 
-// Queues that auto never takes on a CPU (src/tonari/select/auto_table.json): AVX-512 runs AVX2's copy of them, and what
-// has no vectors the one that counts.
+// Queues that auto never takes on a CPU (src/tonari/select/auto_table.json): AVX-512 runs AVX2's copy of them, and
+// processors without vectors run the copy that counts.
 constexpr bool is_named_only(SelectMethod method) {
   return method == SelectMethod::heap || method == SelectMethod::merge_queue;
 }

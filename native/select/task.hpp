@@ -1,4 +1,4 @@
-// k-selection: the task of every method, and what methods count. Each method has a file of its own in this folder.
+// k-selection: the task of every method, and the counters. Each method has a file of its own in this folder.
 #pragma once
 
 #include <cstdint>

@@ -135,7 +135,7 @@ void Forest::merge() {
   else label_below(below_floats);
 }
 
-// What does not change from round to round, and the labels of the first round.
+// The data that stay the same in all rounds, and the labels of the first round.
 template <class T>
 void Forest::measure_below(std::vector<Below<T>>& below) {
   const TreeView& tree = *task.tree;
@@ -177,7 +177,7 @@ void Forest::label_below(std::vector<Below<T>>& below) {
   std::int64_t children = std::int64_t{1} << tree.height;
   for (std::size_t level = 0; level < below.size(); ++level) {
     for (std::int64_t child = 0; child < children; ++child) {
-      // Absent children have the last number of all; what is below decides without them.
+      // Absent children have the largest number, and are skipped.
       LabelOf<T> label = kMixed;
       bool first = true;
       const auto meet = [&](LabelOf<T> other) {

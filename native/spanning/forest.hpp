@@ -80,7 +80,8 @@ class Forest {
   std::int64_t pair(std::int64_t i, std::int64_t j) const;
   std::int64_t id_at(std::int64_t place) const;
 
-  // What walks skip children by, one item for each child of the nodes of a level, in the type of the tree's rows.
+  // The data by which walks skip children: one item for each child of the nodes of a level, in the type of the tree's
+  // rows.
   template <class T>
   struct Below {
     std::vector<LabelOf<T>> labels;  // the component of all points below, or kMixed

@@ -9,8 +9,8 @@ namespace {
 
 constexpr double kUnit = 0x1p-24;
 constexpr double kMargin = 1 + 0x1p-20;       // above the roundings of norms and of half the squared lengths
-constexpr double kTiny = 0x1p-100;            // above everything that underflows
-constexpr std::int64_t kMostTerms = 600'000;  // of a sum whose bound holds
+constexpr double kTiny = 0x1p-100;            // above the errors of all underflows
+constexpr std::int64_t kMostTerms = 600'000;  // terms of a sum for which the error bound holds
 constexpr std::int64_t kAhead = 8;            // rare lists that are loaded before they are read
 constexpr std::int64_t kTermsOfLine = 8;      // of 64 bytes
 constexpr std::int64_t kPiece = 512;          // points between two looks at the threshold
@@ -167,7 +167,7 @@ void SparseBlock::add_rare(std::int64_t entry, std::int64_t begin, std::int64_t 
   const SparseTerm* terms = points_.rare_terms.data();
   float* sums = sums_.data();
   std::int64_t i = cursors_[at];
-  while (i < last && terms[i].point < begin) ++i;  // of blocks that were left out
+  while (i < last && terms[i].point < begin) ++i;  // entries of blocks that were left out
   for (; i < last && terms[i].point < end; ++i) sums[terms[i].point - begin] += weight * terms[i].weight;
   cursors_[at] = i;
 }
@@ -211,7 +211,7 @@ void SparseBlock::scan(std::int64_t block) {
   }
 }
 
-// Finishes a block without the columns of ranks below a bound, if few points could still be found; whether it did.
+// If only few points can still be candidates, completes them without the other points; returns whether it did.
 bool SparseBlock::complete(std::int64_t at, std::int64_t level, std::int64_t begin, std::int64_t length) {
   Query& query = queries_[static_cast<std::size_t>(at)];
   const double average = static_cast<double>(points_.row_ranks.size()) / static_cast<double>(points_.rows.n);

@@ -12,9 +12,9 @@
 // key - error |x'| and key + error |x'| are bounds of the key. A point whose lower bound is above the k-th smallest upper
 // bound is not among the k nearest. All others get their float64 value (sparse/rows.hpp), which alone decides.
 //
-// For each block of points, a query adds its columns from the rarest to the most frequent. Between two levels, what the
-// remaining columns add is at most the product of the norms of the remaining parts of both rows. Points that this rules
-// out need no more columns; if few are left, they are completed one by one from their rows.
+// For each block of points, a query adds its columns from the rarest to the most frequent. The columns that remain
+// after a level add at most the product of the norms of the remaining parts of both rows. Points that this bound rules
+// out need no more columns; if only few points are left, they are completed one by one from their rows.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,9 @@
 
 namespace tonari {
 
-// What each query may find. limits: null to find the k nearest, else the farthest value (for inner_product: the smallest
-// one) of each query. own: queries are the points of the same number, and do not find themselves. later: nor any point
-// before them. narrow: returned values are float32.
+// The conditions of a search. limits: null for the k nearest, else the largest value (for inner_product: the smallest)
+// that each query accepts. own: query i is point i, and does not find itself. later: a query finds only points after
+// itself. narrow: returned values are float32.
 struct SparseRequest {
   std::int64_t k = 1;
   const double* limits = nullptr;
@@ -47,16 +47,16 @@ class SparseBlock {
 
   // Compares with one block of points. Blocks come in ascending order, each once.
   void scan(std::int64_t block);
-  // Computes the values of what queries [begin, end) of the block have found, when all blocks are scanned.
+  // Computes the exact values of the candidates of queries [begin, end) of this block, after all blocks are scanned.
   void refine(std::int64_t begin, std::int64_t end);
 
   std::int64_t count() const { return static_cast<std::int64_t>(queries_.size()); }
   std::int64_t found(std::int64_t query) const {
     return static_cast<std::int64_t>(answers_[static_cast<std::size_t>(query)].size());
   }
-  // How many values have been computed.
+  // The number of exact values that have been computed.
   std::int64_t refined() const { return refined_; }
-  // Writes what each query has found, one after another, nearest first. Then nothing is left.
+  // Writes the answers of all queries one after another, each nearest first, and empties them.
   template <class Value>
   void write(Value* distances, std::int32_t* indices);
 
@@ -69,7 +69,7 @@ class SparseBlock {
     std::int64_t begin = 0, end = 0;         // its entries
     std::int64_t split[kSparseBounds] = {};  // the first entry from each bound on
     float rest[kSparseBounds] = {};          // at least the norm of the entries before it
-    double work[kSparseBounds] = {};         // what these cost, in additions per point
+    double work[kSparseBounds] = {};         // the cost of these entries, in additions per point
     double square = 0;
     float half_scale = 0, half_scale_above = 0, error = 0, slack = 0, most = 0;
     bool zeros_tie = false;  // whether a sum of 0 means the value of rows without a common column

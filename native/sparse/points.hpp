@@ -2,17 +2,17 @@
 //
 // Columns are numbered by rank: those that occur in the most points first. Three bounds divide the ranks into levels:
 //
-//     rank < bound[0]               dense       columns that at least one point in kDenseShare has: written out,
+//     rank < bound[0]               dense       columns that at least one point in kDenseShare has: dense arrays,
 //                                               heavy[begin * bound[0] + rank * length + i] for point begin + i of the
 //                                               block of `length` points from `begin` on
 //     bound[0] <= rank < bound[2]   frequent    inverted lists of each block of points, one after another
 //     bound[2] <= rank              rare        inverted lists of all points
 //
-// For each bound the points have the norm of their elements of smaller rank, and their elements of rank < bound[2] are
-// kept by rows too, in ascending order of rank: with them a product is completed for single points.
+// For each bound, the norm of the elements of smaller rank is stored for every point. The elements of rank < bound[2]
+// are also stored by rows, in ascending order of rank, to complete the products of single points.
 //
-// Values are scaled to float32: for cosine each row to length 1, for other metrics all rows by the power of two that
-// makes the longest at most 1 long.
+// Values are scaled and stored as float32. For cosine each row is scaled to length 1; for other metrics all rows are
+// scaled by the same power of two, so that the longest has at most length 1.
 #pragma once
 
 #include <cstdint>

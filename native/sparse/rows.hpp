@@ -1,9 +1,9 @@
 // Sparse rows, and the exact value of a pair of them.
 //
-// A row has its columns in ascending order, each once, and no zeros. A value is the one of the same rows written out
-// (exact/refine_tile.hpp): the term of column c is added to lane c % 16, in ascending order of c, and the 16 lanes are
-// folded in halves. Columns in which both rows are 0 would add 0 to a lane that is not -0, which changes no bit, so they
-// are left out; a product also vanishes if one of the rows is 0.
+// A row has its columns in ascending order, each once, and no zeros. The value of a pair has the bits of the value of
+// the same rows as dense arrays (exact/refine_tile.hpp): the term of column c is added to lane c % 16, in ascending
+// order of c, and the 16 lanes are folded in halves. Columns in which both rows are 0 would add 0 to a lane that is not
+// -0, which changes no bit, so they are left out; a product also vanishes if one of the rows is 0.
 #pragma once
 
 #include <cstdint>

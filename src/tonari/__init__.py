@@ -14,7 +14,7 @@
         ├── exact/      brute force: screen at low precision, select, refine in float64, a certificate for every row
         ├── kdtree/     a tree of boxes around the points, for few dimensions; the same bits as brute force
         ├── bits/       rows of bits: counts of their differing or common bits
-        ├── sparse/     compressed rows of SciPy on the CPU (api/sparse_rows.py); the bits of the rows written out
+        ├── sparse/     compressed rows of SciPy on the CPU (api/sparse_rows.py); the same bits as for dense rows
         └── nn_descent/ approximate graphs, up to a measured recall
         ▼
     Neighbors           core/results/neighbors.py: distances and indices, in order
@@ -33,7 +33,7 @@ Each subpackage imports only from those below it in this list:
     filters                         the points that queries may find
     methods                         the record of a call, the choice of the method, and the place where it runs
     nn_descent  kdtree  exact       the methods, with the same modules: plan, memory, reference, cpu/, cuda/
-    bits  sparse                    the same for rows of bits and for sparse rows
+    bits  sparse                    methods for rows of bits and for sparse rows
     select                          k-selection, and functions that order and merge neighbour lists
     cuda  costs                     CUDA tools that all methods share; expected times in seconds
     metrics  inputs  io             metrics; checks of arguments; files
@@ -52,6 +52,7 @@ from tonari.core.process.garbage import collection_off
 from tonari.core.version import __version__ as __version__
 
 if TYPE_CHECKING:  # for type checkers; at run time, _HOMES has the module of each name
+    from tonari.api.farthest import farthest
     from tonari.api.graphs import knn_graph, merge
     from tonari.api.index.index import Index
     from tonari.api.kth import kth_distance
@@ -92,6 +93,7 @@ __all__ = [
     "build_graph",
     "build_neighbors",
     "explain",
+    "farthest",
     "knn_graph",
     "kth_distance",
     "merge",
@@ -114,6 +116,7 @@ __all__ = [
 
 # The module of a name is imported when the name is first used.
 _HOMES = {
+    "tonari.api.farthest": ("farthest",),
     "tonari.api.graphs": ("knn_graph", "merge"),
     "tonari.api.index.index": ("Index",),
     "tonari.api.kth": ("kth_distance",),

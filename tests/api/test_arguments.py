@@ -28,6 +28,7 @@ TREE = tonari.plan(20, 20, 4, 2, method="kdtree")
 # Each public function with arguments that are good, so that one of them at a time can be replaced.
 GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "search": (tonari.search, {"queries": X, "points": X, "k": 2}),
+    "farthest": (tonari.farthest, {"queries": X, "points": X, "k": 2}),
     "Index": (tonari.Index, {"points": X}),
     "Index.search": (INDEX.search, {"queries": X, "k": 2}),
     "Index.search_chunks": (lambda **given: list(INDEX.search_chunks(**given)), {"queries": X, "k": 2}),

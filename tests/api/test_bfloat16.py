@@ -245,4 +245,4 @@ def test_plans_know_bfloat16_without_ml_dtypes() -> None:
     )
     environment = os.environ | {"PYTHONPATH": str(Path(tonari.__file__).parents[1])}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout.endswith("on all stay packed False\n"), done.stdout + done.stderr
+    assert done.stdout.endswith("keeps all packed False\n"), done.stdout + done.stderr

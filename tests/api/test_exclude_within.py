@@ -154,7 +154,7 @@ def test_memory_does_not_depend_on_the_window(verb: str) -> None:
         ),
         (
             lambda: tonari.knn_graph(WALK, 2, exclude_within=1, metric=lambda a, rows: abs(rows - a).sum(axis=1)),
-            "exclude_within: not with a function",
+            "exclude_within: is not supported if metric is a function",
         ),
     ],
 )

@@ -154,13 +154,21 @@ F: dict[str, Any] = {"metric": manhattan}
 D: dict[str, Any] = {"metric": "precomputed"}
 VERBS = "which tonari.search, knn_graph"
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-    "where": (lambda: tonari.search(QUERIES, POINTS, 2, where=np.ones(N, bool), **F), ValueError, "where: not with a"),
+    "where": (
+        lambda: tonari.search(QUERIES, POINTS, 2, where=np.ones(N, bool), **F),
+        ValueError,
+        "where: is not supported if",
+    ),
     "weights": (
         lambda: tonari.knn_graph(POINTS, 2, weights=[1.0] * 4, **F),
         ValueError,
-        "weights: not with",
+        "weights: is not supported if",
     ),
-    "recall": (lambda: tonari.knn_graph(POINTS, 2, recall=0.9, **F), ValueError, "recall: not with a function"),
+    "recall": (
+        lambda: tonari.knn_graph(POINTS, 2, recall=0.9, **F),
+        ValueError,
+        "recall: is not supported if metric is a function",
+    ),
     "gradients": (lambda: tonari.search(QUERIES, POINTS, 2, differentiable=True, **F), ValueError, "differentiable"),
     "method": (lambda: tonari.search(QUERIES, POINTS, 2, method="kdtree", **F), ValueError, "allows 'exact' alone"),
     "device": (lambda: tonari.search(QUERIES, POINTS, 2, device="cuda", **F), ValueError, "on the CPU alone"),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks import __main__ as main
 from benchmarks.harness import compare, rows
+from benchmarks.harness.case import FirstCalls
 from benchmarks.harness.compare import Verdict
 from tests.helpers.bench_checks import a_case
 
@@ -117,20 +120,72 @@ def test_a_commit_that_does_not_exist_is_told() -> None:
         main.main(["compare", "--base", "no-such-commit", "exact_cpu", "--no-csv"])
 
 
+def test_a_folder_is_a_base_only_if_tonari_can_be_imported_from_it(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=f"--base {tmp_path} has no tonari/__init__.py: make it by `pip install"):
+        main.main(["compare", "--base", str(tmp_path), "exact_cpu", "--no-csv"])
+    (tmp_path / "tonari").mkdir()
+    (tmp_path / "tonari" / "__init__.py").touch()
+    assert compare.base_of(str(tmp_path)) == (tmp_path.name, tmp_path)
+
+
+def test_a_first_call_is_timed_in_its_own_process_and_not_repeated() -> None:
+    answer = SimpleNamespace(distances=np.zeros(1), indices=np.zeros(1))
+    calls: list[int] = []
+
+    def call() -> dict[str, Any]:
+        calls.append(1)
+        return {"seconds": 3.0, "answer": answer, "kernels": 7}
+
+    run: Any = SimpleNamespace(time_once=lambda call: call() or 1.0)
+    reply = compare.first_reply(run, FirstCalls(call))
+    assert (reply["seconds"], reply["kernels"], len(calls)) == (3.0, 7, 1)
+    assert compare.seconds_of_calls(run, FirstCalls(call), 100) == 3.0
+    assert len(calls) == 2
+
+
+def test_first_calls_that_compile_more_kernels_say_so(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    replies = {"tonari": 25, "tonari base": 24}
+
+    class Side:
+        def __init__(self, who: str, site: Path, command: Any) -> None:
+            self.who, self.site, self.calls = who, site, 0
+
+        def ask(self, **request: Any) -> dict[str, Any]:
+            self.calls += 1
+            kernels = {"kernels": replies[self.who], "digest": "", "origin": str(self.site)}
+            return {"seconds": float(self.calls)} | (kernels if "case" in request else {})
+
+        def close(self) -> None:
+            assert self.calls == 3, "the call that made ready counts as a round"
+
+    monkeypatch.setattr(compare, "Side", Side)
+    monkeypatch.setattr(compare, "base_of", lambda named: (named, compare.present()))
+    arguments = ["compare", "--base", "base", "exact_cuda", "--case", "cold-k10", "--repeats", "3", "--no-csv"]
+    assert main.main(arguments) == 0
+    assert "25 kernels compiled, base 24" in capsys.readouterr().out
+
+
+def test_suites_import_of_tonari_only_what_every_version_has() -> None:
+    """Suites are imported beside the tonari of a base: what is inside it may be elsewhere there."""
+    for path in sorted((compare.ROOT / "benchmarks" / "suites").rglob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            assert not [name for name in names if name.split(".")[0] == "tonari"], f"{path}, line {node.lineno}"
+
+
 def test_a_slower_tree_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     base, slow = compare.present(), tmp_path / "slow"
     shutil.copytree(base / "tonari", slow / "tonari", ignore=shutil.ignore_patterns("__pycache__"))
     with (slow / "tonari" / "__init__.py").open("a") as file:
         file.write(SLOW)
     monkeypatch.setattr(compare, "present", lambda: slow)
-    monkeypatch.setattr(compare, "built", lambda commit: base)
-    monkeypatch.setattr(compare, "git", lambda *_: "abc1234")
-    arguments = ["compare", "--base", "main", "exact_cpu", "--case", "search-16d", "--scale", "0.001"]
+    arguments = ["compare", "--base", str(base), "exact_cpu", "--case", "search-16d", "--scale", "0.001"]
     path = tmp_path / "out.csv"
     assert main.main([*arguments, "--repeats", "4", "--threads", "1", "--csv", str(path)]) == 1
     shown = capsys.readouterr().out
     assert "SLOWER" in shown
     assert "answers differ" not in shown
     assert "1 of 1 cases slower by more than 5%, beyond their spread, or failed" in shown
-    assert [row["who"] for row in rows.read(path)] == ["tonari", "tonari abc1234"]
+    assert [row["who"] for row in rows.read(path)] == ["tonari", f"tonari {base.name}"]
     assert rows.read(path)[0]["seconds_median"] > 0.01

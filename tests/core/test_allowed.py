@@ -14,6 +14,7 @@ from tonari.core import _native
 from tonari.core.problem import Problem
 from tonari.core.results.radius_neighbors import Within
 from tonari.filters.rules import Rules
+from tonari.filters.shared import SharedMask
 from tonari.methods.registry import search_method
 from tonari.metrics.reference import brute
 
@@ -26,10 +27,12 @@ PAIRS = PAIRS[PAIRS // N != 5]  # one query excludes all points, another none
 RULES: dict[str, dict[str, Any]] = {
     "mask": {"mask": MASK},
     "bits": {"mask": np.packbits(MASK, axis=1, bitorder="little")},
+    "shared": {"shared": SharedMask(MASK[0])},
     "same": GROUPS,
     "other": GROUPS | {"same": False},
     "excluded": {"excluded": PAIRS},
     "own": {"own": True},
+    "shared and others": GROUPS | {"shared": SharedMask(MASK[0]), "own": True},
     "all": GROUPS | {"same": False, "mask": MASK, "excluded": PAIRS, "own": True},
 }
 
@@ -90,13 +93,20 @@ def test_the_bits_of_lists_that_are_cut(
         assert_equal(made.find_allowed(queries, prepared, plan, limits, allowed), truth)
         counts = made.count_allowed(queries, prepared, plan, limits, allowed)
         assert counts.tolist() == np.diff(truth.indptr).tolist(), name
+        some = np.array([4, 1])  # so few queries that a tree copies no rules
+        part = made.count_allowed(queries[some], prepared, plan, limits[some], allowed.of(some))
+        assert part.tolist() == counts[some].tolist(), name
 
 
 @pytest.mark.parametrize("method", ["kdtree", "exact"])
 @pytest.mark.parametrize("name", RULES)
-def test_many_points_within_the_radius(method: str, name: str) -> None:
-    """More points than wait together for their rules, in blocks of queries in another order."""
-    n, m = 6_000, 300
+@pytest.mark.parametrize(("m", "pairs"), [(300, 40), (60, 3)])
+def test_many_points_within_the_radius(method: str, name: str, m: int, pairs: int) -> None:
+    """More points than wait together for their rules, in blocks of queries in another order.
+
+    A tree copies rules for many queries, and looks up many excluded pairs in another table than few.
+    """
+    n = 6_000
     points, queries = checks.gaussian(n, 3), checks.gaussian(m, 3, seed=1)
     rng = np.random.default_rng(0)
     mask = rng.random((m, n)) < 0.5
@@ -106,9 +116,11 @@ def test_many_points_within_the_radius(method: str, name: str) -> None:
         "bits": {"mask": np.packbits(mask, axis=1, bitorder="little")},
         "same": groups,
         "other": groups | {"same": False},
-        "excluded": {"excluded": np.unique(rng.integers(0, m * n, 40 * m))},
+        "shared": {"shared": SharedMask(mask[0])},
+        "excluded": {"excluded": np.unique(rng.integers(0, m * n, pairs * m))},
         "own": {"own": True},
-        "all": groups | {"mask": mask, "excluded": np.unique(rng.integers(0, m * n, 40 * m)), "own": True},
+        "shared and others": groups | {"shared": SharedMask(mask[0]), "own": True},
+        "all": groups | {"mask": mask, "excluded": np.unique(rng.integers(0, m * n, pairs * m)), "own": True},
     }[name]
     ours, limits = Rules(m=m, n=n, **rules), np.full(m, 1.5, np.float32)
     made, prepared, plan = plan_of(method, "euclidean", points)

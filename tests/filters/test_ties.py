@@ -109,7 +109,7 @@ def test_changed_rows_and_no_queries() -> None:
         (lambda x: tonari.search(*(scipy.sparse.csr_array(x),) * 2, 2, ties="all"), "ties: not supported for sparse"),
         (
             lambda x: tonari.knn_graph(x, 2, ties="all", metric=lambda a, rows: abs(rows - a).sum(axis=1)),
-            "ties: not with a function",
+            "ties: is not supported if metric is a function",
         ),
     ],
 )

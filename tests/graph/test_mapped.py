@@ -53,7 +53,7 @@ def test_too_many_points_are_told_where_to_go(
     needed = N * (D * 4 + 2 * K * 8)
     monkeypatch.setattr(merging, "free_host_memory", lambda: needed - 1)
     said = (
-        rf"{needed} bytes beside the search, but {needed - 1} are free; .* tonari.build_graph\(\[points, new_points\]"
+        rf"{needed} bytes without the search, but {needed - 1} are free; .* tonari.build_graph\(\[points, new_points\]"
     )
     with pytest.raises(BudgetExceeded, match=said):
         graph.add(points[:-100], points[-100:])

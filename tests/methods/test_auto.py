@@ -25,6 +25,7 @@ from tonari.kdtree.cpu import prepared
 from tonari.kdtree.plan import TREE_METRICS, plan_tree, refusal
 from tonari.methods import auto as choosing
 from tonari.methods import tuning
+from tonari.methods.decision import Decision
 from tonari.methods.registry import method_for
 from tonari.metrics.problem import make_problem
 
@@ -136,6 +137,28 @@ def test_where_memory_has_no_room_for_a_tree_brute_force_keeps_the_budget(built:
         tonari.search(queries, points, 5, **tight, method="kdtree")
     tonari.search(queries, points, 5, memory=least, threads=2)
     assert len(points) in built
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512"])
+@pytest.mark.parametrize(
+    ("n", "m", "d", "method"),
+    [
+        (1000, 100, 3, "kdtree"),
+        (1000, 100, 8, "kdtree"),
+        (3000, 100, 8, "kdtree"),
+        (300, 100, 2, "kdtree"),
+        (300, 10, 2, "exact"),
+        (1000, 10, 3, "exact"),
+        (9000, 10, 3, "exact"),
+    ],
+)
+def test_trees_of_few_points_are_taken_where_they_were_measured_to_be_sooner(
+    n: int, m: int, d: int, method: str, isa: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TONARI_ISA", isa)
+    chosen = choosing.by_sizes(plans.problem(n, m, d, 5, threads=1), m)
+    assert isinstance(chosen, Decision)
+    assert chosen.plan.method == method
 
 
 def test_a_plan_decides_over_auto(built: list[int]) -> None:
@@ -355,7 +378,7 @@ def test_on_the_cpu_a_look_takes_a_small_share_of_brute_force(
     monkeypatch.setattr(choosing.Open, "looking", property(lambda choice: share * choice.by_force.seconds))
     choice = choosing.by_sizes(plans.problem(100_000, 1000, 15, 10, threads=2), 1000)
     assert isinstance(choice, choosing.Open) is looks
-    assert looks or choice.reason == "to find out whether a tree is sooner would take too long"
+    assert looks or choice.reason == "measuring whether a tree is faster would take too long"
 
 
 def test_on_the_cpu_a_tree_that_cannot_lose_is_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:

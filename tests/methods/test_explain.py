@@ -177,7 +177,7 @@ def test_rounds_that_lead_nowhere_are_recorded_with_what_follows(monkeypatch: py
     assert all("recall 0." in one.note for one in rounds)
     ends = {choice.what: choice.why for choice in record.choices}
     assert ends["rounds"].startswith(f"{len(rounds)}: given up, as the recall nears 0.")
-    assert ends["method"].startswith("auto gives nn-descent up: recall 0.")
+    assert ends["method"].startswith("auto gives up nn-descent: recall 0.")
     assert record.proved == record.rows == 3000
     assert [part.title for part in record.parts] == [
         "neighbours of a few rows, for how hard they are for NN-Descent",

@@ -98,3 +98,18 @@ def test_headers_of_parts_are_read_by_one_thread_at_a_time(tmp_path: Path, monke
             list(range(9))
         ] * 6
     assert most == 1
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_parts_are_removed_by_several_threads(threads: int, tmp_path: Path) -> None:
+    for folder in ("parts", "done"):
+        (tmp_path / folder).mkdir()
+    files = Workspace(tmp_path, 9, 2, np.dtype(np.float32), 9)
+    names = [f"part-{number}" for number in range(6)]
+    files.finish("all", Done(files.save_all({name: np.arange(9) for name in names}, threads)))
+    assert [files.load(name, "all").tolist() for name in names] == [list(range(9))] * 6
+    files.drop_all([*names[:4], "part-that-is-gone"], threads)
+    assert sorted(path.stem for path in (tmp_path / "parts").iterdir()) == names[4:]
+    with pytest.raises(FileNotFoundError):
+        files.load(names[0], "all")
+    assert files.load(names[5], "all").tolist() == list(range(9))

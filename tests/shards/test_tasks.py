@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,24 @@ def test_without_a_budget_the_engine_decides_on_the_cpu(tmp_path: Path) -> None:
     assert Worker(job, "cpu").memory is None
     assert Worker(dataclasses.replace(job, memory=10**8), "cpu").memory == job.plan.engine_bytes
     assert Worker(job, "cpu").threads == 1
+
+
+def test_the_first_rows_of_a_worker_do_not_wait_in_page_locked_memory(tmp_path: Path) -> None:
+    """Nothing is computed yet, so the memory of the device is free."""
+    job = job_of(tmp_path)
+    for staged, expected in ((1, ["at", "at_later", "ranges_later"]), (0, ["at", "at", "ranges"])):
+        called: list[str] = []
+
+        def called_as(name: str, called: list[str] = called) -> Any:
+            return lambda _: called.append(name)
+
+        worker = Worker(dataclasses.replace(job, plan=dataclasses.replace(job.plan, staged_bytes=staged)), "cpu")
+        names = ("at", "at_later", "ranges", "ranges_later")
+        worker.__dict__["load"] = SimpleNamespace(**{name: called_as(name) for name in names})
+        for _ in range(2):
+            worker.rows_at(np.arange(3))
+        worker.rows_of([slice(0, 3)])
+        assert called == expected
 
 
 def test_searches_are_exact(tmp_path: Path) -> None:

@@ -102,7 +102,12 @@ def test_arguments_are_checked_before_any_work() -> None:
         ((queries(), index, K, "no/t.ibin"), {}, FileNotFoundError, "the directory .*no does not exist"),
         ((queries(), index, K, "t.npz"), {}, ValueError, "expected .ibin"),
         ((queries(), index, N + 1, "t.ibin"), {}, ValueError, f"the largest k is {N}"),
-        ((queries(), index, K, "t.ibin"), {"metric": "l1", "threads": 1}, ValueError, "metric, threads: an Index has"),
+        (
+            (queries(), index, K, "t.ibin"),
+            {"metric": "l1", "threads": 1},
+            ValueError,
+            "metric, threads: are set by the Index",
+        ),
         ((queries(), index, K, "t.ibin"), {"resume": "no"}, TypeError, "resume='no'"),
         ((iter([queries()]), index, K, "t.ibin"), {}, ValueError, "give rows="),
         ((queries(), "absent.fbin", K, "t.ibin"), {}, FileNotFoundError, "absent.fbin"),

@@ -234,6 +234,6 @@ SUITE = Suite(
     libraries=("tonari", "numpy", "torch", "triton", "cuvs-cu13", "flashlib"),
     repeats=7,
     peer_seconds=1.0,
-    workload=search.workload,
+    workload=cold.workload,
     figures=figures.figures,
 )

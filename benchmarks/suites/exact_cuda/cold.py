@@ -12,15 +12,17 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...harness.case import Case
+from ...harness.case import Case, FirstCalls
 from ...harness.device import timing_of
 from ...harness.proof.neighbors import PROOF, Answer
 from ...harness.run import Run, seconds_of
+from . import search
 from .search import load, proof_of
 
 REPEATS = 3
@@ -47,6 +49,13 @@ def cold_start(run: Run, case: Case) -> None:
     verdicts = run.verdicts(case.bars, {"seconds": facts["seconds_median"]})
     one = fact("tonari, kernels one by one", 1, TONARI_NUM_THREADS="1")
     run.write(case, [*(facts | verdict for verdict in verdicts), one])
+
+
+def workload(run: Run, case: Case) -> Callable[[], Any] | FirstCalls:
+    """The work of any case of the suite, for comparing versions."""
+    if case.work is cold_start:
+        return FirstCalls(lambda: first_call(run, case, {}))
+    return search.workload(run, case)
 
 
 def first_call(run: Run, case: Case, given: dict[str, str]) -> dict[str, Any]:

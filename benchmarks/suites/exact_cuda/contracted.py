@@ -11,10 +11,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from tonari import inputs
-from tonari.exact.cuda.planning import plan_on_cuda
-from tonari.metrics.problem import make_problem
-
 from ...harness.case import Case
 from ...harness.proof import WrongAnswer
 from ...harness.run import Run, seconds_of
@@ -97,6 +93,10 @@ def living(run: Run, case: Case, points: Any, queries: Any, truth: list[Any], wh
 
 def plan_of(run: Run, case: Case, points: Any, queries: Any, form_dim: int | str) -> Any:
     """The plan of a case whose rows are on the device."""
+    from tonari import inputs
+    from tonari.exact.cuda.planning import plan_on_cuda
+    from tonari.metrics.problem import make_problem
+
     problem = make_problem(
         len(points),
         len(queries),

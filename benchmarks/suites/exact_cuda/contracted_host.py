@@ -10,10 +10,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tonari import inputs
-from tonari.exact.cuda.planning import plan_on_cuda
-from tonari.metrics.problem import make_problem
-
 from ...harness.case import Case
 from ...harness.datasets.hard import DeviceData, make_halves
 from ...harness.memory import Peak
@@ -30,9 +26,12 @@ OF_RESIDENT = "of a resident search of f"
 
 def contracted_host(run: Run, case: Case) -> None:
     """Prove and time the search of points in host memory, then the search of their contracted rows."""
+    from tonari import inputs
     from tonari.exact.cuda import dispatch
+    from tonari.exact.cuda.planning import plan_on_cuda
     from tonari.exact.cuda.rows.contraction import contract
     from tonari.exact.cuda.rows.pack import new_flags
+    from tonari.metrics.problem import make_problem
 
     needed, there = 2 * case.n * case.d, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > MEMORY_SHARE * there:

@@ -48,13 +48,14 @@ def workload(run: Run, case: Case) -> Callable[[], Any]:
 def calls_of(tonari: Any, case: Case, data: DeviceData) -> list[Callable[[], Any]]:
     """The workload through the public verbs: one call, or one for each of some single queries."""
     points, queries = data
+    options: dict[str, Any] = {"metric": case.metric, "progress": False}
     if case.graph:
-        return [lambda: tonari.knn_graph(points, case.k, progress=False)]
+        return [lambda: tonari.knn_graph(points, case.k, **options)]
     parts = [queries[i : i + 1] for i in range(len(queries))] if case.single else [queries]
     if case.prepared:
-        index = tonari.Index(points, progress=False)
+        index = tonari.Index(points, **options)
         return [lambda part=part: index.search(part, case.k, progress=False) for part in parts]
-    return [lambda part=part: tonari.search(part, points, case.k, progress=False) for part in parts]
+    return [lambda part=part: tonari.search(part, points, case.k, **options) for part in parts]
 
 
 def proved_and_timed(

@@ -103,11 +103,14 @@ TABLES: dict[str, Table] = {
             ),
         ),
         caption="; k = 10 unless stated, Euclidean, float32. A speed-up is the ratio of the medians of two libraries "
-        "that were timed alternately. All figures of a line are from its newest run. The clock starts with "
-        "arrays in the memory of the device that searches, and stops when the results are complete. In the "
-        "first two lines and in the line with three dimensions, the points are prepared before the clock "
-        "starts. In the last line, the rows are generated during the run. The compilation of pynndescent is "
-        "not included. Recall 0.000 is due to the data, which are made so that float32 formulas fail. SIFT "
-        "rows are descriptors of photographs; all other data are random numbers.",
+        "that were timed alternately, with the same number of threads. All figures of a line are from its newest run. "
+        '"Two cores" are two virtual processors, and all libraries use both. The clock starts with arrays in the '
+        "memory of the device that searches, and stops when the results are complete. It includes the preparation of "
+        "the points, such as building a tree. In the first two lines and in the line with three dimensions, it does "
+        "not: there, both libraries prepare the points before the clock starts. In the last line, the rows are "
+        "generated during the run. The compilation of pynndescent is not included. cuVS, flashlib and faiss compute "
+        "distances in float32, `cKDTree` in float64; tonari's distances are float64 values, rounded once. Recall "
+        "0.000 is due to the data, which are made so that float32 formulas fail. SIFT rows are descriptors of "
+        "photographs; all other data are random numbers.",
     ),
 }

@@ -8,8 +8,9 @@ spanning.py    mutual_reachability_tree
 radius.py      radius_search, radius_count, radius_graph
 pairing.py     pairs
 mutual.py      mutual_neighbors
-shards.py      build_graph, build_neighbors: more points than a memory holds
-verifying.py   verify: what the answer of another library missed
+farthest.py    farthest
+shards.py      build_graph, build_neighbors: for more points than fit in memory
+verifying.py   verify: compares the answer of another library with the exact answer
 
 Three modules support arguments that several functions have: filtered.py for `where`, `exclude` and groups; changed.py
 for metrics and weights that require transformed rows; and differentiable.py for gradients. one_radius.py prepares rows

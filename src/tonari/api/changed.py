@@ -20,7 +20,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-# The arguments of a verb that change rows.
+# The arguments of public functions that change rows.
 _PARAMETERS = frozenset(("weights", "VI", "covariance", "V", "transform"))
 _change_by_name = cached(64)(change_of)
 
@@ -39,7 +39,9 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(verb)
     def changing(*args: P.args, **kwargs: P.kwargs) -> R:
         metric = kwargs.get("metric", metric_by_default)
-        columns = {name: kwargs.pop(name) for name in _PARAMETERS & kwargs.keys()}
+        columns = {}
+        if not _PARAMETERS.isdisjoint(kwargs):
+            columns = {name: kwargs.pop(name) for name in _PARAMETERS & kwargs.keys()}
         change = change_for(metric, **columns) if columns or type(metric) is not str else _change_by_name(metric)
         if change is None:
             return verb(*args, **kwargs)
@@ -56,7 +58,7 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
             inputs.warn_of_dropped(asked, cure)
         if change.finish is not None and given.get("out") is not None:
             raise Unsupported(
-                f"out: metric={change.metric!r} has values that no file takes as they are found; leave out=, or pass "
+                f"out: metric={change.metric!r} needs a last step that is not applied to files; leave out=, or pass "
                 f"{change.instead}, with metric={change.base!r}"
             )
         first = "queries" if "queries" in given else "points"

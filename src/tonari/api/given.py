@@ -25,7 +25,8 @@ from tonari.given.plan import plan_given
 from tonari.given.values import FunctionValues, MatrixValues, Values, strip
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists
-from tonari.metrics import PRECOMPUTED, get_metric, is_function, name_of_function
+from tonari.metrics import get_metric
+from tonari.metrics.names import PRECOMPUTED, is_function, name_of_function
 from tonari.metrics.radius import limits_of
 
 P = ParamSpec("P")
@@ -65,7 +66,7 @@ def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Ca
             for name, value in arguments.items():
                 if name not in accepted and value is not defaults[name]:
                     raise Unsupported(
-                        f"{name}: not with a function or 'precomputed' as metric, of whose distances nothing is known; "
+                        f"{name}: is not supported if metric is a function or 'precomputed'; "
                         f"leave {name} out, or name one of tonari.metrics.METRICS"
                     )
             rows = {name: value for name, value in arguments.items() if name in ("queries", "points")}
@@ -229,7 +230,7 @@ def radius_graph_given(
 def _checked(
     metric: Any, queries: Any, points: Any, method: Any, device: Any, threads: Any, *, own: bool = False
 ) -> tuple[Values, int | None]:
-    """Check the arguments that all verbs share; return the distances, and the number of threads."""
+    """Check the arguments that all public functions share; return the distances, and the number of threads."""
     if method not in _METHODS:
         raise Unsupported(
             f"method={method!r}: a function or 'precomputed' as metric allows 'exact' alone, which computes all "

@@ -162,8 +162,8 @@ def knn_graph(
         Put the point itself into column 0, as one of the k neighbours, at distance 0 (for "inner_product" at <x, x>). k
         may then be 1 to n.
     symmetric : bool
-        For a metric that is a function: compute the distance of two points once, and use it for both. This is trusted,
-        not checked: f(a, b) must equal f(b, a).
+        For a metric that is a function: compute the distance of two points once, and use it in both lists. f(a, b) must
+        equal f(b, a), which is not checked.
     where : bool array of shape (n,), optional
         Mask of the points that may be neighbours. Every point keeps a row of its own, including points outside the
         mask. Only for exact graphs, like `batch`.
@@ -261,7 +261,7 @@ def merge(
     memory: int | str | None = None,
     progress: ProgressLike = None,
 ) -> KNNGraph:
-    """Join the graphs of two sets of points into the graph of both.
+    """Merge the graphs of two sets of points into the graph of all points.
 
     Parameters
     ----------
@@ -286,9 +286,9 @@ def merge(
     Returns
     -------
     KNNGraph of n_a + n_b points
-        n_a is added to the row numbers of b. The arrays belong to the library of points_a and are on its device. If
-        both graphs are exact and one is small, the result is exact; otherwise `report` has the measured recall of the
-        side with the lower recall.
+        The row numbers of b are increased by n_a. The arrays belong to the library of points_a and are on its device.
+        If both graphs are exact and one is small, the result is exact; otherwise `report` has the measured recall of
+        the side with the lower recall.
 
     Raises
     ------

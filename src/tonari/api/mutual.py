@@ -19,8 +19,8 @@ from tonari.core.results.pairs import Pairs
 from tonari.filters.rules import are_among, distinct
 from tonari.methods.call import Call
 from tonari.methods.rows.points import Points
-from tonari.metrics import PRECOMPUTED
 from tonari.metrics.changed import Change, change_for
+from tonari.metrics.names import PRECOMPUTED
 
 
 @in_default_floats

@@ -1,4 +1,4 @@
-"""Rows that are prepared once for searches within one radius, for counts, lists or pairs of all rows or of some."""
+"""Rows that are prepared once for counts, lists or pairs within one radius, of all rows or of some."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def pairs(
     Parameters
     ----------
     points : array of shape (n, d)
-        Or sparse rows, as for :func:`search`, without `where`, `exclude_within` and `out`.
+        Or sparse rows, as for :func:`search`; `where`, `exclude_within` and `out` are then not supported.
     radius, min_similarity : float
         One number, as for :func:`radius_search`.
     closed : bool

@@ -50,8 +50,6 @@ class WithinCall(NamedTuple):
         """Choose the method and the plan of a search without filters, and cache both for later calls with the same key.
 
         Without a key or without queries, the call is returned unchanged.
-
-        Without a key the call is returned unchanged.
         """
         rows, those, limits = self
         if key is None or not len(rows):
@@ -230,8 +228,8 @@ def radius_count(
     Parameters
     ----------
     radius, min_similarity, closed
-        As for :func:`radius_search`; so are the filters `where`, `exclude`, groups and
-        `exclude_within`. All other parameters are as for
+        As for :func:`radius_search`, like the filters `where`, `exclude`, groups and `exclude_within`. All other
+        parameters are as for
         :func:`search`.
 
     Returns

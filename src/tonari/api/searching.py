@@ -146,10 +146,10 @@ def search(
         rows of (latitude, longitude) in radians and returns float64 angles on the sphere. Pass float64 rows: rounding
         to float32 moves a coordinate by up to 0.05 arcseconds, and a warning says so. For rows of bits: "hamming", the
         number of differing bits (as in FAISS and cuVS; SciPy and scikit-learn divide it by the number of bits), and
-        "jaccard", 1 - abs(q & x) / abs(q | x), which is 0 if both rows have no bit set.
-        "hellinger", sqrt(sum((sqrt(q) - sqrt(x))**2) / 2), takes rows without negative numbers. "braycurtis",
-        sum(abs(q - x)) / sum(q + x), takes rows without negative numbers that each sum to one. "mahalanobis" needs `VI`
-        or `covariance`, "seuclidean" `V`. Values of all these are float64.
+        "jaccard", 1 - abs(q & x) / abs(q | x), which is 0 if both rows have no bit set. "hellinger", sqrt(sum((sqrt(q)
+        - sqrt(x))**2) / 2), takes rows without negative numbers. "braycurtis", sum(abs(q - x)) / sum(q + x), takes rows
+        without negative numbers that each sum to one. "mahalanobis" needs `VI` or `covariance`, "seuclidean" `V`. The
+        values of these metrics are float64.
 
         Or a function ``f(a, B)`` of NumPy arrays that returns the distances of one row a, of shape (d,), to a block of
         rows B, of shape (c, d): c numbers, possibly negative or inf, but not NaN. Or "precomputed": `queries` is the
@@ -379,12 +379,12 @@ def search_to_file(
 
     Notes
     -----
-    Only one process can write to `out`. Until it is complete, the file is named ``OUT.part``, and ``OUT.part.json``
-    holds the search, the number of finished queries and how they were searched. If a run ends early (an error in a
-    later chunk, Ctrl-C, kill -9, a power cut), the same call continues it; only the current chunk and the chunks of the
-    last fifth of a second are lost. An iterable is then read from its beginning, and finished queries are skipped.
-    Points and finished queries are identified by a digest of 1,024 of their rows. After Ctrl-C, finished chunks are
-    still written.
+    Only one process can write to `out`. Until it is complete, the file is named ``OUT.part``, and ``OUT.part.json`` has
+    the arguments of the search, the number of finished queries, and the record of the run. If a run ends early (an
+    error in a later chunk, Ctrl-C, kill -9, a power cut), the same call continues it; only the current chunk and the
+    chunks of the last fifth of a second are lost. An iterable is then read from its beginning, and finished queries are
+    skipped. Points and finished queries are identified by a digest of 1,024 of their rows. After Ctrl-C, finished
+    chunks are still written.
 
     At most two chunks of queries and two of results are in memory, in addition to the `memory` of each search. Chunks
     in host memory are copied to the `device` of the points, and their results are copied back. Points that do not fit
@@ -409,7 +409,7 @@ def search_to_file(
     progress = inputs.check_progress(progress)
     source = Source(queries, rows=rows, chunk_rows=chunk_rows)
     if source.rows is None:
-        raise ValueError("rows: an iterable of chunks does not tell how many queries it holds; give rows=")
+        raise ValueError("rows: the number of queries is needed if they are an iterable of chunks; give rows=")
     options = {"metric": metric, "weights": weights, "VI": VI, "covariance": covariance, "V": V, "transform": transform}
     options |= {"method": method, "device": device, "threads": threads, "memory": memory}
     index = _index(points, {name: value for name, value in options.items() if value is not None}, progress)
@@ -428,7 +428,7 @@ def search_to_file(
 def _index(points: Any, options: dict[str, Any], progress: ProgressLike) -> Index:
     if isinstance(points, Index):
         if options:
-            raise ValueError(f"{', '.join(options)}: an Index has its own; leave out what it was made with")
+            raise ValueError(f"{', '.join(options)}: are set by the Index; leave them out")
         index: Index = points._frozen()
         return index
     if isinstance(points, str | os.PathLike):

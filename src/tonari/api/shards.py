@@ -14,7 +14,8 @@ from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph.directory import open_neighbors
 from tonari.graph.knn_graph import KNNGraph
-from tonari.metrics import get_metric, is_own
+from tonari.metrics import get_metric
+from tonari.metrics.names import is_own
 from tonari.nn_descent.plan import check_recall, check_seed
 from tonari.nn_descent.planner import RECALL
 from tonari.shards.build import Executor, Request, build
@@ -53,8 +54,8 @@ def build_graph(
     source : path, sequence of paths, array, or object
         One of: a file that :func:`tonari.io.read` maps; several files of the same width and dtype, which are
         concatenated; an array; or an object with ``shape``, a pair (n, d), and a method ``rows(begin, end)``. This
-        method returns the rows as any array, with the same values at every call; it is called from a thread of each
-        device, one call after another.
+        method returns the rows as an array of any library, with the same values at every call. Each device has a thread
+        that calls it; no two calls run at the same time.
     k : int
         Neighbours per point, 1 to n - 1. A point is never its own neighbour.
     out : path

@@ -85,9 +85,8 @@ def mutual_reachability_tree(
         NumPy arrays of n - 1 edges and their weights: float32; float64 for float64 points and for transformed rows, as
         for "haversine", "minkowski:p" and with `weights`. Edges are ordered by (weight, smaller end, larger end). If
         several minimum spanning trees exist, the one whose edges are first in this order is returned, on every machine
-        and device. Metrics whose values are functions of others ("haversine", "minkowski:p", "hellinger" and
-        "braycurtis") use the values before the arcsine, the root or the division as weights in this order (see
-        :func:`search`).
+        and device. For "haversine", "minkowski:p", "hellinger" and "braycurtis", edges are ordered by their values
+        before the arcsine, the root or the division, instead of by their weights (see :func:`search`).
 
     Raises
     ------
@@ -112,9 +111,7 @@ def mutual_reachability_tree(
         progress=progress,
     )
     if call.metric.descending:
-        raise Unsupported(
-            f"metric={call.metric.name!r}: a tree is of distances, and this is a similarity; use 'cosine'"
-        )
+        raise Unsupported(f"metric={call.metric.name!r}: is a similarity, but a tree needs distances; use 'cosine'")
     rows = call.rows(points, "points")
     n = len(rows)
     min_samples = inputs.check_count(min_samples, "min_samples")

@@ -34,9 +34,9 @@ class Radius(NamedTuple):
     closed: Any
 
 
-def are_sparse(*rows: Any) -> bool:
+def are_sparse(rows: Any, others: Any = None) -> bool:
     """Whether one of the arrays is a sparse matrix or array of SciPy."""
-    return any(hasattr(x, "tocsr") for x in rows)
+    return hasattr(rows, "tocsr") or hasattr(others, "tocsr")
 
 
 class SparseCall(NamedTuple):
@@ -45,7 +45,7 @@ class SparseCall(NamedTuple):
     Attributes
     ----------
     queries, points : SparseRows
-        The same record in a self-join.
+        In a self-join, both are the same object.
     metric : Metric
     threads, memory : int, optional
     progress : None, bool or callable(done, total)
@@ -106,7 +106,7 @@ class SparseCall(NamedTuple):
         return cls(base if queries is points else rows.astype(value), base, record, threads, memory, progress)
 
     def problem(self, k: Any, *, self_join: bool = False) -> Problem:
-        """Return the problem of a search; without queries, that of a single query."""
+        """Return the problem of a search; without queries, the problem of a single query."""
         n, d = self.points.shape
         return Problem(
             n=n,
@@ -137,7 +137,7 @@ class SparseCall(NamedTuple):
         return found
 
     def within(self, limits: npt.NDArray[Any], *, own: bool = False, later: bool = False) -> RadiusNeighbors:
-        """Find all points within the limits; in a self-join without the query (`own`), or only after it (`later`)."""
+        """Find all points within the limits; `own` leaves out the query itself, `later` also all points before it."""
         if not len(self.queries) or not len(self.points):
             return none_within(len(self.points), self.points.dtype, len(self.queries))
         prepared, plan = self.prepared(self.problem(1))

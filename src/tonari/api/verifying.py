@@ -75,7 +75,7 @@ def verify(
     Notes
     -----
     The values of the listed points are computed in float64 and rounded once, as in an answer of :func:`search`. A point
-    counts as a neighbour up to four roundings beyond the true k-th distance.
+    counts as a true neighbour if its distance is at most four roundings larger than the true k-th distance.
 
     Examples
     --------

@@ -5,9 +5,9 @@ Each command is a module of commands/:
     tonari graph    the k nearest neighbours of each point among the others      graph.py
     tonari search   the k nearest points of each query                           search.py
     tonari pairs    all pairs of points within a distance of each other          pairs.py
-    tonari merge    the graph of two sets of points, from their graphs           merge.py
+    tonari merge    the graph of all points of two graphs                        merge.py
     tonari recall   the recall of a graph, or of found neighbours                recall.py
-    tonari verify   neighbours found by any program, against the exact ones      verify.py
+    tonari verify   the errors in neighbours that any program has found          verify.py
     tonari report   a page about a graph, in HTML                                report.py
     tonari info     the contents of a file                                       info.py
     tonari convert  points from one format to another                        convert.py

@@ -44,7 +44,7 @@ def check_points(points: Path, key: str | None, graph: Path) -> None:
 
 @contextlib.contextmanager
 def told(folder: Path, *, force: bool) -> Iterator[None]:
-    """Print the plan of a build on stderr before it starts, then its warnings, and after Ctrl-C the finished tasks."""
+    """Print on stderr the plan of a build before it starts, its warnings, and after Ctrl-C how to continue it."""
     try:
         with _plans_as_lines(), _common.warnings_as_lines():
             yield

@@ -9,6 +9,6 @@ astropy/                   match_coordinates_sky, search_around_sky, match_one_t
 arguments.py               checks of arguments that all of them use
 
 A lookalike translates arguments, calls tonari's functions, and returns results in the form of the other library. Each
-argument has the meaning of the other library, or is refused by name. ``docs/compat.md`` lists all arguments; the
-docstring of each module lists its functions, its refusals and its differences.
+argument has the same meaning as in the other library, or is refused by name. ``docs/compat.md`` lists all arguments;
+the docstring of each module lists its functions, its refusals and its differences.
 """

@@ -1,6 +1,7 @@
 """The lowest layer: every other subpackage may import it, and it imports none of them.
 
-method.py      the interface of a method; problem.py: the search that it solves; plan.py: fields of all plans
+method.py      the interface of a method; on_cpu.py: a method on the CPU
+problem.py     the search that a method solves; plan.py: fields of all plans
 trail.py       a record of the attempts of a call and of its choices after the plan
 listed.py      queries with lists of points of different lengths
 draws.py       random numbers, one stream for each purpose

@@ -161,7 +161,7 @@ _SIMILAR = "tonari.radius_search and pairs take min_similarity=; here the k near
 
 ATTRIBUTES["cKDTree"] = ATTRIBUTES["KDTree"]
 
-# By the name of the argument. If it has a counterpart in a verb, the hint names the counterpart instead.
+# By the name of the argument. If it has a counterpart in a public function, the hint names the counterpart instead.
 ARGUMENTS: dict[str, str] = {
     **dict.fromkeys(("n_neighbors", "top_k", "topk", "k_neighbors", "num_neighbors", "neighbors"), _K),
     **dict.fromkeys(("n_jobs", "workers", "num_threads", "num_workers", "nthreads"), "threads are threads="),
@@ -202,7 +202,7 @@ def missing_from(module: str) -> Callable[[str], Any]:
 
 
 class Hinted:
-    """A base class whose AttributeError names the counterpart of an attribute of another library: `ATTRIBUTES`."""
+    """A base class whose AttributeError names the counterpart of another library's attribute, from `ATTRIBUTES`."""
 
     __slots__ = ()
 

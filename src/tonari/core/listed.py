@@ -51,8 +51,8 @@ class Listed:
         ----------
         device : torch.device
         widening : float
-            The longest length in a batch, at most this multiple of the shortest; lists of up to 16 points may always
-            share a batch.
+            In a batch, the longest list has at most this multiple of the length of the shortest; lists of up to 16
+            points may always share a batch.
         most : int
             The largest number of entries in a batch of more than one query.
         """
@@ -83,7 +83,7 @@ class Batch(NamedTuple):
     rows : int64 tensor of shape (count,)
         The numbers of the queries.
     ids : int32 tensor of shape (count, longest)
-        Their points, -1 behind the end of a list.
+        The points listed for each query; -1 after the end of a shorter list.
     """
 
     rows: Any

@@ -15,7 +15,7 @@ from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, later_points
+from tonari.core.results.radius_neighbors import RadiusNeighbors, later_points
 
 
 class GraphLists(NamedTuple):
@@ -28,7 +28,7 @@ class GraphLists(NamedTuple):
     report : optional
         The report of an approximate method about its run.
     seed : int, optional
-        The random seed that it used.
+        The random seed that the method used.
     """
 
     found: Neighbors
@@ -53,7 +53,7 @@ class Method(ABC):
 
     @abstractmethod
     def refuses(self, problem: Problem) -> str | None:
-        """Return the reason, a sentence, why this method cannot solve a problem, or None if it can."""
+        """Return a sentence with the reason why this method cannot solve a problem, or None if it can."""
 
     @abstractmethod
     def plan(self, problem: Problem, **given: Any) -> Any:
@@ -297,7 +297,7 @@ class SearchMethod(Method):
     def search_unchecked(
         self, queries: Any, points: Any, plan: Any, *, progress: ProgressLike = None
     ) -> Neighbors | None:
-        """Check the values of the rows while they are searched, otherwise like :meth:`search_once`.
+        """Search like :meth:`search_once`, but check the values of the rows during the search.
 
         Return None if a value is not finite, or if the method does not check values during a search.
         """
@@ -316,82 +316,6 @@ class SearchMethod(Method):
         if prepared is None:
             return GraphLists(self.search_once(points, points, plan, self_join=True, progress=progress))
         return GraphLists(self.search(points, prepared, plan, self_join=True, progress=progress))
-
-
-class OnCpu(SearchMethod):
-    """A method on the CPU. In a self-join, each query excludes the point with its own row number."""
-
-    device = "cpu"
-    filters = True
-
-    @abstractmethod
-    def nearest(
-        self,
-        queries: npt.NDArray[Any],
-        prepared: Any,
-        plan: Any,
-        self_ids: npt.NDArray[np.int64] | None,
-        progress: ProgressLike = None,
-    ) -> Neighbors:
-        """Search prepared points; query i does not find point ``self_ids[i]``."""
-
-    @abstractmethod
-    def lists(self, request: Within, prepared: Any, plan: Any, progress: ProgressLike = None) -> RadiusNeighbors:
-        """Find all prepared points within the limits."""
-
-    @abstractmethod
-    def counts(self, request: Within, prepared: Any, plan: Any, progress: ProgressLike = None) -> Any:
-        """Count the prepared points within the limits, for each query."""
-
-    def search(
-        self, queries: Any, prepared: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None
-    ) -> Neighbors:
-        return self.nearest(queries, prepared, plan, own_rows(queries, self_join), progress)
-
-    def find_within(
-        self,
-        queries: Any,
-        prepared: Any,
-        plan: Any,
-        limits: Any,
-        *,
-        self_join: bool = False,
-        progress: ProgressLike = None,
-    ) -> RadiusNeighbors:
-        return self.lists(Within(queries, limits, own_rows(queries, self_join)), prepared, plan, progress)
-
-    def find_pairs(
-        self, rows: slice, points: Any, prepared: Any, plan: Any, limits: Any, *, progress: ProgressLike = None
-    ) -> RadiusNeighbors:
-        own = np.arange(rows.start, rows.stop, dtype=np.int64)
-        return self.lists(Within(points[rows], limits, own, later=True), prepared, plan, progress)
-
-    def count_within(
-        self,
-        queries: Any,
-        prepared: Any,
-        plan: Any,
-        limits: Any,
-        *,
-        self_join: bool = False,
-        progress: ProgressLike = None,
-    ) -> Any:
-        return self.counts(Within(queries, limits, own_rows(queries, self_join)), prepared, plan, progress)
-
-    def find_allowed(
-        self, queries: Any, prepared: Any, plan: Any, limits: Any, allowed: Allowed, progress: ProgressLike = None
-    ) -> RadiusNeighbors:
-        return self.lists(Within(queries, limits, allowed=allowed), prepared, plan, progress)
-
-    def count_allowed(
-        self, queries: Any, prepared: Any, plan: Any, limits: Any, allowed: Allowed, progress: ProgressLike = None
-    ) -> Any:
-        return self.counts(Within(queries, limits, allowed=allowed), prepared, plan, progress)
-
-
-def own_rows(queries: npt.NDArray[Any], self_join: bool) -> npt.NDArray[np.int64] | None:
-    """Return for each query of a self-join its row number among the points; None if the search is no self-join."""
-    return np.arange(len(queries), dtype=np.int64) if self_join else None
 
 
 class TreeMethod(SearchMethod):

@@ -93,7 +93,8 @@ class Plan:
 
     @property
     def packs_anew(self) -> str:
-        """A sentence about points that each search packs again, and the memory that would avoid it; else ""."""
+        """A sentence about the points that each search packs again, and the memory that would keep them packed; else
+        ""."""
         return ""
 
     def for_problem(self, problem: Problem) -> Plan:

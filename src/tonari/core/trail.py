@@ -111,8 +111,8 @@ class Record:
     plan : Plan, optional
         The plan of the method; None if `method` is "".
     steps : list of Choice, Attempt and Record
-        In the order of their beginnings. A Record among them describes a search for something other than the answer,
-        such as the true neighbours of a sample, or a call or stage within the call, such as the graphs of all shards.
+        Ordered by their beginning. A Record among them describes a search for something other than the answer, such as
+        the true neighbours of a sample, or a call or stage within the call, such as the graphs of all shards.
     seconds : float
         Duration of the call. Durations of the tasks of a stage, which may run at the same time, are added up.
     """
@@ -152,7 +152,7 @@ class Record:
             self.method, self.reason, self.plan = method, reason, plan
 
     def decided(self, what: str, why: str) -> None:
-        """Record a choice, unless it is already recorded, or too many choices about the same subject are."""
+        """Record a choice, unless the same choice or too many choices about the same subject are recorded already."""
         with _writing:
             known = [choice.why for choice in self.choices if choice.what == what]
             if len(known) >= tuning.RECORDED_CHOICES:

@@ -114,6 +114,8 @@ class DirectCosts:
         Per point that is among the k nearest at the moment when it is compared.
     neighbour, neighbour_value : float
         Per neighbour, and per value of a neighbour.
+    columns : int
+        The number of columns that are computed at once: narrower rows take as long as rows of this many columns.
     """
 
     start: float
@@ -123,16 +125,19 @@ class DirectCosts:
     kept: float = 0.0
     neighbour: float = 0.0
     neighbour_value: float = 0.0
+    columns: int = 1
 
     def slower(self, factor: float) -> DirectCosts:
         """Return the costs on cores that are slower by a factor."""
-        return DirectCosts(*(factor * value for value in vars(self).values()))
+        seconds = {name: factor * value for name, value in vars(self).items() if name != "columns"}
+        return replace(self, **seconds)
 
     def seconds(self, n: int, m: int, d: int, k: int) -> float:
         """Return the cost of a search."""
         # The j-th point of a random order is among the k nearest of the first j with probability k / j.
         kept = k * (1 + math.log(n / k))
-        each = n * (self.pair + self.value * d) + kept * self.kept + k * (self.neighbour + self.neighbour_value * d)
+        pairs = n * (self.pair + self.value * max(d, self.columns))
+        each = pairs + kept * self.kept + k * (self.neighbour + self.neighbour_value * d)
         return self.start + m * (self.query + each)
 
 

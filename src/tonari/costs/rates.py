@@ -19,14 +19,16 @@ kind, the predicted times are right within a factor of about two.
                              took the same time
     DIRECT, SCREEN_START     one core of a Xeon of model 207, process time of 1 to 100 queries among 100 to 2,000 points
     TREE, misses             the EPYC without AVX-512: a million uniform points of 5, 10 and 15 dimensions
-    TREE, builds             the EPYC without AVX-512: 10,000 to 1,000,000 uniform points of 3 and 8 dimensions
+    TREE, builds             the EPYC without AVX-512: 10,000 to 1,000,000 uniform points of 3 and 8 dimensions; start:
+                             one core of an EPYC (Zen 4), 2026-11-27, 130 to 9,000 uniform points of 2 to 8 dimensions
     ESTIMATED                start, query: one core of an EPYC (Zen 4), 2026-11-23, 1 and 100 queries among 1,000 points
                              of 3, 128 and 784 dimensions; the others: a shared core of an EPYC (Zen 4), 2026-11-27,
                              process time of tonari.plan(..., direct=True, threads=1): 20 to 100 queries among 10,000
                              and 30,000 Gaussian points of 16, 128 and 768 dimensions, k = 5 to n / 2, also with
-                             isa="avx2" and "generic"; "amx": not measured, but the EPYC's rates, slowed down by the
-                             factor of TREE["amx"]: BRUTE["amx"] was measured on a Xeon, and a choice should compare
-                             rates of one machine
+                             isa="avx2" and "generic"; columns: the same EPYC, 100 queries among 1,000 and 3,000 points
+                             of 1 to 64 dimensions; "amx": not measured. It has the EPYC's rates, slowed down by the
+                             factor of TREE["amx"], because these rates are compared with BRUTE["amx"], which was
+                             measured on a Xeon
     DIRECT, kept             one core of an EPYC (Zen 4), 2026-11-27, process time of tonari.plan(..., direct=True,
                              threads=1): 100 queries or fewer among 1,000, 10,000 and 30,000 Gaussian points of 3, 128
                              and 784 dimensions, k = 1 to n, without the cost of pairs; the code is the same for every
@@ -168,20 +170,34 @@ DIRECT["neon"] = _half_as_wide(DIRECT["avx2"], "value")
 # The same costs if float32 estimates rule out most points before exact values are computed.
 ESTIMATED = {
     "generic": DirectCosts(
-        start=6e-6, query=5e-7, pair=2.7e-9, value=1.5e-10, kept=2e-9, neighbour=1.5e-8, neighbour_value=5e-10
+        start=6e-6,
+        query=5e-7,
+        pair=2.7e-9,
+        value=1.5e-10,
+        kept=2e-9,
+        neighbour=1.5e-8,
+        neighbour_value=5e-10,
+        columns=16,
     ),
     "avx2": DirectCosts(
-        start=6e-6, query=5e-7, pair=1.2e-9, value=6.5e-11, kept=2e-9, neighbour=1.5e-8, neighbour_value=3e-10
+        start=6e-6,
+        query=5e-7,
+        pair=1.2e-9,
+        value=6.5e-11,
+        kept=2e-9,
+        neighbour=1.5e-8,
+        neighbour_value=3e-10,
+        columns=16,
     ),
     "avx512": DirectCosts(
-        start=6e-6, query=5e-7, pair=1.4e-9, value=4e-11, kept=2e-9, neighbour=1.5e-8, neighbour_value=3e-10
+        start=6e-6, query=5e-7, pair=1.4e-9, value=4e-11, kept=2e-9, neighbour=1.5e-8, neighbour_value=3e-10, columns=16
     ),
 }
 ESTIMATED["amx"] = ESTIMATED["avx512"].slower(_XEON)
 ESTIMATED["neon"] = _half_as_wide(ESTIMATED["avx2"], "value", "neighbour_value")
 SCREEN_START, SCREEN_START_UNPACKED = 5e-5, 2.5e-4
 
-_BUILD = {"start": 2e-4, "split": 1.1e-8, "placed": 3.5e-9}  # the same code for every instruction set
+_BUILD = {"start": 6e-5, "split": 1.1e-8, "placed": 3.5e-9}  # the same code for every instruction set
 TREE = {
     "generic": TreeCosts(
         **_BUILD,

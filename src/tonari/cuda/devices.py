@@ -39,6 +39,19 @@ def to_device(rows: Any, device: Any, *, at_once: int = 1) -> Any:
     return rows.to(device)
 
 
+def sent_to(array: np.ndarray[Any, Any], device: Any) -> Any:
+    """Copy a small array to a device through page-locked memory, and return the tensor; the host does not wait.
+
+    Before a copy from pageable memory, the host would wait for earlier work on the device's stream.
+    """
+    place = torch.device(device)
+    if place.type == "cpu":
+        return torch.from_numpy(array.copy())
+    staged = torch.empty(array.shape, dtype=getattr(torch, inputs.name_of_dtype(array)), pin_memory=True)
+    np.copyto(staged.numpy(), array)
+    return staged.to(place, non_blocking=True)
+
+
 def _across(rows: Any, device: Any) -> Any:
     """Copy a tensor to another CUDA device; later work on its own device does not wait for the copy.
 

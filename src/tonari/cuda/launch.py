@@ -6,7 +6,8 @@ Triton specialises. It passes the addresses of tensors to a kernel, which the ca
 tensors, Triton would ask the driver whether the device can access them.
 
 A variant that is not cached is loaded or compiled, possibly together with other kernels of the search (ahead.py).
-Launches on torch's device "meta" are only recorded (rehearsal.py). Neither makes launches of cached variants slower.
+Launches on torch's device "meta" are only recorded (rehearsal.py). These two cases do not make launches of cached
+variants slower.
 
 Arguments are passed by name in a mapping. A dict of 15 names takes 0.4 µs longer than 15 positional arguments; keyword
 arguments of a function would take 2 µs longer.

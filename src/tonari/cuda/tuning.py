@@ -19,6 +19,10 @@ LARGE_BYTES = 32 << 20  # least bytes of a copy by several threads
 # Not measured: a bound of memory; 16 float64 lanes and a temporary product of this size take 256 MB.
 OWN_VALUES_ROWS = 1 << 20  # rows whose values with themselves are computed at once
 
+# Not measured. Rows of page-locked host memory that a program reads, and the words of a row that it reads at once.
+FETCHED_ROWS = 32
+FETCHED_WORDS = 64
+
 # Case: exact_cuda cold-k10, cold-k256, cold-graph on cuda. Chosen on: H100.
 # Weights for the compile time of a kernel, in instructions of the interpreter.
 INSTRUCTIONS_OF_STEP = 100  # per step of a sorting network (select/cuda/kernels/network.py)

@@ -42,8 +42,7 @@ class DBSCAN(ClusterMixin, Searching):
     p : float, optional
         For ``metric="minkowski"``, as for :class:`NearestNeighbors`. None: 2.
     memory : int or str, optional
-        Bytes beyond X and the attributes. Lists of neighbours are held for one block of rows after another, never all
-        of them; None bounds their length.
+        Bytes beyond X and the attributes. Only the lists of one block of rows are in memory; None bounds their length.
 
     Attributes
     ----------

@@ -33,8 +33,9 @@ class NearestNeighbors(Nearest, Within, Hinted):
         0.5, 1, 1.5, 2, 3, 4 or inf, for "minkowski".
     metric_params : dict, optional
         ``{"w": weights}``: a weight for each column, as `weights` of :func:`tonari.search`. For "mahalanobis"
-        ``{"VI": inverse covariance}`` or ``{"V": covariance}``; for "seuclidean" ``{"V": variances}``. Both need them:
-        as elsewhere in tonari, none is computed from the rows. For a function, its keyword arguments.
+        ``{"VI": inverse covariance}`` or ``{"V": covariance}``; for "seuclidean" ``{"V": variances}``. These two
+        metrics need their parameters: tonari does not compute them from the rows. For a function, the keyword arguments
+        of its calls.
     n_jobs : int, optional
         Threads on the CPU. None and -1: chosen by the amount of work, at most all processors; -2: at most all
         processors but one.

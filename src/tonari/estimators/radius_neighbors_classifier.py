@@ -32,8 +32,8 @@ class RadiusNeighborsClassifier(Classifying, PredictingWithin):
     algorithm, leaf_size, p, metric, metric_params, n_jobs, device
         As for :class:`NearestNeighbors`.
     memory : int or str, optional
-        Bytes of the searches and of the lists that they find, half for each. Lists are held for one block of queries
-        after another, so that the result is the only array that grows with the number of queries times the number of
+        Bytes of the searches and of the lists that they find, half for each. Only the lists of one block of queries are
+        in memory, so that the result is the only array that grows with the number of queries times the number of
         classes.
 
     Attributes

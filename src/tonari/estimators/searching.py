@@ -20,8 +20,8 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.estimators.settings import DTYPES, SPARSE_DTYPES, columns_of, method_of, metric_of, searched_by, threads_of
 from tonari.inputs import parse_memory
-from tonari.metrics import PRECOMPUTED
 from tonari.metrics.changed import change_for
+from tonari.metrics.names import PRECOMPUTED
 
 
 class Searching(BaseEstimator):

@@ -9,7 +9,8 @@ import numpy as np
 
 from tonari import inputs
 from tonari.core.process.workers import default_threads
-from tonari.metrics import CHANGED, METRICS, MINKOWSKI, get_metric, is_function, name_of_function, powers
+from tonari.metrics import CHANGED, METRICS, get_metric
+from tonari.metrics.names import MINKOWSKI, is_function, name_of_function, powers
 
 DTYPES = (np.float64, np.float32, np.float16, np.uint8, np.int8)  # of rows; all others are converted to the first
 SPARSE_DTYPES = (np.float64, np.float32)  # of the values of sparse rows
@@ -23,7 +24,7 @@ _PARAMETERS = {"mahalanobis": {"VI": "VI", "V": "covariance"}, "seuclidean": {"V
 
 
 def columns_of(metric: Any, metric_params: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the arguments of a search that correspond to `metric_params`; none for a function, which gets them itself.
+    """Return the arguments of a search that correspond to `metric_params`; {} for a function, which gets them directly.
 
     >>> columns_of("mahalanobis", {"V": [[2.0]]}), columns_of("euclidean", None)
     ({'covariance': [[2.0]]}, {})

@@ -135,8 +135,8 @@ class ExactPlan(Plan):
         if self.resident:
             return ""
         return (
-            f"{self.resident_points} of {self.n} packed points beside a search of {self.m} queries with k={self.k}: "
-            f"every such search packs the others anew; from memory={self.resident_memory} on all stay packed"
+            f"{self.resident_points} of {self.n} packed points during a search of {self.m} queries with "
+            f"k={self.k}: every such search packs the others again; memory={self.resident_memory} keeps all packed"
         )
 
     def prefers_finer(self, level: int, survivors: float) -> bool:

@@ -72,3 +72,8 @@ COPIES_PAIRS = 1 << 26  # least pairs of a search that is long enough to justify
 LEAST_COPIES = 64  # least copies that must be left out per row, on average
 COPIES_ROW_SECONDS = 2e-7  # seconds of one thread to decide whether a row is a copy
 COPIES_TASK = 1 << 14  # rows of a thread's task
+
+# Not measured by a case, but by hand on two cores.
+FARTHEST_MORE = 8  # candidates in addition to the k farthest, at least
+FARTHEST_SCREENED = 16  # points per candidate, from which an inner product selects candidates
+FARTHEST_BLOCK = 1 << 20  # distances that are computed in one step

@@ -173,7 +173,7 @@ def _excluded(exclude: Any, m: int, n: int) -> Ids:
 
 
 def _sort_lists(ids: Ids, lengths: Ids) -> None:
-    """Sort each of some concatenated lists in place, if they are of about the same length: much faster than all pairs.
+    """Sort each of several concatenated lists in place, if their lengths are similar: faster than sorting all pairs.
 
     Lists of other lengths are left for :func:`distinct`.
     """

@@ -127,7 +127,7 @@ def _among(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, r
 
 
 def _are_large(scope: Scope, queries: Any, rules: Rules) -> bool:
-    """Whether to count for each group of queries separately: all are large, and there are few of them."""
+    """Whether to count for each group of queries separately: if all groups are large, and there are few groups."""
     if rules.query_groups is None or rules.point_groups is None:
         return False
     asked = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]
@@ -260,7 +260,7 @@ def _by_pieces(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, 
 
 
 def _inside(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, pieces: Listed) -> Ids:
-    """Count the points of each piece of a list within the limits: from its nearest points, few at first if few are."""
+    """Count the points within the limits in each piece of a list, by finding its nearest points, at first a few."""
 
     def among_nearest(k: int, some: Any) -> Ids:
         part = Listed(pieces.numbers, pieces.begins[some], pieces.ends[some])

@@ -29,8 +29,8 @@ def is_listed_soon(scope: Scope, queries: Any, rules: Rules, *, filtered: bool =
     """Whether computing exact values of all allowed points is preferred to a search of all points within the radius.
 
     If that search is `filtered`, it finds no forbidden points. Otherwise it lists all points for a block of queries,
-    and forbidden points are dropped afterwards; it is not used if memory is too small for blocks of a size at which the
-    division into blocks takes no additional time.
+    and forbidden points are dropped afterwards; it is not used if memory allows only blocks so small that dividing the
+    queries takes additional time.
     """
     m, n = len(queries), scope.n
     if not filtered and scope.room // (PAIR * n + row_bytes(queries)) < min(m, tuning.UNCOUNTED_QUERIES):

@@ -139,7 +139,7 @@ class Rules:
     def allowed(self, rows: Ids, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Return for each pair of a query and a point whether the query may find the point.
 
-        Both are positions in the current search, and are broadcast against each other. X
+        `rows` and `ids` are positions in the current search, and are broadcast against each other.
         """
         kept = ids >= 0
         at = np.maximum(ids, 0)

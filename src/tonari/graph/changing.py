@@ -18,7 +18,7 @@ Graph = TypeVar("Graph", bound="Changing")
 
 
 class Changing:
-    """The methods of KNNGraph for points that come, go and move."""
+    """The methods of KNNGraph that add, remove and replace points."""
 
     if TYPE_CHECKING:
         metric: str
@@ -131,9 +131,9 @@ class Changing:
         TypeError
             An id is not a whole number.
         ValueError
-            An id is not a row number, or occurs twice; fewer points remain than lists of k need; the graph was built
-            from other points, from changed rows (weights, a matrix, minkowski:p), or with filters that leave lists
-            shorter than k.
+            An id is not a row number, or occurs twice; too few points remain for lists of k neighbours; the graph was
+            built from other points, from changed rows (weights, a matrix, minkowski:p), or with filters that leave
+            lists shorter than k.
 
         Examples
         --------
@@ -170,9 +170,10 @@ class Changing:
     ) -> Graph:
         """Return the graph of the points after ``points[ids] = rows``.
 
-        An exact graph stays exact, with the bits of a new graph. All points are compared with the new rows. Only the
-        new rows are searched among all points, and lists that had a replaced point and did not get enough nearer ones.
-        An approximate graph is refined by NN-Descent, starting from its lists, and its `report` has the recall.
+        An exact graph stays exact, with the bits of a new graph. All points are compared with the new rows. Only two
+        kinds of points are searched again among all points: the replaced points, and points whose lists contained a
+        replaced point and did not get enough nearer points instead. An approximate graph is refined by NN-Descent,
+        starting from its lists, and its `report` has the recall.
 
         Parameters
         ----------

@@ -6,7 +6,7 @@ MERGE_SHARE = 0.5  # expected time of a merge by rounds, as a share of that of b
 # Not measured by a case, but by hand on an EPYC (Zen 4), two cores, 100,000 x 32, k = 10: without a bound, lists that
 # lost a point take 1.4 (Gaussian) and 3 times (clusters) as long to search again.
 BOUNDING_NEIGHBOURS = 10  # neighbours of a point whose lists bound the distance of its k-th nearest
-CROWDED = 16  # points within the bounds, for each neighbour that is wanted, up to which they are worth it
+CROWDED = 16  # bounds are worth it for at most this many points within them per wanted neighbour
 
 # Not measured: bounds of memory. Temporaries stay between 10 and 100 MB.
 CHECKED_AT_ONCE = 1 << 20  # entries that are checked in one step

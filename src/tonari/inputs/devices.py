@@ -21,7 +21,8 @@ def devices_for(device: Any, **given: Any) -> tuple[str, ...]:
     ----------
     device : str or list of str
         "auto": the device of the arrays. "cpu". "cuda": the device of the arrays, or torch's current device for arrays
-        in host memory, which are then copied. "cuda:1": this device. ["cuda:0", "cuda:1"]: these. "cuda:all": all.
+        in host memory, which are then copied. "cuda:1": this device. ["cuda:0", "cuda:1"]: these devices. "cuda:all":
+        all devices.
     **given
         The arrays, by the names that messages use for them.
 

@@ -130,7 +130,7 @@ def build_graph(
     checked(lists.found, rows, rows, metric)
     if decision.instead is None or lists.report.reached:
         return lists, decision.method.name
-    decided("method", f"auto gives {decision.method.name} up: {lists.report}")
+    decided("method", f"auto gives up {decision.method.name}: {lists.report}")
     del lists  # free them before the fallback builds its own
     return build_graph(rows, decision.instead, metric, progress)
 

@@ -16,9 +16,7 @@ it is used without a probe, since most data are easier than uniform points. Each
 case that the data are harder: when its visits have taken several times as long as brute force takes per query, brute
 force answers the query (`most_visits` of :class:`tonari.kdtree.plan.TreePlan`).
 
-For a graph that may miss neighbours, NN-Descent is compared with the chosen exact method by expected time. If
-NN-Descent is faster, the hardness of the data is estimated from a few hundred points
-(``nn_descent/intrinsic_dimension.py``). If NN-Descent does not reach the recall, the exact graph is built instead.
+Graphs that may miss neighbours are the subject of ``auto_graph.py``.
 """
 
 from __future__ import annotations
@@ -32,10 +30,8 @@ import numpy as np
 
 from tonari.core.errors import BudgetExceeded
 from tonari.core.method import TreeMethod
-from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
-from tonari.core.trail import part
 from tonari.costs.formulas import MeanVisits
 from tonari.costs.model import (
     all_visits,
@@ -50,7 +46,6 @@ from tonari.methods.decision import Decision, by_plan
 from tonari.methods.registry import by_force as brute_force
 from tonari.methods.registry import method_for, search_method
 from tonari.metrics import get_metric
-from tonari.nn_descent.intrinsic_dimension import NEIGHBOURS, ROWS, hardness
 
 logger = logging.getLogger("tonari")
 
@@ -101,7 +96,7 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
     by_force = Decision(exact, plan, seconds=brute)
     tree_method = cast(TreeMethod, method_for("kdtree", problem.device))
     if problem.n < tuning.LEAST_POINTS or brute < (least := least_build_seconds(plan)):
-        return by_force._replace(reason="brute force is done before a tree is built")
+        return by_force._replace(reason="brute force ends before a tree would be built")
     if problem.d > tuning.MOST_DIMENSIONS:
         return by_force._replace(
             reason=f"beyond {tuning.MOST_DIMENSIONS} dimensions the boxes of a tree exclude nothing"
@@ -141,9 +136,9 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
     if problem.devices:
         probing = probing if likely else max(probing, tuning.UNLIKELY_EXCESS * build, tuning.UNLIKELY_LEAST - build)
     elif choice.looking > (tuning.WORTH_A_LOOK if likely else tuning.WORTH_A_LOOK_IF_UNLIKELY) * brute:
-        return by_force._replace(reason="to find out whether a tree is sooner would take too long")
+        return by_force._replace(reason="measuring whether a tree is faster would take too long")
     if brute < build + probing:
-        return by_force._replace(reason="brute force is done before it is known whether a tree is sooner")
+        return by_force._replace(reason="brute force ends before a measurement could show whether a tree is faster")
     return choice
 
 
@@ -228,7 +223,7 @@ def _by_data(choice: Open, points: Any, probes: Any, once: bool, progress: Progr
     tree, m, brute = choice.tree, choice.m, choice.by_force.seconds
     build = build_seconds(tree)
     if choice.step is not None:
-        seen = _seen_in_sample(choice, points, _some(probes, _count(choice, tuning.SAMPLE_PROBED)))
+        seen = _seen_in_sample(choice, points, some_rows(probes, _count(choice, tuning.SAMPLE_PROBED)))
         if build + tuning.LEAST_SHARE * tree_seconds(tree, m, seen) > brute:
             return _chosen(choice.by_force, brute, build + tree_seconds(tree, m, seen), seen)
     prepare = choice.method.prepare_once if once else choice.method.prepare
@@ -241,69 +236,12 @@ def _by_data(choice: Open, points: Any, probes: Any, once: bool, progress: Progr
         return Decision(choice.method, tree, prepared, usual, reason, by_data=True)
     looking = choice.bounded(tuning.FAR_FACTOR)
     for count in sorted({tuning.FIRST_PROBED, _count(choice, tuning.PROBED)}):
-        seen = MeanVisits(*choice.method.visits(_some(probes, count), prepared, looking))
+        seen = MeanVisits(*choice.method.visits(some_rows(probes, count), prepared, looking))
         search = tree_seconds(tree, m, seen)
         if not brute / tuning.FAR_FACTOR < search < brute * tuning.FAR_FACTOR:
             break
     by_tree = Decision(choice.method, tree, prepared, search)
     return _chosen(choice.by_force if search > brute else by_tree, brute, search, seen)
-
-
-def choose_graph(
-    problem: Problem,
-    points: Any,
-    *,
-    recall: float,
-    seed: int | None,
-    start: str,
-    progress: ProgressLike = None,
-) -> Decision:
-    """Choose the method for a graph that may miss neighbours: NN-Descent if it is clearly faster, else an exact method.
-
-    Parameters
-    ----------
-    problem : Problem
-        A self-join.
-    points : checked rows
-    recall, seed
-        As for :func:`tonari.knn_graph`.
-    start : str
-        As in :class:`tonari.nn_descent.plan.DescentPlan`.
-    progress : None, bool or callable(done, total)
-    """
-    exact = choose(problem, points, points, as_if=points, progress=progress)
-    method = method_for("nn-descent", problem.device)
-    why_not = method.refuses(problem)
-    if why_not is not None:
-        return exact._replace(reason=why_not)
-    try:
-        descent = method.plan(problem, recall=recall, seed=seed, start=start)
-    except BudgetExceeded:
-        return exact._replace(reason="there is no memory for the lists of NN-Descent")
-    seconds = descent.seconds - arrival_seconds(problem)
-    if is_clearly_faster(problem, descent, exact):
-        seconds *= _hardness(problem, points)
-    reason = f"{exact.seconds:.3g} s expected by {exact.plan.method!r}, {seconds:.3g} s by NN-Descent"
-    taken = exact._replace(reason=reason)
-    if exact.seconds >= tuning.CLEARLY * seconds:
-        taken = Decision(method, descent, None, seconds, reason, exact._replace(prepared=None))
-    logger.info("auto takes method='%s': %s", taken.plan.method, reason)
-    return taken
-
-
-def is_clearly_faster(problem: Problem, descent: Plan, exact: Decision) -> bool:
-    """Whether NN-Descent is expected to be faster than an exact method by at least the factor :data:`CLEARLY`."""
-    return exact.seconds >= tuning.CLEARLY * (descent.seconds - arrival_seconds(problem))
-
-
-def _hardness(problem: Problem, points: Any) -> float:
-    """Estimate the hardness of the points for NN-Descent from the exact neighbours of some of them."""
-    some, k = _some(points, min(len(points), ROWS)), min(len(points), NEIGHBOURS + 1)
-    method = search_method("exact", problem.device)
-    plan = method.plan(dataclasses.replace(problem, m=len(some), k=k, self_join=False))
-    with part("neighbours of a few rows, for how hard they are for NN-Descent", len(some)):
-        distances = method.search_once(some, points, plan, progress=False).distances[:, 1:]  # without themselves
-    return hardness(distances if isinstance(distances, np.ndarray) else distances.cpu().numpy(), problem.metric)
 
 
 def _of_samples(least: float, build: float, step: int) -> float:
@@ -350,7 +288,7 @@ def _count(choice: Open, most: int) -> int:
     return min(most, max(tuning.FIRST_PROBED, choice.m // tuning.PROBED_SHARE[choice.problem.device]))
 
 
-def _some(rows: Any, count: int) -> Any:
+def some_rows(rows: Any, count: int) -> Any:
     """Return at most `count` rows, evenly spaced."""
     return rows_apart(rows, -(-len(rows) // count))
 

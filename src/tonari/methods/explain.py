@@ -17,7 +17,8 @@ from tonari.core.process.floats import in_default_floats
 from tonari.core.trail import Record, recording
 from tonari.core.units import MIB
 from tonari.methods.answer import answer, build_graph
-from tonari.methods.auto import by_sizes, choose, choose_graph, is_clearly_faster, without_looking
+from tonari.methods.auto import by_sizes, choose, without_looking
+from tonari.methods.auto_graph import choose_graph, is_clearly_faster
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision
 from tonari.methods.registry import NAMES, is_exact, method_for

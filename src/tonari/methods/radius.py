@@ -79,7 +79,7 @@ def _chosen(
 def _by_look(
     problem: Problem, points: Any, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike
 ) -> tuple[str, Any]:
-    """Choose the method by examining the data, or as before for the same data; return prepared points if made."""
+    """Choose the method by examining the data, or repeat an earlier choice; return prepared points if there are any."""
     key, memory = _memory_of(problem, points, queries, limits)
     if key in _looks:
         before, method = _looks[key]

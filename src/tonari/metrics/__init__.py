@@ -26,8 +26,8 @@ Adding a metric
 Code tests fields of the record, never the name. A new elementwise metric therefore needs four additions: its record
 below, its value in ``definitions.py``, its CPU terms in ``native/core/metrics.hpp`` and its CUDA terms in
 ``kernels/terms.py``. ``docs/exactness.md`` derives its error bounds. Tests iterate over :data:`METRICS`. Metrics that
-are neither a product of rows nor a sum or maximum of terms cannot be added this way; :data:`UNSUPPORTED` lists some,
-with reasons.
+are neither a product of rows nor a sum or maximum of terms cannot be added this way; ``UNSUPPORTED`` in ``names.py``
+lists some, with reasons.
 """
 
 from __future__ import annotations
@@ -45,6 +45,17 @@ from tonari.core.errors import Unsupported
 from tonari.core.process.caches import emptied_by
 from tonari.metrics import definitions
 from tonari.metrics.definitions import Float64
+from tonari.metrics.names import (
+    ALIASES,
+    FUNCTION,
+    GIVEN_VERBS,
+    OWN,
+    PRECOMPUTED,
+    UNSUPPORTED,
+    is_own,
+    name_of_function,
+    of_minkowski,
+)
 
 if TYPE_CHECKING:
     from tonari.metrics.kernels.terms import Terms
@@ -242,29 +253,6 @@ BIT_METRICS: dict[str, Metric] = {
 }
 _NAMED = METRICS | CHANGED | MAPPED | BIT_METRICS
 
-# Other names, in any case, of scikit-learn, SciPy, cuVS and so on. As in these, "l2" is euclidean, not its square.
-ALIASES = {
-    "l2": "euclidean",
-    "manhattan": "l1",
-    "cityblock": "l1",
-    "taxicab": "l1",
-    "chebyshev": "linf",
-    "dot": "inner_product",
-    "ip": "inner_product",
-    "angular": "cosine",
-    "pearson": "correlation",
-    "bitwise_hamming": "hamming",
-    "tanimoto": "jaccard",
-}
-
-# Well-known metrics that fit none of the families above, with the reason and an alternative.
-UNSUPPORTED = {
-    "nan_euclidean": "it is a ratio of two sums over the columns that both rows have, neither a product of rows nor a "
-    "sum of terms; fill the gaps first (sklearn.impute.SimpleImputer), or use sklearn.impute.KNNImputer; tonari.search "
-    "and knn_graph take it as a function f(a, B)",
-    "dice": "it is j / (2 - j) of the Jaccard distance j, which orders rows alike; use metric='jaccard'",
-}
-
 
 class TritonFunction(Protocol):
     """A function decorated by ``triton.jit``."""
@@ -272,20 +260,6 @@ class TritonFunction(Protocol):
     __name__: str
 
 
-# The metrics of Minkowski distances, (S |q - x|^p)^(1/p), by p: "minkowski:3", or "minkowski" with p=3 elsewhere.
-MINKOWSKI = {
-    0.5: "minkowski:0.5",
-    1.0: "l1",
-    1.5: "minkowski:1.5",
-    2.0: "euclidean",
-    3.0: "minkowski:3",
-    4.0: "minkowski:4",
-    math.inf: "linf",
-}
-
-PRECOMPUTED = "precomputed"  # the name of distances in a matrix
-FUNCTION = "function:"  # prefix of the names of Python functions
-OWN = "triton:"  # prefix of the names of users' functions
 _functions: dict[str, Any] = {}
 emptied_by(_functions.clear)
 
@@ -302,8 +276,8 @@ def get_metric(metric: Any) -> Metric:
     ValueError
         The name is unknown; the message lists all names and suggests the closest one.
     Unsupported
-        The metric is one of :data:`UNSUPPORTED` (the message has the reason and an alternative), or a Minkowski
-        distance with a p that is not in :data:`MINKOWSKI`.
+        The metric is one of ``UNSUPPORTED`` (the message has the reason and an alternative), or a Minkowski
+        distance with a p that is not in ``MINKOWSKI``.
 
     Examples
     --------
@@ -323,7 +297,7 @@ def get_metric(metric: Any) -> Metric:
         if (name := ALIASES.get(plain, plain)) in _NAMED:
             return _NAMED[name]
         if plain.partition(":")[0] == "minkowski":
-            return _NAMED[_minkowski(metric)]
+            return _NAMED[of_minkowski(metric)]
         if plain == PRECOMPUTED or metric.startswith(FUNCTION):
             return Metric(plain if plain == PRECOMPUTED else metric, "given", self_value=None)
         if plain in UNSUPPORTED:
@@ -337,32 +311,6 @@ def get_metric(metric: Any) -> Metric:
     near = difflib.get_close_matches(str(metric).lower(), [*_NAMED, *ALIASES], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else " tonari.search and knn_graph take a function f(a, B), too."
     raise ValueError(f"unknown metric {metric!r}; expected one of {', '.join(_NAMED)}.{hint}")
-
-
-# Where distances of the caller are taken, for messages.
-GIVEN_VERBS = (
-    "which tonari.search, knn_graph, kth_distance, radius_search, radius_count and radius_graph take on the CPU; use "
-    "one of them, or a name in tonari.metrics.METRICS"
-)
-
-
-def is_function(metric: Any) -> bool:
-    """Whether a metric is a function of rows, but none of Triton."""
-    return callable(metric) and not type(metric).__module__.startswith("triton.")
-
-
-def name_of_function(function: Any) -> str:
-    """Return the name of a metric that is a function, for graphs and messages.
-
-    >>> name_of_function(len)
-    'function:len'
-    """
-    return FUNCTION + str(getattr(function, "__name__", type(function).__name__))
-
-
-def is_own(metric: str) -> bool:
-    """Whether a name is that of a user's Triton function."""
-    return metric.startswith(OWN)
 
 
 def cuda_terms(metric: str) -> Terms:
@@ -381,35 +329,6 @@ def cuda_terms(metric: str) -> Terms:
     if record.function is None:
         raise ValueError(f"metric {metric!r} is a Triton function that this process has not seen: pass the function")
     return terms.Terms(term=record.function)
-
-
-def powers(least: float = 0.0) -> str:
-    """Return, for a message, the supported p of Minkowski distances from `least` on.
-
-    >>> powers(1)
-    '1, 1.5, 2, 3, 4 or inf'
-    """
-    *others, last = [f"{p:g}" for p in MINKOWSKI if p >= least]
-    return f"{', '.join(others)} or {last}"
-
-
-def _minkowski(metric: str) -> str:
-    """Return the name of the record of "minkowski:p"."""
-    if ":" not in metric:
-        raise Unsupported(
-            f"metric {metric!r} is not supported: p is part of the name here, as in metric='minkowski:3'; expected "
-            f"'minkowski:p' with p = {powers()}"
-        )
-    try:
-        p = float(metric.partition(":")[2])
-    except ValueError:
-        p = math.nan
-    if p not in MINKOWSKI:
-        raise Unsupported(
-            f"metric {metric!r} is not supported: expected 'minkowski:p' with p = {powers()}; tonari.search and "
-            "knn_graph take another p as a function, lambda a, B: (abs(B - a)**p).sum(axis=1)**(1 / p)"
-        )
-    return MINKOWSKI[p]
 
 
 def _own(name: str, function: Any) -> Metric:

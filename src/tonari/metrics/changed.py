@@ -32,7 +32,7 @@ import numpy as np
 from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.slices import cut
-from tonari.metrics import GIVEN_VERBS, MAPPED, METRICS, get_metric, maps, tuning
+from tonari.metrics import MAPPED, METRICS, get_metric, maps, tuning
 from tonari.metrics.definitions import (
     Float64,
     great_circle,
@@ -43,6 +43,7 @@ from tonari.metrics.definitions import (
     root_three,
     root_three_halves,
 )
+from tonari.metrics.names import GIVEN_VERBS
 from tonari.metrics.radius import limits_of
 from tonari.metrics.row_changes import Mapping, Prepare, Weighting, Widening, roots_of_rows, shares, unit_rows
 

@@ -10,8 +10,9 @@ from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.problem import Problem
 from tonari.inputs.arguments import check_no_threads
-from tonari.metrics import GIVEN_VERBS, Metric, TritonFunction, get_metric, is_own
+from tonari.metrics import Metric, TritonFunction, get_metric
 from tonari.metrics.changed import instead_of
+from tonari.metrics.names import GIVEN_VERBS, is_own
 
 
 def make_problem(
@@ -84,7 +85,7 @@ def make_problem(
 
 
 def refuse_changed(metric: Metric) -> None:
-    """Raise Unsupported for a metric of transformed rows or of the caller's distances; few functions support these."""
+    """Raise Unsupported for metrics of transformed rows or of the distances of the caller."""
     if metric.given:
         raise Unsupported(f"metric={metric.name!r} stands for distances of the caller, {GIVEN_VERBS}")
     if not metric.changed:
@@ -92,7 +93,7 @@ def refuse_changed(metric: Metric) -> None:
     rows, base = instead_of(metric.name)
     raise Unsupported(
         f"metric={metric.name!r} compares changed rows, which search, Index, knn_graph, kth_distance, pairs and the "
-        f"verbs of radii do by themselves; here pass {rows}, with metric={base!r}"
+        f"radius functions do by themselves; here pass {rows}, with metric={base!r}"
     )
 
 

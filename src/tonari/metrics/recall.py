@@ -72,7 +72,7 @@ def neighbors_recall(
     metric : str
         Determines whether distances ascend or similarities descend.
     population : int, optional
-        Number of queries from which these were drawn without replacement. Default: infinitely many.
+        Number of queries from which the measured ones were drawn, without replacement. Default: infinitely many.
 
     Raises
     ------

@@ -17,5 +17,5 @@
 The algorithm follows wang2021 (fixed-size lists, new and old entries, merging), but its rounds need no locks: the
 update of a row reads the lists of the previous round and writes only the row's own list. The same seed therefore gives
 the same bits with any number of threads. On CUDA the update "gnnd" runs the paper's own rounds, with locks.
-docs/graphs.md has the benchmarks.
+docs/nn-descent.md has the measurements.
 """

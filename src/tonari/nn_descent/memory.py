@@ -8,7 +8,8 @@ from tonari.core.units import MIB
 from tonari.exact.cuda.planning import least_bytes
 from tonari.exact.cuda.rows.groups import GROUP_SIZES
 from tonari.exact.memory import packed_row_bytes
-from tonari.metrics import get_metric, is_own
+from tonari.metrics import get_metric
+from tonari.metrics.names import is_own
 from tonari.metrics.problem import make_problem
 from tonari.nn_descent import tuning
 from tonari.nn_descent.plan import DescentPlan

@@ -71,7 +71,7 @@ class DescentPlan(Plan):
         have it among their own. The point collects the first `neighbors_per_hub` neighbours of each hub, and is
         compared with at most `width` of them that are not in its list yet. 0 with "gnnd".
     samples : int
-        The number p of the paper: a round of "gnnd" samples the first p NEW and the first p OLD neighbours of a point,
+        The number p of wang2021: a round of "gnnd" samples the first p NEW and the first p OLD neighbours of a point,
         and up to as many points that sample it. 0 with "pull".
     light_rounds, rounds : int
         The number of initial rounds with half of `n_hubs`, `reverse` and `neighbors_per_hub`, which suffice for most

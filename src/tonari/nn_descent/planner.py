@@ -17,7 +17,7 @@ from tonari.core.process.workers import default_threads
 from tonari.costs.model import arrival_seconds, descent_seconds
 from tonari.cuda.memory import available
 from tonari.inputs.overrides import check_overrides
-from tonari.metrics import is_own
+from tonari.metrics.names import is_own
 from tonari.metrics.problem import refuse_metric
 from tonari.nn_descent import tuning
 from tonari.nn_descent.entries import MOST_POINTS

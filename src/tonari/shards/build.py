@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from tonari.core.errors import BudgetExceeded
 from tonari.core.process.callers import callers_level
 from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.process.workers import default_threads
 from tonari.core.trail import Record, recording, unrecorded
 from tonari.graph.directory import BUILDING, COMPLETE, MANIFEST, Manifest
 from tonari.io._atomic import remove_unfinished, sync_directory
@@ -232,15 +233,14 @@ def _run(job: Job, executor: Executor, progress: ProgressLike, record: Record) -
                 with unrecorded():  # tasks have records of their own, wherever they run
                     executor.run(job, left, lambda task: bar.add(task.work))
                 seconds = time.perf_counter() - started
-                logger.info(STAGE_DONE, left[0].kind, len(left), seconds)
+                logger.info(STAGE_DONE, left[-1].kind, len(left), seconds)
             if len(left) < len(stage.tasks):
                 record.decided(
-                    "resumed", f"{stage.tasks[0].kind}: {len(stage.tasks) - len(left)} of {len(stage.tasks)} were done"
+                    "resumed", f"{stage.tasks[-1].kind}: {len(stage.tasks) - len(left)} of {len(stage.tasks)} were done"
                 )
             rows += [written for task in stage.tasks if (written := files.done(task.name).rows)]
             add_tasks(record, files, stage.tasks)
-            for name in stage.drops:
-                files.drop(name)
+            files.drop_all(stage.drops, job.threads or default_threads())
     return rows
 
 

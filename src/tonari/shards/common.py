@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -90,18 +91,26 @@ def _join(
     worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]], *, new: bool
 ) -> None:
     descending = worker.job.record.descending
+    pieces = cut(len(kept.indices), tuning.MERGED_AT_ONCE)
+    ends = [0, *(piece.stop for piece in pieces)]
+    # Everything that is the same for all pieces is done here, since the threads take turns in Python.
+    bounds = [np.searchsorted(rows, ends).tolist() for rows, _ in parts]
+    plain = [Neighbors(*map(np.asarray, found)) for _, found in parts]  # slices of memory maps take longer
 
-    def merge(here: slice) -> None:
+    def merge(at: int) -> None:
+        here = pieces[at]
+        mine = Neighbors(*(part[here] for part in kept))
         if new:
-            _clear(worker, Neighbors(*(part[here] for part in kept)))
-        for rows, found in parts:
-            some = slice(*np.searchsorted(rows, [here.start, here.stop]).tolist())
+            _clear(worker, mine)
+        for (rows, _), found, of in zip(parts, plain, bounds, strict=True):
+            some = slice(of[at], of[at + 1])
+            if some.start == some.stop:
+                continue
             distances = np.ascontiguousarray(found.distances[some], kept.distances.dtype)
             indices = np.ascontiguousarray(found.indices[some], kept.indices.dtype)
-            _native.merge_into(*kept, rows[some], distances, indices, descending)
+            _native.merge_into(*mine, rows[some] - here.start, distances, indices, descending)
 
-    size = max(tuning.MERGED_AT_ONCE, -(-len(kept.indices) // worker.threads))
-    Workers(worker.threads).map(merge, cut(len(kept.indices), size))
+    Workers(worker.threads).map(merge, range(len(pieces)))
 
 
 def in_range(worker: Worker, first: int, found: Neighbors) -> Neighbors:
@@ -186,17 +195,18 @@ def _carried(worker: Worker, found: Neighbors, dtype: np.dtype[Any], named: Call
     locked = worker.job.plan.staged_bytes > 0 and device.type == "cuda"
     distances = empty_on_host(shape, inputs.name_of_dtype(found.distances), locked=locked)
     indices = empty_on_host(shape, dtype.name, locked=locked)
-    with Collector(device) as collector:
+    with contextlib.nullcontext() if locked else Collector(device) as collector:
         for part in cut(len(indices), tuning.RENUMBERED_AT_ONCE):
             for there, here in (
                 (found.distances[part], distances[part]),
                 (named(found.indices[part]).to(indices.dtype), indices[part]),
             ):
-                if locked:
+                if collector is None:
                     here.copy_(there, non_blocking=True)
                 else:
                     collector.collect(there.contiguous(), here.numpy())
-        collector.arrive()
+        if collector is not None:
+            collector.arrive()
     synchronize((device,))
     return Neighbors(distances.numpy(), indices.numpy())
 

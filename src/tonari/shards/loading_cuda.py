@@ -21,7 +21,7 @@ from tonari.core.slices import cut
 from tonari.cuda import tuning
 from tonari.cuda.copying.prefetch import Feeder
 from tonari.cuda.copying.staging import empty_on_host
-from tonari.cuda.devices import on, over
+from tonari.cuda.devices import on, over, sent_to
 from tonari.metrics import get_metric
 from tonari.shards import tuning as shards_tuning
 from tonari.shards.source import FileSource, Source
@@ -30,8 +30,8 @@ from tonari.shards.source import FileSource, Source
 class Locked:
     """Memory for rows, in several page-locked pieces.
 
-    Torch rounds each piece up to a power of two bytes, so a single piece could take nearly twice as many bytes as
-    needed, and page-locking takes a long time.
+    Torch rounds each piece up to a power of two bytes. A single piece could therefore take nearly twice as many bytes
+    as needed, and page-locking the additional bytes would take a long time.
 
     Parameters
     ----------
@@ -116,6 +116,7 @@ class CudaLoader:
             out = self._locked(_rows_of(parts))
             for part, here in _placed(parts):
                 self._fill(out, here.start, part)
+            self._wait()
         return Staged(out, self, parts)
 
     def at(self, ids: npt.NDArray[np.int64]) -> Any:
@@ -130,6 +131,7 @@ class CudaLoader:
         with self._one_at_a_time, torch.cuda.stream(self._stream):
             out = self._locked(len(ids))
             self._gather(out, ids)
+            self._wait()
         return Staged(out, self, [])
 
     def fetch(self, staged: Locked, parts: list[slice]) -> Any:
@@ -168,7 +170,7 @@ class CudaLoader:
                 rows = source.rows(block.start, block.stop)
                 here = ids[low:high] - block.start
                 on_device = inputs.place_of(rows, "source.rows") is not None
-                self._place(rows[torch.from_numpy(here).to(rows.device) if on_device else here], out, slice(low, high))
+                self._place(rows[sent_to(here, rows.device) if on_device else here], out, slice(low, high))
 
     def _send(self, rows: npt.NDArray[Any], ids: npt.NDArray[np.int64] | None, out: Any, here: slice) -> None:
         """Copy rows of a file, all or by number, to a range of rows on the device or in page-locked memory."""
@@ -209,12 +211,23 @@ class CudaLoader:
         return Locked(rows, self._source.d, self._source.dtype, locked=self._stream is not None)
 
     def _place(self, rows: Any, out: Any, here: slice) -> None:
-        """Copy rows that an object returned, in any library and on any device, to a range of rows."""
+        """Copy rows that an object returned, in any library and on any device, to a range of rows.
+
+        The host does not wait for copies of rows on this loader's device; see :meth:`_wait`.
+        """
         if inputs.place_of(rows, "source.rows") is None:
             rows = over(np.ascontiguousarray(inputs.as_rows(rows, "source.rows", check_values=False)))
         rows = inputs.as_tensor(rows)
+        follows = rows.is_cuda and rows.device == self._device
+        if follows:
+            rows.record_stream(self._stream)  # the object may drop them at once
         for target, some in out.within(here) if isinstance(out, Locked) else [(out[here], slice(None))]:
-            target.copy_(rows[some])
+            target.copy_(rows[some], non_blocking=follows)
+
+    def _wait(self) -> None:
+        """Wait for the copies on this loader's stream."""
+        if self._stream is not None:
+            self._stream.synchronize()
 
     def _check(self, rows: Any, parts: list[slice]) -> None:
         """Refuse values that the metric does not accept; `parts` are the ranges of the source that the rows fill."""
@@ -226,8 +239,8 @@ class CudaLoader:
 
     def _whole(self, out: Any) -> Any:
         """Wait for the copies, and keep the memory from reuse until other work with it is done."""
+        self._wait()
         if self._stream is not None:
-            self._stream.synchronize()
             out.record_stream(torch.cuda.default_stream(self._device))
         return out
 

@@ -34,7 +34,7 @@ class State:
         For an unfinished graph by clusters: the share of the sampled neighbours with a common shard, an upper bound of
         its recall.
     recall : Recall, optional
-        As measured.
+        The measured recall.
     record : Record, optional
         The record of the build; for an unfinished graph, the record of its finished tasks. None if no record exists.
     bytes : int

@@ -48,7 +48,7 @@ class Task(NamedTuple):
     Attributes
     ----------
     name : str
-        A unique name in the build, also of the task's record.
+        A name that is unique in the build; also the name of the task's record.
     kind : str
         A key of the route's steps.
     args : tuple of int
@@ -185,7 +185,7 @@ class Worker:
     device : str
         "cpu" or "cuda:0" and so on.
     progress : None or callable(done, total)
-        Called from time to time; may raise to stop the task.
+        Called from time to time; may raise an error to stop the task.
     workers : int
         The number of workers that share the processors of this machine.
 
@@ -198,14 +198,18 @@ class Worker:
     sampled : rows or None
         The rows of all samples. The first task that finds true neighbours reads them, and later tasks use them again,
         because an object may have to make all its rows whenever some are read.
+    dealt_by : tuple or None
+        What rows are assigned to shards by, on the device; the first task that assigns rows loads it.
     """
 
     def __init__(self, job: Job, device: str, progress: ProgressLike = False, *, workers: int = 1) -> None:
         self.job, self.device, self.progress = job, device, progress
         self.place: Place = place_for(device)
         self.sampled: Any = None
+        self.dealt_by: Any = None
         self.threads = job.threads or max(1, default_threads() // workers)
         self._loaders: list[Loader] = []
+        self._has_read = False
         self.records: dict[str, Record] = {}  # of tasks that are computed, but not completely written
         # On the CPU without a budget, the engine decides; on a device, its memory excludes that of arriving rows.
         self.memory = None if job.memory is None and device == "cpu" else job.plan.engine_bytes
@@ -225,11 +229,16 @@ class Worker:
 
     def rows_at(self, ids: npt.NDArray[np.int64]) -> Arriving:
         """Start reading the rows with these ascending numbers for a task; they arrive when the task is computed."""
-        return self.load.at_later(ids) if self.job.plan.staged_bytes else Arrived(self.load.at(ids))
+        return self.load.at_later(ids) if self._stages() else Arrived(self.load.at(ids))
 
     def rows_of(self, parts: list[slice]) -> Arriving:
         """Start reading the rows of a task by ranges."""
-        return self.load.ranges_later(parts) if self.job.plan.staged_bytes else Arrived(self.load.ranges(parts))
+        return self.load.ranges_later(parts) if self._stages() else Arrived(self.load.ranges(parts))
+
+    def _stages(self) -> bool:
+        """Whether the next rows wait in page-locked memory: not the first ones, before which nothing is computed."""
+        first, self._has_read = not self._has_read, True
+        return self.job.plan.staged_bytes > 0 and not first
 
     def _loader(self, rows: Source) -> Loader:
         made = loader_for(rows, self.job.metric, self.threads, self.device)
@@ -262,7 +271,7 @@ class Worker:
         return method.search_once(queries, points, plan, self_join=self_join, progress=self.progress)
 
     def across(self, rows: Any, boundary: int, known: Any) -> Neighbors:
-        """Find on the CPU the exact nearest rows of the other one of two slabs; see :func:`search_across`."""
+        """Find, on the CPU, the exact nearest rows in the other of two slabs; see :func:`search_across`."""
         k = min(self.job.k, max(boundary, len(rows) - boundary))
         plan = plan_across(self.call.problem(rows, rows, k, self_join=True))
         _begun(plan, len(rows))

@@ -3,9 +3,10 @@
     rows.py        checked rows, and the ranks of their columns
     plan.py        the plan of a search, and refusals
     memory.py      its bytes
-    reference.py   the same answer from rows that are written out
+    reference.py   the same answer from dense copies of the rows
     cpu/           searches for the nearest rows, and within a radius
 
-A pair has the value of the same rows written out, bit for bit. The screen adds products in float32 column by column
-(native/sparse/block.hpp), and the points that it cannot rule out get their value in float64 (docs/exactness.md).
+The value of a pair of sparse rows has the same bits as the value of the same rows as dense arrays. The screen adds
+products in float32 column by column (native/sparse/block.hpp), and the points that it cannot rule out get their value
+in float64 (docs/exactness.md).
 """

@@ -9,7 +9,7 @@ BLOCK = 4096  # kSparseBlock of native/sparse/points.hpp
 DENSE_SHARE, RARE_SHARE = (
     10,
     512,
-)  # columns of at least n / DENSE_SHARE points are written out, native/sparse/points.hpp
+)  # columns of at least n / DENSE_SHARE points are stored as dense arrays, native/sparse/points.hpp
 
 
 def packed_bytes(n: int, counts: npt.NDArray[np.int64], metric: str) -> int:
@@ -34,7 +34,7 @@ def packed_bytes(n: int, counts: npt.NDArray[np.int64], metric: str) -> int:
 def block_bytes(queries: int, entries: int, k: int, frequent: int) -> int:
     """Return the bytes of one task: its sums, and for its queries the entries and lists of candidates and answers.
 
-    A list of candidates that tie may become longer.
+    If many candidates tie, their list may become longer than counted here.
     """
     lists = 2 * 12 * (2 * k + 64) + 2 * 16 * k
     return BLOCK * 8 + 4 * frequent + queries * (200 + lists) + 2 * entries * 24

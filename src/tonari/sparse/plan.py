@@ -33,7 +33,7 @@ class SparsePlan(Plan):
     device, devices
         "cpu" and an empty tuple.
     isa : str
-        Instruction set of the sweeps over the sums of a block.
+        Instruction set of the loops over the sums of a block.
     query_block : int
         Queries per task; a task reads the lists of their columns.
     threads : int

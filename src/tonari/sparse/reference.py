@@ -1,4 +1,4 @@
-"""The search of sparse rows in plain NumPy: the rows are written out, and searched as any rows."""
+"""The search of sparse rows in plain NumPy: the rows are converted to dense arrays and searched like all dense rows."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class SparseRows:
         return self.values.dtype
 
     def toarray(self) -> npt.NDArray[Any]:
-        """Return the rows written out."""
+        """Return the rows as a dense array."""
         out = np.zeros(self.shape, self.dtype)
         out[np.repeat(np.arange(len(self)), np.diff(self.indptr)), self.columns] = self.values
         return out

@@ -52,9 +52,9 @@ class Sample:
         self._hash = hashlib.sha256()
 
     def add(self, first: int, rows: Any, count: int | None = None) -> None:
-        """Add those of the rows, which begin at row `first` of the stream, that are in the sample.
+        """Add the rows that are in the sample; ``rows[0]`` is row `first` of the stream.
 
-        `count` limits this to the first rows.
+        If `count` is given, only the first `count` rows are considered.
         """
         last = first + (len(rows) if count is None else count)
         low, high = np.searchsorted(self._rows, [first, last])

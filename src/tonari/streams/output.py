@@ -71,7 +71,7 @@ def check_absent(out: Path, *, overwrite: bool) -> None:
     """Raise FileExistsError if an existing file would be replaced without permission."""
     if not overwrite and out.exists():
         raise FileExistsError(
-            f"{out}: exists already, and does not show which search it is of; name another file, or replace it with "
+            f"{out}: exists already, and does not record which search wrote it; name another file, or replace it with "
             "overwrite=True (--force)"
         )
 

@@ -43,8 +43,8 @@ class Pipeline:
     def prefetch(self, items: Iterable[T], name: str, *, foreign: bool = False) -> PrefetchIterator[T]:
         """Iterate over items that a separate thread produces; the next item is produced while one is in use.
 
-        `foreign` is True if the caller's code produces the items; it may hang, and cannot be interrupted. When the
-        pipeline stops, it waits only half a second for the thread that runs this code.
+        `foreign` is True if the caller's code produces the items; this code may hang, and cannot be interrupted. When
+        the pipeline stops, it waits only half a second for the thread that runs this code.
         """
         step = PrefetchIterator(items, self, name, foreign=foreign)
         self._steps.append(step)

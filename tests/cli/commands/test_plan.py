@@ -47,7 +47,7 @@ def test_plan_tells_every_method(folder: Path) -> None:
     assert all(made["seconds"] > 0 and made["nbytes"] > 0 for made in told["candidates"][:3])
     assert "hamming" in told["candidates"][3]["why_not"]
     told = as_json("plan", "points.fbin", "-k", "3", "--queries", "2", "--metric", "cosine")["auto"]
-    assert (told["method"], told["reason"]) == ("exact", "brute force is done before a tree is built")
+    assert (told["method"], told["reason"]) == ("exact", "brute force ends before a tree would be built")
     whys = {made["method"]: made["why_not"] for made in told["candidates"]}
     assert whys["exact"] == ""
     assert "not cosine" in whys["kdtree"]

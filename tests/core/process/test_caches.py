@@ -27,6 +27,7 @@ LASTING = {
     "cuda.compiling.compile.begin_soon": "that Triton is being hashed and its driver loaded, once in a process",
     "cuda.device_threads._linear_algebra": "that torch has loaded its linear algebra",
     "cuda.devices._stream_between": "a stream of a device",
+    "cuda.host_rows._LOCKS": "page-locked memory, as long as it is used",
     "cuda.launch._compiled": "compiled kernels",
     "cuda.launch._pickers": "names of the arguments of kernels",
     "cuda.matrix_units._adds_as_assumed": "what a device was probed for by running products on it",

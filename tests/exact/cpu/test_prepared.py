@@ -62,7 +62,7 @@ def test_an_index_packs_no_more_than_its_memory_does_not_hold(monkeypatch: pytes
     assert len(rows) / 2 < held < len(rows)
     assert index._state.only.first.plan.resident_points == held
     packed.clear()
-    expected = rf"memory={enough - 1_000_000} bytes hold {held} of 60000 packed points .*from memory={enough} on all"
+    expected = rf"memory={enough - 1_000_000} bytes hold {held} of 60000 packed points .* memory={enough} keeps all"
     with pytest.warns(UserWarning, match=expected) as warned:
         assert_same_neighbors(index.search(query, 10), truth_of_one)
     assert warned[0].filename == __file__
@@ -84,7 +84,7 @@ def test_an_index_makes_room_for_a_larger_search_and_packs_again_after_it(monkey
     index = tonari.Index(rows, threads=2, memory=tonari.plan(60_000, 1, 32, 10, threads=2).resident_memory + 2_000_000)
     packed = packed_slices(monkeypatch)
     assert index._state.only.first.plan.resident
-    with pytest.warns(UserWarning, match="of 60000 packed points beside a search of 2000 queries with k=40"):
+    with pytest.warns(UserWarning, match="of 60000 packed points during a search of 2000 queries with k=40"):
         many = index.search(rows[:2000], 40)
     (prepared,) = (made.prepared for made in index._state.only.ready.values())
     left = prepared.held_bytes

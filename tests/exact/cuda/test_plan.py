@@ -504,7 +504,7 @@ def test_overrides_are_taken(override: dict[str, Any]) -> None:
     ("override", "message"),
     [
         ({"tile": 3}, r"cannot override tile; these can be: form_dim, group, point_slab, precisions, .*, width"),
-        ({"route": "scenic"}, "route='scenic': expected one of resident, host_refine, streamed"),
+        ({"route": "scenic"}, "route='scenic': expected one of resident, host_refine, codes, streamed"),
         ({"route": None}, "route=None: expected one of"),
         (
             {"route": "host_refine", "host_points": False},

@@ -8,55 +8,15 @@ import numpy as np
 import pytest
 
 from tests.helpers.checks import Array, gaussian
-from tonari.core.draws import Purpose, generator
 from tonari.metrics.reference import brute
 from tonari.shards import tuning
 from tonari.shards.routes import dealing
+from tonari.shards.routes.centres import deal, gaps_of, train
 
 
 def nearest(rows: Array, centres: Array, k: int) -> tuple[Any, Any]:
     found = brute(rows, centres, k)
     return found.distances, found.indices
-
-
-def test_k_means_is_lloyds_iteration() -> None:
-    rows = gaussian(300, 4)
-    centres = dealing.train(rows, 7, nearest, seed=3)
-    drawn = np.sort(generator(3, Purpose.SHARD_CENTRES).choice(300, 7, replace=False))
-    expected = rows[drawn].copy()
-    for _ in range(tuning.KMEANS_ROUNDS):
-        of = ((rows[:, None].astype(np.float64) - expected[None]) ** 2).sum(axis=2).argmin(axis=1)
-        for centre in range(7):
-            expected[centre] = rows[of == centre].astype(np.float64).mean(axis=0)
-    np.testing.assert_allclose(centres, expected, rtol=1e-6, atol=1e-7)  # sums in another order, rounded once
-
-
-def test_an_empty_cluster_keeps_its_centre() -> None:
-    rows = np.repeat(np.array([[1.0], [5.0]], np.float32), 10, axis=0)
-    centres = dealing.train(rows, 20, nearest, seed=0)
-    assert sorted(set(centres.ravel().tolist())) == [1.0, 5.0]
-
-
-@pytest.mark.parametrize("shards", [1, 2, 3, 5, 8, 20, 40])
-@pytest.mark.parametrize("seed", range(3))
-def test_centres_are_cut_into_shards_of_about_equal_weight(shards: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    centres, weights = gaussian(40, 3, seed), rng.integers(1, 10, 40).astype(np.float64)
-    of = dealing.deal(centres, weights, shards)
-    assert sorted(set(of.tolist())) == list(range(shards))  # none is empty
-    held = np.bincount(of, weights, shards)
-    # Every cut is off by at most one centre; there are log2(shards) cuts above a shard.
-    assert held.max() <= weights.sum() / shards + weights.max() * np.ceil(np.log2(max(2, shards)))
-    np.testing.assert_array_equal(of, dealing.deal(centres, weights, shards))
-
-
-def test_cuts_are_across_the_longest_axis() -> None:
-    square = np.stack(np.meshgrid(np.arange(8.0), np.arange(4.0)), axis=-1).reshape(-1, 2)
-    of = dealing.deal(square.astype(np.float32), np.ones(32), 2)
-    left = set(of[square[:, 0] < 4].tolist())
-    assert len(left) == 1
-    assert left.isdisjoint(of[square[:, 0] >= 4].tolist())
-    assert np.bincount(of).tolist() == [16, 16]
 
 
 @pytest.mark.parametrize("near", [1, 2, 8])
@@ -103,7 +63,7 @@ def seen_of(rows: Array, centres: Array, near: int, k: int = 5) -> dealing.Seen:
     truth = brute(rows[sampled], rows, k, self_ids=sampled).indices
     others, places = np.unique(truth, return_inverse=True)
     numbers = (np.arange(1, len(rows), 2), sampled, others)
-    gaps = dealing.gaps_of(centres, nearest)
+    gaps = gaps_of(centres, nearest)
 
     def near_of(some: Array) -> dealing.Near:
         distances, of = nearest(rows[some], centres, near)
@@ -115,7 +75,7 @@ def seen_of(rows: Array, centres: Array, near: int, k: int = 5) -> dealing.Seen:
 @pytest.mark.parametrize(("most", "wanted"), [(0.15, 0.5), (0.15, 0.9), (0.5, 0.5), (0.5, 0.9), (0.5, 0.999)])
 def test_the_choice_has_the_numbers_that_it_says(most: float, wanted: float) -> None:
     rows = gaussian(600, 3)
-    centres = dealing.train(rows, 48, nearest, seed=0)
+    centres = train(rows, 48, nearest, seed=0)
     seen = seen_of(rows, centres, 8)
     dealt = dealing.choose(centres, seen, shards=4, most=most, wanted=wanted)
     assert (dealt.covered, dealt.copies, dealt.largest) == pytest.approx(expectation(dealt, seen))
@@ -160,7 +120,7 @@ def test_where_no_margin_is_enough_the_largest_is_taken() -> None:
 def test_rows_of_one_centre_that_are_too_many_take_turns(copies: float) -> None:
     rows = gaussian(600, 3)
     rows[: round(600 * copies)] = 1.5
-    centres = dealing.train(rows, 20, nearest, seed=0)
+    centres = train(rows, 20, nearest, seed=0)
     seen = seen_of(rows, centres, 8)
     dealt = dealing.choose(centres, seen, shards=3, most=0.2, wanted=0.99)
     assert dealt.largest <= 0.2
@@ -175,7 +135,7 @@ def test_reaches_are_distances_from_borders(offset: float, squared: bool, librar
     rows, centres = gaussian(50, 3) + offset, gaussian(9, 3, 1) + offset
     metric = "sqeuclidean" if squared else "euclidean"
     found, between = brute(rows, centres, 4, metric), brute(centres, centres, 9, metric)
-    gaps = dealing.gaps_of(centres, lambda *given: (between.distances, between.indices))
+    gaps = gaps_of(centres, lambda *given: (between.distances, between.indices))
     given = [found.distances, found.indices.astype(np.int64), gaps]
     if library == "torch":
         given = list(map(pytest.importorskip("torch").from_numpy, given))
@@ -203,11 +163,11 @@ def test_reaches_that_cannot_be_told() -> None:
 def test_shards_are_equal_with_their_copies() -> None:
     """Rows in the middle are copied more often than those outside: of as many shards of equal weight one is larger."""
     rows = gaussian(2000, 16)
-    centres = dealing.train(rows, 80, nearest, seed=0)
+    centres = train(rows, 80, nearest, seed=0)
     seen = seen_of(rows, centres, 8)
     weights = np.bincount(seen.many.centres[:, 0], minlength=80) + 1e-3
     dealt = dealing.choose(centres, seen, shards=24, most=0.35, wanted=0.95)
-    of = dealing.deal(centres, weights, dealt.shards.total)
+    of = deal(centres, weights, dealt.shards.total)
     unequal = dealing._with_margin(of, np.ones(80, np.int64), seen, 0.95, tuning.MOST_MARGIN)
     assert dealt.largest <= 0.35 < dealing._shares(unequal, seen.many).max()
 

@@ -1,12 +1,12 @@
 """The file of an Index: a header, the ids, and the points as one block that can be mapped.
 
     bytes 0 - 7      MAGIC
-    8 - 11           length of the text, a multiple of 64 with the 32 bytes before it
+    8 - 11           length of the text; with the 32 bytes before it, the length is a multiple of 64
     12 - 15          CRC-32 of the text
     16 - 31          zero
     32 -             the text: JSON, then spaces
     then             the ids, int64, and zeros up to a multiple of 64 bytes; nothing if ids are row numbers
-    then             the matrix that rows are multiplied by, float64, and zeros likewise; nothing if there is none
+    then             the matrix that rows are multiplied by, float64, and zeros as above; nothing if there is none
     then             the points, in C order
 
 All numbers are little-endian. A single file can be replaced in one step, unlike a directory of arrays, and blocks at
@@ -164,7 +164,7 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the state of a saved Index with mapped points, and as "_on" the CUDA device that held them, or None."""
+    """Return the state of a saved Index, whose points are mapped; "_on" is the CUDA device of the points, or None."""
     path = Path(path)
     about = describe(path)
     n, d, offset = about["n"], about["d"], about["offset"]

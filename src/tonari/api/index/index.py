@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.api.index import file as index_file
 from tonari.api.index.changes import ChangingIndex
+from tonari.api.index.codes import with_codes
 from tonari.api.index.part import Part
 from tonari.api.index.radius import RadiusIndex
 from tonari.api.index.search import SearchIndex
@@ -24,6 +25,7 @@ from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.methods.registry import by_force, check_search_method
 from tonari.methods.rows.where import place_for
+from tonari.metrics import get_metric
 from tonari.metrics.changed import change_for, change_of
 
 
@@ -45,6 +47,13 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         search, and each other use of the points, compares 3 to 32 rows of a writable array with their earlier values;
         for a tensor it also checks torch's version counter. This check takes less than 2 % of a search. It detects an
         array that was filled with new data, but it may miss a change of a few values of a NumPy or CuPy array.
+
+    codes : str
+        What a GPU holds of points in host memory: with "int8", one byte for each coordinate of their contracted rows,
+        68 bytes per point at 64 coordinates, while the original rows stay in host memory, which is page-locked.
+        Answers are as exact, and have the same bits. Only for one device, and for euclidean, sqeuclidean, cosine and
+        correlation. "auto", the default, keeps the rows themselves on the device; if they do not fit there, the first
+        search streams them, and the second one makes codes.
 
     With method="auto" the method is chosen once, in the constructor, for an expected number of queries equal to the
     number of points.
@@ -125,6 +134,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         threads: int | None = None,
         memory: int | str | None = None,
         copy: bool = False,
+        codes: str = "auto",
         progress: ProgressLike = None,
         **overrides: Any,
     ) -> None:
@@ -144,8 +154,8 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         self._device = device
         self._threads = inputs.check_threads(threads)
         self._memory = inputs.parse_memory(memory)
-        self._asked = by_force(self._base) if overrides and method == "auto" else method
-        self._overrides = overrides
+        self._overrides = with_codes(codes, get_metric(self._base), place, overrides)
+        self._asked = by_force(self._base) if self._overrides and method == "auto" else method
         self._set_call(place)
         rows = self._given_rows(points, "points")
         self._bits = inputs.bool_columns(points) if self._metric.bits else None
@@ -219,7 +229,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         Raises
         ------
         FileNotFoundError, IsADirectoryError
-            The directory of `path` does not exist, or `path` is one. An older file is then unchanged.
+            The directory of `path` does not exist, or `path` is itself a directory. An older file is then unchanged.
         """
         index_file.save(path, self.__getstate__())
 

@@ -25,7 +25,7 @@ def named(found: Neighbors, names: Any, k: int) -> Neighbors:
     ----------
     found : Neighbors of shape (m, any)
         Lists without missing entries, each with at least k points that were not removed.
-    names : array or tensor of shape (n,), where the lists are
+    names : array or tensor of shape (n,), on the device of the lists
         The ids of the points in the dtype of the result, ascending; -1 for removed points.
     k : int
     """

@@ -50,7 +50,7 @@ class Part:
         return np.where((self.ids[rows] == ids) & ~np.isin(rows, self.gone), rows, -1)
 
     def copied(self) -> Part:
-        """Return a copy that shares the points and the packed data; later searches of either prepare their own data."""
+        """Return a copy that shares the points and the packed data; both prepare further data separately."""
         return Part(self.segment.__copy__(), self._ids, self.gone, self.written)
 
     def names(self, dtype: Any, device: Any = None) -> Any:

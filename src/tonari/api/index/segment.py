@@ -132,9 +132,9 @@ class Segment:
         return last
 
     def those(self, threads: int | None, *, taken: int = 0) -> SegmentPoints:
-        """Return the points as a call searches them.
+        """Return the points, for a search with this number of threads.
 
-        `taken` is the memory that other segments use, which the call cannot use.
+        `taken` is the memory that other segments use, which the search cannot use.
         """
         return SegmentPoints(self, threads, taken)
 

@@ -126,7 +126,7 @@ class State:
         return State([packed_together(self.parts, make, 0)], self.next_id)
 
     def copied(self) -> State:
-        """Return a copy that shares the points and the packed data; later searches of either prepare their own data."""
+        """Return a copy that shares the points and the packed data; both prepare further data separately."""
         return State([part.copied() for part in self.parts], self.next_id, self._kind)
 
     def nearest(self, rows: Any, k: int, rules: Rules | None, call: Call) -> Neighbors:

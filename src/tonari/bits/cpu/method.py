@@ -9,7 +9,8 @@ import numpy.typing as npt
 from tonari.bits.cpu.listed import search_listed
 from tonari.bits.cpu.search import PreparedBits, count_bits, find_bits, search_bits
 from tonari.bits.plan import BitsPlan, plan_bits, refusal
-from tonari.core.method import OnCpu, SearchMethod
+from tonari.core.method import SearchMethod
+from tonari.core.on_cpu import OnCpu
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
 

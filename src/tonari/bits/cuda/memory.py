@@ -53,7 +53,7 @@ class BitSizes:
 
 @dataclass(frozen=True)
 class BitNeeds:
-    """The sizes of a search on which its memory depends, apart from the numbers of rows in :class:`BitSizes`.
+    """The sizes that determine the memory of a search, in addition to those in :class:`BitSizes`.
 
     Attributes
     ----------

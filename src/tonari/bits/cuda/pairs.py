@@ -70,7 +70,7 @@ class Pairs:
     self_join : bool
         Query i is point i; the value of such a pair is inf.
     check : callable
-        Called between launches; may raise to end the search.
+        Called between launches; may raise an error to end the search.
     bar : Counter
         Counts pairs.
     """

@@ -35,7 +35,7 @@ def room_for(rows: int, d: int, device: Any) -> Unpacked:
 
 
 def unpack(rows: Any, room: Unpacked) -> Unpacked:
-    """Unpack a uint8 tensor of shape (rows, d) into the first elements of `room`; its columns must be adjacent."""
+    """Unpack a uint8 tensor of shape (rows, d), whose columns are adjacent, into the first elements of `room`."""
     from tonari.bits.cuda.kernels.unpack import unpack_kernel
 
     count, d = rows.shape

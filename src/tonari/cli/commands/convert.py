@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from tonari import io
-from tonari.cli import _common
+from tonari.cli import _common, _options
 from tonari.cli._points import Inputs, inputs_option
 from tonari.core.process.progress import Progress
 from tonari.io._formats import TABLES
@@ -32,7 +32,7 @@ DTYPES = ("float16", "float32", "float64", "uint8", "int8", "int32")
 )
 @click.option("--key", help="Name of the array or column in IN, if it is .npz, HDF5, Parquet or Arrow.")
 @inputs_option
-@_common.report_options
+@_options.report_options
 @click.pass_context
 def convert(
     context: click.Context,

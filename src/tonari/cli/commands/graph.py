@@ -10,7 +10,7 @@ import click
 
 from tonari.api import graphs
 from tonari.api.shards import build_graph
-from tonari.cli import _common
+from tonari.cli import _common, _options
 from tonari.cli._directories import names_a_directory, refuse, told
 from tonari.cli._points import Inputs, check_named, id_option, inputs_option
 from tonari.graph.exports.arrow import about
@@ -23,14 +23,14 @@ from tonari.shards.state import bytes_of
 
 @click.command()
 @click.argument("points", metavar="POINTS...", type=click.Path(path_type=Path), nargs=-1, required=True)
-@_common.k_option
-@_common.output_option(
+@_options.k_option
+@_options.output_option(
     ".npz, which tonari.KNNGraph.load and numpy.load read; or, for other programs, .hdf5, .parquet, .arrow (lists) "
     "or .csv, .tsv (from, to, distance)",
     directories=True,
 )
-@_common.metric_option
-@_common.columns_options
+@_options.metric_option
+@_options.columns_options
 @click.option(
     "--method",
     default="auto",
@@ -39,14 +39,14 @@ from tonari.shards.state import bytes_of
     '"auto" for the fastest; without --recall "auto" is exact. In a directory: "exact", "clusters" or "ggm" (both '
     'approximate), or "auto".',
 )
-@_common.recall_option
-@_common.seed_option
+@_options.recall_option
+@_options.seed_option
 @click.option("--include-self", is_flag=True, help="Make each point the first of its own k neighbours.")
-@_common.exclude_within_option
-@_common.key_option
+@_options.exclude_within_option
+@_options.key_option
 @inputs_option
 @id_option
-@_common.work_options
+@_options.work_options
 @click.pass_context
 def graph(
     context: click.Context,
@@ -84,12 +84,12 @@ def graph(
     names = None
     folder = names_a_directory(output)
     _check_method(context, method, folder=folder)
-    options = _common.with_columns(options)
+    options = _options.with_columns(options)
     started = time.perf_counter()
     if folder:
         refuse(
             context,
-            ("key", "columns", "drop", "ids", "include_self", "exclude_within", *_common.COLUMNS),
+            ("key", "columns", "drop", "ids", "include_self", "exclude_within", *_options.COLUMNS),
             f"{output} is a directory, which does not support this; leave it out",
         )
         target = Path(output)

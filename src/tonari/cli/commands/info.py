@@ -11,7 +11,7 @@ import click
 
 from tonari import io
 from tonari.api.index.file import describe
-from tonari.cli import _common
+from tonari.cli import _common, _options
 from tonari.cli._points import Inputs, inputs_option
 from tonari.core.results.neighbors import index_dtype
 from tonari.graph.directory import BUILDING, GRAPH, NEIGHBORS, value_dtype
@@ -27,10 +27,10 @@ from tonari.streams.output import kept
 
 
 @click.command()
-@_common.file_argument("file")
+@_options.file_argument("file")
 @click.option("--key", help="Name of an array in FILE, if it is .npz or HDF5.")
 @inputs_option
-@_common.json_option
+@_options.json_option
 def info(file: Path, key: str | None, read: Inputs, as_json: bool) -> None:
     """Describe FILE: points, neighbours, a graph or an Index; or the directory of "tonari graph", even unfinished.
 

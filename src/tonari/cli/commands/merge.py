@@ -9,18 +9,18 @@ from typing import Any
 import click
 
 from tonari.api import graphs as verbs
-from tonari.cli import _common
+from tonari.cli import _common, _options
 from tonari.cli._points import Inputs, inputs_option
 from tonari.cli.commands.graph import emit_graph
 from tonari.graph.knn_graph import KNNGraph
 
 
 @click.command()
-@_common.file_argument("graph_a")
-@_common.file_argument("graph_b")
-@_common.file_argument("points_a")
-@_common.file_argument("points_b")
-@_common.output_option(".npz, which tonari.KNNGraph.load and numpy.load read")
+@_options.file_argument("graph_a")
+@_options.file_argument("graph_b")
+@_options.file_argument("points_a")
+@_options.file_argument("points_b")
+@_options.output_option(".npz, which tonari.KNNGraph.load and numpy.load read")
 @click.option(
     "--recall",
     metavar="SHARE",
@@ -34,7 +34,7 @@ from tonari.graph.knn_graph import KNNGraph
 )
 @click.option("--key", help="Name of the array in POINTS_A and POINTS_B, if they are .npz or HDF5.")
 @inputs_option
-@_common.work_options
+@_options.work_options
 def merge(
     graph_a: Path,
     graph_b: Path,

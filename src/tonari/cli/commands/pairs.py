@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from tonari.api import pairing
-from tonari.cli import _common, tuning
+from tonari.cli import _common, _options, tuning
 from tonari.cli._points import Inputs, id_option, inputs_option
 from tonari.cli._radius import check_radius, min_similarity_option, radius_option
 from tonari.core.results.pairs import Pairs
@@ -21,18 +21,18 @@ from tonari.io.pairs import SUFFIXES, write_pairs
 
 
 @click.command()
-@_common.file_argument("points")
+@_options.file_argument("points")
 @radius_option
 @min_similarity_option
-@_common.output_option(".npy, with records of left, right and distance")
-@_common.metric_option
-@_common.columns_options
-@_common.method_option
-@_common.exclude_within_option
-@_common.key_option
+@_options.output_option(".npy, with records of left, right and distance")
+@_options.metric_option
+@_options.columns_options
+@_options.method_option
+@_options.exclude_within_option
+@_options.key_option
 @inputs_option
 @id_option
-@_common.work_options
+@_options.work_options
 @click.pass_context
 def pairs(
     context: click.Context,
@@ -58,7 +58,7 @@ def pairs(
       tonari pairs texts.npy --metric cosine --min-similarity 0.95 -o alike.npy
       tonari pairs stars.npy --radius 0.01 -o near.npy
     """
-    options = _common.with_columns(options)
+    options = _options.with_columns(options)
     if not check_radius(context, metric, radius, min_similarity):
         raise click.UsageError("what is near? Give --radius or --min-similarity", context)
     target = _common.check_output(output, SUFFIXES, inputs=(points,), force=force)

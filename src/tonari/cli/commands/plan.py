@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tonari.cli import _common
+from tonari.cli import _common, _options
 from tonari.cli._points import Inputs, inputs_option
 from tonari.inputs.overrides import read_override
 from tonari.methods import explain as explaining
@@ -26,19 +26,19 @@ def _fields() -> str:
 
 
 @click.command(epilog=_fields())
-@_common.file_argument("points")
-@_common.k_option
+@_options.file_argument("points")
+@_options.k_option
 @click.option("--queries", metavar="M", type=click.IntRange(min=1), help="Plan a search of M queries, not a graph.")
-@_common.metric_option
-@_common.graph_method_option
-@_common.recall_option
-@_common.seed_option
-@_common.key_option
+@_options.metric_option
+@_options.graph_method_option
+@_options.recall_option
+@_options.seed_option
+@_options.key_option
 @inputs_option
-@_common.device_option
-@_common.threads_option
-@_common.memory_option
-@_common.json_option
+@_options.device_option
+@_options.threads_option
+@_options.memory_option
+@_options.json_option
 @click.option(
     "--set",
     "settings",

@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from tonari import io
-from tonari.cli import _common
+from tonari.cli import _common, _options
 from tonari.cli._directories import check_points, load_graph, refuse
 from tonari.cli._points import Inputs, inputs_option
 from tonari.core.results.neighbors import Neighbors
@@ -33,14 +33,14 @@ _ALIKE = 1e-3
 @click.option(
     "--metric",
     metavar="METRIC",
-    callback=_common.named_metric,
+    callback=_options.named_metric,
     help="Metric of FOUND and TRUTH, which the files do not record: distances ascend, those of inner_product descend. "
-    f"One of {_common.METRIC_NAMES}.  [default: euclidean]",
+    f"One of {_options.METRIC_NAMES}.  [default: euclidean]",
 )
-@_common.key_option
+@_options.key_option
 @inputs_option
-@_common.threads_option
-@_common.report_options
+@_options.threads_option
+@_options.report_options
 @click.pass_context
 def recall(
     context: click.Context,

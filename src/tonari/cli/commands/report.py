@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tonari.cli import _common
+from tonari.cli import _common, _options
 from tonari.cli._directories import check_points, load_graph, refuse
 from tonari.cli._points import Inputs, inputs_option
 from tonari.graph.directory import Manifest
@@ -16,9 +16,9 @@ from tonari.io._atomic import atomic
 
 
 @click.command()
-@_common.file_argument("graph")
+@_options.file_argument("graph")
 @click.argument("points", metavar="[POINTS]", required=False, type=click.Path(path_type=Path))
-@_common.output_option(".html, which browsers show")
+@_options.output_option(".html, which browsers show")
 @click.option("--sample", type=click.IntRange(min=1), default=1000, show_default=True, help="Rows of GRAPH to measure.")
 @click.option(
     "--seed",
@@ -27,10 +27,10 @@ from tonari.io._atomic import atomic
     show_default=True,
     help="Seed of the random choice of rows and of the points on the map.",
 )
-@_common.key_option
+@_options.key_option
 @inputs_option
-@_common.threads_option
-@_common.report_options
+@_options.threads_option
+@_options.report_options
 @click.pass_context
 def report(
     context: click.Context,

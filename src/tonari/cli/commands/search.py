@@ -11,7 +11,7 @@ import numpy as np
 
 from tonari.api import radius, searching
 from tonari.api.shards import build_neighbors
-from tonari.cli import _common
+from tonari.cli import _common, _options
 from tonari.cli._directories import names_a_directory, refuse, told
 from tonari.cli._points import Inputs, check_named, id_option, inputs_option
 from tonari.cli._radius import check_radius, min_similarity_option, radius_option
@@ -26,8 +26,8 @@ from tonari.streams.output import kept
 
 
 @click.command()
-@_common.file_argument("points")
-@_common.file_argument("queries")
+@_options.file_argument("points")
+@_options.file_argument("queries")
 @click.option(
     "-k",
     metavar="K",
@@ -36,14 +36,14 @@ from tonari.streams.output import kept
 )
 @radius_option
 @min_similarity_option
-@_common.output_option(
+@_options.output_option(
     ".npz (arrays indices and distances), .ibin (Big-ANN ground truth, distances in float32), .hdf5 (neighbors and "
     "distances), .parquet, .arrow (lists) or .csv, .tsv (from, to, distance)",
     directories=True,
 )
-@_common.metric_option
-@_common.columns_options
-@_common.method_option
+@_options.metric_option
+@_options.columns_options
+@_options.method_option
 @click.option(
     "--where",
     metavar="FILE.npy",
@@ -51,7 +51,7 @@ from tonari.streams.output import kept
     help="Mask of the points that may be found: a bool array with an entry for each of the POINTS. Rows with "
     "fewer than K neighbours end with -1.",
 )
-@_common.exclude_within_option
+@_options.exclude_within_option
 @click.option(
     "--ties",
     type=click.Choice(["first", "all"]),
@@ -59,11 +59,11 @@ from tonari.streams.output import kept
     show_default=True,
     help='"all": also write all other points at the distance of the K-th, to a .npz file of lists as for --radius.',
 )
-@_common.key_option
+@_options.key_option
 @inputs_option
 @id_option
 @click.option("--queries-key", help='Name of the array in QUERIES, if it is .npz or HDF5; default in HDF5: "test".')
-@_common.work_options
+@_options.work_options
 @click.pass_context
 def search(
     context: click.Context,
@@ -111,7 +111,7 @@ def search(
     within = check_radius(context, metric, radius, min_similarity)
     if k is None and not within:
         raise click.UsageError("how many neighbours? Give -k, or --radius or --min-similarity", context)
-    options = _common.with_columns(options) | {"metric": metric}
+    options = _options.with_columns(options) | {"metric": metric}
     filters = [name for name, value in (("--where", where), ("--exclude-within", exclude_within)) if value is not None]
     if filters and (names_a_directory(output) or output.lower().endswith(".ibin")):
         message = f"{output} cannot be combined with {filters[0]}; name a .npz file"
@@ -225,7 +225,7 @@ def _in_directory(
 ) -> None:
     refuse(
         context,
-        ("key", "queries_key", "columns", "drop", "ids", *_common.COLUMNS),
+        ("key", "queries_key", "columns", "drop", "ids", *_options.COLUMNS),
         f"{output} is a directory, which does not support this; leave it out",
     )
     if options.pop("method") not in ("auto", "exact"):

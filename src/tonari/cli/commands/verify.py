@@ -11,14 +11,14 @@ import click
 
 from tonari import io
 from tonari.api import verifying
-from tonari.cli import _common
+from tonari.cli import _common, _options
 from tonari.cli._directories import load_graph, refuse
 from tonari.cli._points import Inputs, inputs_option
 
 
 @click.command()
-@_common.file_argument("found")
-@_common.file_argument("points")
+@_options.file_argument("found")
+@_options.file_argument("points")
 @click.argument("queries", metavar="[QUERIES]", required=False, type=click.Path(path_type=Path))
 @click.option(
     "--distances",
@@ -33,14 +33,14 @@ from tonari.cli._points import Inputs, inputs_option
 @click.option(
     "--metric",
     metavar="METRIC",
-    callback=_common.named_metric,
-    help=f"Metric of FOUND; a graph records its own. One of {_common.METRIC_NAMES}.  [default: euclidean]",
+    callback=_options.named_metric,
+    help=f"Metric of FOUND; a graph records its own. One of {_options.METRIC_NAMES}.  [default: euclidean]",
 )
-@_common.columns_options
-@_common.key_option
+@_options.columns_options
+@_options.key_option
 @inputs_option
 @click.option("--queries-key", help="Name of the array in QUERIES, if it is .npz or HDF5.")
-@_common.work_options
+@_options.work_options
 @click.pass_context
 def verify(
     context: click.Context,
@@ -72,15 +72,15 @@ def verify(
       tonari verify found.npy base.npy queries.npy --distances distances.npy --metric sqeuclidean
       tonari verify graph.npz points.fbin
     """
-    columns = _common.with_columns(options)
+    columns = _options.with_columns(options)
     read.check([points] if queries is None else [points, queries])
     if found.suffix.lower() == ".npy":
-        lists = _common.read_array(found), None if distances is None else _common.read_array(distances)
+        lists = _options.read_array(found), None if distances is None else _options.read_array(distances)
     else:
         refuse(context, ("distances",), f"{found} has its own distances; leave this option out")
         if _common.kind_of(found) == "graph":
             alone = f"{found} is a graph, which records its metric; leave this option out"
-            refuse(context, ("metric", *_common.COLUMNS), alone)
+            refuse(context, ("metric", *_options.COLUMNS), alone)
             if queries is not None:
                 message = f"{found} is a graph of its points; leave {queries} out"
                 raise click.UsageError(message, context)

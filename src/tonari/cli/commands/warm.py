@@ -6,30 +6,30 @@ from pathlib import Path
 
 import click
 
-from tonari.cli import _common
+from tonari.cli import _common, _options
 from tonari.cli._points import Inputs, inputs_option
 from tonari.methods import warm as warming
 
 
 @click.command()
-@_common.file_argument("points")
-@_common.k_option
+@_options.file_argument("points")
+@_options.k_option
 @click.option(
     "--queries", metavar="M", type=click.IntRange(min=1), help="Compile for a search of M queries instead of a graph."
 )
-@_common.metric_option
-@_common.key_option
+@_options.metric_option
+@_options.key_option
 @inputs_option
 @click.option(
     "--device",
     default="cuda",
     show_default=True,
-    callback=_common.checked_device,
+    callback=_options.checked_device,
     help='The GPU to compile for: "cuda", "cuda:1", "cuda:0,cuda:1" or "cuda:all".',
 )
-@_common.progress_option
-@_common.verbose_option
-@_common.json_option
+@_options.progress_option
+@_options.verbose_option
+@_options.json_option
 def warm(
     points: Path,
     k: int,

@@ -14,7 +14,8 @@ covered                                 how
 coordinates                             SkyCoord and frames with data; the first is converted to the frame of the
                                         second. Or :func:`sky` of degrees, without astropy
 results                                 astropy's fields: int64, Angle and Quantity; arrays of degrees for :func:`sky`
-distances in space                      as in astropy: if both have distances, else between points of the unit sphere
+distances in space                      as in astropy: between the positions if both catalogues have distances, else
+                                        between points of the unit sphere
 ``storekdtree``                         checked, no effect
 --------------------------------------  -------------------------------------------------------------------------------
 refused                                 alternative
@@ -29,8 +30,8 @@ a negative ``seplimit``
 
 Separations are correct to a few units in the last place from 0 to 180 degrees, on both sides of 0 h and at the poles.
 The nearest position and the positions within the limit are determined by these separations; astropy compares chords of
-rounded unit vectors. Equal separations are in ascending order of row number. The formula is not astropy's, so the last
-digits of an Angle differ from ``SkyCoord.separation``.
+rounded unit vectors. Positions at equal separations are in ascending order of row number. The formula is not astropy's,
+so the last digits of an Angle differ from ``SkyCoord.separation``.
 """
 
 from tonari.compat.astropy.arguments import Sky, sky

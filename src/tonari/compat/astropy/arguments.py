@@ -1,4 +1,4 @@
-"""Positions of astropy, and columns of degrees; results in the form of either."""
+"""Conversion of astropy's positions and of columns of degrees, and of results to the same form."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Pair(NamedTuple):
     shape : tuple of int
         The shape of the first one.
     coordinates : tuple of two coordinates of astropy, optional
-        The same, in the frame of the second one; None for degrees.
+        Both catalogues in the frame of the second one; None for degrees.
     """
 
     first: Positions

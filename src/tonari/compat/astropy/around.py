@@ -52,7 +52,7 @@ def search_around_sky(
     Returns
     -------
     CoordinateSearchResult
-        In ascending order of the row number of coords1, then of that of coords2.
+        In ascending order of the row number of coords1, then of the row number of coords2.
 
     Raises
     ------

@@ -43,7 +43,8 @@ def match_coordinates_sky(
         Positions of any shape; converted to the frame of the catalogue.
     catalogcoord : the same kind, of shape (n,)
     nthneighbor : int
-        1 for the nearest position, 2 for the second nearest, as for a catalogue and itself.
+        1 for the nearest position, 2 for the second nearest. If a catalogue is matched with itself, pass 2, since each
+        position is nearest to itself.
     storekdtree : str or bool
         Checked, but without effect.
 

@@ -11,7 +11,7 @@ Both are sums of terms that are at least 0, so nothing cancels. t is 2 arcsin of
 - differences are taken in the unit of the coordinates: between close positions they are exact in degrees, but not
   after a conversion to radians;
 - a difference of longitudes is reduced by whole turns with the rounding error of the subtraction added afterwards, so
-  359.9999 and 0.0001 degrees are as good as any other pair;
+  the difference of 359.9999 and 0.0001 degrees is as accurate as any other;
 - the cosine of a latitude near a pole is the sine of 90 degrees minus the latitude, which is exact.
 
 ``metric="haversine"`` computes angles from chords of rounded unit vectors, whose lengths have an absolute
@@ -61,7 +61,7 @@ class Positions(NamedTuple):
     ----------
     longitude, latitude : float64 arrays of shape (n,)
     unit : Unit
-        Of both.
+        The unit of both angles.
     """
 
     longitude: Float64

@@ -14,7 +14,8 @@ covered                                               how
                                                       ``reconstruct_n``, ``remove_ids``, ``reset``, ``train``, which
                                                       does nothing;
                                                       ``d``, ``ntotal``, ``is_trained``, ``metric_type``, ``verbose``
-``IndexIDMap``, ``IndexIDMap2``                       the same with ``add_with_ids``; ``reconstruct`` in the second
+``IndexIDMap``, ``IndexIDMap2``                       the same, and ``add_with_ids``; ``reconstruct`` only in
+                                                      ``IndexIDMap2``
 ``normalize_L2``                                      in place
 ``omp_set_num_threads``, ``omp_get_max_threads``      for the searches of this module
 ``METRIC_L2``, ``METRIC_INNER_PRODUCT``,              1, 0, 2, 3 and 20, as in FAISS
@@ -26,14 +27,14 @@ other metrics; ``metric_arg``                         faiss
 ``write_index``, ``read_index``                       :meth:`tonari.Index.save`, :meth:`tonari.Index.load`, pickle
 ``params`` (an IDSelector)                            ``where`` and ``exclude`` of :func:`tonari.search`
 buffers ``D``, ``I``, ``x`` for results               results are returned
-NaN and infinity                                      faiss, which finds nothing for such a row, with -1
+NaN and infinity                                      faiss, which returns -1 for such a row
 ====================================================  ================================================================
 
 As in FAISS, rows are converted to float32, L2 distances are squared, inner products descend, and a point is within a
-range if its distance is less than the threshold (its inner product greater). Missing neighbours are last, with index -1
-and the largest float32 (the lowest for inner products). Unlike in FAISS, distances are float64 values rounded once,
-equal distances are in ascending order of index, and neighbours within a range are ordered by distance. In the Canberra
-distance, 0 / 0 counts as 0; FAISS does not find such rows.
+range if its distance is less than the threshold (if its inner product is greater). Missing neighbours are last, with
+index -1 and the largest float32 (the lowest for inner products). Unlike in FAISS, distances are float64 values rounded
+once, equal distances are in ascending order of index, and neighbours within a range are ordered by distance. In the
+Canberra distance, 0 / 0 counts as 0; FAISS does not find such rows.
 
 An index can be the ``custom_index`` of ``datasets.Dataset.add_faiss_index``, and can be pickled. ``faiss.write_index``
 and ``faiss.index_cpu_to_gpu`` accept only FAISS's own indexes; for tensors on CUDA use :func:`tonari.search`.

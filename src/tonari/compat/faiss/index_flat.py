@@ -183,4 +183,4 @@ class IndexFlatIP(IndexFlat):
 
 def no_params(params: Any) -> None:
     """Refuse parameters of a search."""
-    leave_out(params, None, "params", "tonari.search says what may be found by where= and exclude=")
+    leave_out(params, None, "params", "use where= and exclude= of tonari.search")

@@ -8,8 +8,8 @@ edges.py        lists of neighbours as edges
 ========================================  =============================================================================
 covered                                   how
 ========================================  =============================================================================
-``knn``, ``radius``                       edges from a query, row 0 (of y), to a point, row 1 (of x)
-``knn_graph``, ``radius_graph``           edges from a neighbour, row 0, to its centre, row 1; the other way round with
+``knn``, ``radius``                       edges: row 0 has queries (rows of y), row 1 has points (rows of x)
+``knn_graph``, ``radius_graph``           edges: row 0 has neighbours, row 1 their centres; the other way round with
                                           ``flow="target_to_source"``
 ``nearest``                               for each row of x the number of the nearest row of y
 ``batch``, ``batch_x``, ``batch_y``       clouds: whole numbers from 0, which need not be sorted
@@ -32,8 +32,9 @@ less than r. Differences:
 - ``knn_graph`` and ``radius_graph`` exclude a point from its own list by row number, so it has k neighbours even if it
   has copies; torch_cluster searches for k + 1 points and drops the point itself if it is among them. With
   ``loop=True``, ``knn_graph`` puts the point itself first.
-- If more than ``max_num_neighbors`` points are within the radius, tonari keeps the nearest and torch_cluster any of
-  them. With ``loop=True``, ``radius_graph`` may therefore drop the point itself if it has that many copies.
+- If more than ``max_num_neighbors`` points are within the radius, tonari keeps the nearest ones, and torch_cluster
+  keeps any of them. With ``loop=True``, ``radius_graph`` may therefore drop the point itself if it has that many
+  copies.
 - Distances are float64 values rounded once, on every device.
 """
 

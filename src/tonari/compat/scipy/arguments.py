@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.compat.arguments import leave_out, numbers_of
 from tonari.core.errors import Unsupported
-from tonari.metrics import MINKOWSKI, powers
+from tonari.metrics.names import MINKOWSKI, powers
 
 _LEAST_P = 1.0  # SciPy's
 
@@ -97,7 +97,7 @@ def radii_of(r: Any, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.float6
 def weights_of(
     weights: Any, sizes: tuple[int, int], same: bool
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the weights of the points of two trees with these numbers of points; `same` if they are one tree."""
+    """Return the weights of the points of two trees with these numbers of points; `same`: the trees are the same."""
     if not isinstance(weights, tuple):
         if not same:
             raise ValueError("weights: expected a tuple of two arrays, as the trees differ")

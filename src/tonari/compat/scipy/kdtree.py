@@ -88,7 +88,7 @@ class cKDTree(Hinted, TwoTrees):
         TypeError, ValueError
             x has another number of coordinates, NaN or infinity; or k or workers is out of range.
         tonari.core.errors.Unsupported
-            `eps` or `p` has another value. It is a ValueError.
+            `eps` or `p` has another value. The error is a ValueError too.
         """
         metric, threads = metric_of(p, eps), threads_of(workers, "workers")
         if type(k) is int and 0 < k <= self.n and distance_upper_bound is math.inf:

@@ -110,7 +110,7 @@ class TwoTrees(ABC):
         p : 1, 1.5, 2, 3, 4 or inf
         weights : array of shape (n,), or tuple of two arrays or None, optional
             Weights of the points of both trees, None for 1; a single array if both are the same tree. The weight of a
-            pair is the product of both.
+            pair is the product of the weights of its points.
         cumulative : bool
             True: count all pairs at distance r or less. False: for ascending radii, count the pairs between consecutive
             radii.
@@ -118,7 +118,7 @@ class TwoTrees(ABC):
         Returns
         -------
         int, or intp array of shape (radii,)
-            float and float64 with weights.
+            With weights, a float or a float64 array.
         """
         metric = metric_of(p, 0.0)
         if np.ndim(r) > 1:

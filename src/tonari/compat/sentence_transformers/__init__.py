@@ -5,14 +5,14 @@ Import them by ``from tonari.compat.sentence_transformers import ...``.
 retrieval.py     semantic_search
 mining.py        paraphrase_mining_embeddings
 communities.py   community_detection
-arguments.py     embeddings of every kind, and functions of scores
+arguments.py     embeddings of every kind, and score functions
 
 =======================================  ==============================================================================
 covered                                  how
 =======================================  ==============================================================================
 ``semantic_search``                      for each query a list of {"corpus_id", "score"}, the best first
 ``paraphrase_mining_embeddings``         a list of [score, i, j], i < j, the best first
-``community_detection``                  lists of row numbers, the largest first, each with its centre in front
+``community_detection``                  lists of row numbers, the largest list first; each begins with its centre
 embeddings                               tensors, arrays, and lists of them; queries go to the device of the corpus
 ``score_function``                       ``cos_sim``, ``dot_score``, ``euclidean_sim`` and ``manhattan_sim`` of
                                          sentence_transformers.util, or their names
@@ -22,7 +22,7 @@ embeddings                               tensors, arrays, and lists of them; que
 ---------------------------------------  ------------------------------------------------------------------------------
 refused                                  alternative
 =======================================  ==============================================================================
-other functions of scores                sentence_transformers.util
+other score functions                    sentence_transformers.util
 sparse embeddings; NaN and infinity
 =======================================  ==============================================================================
 

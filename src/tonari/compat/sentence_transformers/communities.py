@@ -25,11 +25,11 @@ def community_detection(
 
     Each embedding with enough near embeddings proposes a community: itself and all embeddings whose cosine similarity
     to it reaches the threshold. Communities are accepted in descending order of size. A later community loses the
-    embeddings of accepted ones, and is dropped if it is then too small, or if its centre is taken.
+    embeddings of accepted ones, and is dropped if it is then too small, or if its centre belongs to an accepted one.
 
     Parameters
     ----------
-    embeddings : tensor or array of shape (n, d), or list of such of shape (d,)
+    embeddings : tensor or array of shape (n, d), or list of tensors or arrays of shape (d,)
     threshold : float
         The smallest cosine similarity.
     min_community_size : int
@@ -40,8 +40,8 @@ def community_detection(
     Returns
     -------
     list of lists of int
-        The largest community is first. In each, the centre is first, and the others follow in ascending order of
-        distance to it.
+        The largest community is first. In each community, the centre is first, and the other embeddings follow in
+        ascending order of distance to the centre.
 
     Examples
     --------

@@ -25,7 +25,7 @@ def paraphrase_mining_embeddings(
 
     Parameters
     ----------
-    embeddings : tensor or array of shape (n, d), or list of such of shape (d,)
+    embeddings : tensor or array of shape (n, d), or list of tensors or arrays of shape (d,)
     query_chunk_size, corpus_chunk_size : int
         Checked, but without effect.
     max_pairs : int

@@ -23,7 +23,7 @@ def semantic_search(
 
     Parameters
     ----------
-    query_embeddings, corpus_embeddings : tensors or arrays of shape (m, d) and (n, d), or lists of such of shape (d,)
+    query_embeddings, corpus_embeddings : tensors or arrays of shape (m, d) and (n, d), or lists of rows of shape (d,)
         A single query may have shape (d,).
     query_chunk_size, corpus_chunk_size : int
         Checked, but without effect.

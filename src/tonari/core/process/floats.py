@@ -25,7 +25,8 @@ def in_default_floats(function: Callable[P, R]) -> Callable[P, R]:
 
     torch.compile does not trace the wrapped function (:mod:`tonari.core.process.compiling`).
 
-    Threads that the function starts begin in the default environment or in the system's, which is the same.
+    Threads that the function starts begin in the default environment, or in the system's environment, which is the
+    same.
 
     >>> in_default_floats(round)(2.5)
     2

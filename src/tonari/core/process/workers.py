@@ -191,7 +191,7 @@ class _Thread(Helper):
         self._left = False
 
     def give(self, work: Callable[[], None], ended: SimpleQueue[None]) -> bool:
-        """Pass `work` to the thread, which writes to `ended` after it; return False if the thread has already ended."""
+        """Pass `work` to the thread, which reports its end to `ended`; return False if the thread has already ended."""
         with self._lock:
             if not self._left:
                 self._given.put((work, ended))

@@ -49,7 +49,13 @@ class Neighbors(NamedTuple):
         >>> found.distances.shape, found.distances.dtype, found.indices.dtype
         ((2, 5), dtype('float64'), dtype('int32'))
         """
-        return cls(np.empty((m, k), value_dtype(*dtypes)), np.empty((m, k), index_dtype(n)))
+        value = _FLOAT64 if "float64" in dtypes else _FLOAT32
+        return cls(np.empty((m, k), value), np.empty((m, k), index_dtype(n)))
+
+
+# Made once: a dtype from its name or type takes as long as a small array.
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 
 def value_dtype(*dtypes: Any) -> str:
@@ -68,7 +74,7 @@ def index_dtype(n: int) -> np.dtype[Any]:
     >>> index_dtype(10), index_dtype(2**31)
     (dtype('int32'), dtype('int64'))
     """
-    return np.dtype(np.int32 if n < 2**31 else np.int64)
+    return _INT32 if n < 2**31 else _INT64
 
 
 def no_neighbors(k: int, n: int, value: npt.DTypeLike) -> Neighbors:

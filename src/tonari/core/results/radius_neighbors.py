@@ -58,7 +58,7 @@ class Within(NamedTuple):
     later : bool
         Whether a query finds only points after its own; `self_ids` must ascend.
     allowed : Allowed, optional
-        Which points each query may find; without `self_ids`.
+        Which points each query may find; `self_ids` is then None.
     """
 
     queries: npt.NDArray[Any]

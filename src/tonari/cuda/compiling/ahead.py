@@ -83,7 +83,7 @@ def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
 
 
 def begin_on_cuda() -> None:
-    """Load the modules for the first kernel of a process in threads, while its search is imported and checks arrays.
+    """Load the modules for the first kernel of a process in threads, while a search is imported and checks its arrays.
 
     Without a device, kernels run in Triton's interpreter; without Triton, the search reports that.
     """

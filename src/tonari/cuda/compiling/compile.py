@@ -2,8 +2,9 @@
 
 Triton's own code makes the keys of its cache, so other processes can load the variants that this process compiles. Nine
 tenths of the work are passes of MLIR and LLVM, ptxas, and gcc for the launcher of a kernel. This work does not hold the
-interpreter's lock, so threads share it. The translation of a kernel from Python holds the lock. Kernels are therefore
-translated one after another, starting with those that take longest to compile:
+interpreter's lock, so threads share it. The translation of a kernel from Python holds the lock, and so would linking
+libdevice (metrics/kernels/instructions.py). Kernels are therefore translated one after another, first the kernels that
+take longest to compile:
 
     look up      a b c d              in Triton's cache on disk, by the thread that searches
     translate      a b c d            by one thread after another

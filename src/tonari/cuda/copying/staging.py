@@ -107,8 +107,6 @@ class Carrier:
         """Wait until host memory has been read or written, and make work that is launched later wait for the copies.
 
         If a thread has failed, its error is raised.
-
-        Raises the error of a thread.
         """
         under_way, self._under_way = self._under_way, []
         for one in under_way:

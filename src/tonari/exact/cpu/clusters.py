@@ -28,7 +28,7 @@ class Near(NamedTuple):
     Attributes
     ----------
     places : int64 array of shape (m,)
-        For each query, a position in the order with near points around it.
+        For each query, a position in the order; the points around this position are near the query.
     asked : float32 array of shape (m, columns)
         The sketches of the queries: their coordinates in the few columns that determine the clusters.
     """

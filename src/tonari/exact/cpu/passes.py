@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,8 @@ from tonari.core.process.progress import Progress
 from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import current, decided
-from tonari.exact.cpu.clusters import Near, Numbers, Sketch
+from tonari.exact.cpu.blocks import AnyBlock, Block, batches, cut_blocks
+from tonari.exact.cpu.clusters import Near
 from tonari.exact.cpu.contraction import look_pays
 from tonari.exact.cpu.join import Bounds, Join, join_of
 from tonari.exact.cpu.prepared import PreparedPoints
@@ -30,46 +31,6 @@ from tonari.exact.report import Report
 Some: TypeAlias = slice | npt.NDArray[np.intp]
 Task: TypeAlias = tuple[Some, int, bool]  # rows, their level, and whether to use a sample
 
-
-class Block(Protocol):
-    """A block of queries during its pass over the points, such as a native RowBlock."""
-
-    def open(self, begin: int, end: int, places: Numbers | None = None, asked: Sketch | None = None) -> None:
-        """Start queries [begin, end).
-
-        If `places` has a position among the packed points for each query (:class:`Near`), the points around that
-        position give its first threshold.
-        """
-
-    def screen(
-        self,
-        points: _native.PackedPoints,
-        group_begin: int,
-        group_end: int,
-        stride: int,
-        take_stride: bool,
-        looks: bool,
-    ) -> None:
-        """Screen the groups in a range of points: all groups, every stride-th group, or all others.
-
-        If `looks` is True, a comparison of contracted rows first rules out some of the groups.
-        """
-
-    @property
-    def looked(self) -> tuple[int, int, int]:
-        """Three numbers of pairs (tile, group) since the block was made: all, compared by looks, left by looks.
-
-        A look compares contracted rows; the screen compares the pairs that looks leave.
-        """
-
-    def end_sample(self) -> None:
-        """Set the rows' thresholds by the groups that were screened."""
-
-    def absorb(self, other: Any) -> None:
-        """Add the results of a block for the same queries among other points."""
-
-
-AnyBlock = TypeVar("AnyBlock", bound=Block)
 
 _RETRY, _RESAMPLE = 1, 2  # RowStatus in native/exact/row_states.hpp; 0 is done
 
@@ -300,7 +261,7 @@ class Search:
         at_once = min(plan.blocks_at_once if packs else max(1, plan.threads // splits), len(blocks))
         opened = [[new_block() for _ in range(splits)] for _ in range(at_once)]
         refined = 0
-        for batch in _batches(blocks, at_once):
+        for batch in batches(blocks, at_once):
             tasks = list(zip(batch, opened, strict=False))
             for bounds, parts in tasks:
                 for block in parts:
@@ -321,7 +282,7 @@ class Search:
             yield packed
         slices, size = self.prepared.slices[len(packed) :], self.plan.stream_chunk
         pieces = [(a, min(a + size, end)) for begin, end in slices for a in range(begin, end, size)]
-        for some in _batches(pieces, self.plan.threads):
+        for some in batches(pieces, self.plan.threads):
             yield self.prepared.pack(kernel, some, self.workers, looks=False)
 
     def _pass_over(
@@ -351,13 +312,3 @@ def _close(task: tuple[Bounds, list[AnyBlock]], close_block: Callable[[Bounds, A
     for other in others:
         first.absorb(other)
     return close_block(bounds, first)
-
-
-def cut_blocks(begin: int, end: int, size: int) -> list[Bounds]:
-    """Return the bounds of blocks of queries [begin, end)."""
-    return [(first, min(first + size, end)) for first in range(begin, end, size)]
-
-
-def _batches(items: list[Bounds], size: int) -> Iterator[list[Bounds]]:
-    for at in range(0, len(items), size):
-        yield items[at : at + size]

@@ -1,8 +1,8 @@
 """The schedule of radius searches on the CPU. Thresholds are constant, and lists have any length.
 
 A pair is within the radius if its returned value is at most the limit. The screen bounds the score of each point from
-below and above. A lower bound above the limit's score rules the point out. An upper bound below it proves that the
-point is inside, which is enough for a count. The exact values of all other points are computed
+below and above. A lower bound above the limit's score rules the point out. An upper bound below the limit's score
+proves that the point is inside, which is enough for a count. The exact values of all other points are computed
 (native/exact/radius_block.hpp). Every row is therefore finished at the first precision; a pilot estimates whether a
 finer one would be faster.
 """
@@ -25,8 +25,9 @@ from tonari.core.results.neighbors import index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.core.trail import current, decided
 from tonari.exact import tuning
+from tonari.exact.cpu.blocks import cut_blocks
 from tonari.exact.cpu.join import Bounds
-from tonari.exact.cpu.passes import Search, cut_blocks
+from tonari.exact.cpu.passes import Search
 from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.cpu.search import arrange
 from tonari.exact.plan import ExactPlan

@@ -4,8 +4,9 @@ Each folder imports only from folders below it:
 
     method.py      the registered method; dispatch.py runs the plan's route on the plan's devices
     replay/        stores the launches of small searches, so that a repeated search runs them again
-    routes/        one search per place of points and queries: resident, streamed, host_refine, multi_gpu
+    routes/        one search per place of points and queries: resident, streamed, host_refine, codes, multi_gpu
     attempts/      the ways to search rows, and the order of retries for rows that no bound has proved yet
+    coded.py       whether prepared points are kept as codes or streamed
     planning.py    chooses a plan among the divisions of a search (divisions.py), by memory and time (memory.py)
     screens/       low-precision lower bounds for all points, which leave few candidates
     refine/        exact values of the candidates, in order, and the proof of each row
@@ -13,5 +14,5 @@ Each folder imports only from folders below it:
     plan.py        the plan: every choice of a search that is made before it begins
     kernels/       one kernel per file, in folders of the same names
 
-docs/gpu.md has measurements, docs/exactness.md the proof.
+docs/cuda.md has measurements, docs/exactness.md the proof.
 """

@@ -42,6 +42,7 @@ from tonari.exact.cuda.attempts.rehearse import can_rehearse, rehearse_preparati
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.candidate_parts import blocks_of_all
 from tonari.exact.cuda.refine.within import parts_per_block, refine_within
+from tonari.exact.cuda.routes.codes import prepare_codes, search_codes
 from tonari.exact.cuda.routes.host_refine import prepare_host_refine, search_host_refine
 from tonari.exact.cuda.routes.multi_gpu import prepare_on_several, search_on_several
 from tonari.exact.cuda.routes.resident import prepare_resident, prepare_resident_once, search_resident
@@ -65,6 +66,7 @@ ROUTES: dict[str, Route] = {
     "resident": Route(prepare_resident, search_resident),
     "streamed": Route(prepare_streamed, search_streamed),
     "host_refine": Route(prepare_host_refine, search_host_refine),
+    "codes": Route(prepare_codes, search_codes),
     "multi_gpu": Route(prepare_on_several, search_on_several),
 }
 
@@ -76,7 +78,7 @@ def prepare(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
 
 
 def contract_beside(prepared: Any, plan: CudaPlan, progress: ProgressLike = None) -> ContractedPoints | None:
-    """Return the prepared points of one device with contracted rows: fewer coordinates for the screen.
+    """Return the prepared points of one device together with contracted rows, which have fewer columns for the screen.
 
     Return None if a contraction is not worth its time for this plan and these points, or if the device runs out of
     memory.

@@ -6,14 +6,16 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+from tonari.core.errors import Unsupported
 from tonari.costs.rates import CARD
 from tonari.exact.cuda import tuning
+from tonari.exact.cuda.coded_memory import CodesNeeds, in_codes
 from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, CudaNeeds, Slabs
 from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE
 from tonari.exact.overrides import ON_CUDA
 from tonari.inputs.overrides import check_overrides
 
-ROUTES = ("resident", "host_refine", "streamed")  # in the order of trial
+ROUTES = ("resident", "host_refine", "codes", "streamed")  # in the order of trial
 SHARDS = ("points", "queries")
 # Precisions by form, first to last; the last one resolves all remaining rows by exact values.
 PRECISIONS = {"gemm": ("float16", "split", "values"), "elementwise": ("float32", "values")}
@@ -94,6 +96,9 @@ def on_route(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterato
     """Yield the choices on a route, each with its fastest group size."""
     if overrides.get("route", route) != route or (needs.form_dim and route == "streamed"):
         return
+    if route == "codes":
+        yield from _in_codes(needs, overrides)
+        return
     ways = [needs.precisions]
     if "precisions" not in overrides:  # "split" needs a packed copy of its own, so try without it, too
         usual = PRECISIONS["gemm" if needs.gemm else "elementwise"]
@@ -108,6 +113,17 @@ def on_route(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterato
             if route == "host_refine" and "route" not in overrides and not (needs.form_dim or _is_for_few(made, slabs)):
                 continue
             yield made, slabs
+
+
+def _in_codes(needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tuple[CodesNeeds, Slabs]]:
+    """Yield the choice of codes, if the caller asks for them."""
+    if overrides.get("route") != "codes":
+        return
+    coded = in_codes(needs)
+    groups = [overrides["group"]] if "group" in overrides else GROUP_SIZES
+    for slabs in _slabs("codes", needs, overrides):
+        group = min(groups, key=lambda size: dataclasses.replace(coded, group=size).row_seconds(needs.n))
+        yield dataclasses.replace(coded, group=group), slabs
 
 
 def _is_for_few(needs: CudaNeeds, slabs: Slabs) -> bool:
@@ -126,7 +142,7 @@ def _slabs(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[
                     yield Slabs(route, size, rows)
     elif n > MOST_POINTS:
         return
-    elif route == "host_refine" and queries == m:
+    elif route in ("host_refine", "codes") and queries == m:
         piece = tuning.PACKED_AT_ONCE // (needs.d * needs.itemsize) // POINT_TILE * POINT_TILE
         yield Slabs(route, points if "point_slab" in overrides else min(n, max(POINT_TILE, piece)), m)
     elif route == "resident" and (points, queries) == (n, m):
@@ -149,6 +165,8 @@ def refuse_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, fo
         raise ValueError(f"route={route!r}: expected one of {', '.join(ROUTES)}")
     if route == "host_refine" and not host_points:
         raise ValueError("route='host_refine' refines from host memory, but the points are on a device")
+    if route == "codes":
+        _refuse_codes(overrides, devices, host_points=host_points)
     if "shard" in overrides:
         known = SHARDS if devices > 1 else ("none",)
         if shard not in known:
@@ -157,8 +175,9 @@ def refuse_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, fo
             raise ValueError(f"shard='queries': route={route!r} does not hold all points on each device")
     n, m = (n, share(m, devices)) if shard == "queries" else (share(n, devices), m)
     form_dim = overrides.get("form_dim", "full")
-    whole = f"route={route!r}" if route in ("resident", "host_refine") else f"form_dim={form_dim!r}"
-    if (route in ("resident", "host_refine") or form_dim != "full") and n > MOST_POINTS:
+    at_once = route in ("resident", "host_refine", "codes")
+    whole = f"route={route!r}" if at_once else f"form_dim={form_dim!r}"
+    if (at_once or form_dim != "full") and n > MOST_POINTS:
         raise ValueError(f"{whole}: a device takes at most {MOST_POINTS} points at once, not {n}")
     if "precisions" in overrides:
         _check_precisions(overrides["precisions"], form)
@@ -173,8 +192,25 @@ def refuse_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, fo
             raise ValueError(f"point_slab={points}: {holds_all} holds all {n} points at once")
         if min(points, n) > MOST_POINTS:
             raise ValueError(f"point_slab={points}: a device takes at most {MOST_POINTS} points at once")
-    if overrides.get("query_slab", m) < m and (holds_all or route == "host_refine" or form_dim != "full"):
+    if overrides.get("query_slab", m) < m and (holds_all or route in ("host_refine", "codes") or form_dim != "full"):
         raise ValueError(f"query_slab={overrides['query_slab']}: only route='streamed' takes queries slab by slab")
+
+
+def _refuse_codes(overrides: dict[str, Any], devices: int, *, host_points: bool) -> None:
+    """Raise errors for searches by codes that cannot work."""
+    if not host_points:
+        raise ValueError(
+            "route='codes' reads rows from host memory, but the points are on a device; pass an array in host memory, "
+            "or leave route out"
+        )
+    if devices > 1:
+        raise Unsupported(
+            f"route='codes' takes one device, not {devices}: name one, or pass route='streamed' or 'host_refine'"
+        )
+    if "precisions" in overrides:
+        raise ValueError("precisions: route='codes' screens in int8 only; leave precisions out")
+    if overrides.get("form_dim") == "full":
+        raise ValueError("form_dim='full': route='codes' has fewer coordinates; name their number, or leave it out")
 
 
 def _check_precisions(precisions: Any, form: str) -> None:

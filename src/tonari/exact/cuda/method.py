@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from tonari.core.errors import BudgetExceeded
 from tonari.core.method import Preparation, SearchMethod
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.trail import decided
 from tonari.exact.cuda import dispatch
+from tonari.exact.cuda.coded import coded_plan, is_coded_for
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.planning import is_contracted_for, plan_on_cuda
 from tonari.exact.cuda.refine.listed import search_listed
@@ -35,11 +38,15 @@ class ExactOnCuda(SearchMethod):
         return plan_on_cuda(problem, prepared_by=prepared_by, **given)
 
     def kind(self, problem: Problem, searched: int = 0) -> str:
+        if is_coded_for(problem, searched):
+            return "coded"
         return "contracted" if is_contracted_for(problem, searched) else ""
 
     def prepare_kind(
         self, points: Any, problem: Problem, searched: int, before: Preparation | None, progress: ProgressLike = None
     ) -> Preparation:
+        if before is not None and is_coded_for(problem, searched):
+            return self._prepare_coded(points, problem, before, progress)
         if before is None or not is_contracted_for(problem, searched):
             return super().prepare_kind(points, problem, searched, before, progress)
         plan = plan_on_cuda(dataclasses.replace(problem, m=problem.m + searched))
@@ -47,6 +54,15 @@ class ExactOnCuda(SearchMethod):
         if made is None:
             return before
         return Preparation(dataclasses.replace(plan, copied_bytes=0), made)  # `before` has the same original rows
+
+    def _prepare_coded(self, points: Any, problem: Problem, before: Preparation, progress: ProgressLike) -> Preparation:
+        """Return the codes of the points, or the earlier preparation if there is no room for them any more."""
+        try:
+            plan = coded_plan(problem)
+        except BudgetExceeded as error:
+            decided("codes", f"points are streamed: {error}")
+            return before
+        return Preparation(plan, dispatch.prepare(points, plan, progress))
 
     def held_bytes(self, prepared: Any, plan: CudaPlan) -> int:
         return 0 if plan.route == "streamed" else super().held_bytes(prepared, plan)

@@ -26,7 +26,9 @@ class CudaPlan(Plan):
     route : str
         "resident": points and queries are on the device. "streamed": points, and if necessary queries, are copied to
         the device slab by slab. "host_refine": only the packed copy of the points, or of their contracted rows, is
-        on the device; the CPU refines the candidates from the original rows in host memory.
+        on the device; the CPU refines the candidates from the original rows in host memory. "codes": only codes of the
+        points are on the device, contracted rows of one byte per coordinate; the device reads the candidates from host
+        memory.
     shard : str
         The rows that several devices divide equally. "points": every query is compared with every part of the points,
         and lists are merged. "queries": all points are on each device. "none": one device.
@@ -130,8 +132,8 @@ class CudaPlan(Plan):
     def for_problem(self, problem: Problem) -> CudaPlan:
         """Return the plan; ValueError if it is for another problem, or if its route needs points in host memory."""
         super().for_problem(problem)
-        if self.route == "host_refine" and not problem.host_points:
+        if self.route in ("host_refine", "codes") and not problem.host_points:
             raise ValueError(
-                "the plan's route is 'host_refine', which refines from host memory: the points are on a device"
+                f"the plan's route is {self.route!r}, which refines from host memory: the points are on a device"
             )
         return self

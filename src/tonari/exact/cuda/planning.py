@@ -26,6 +26,7 @@ from tonari.exact.cuda.divisions import (
 )
 from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, CudaNeeds, Slabs
 from tonari.exact.cuda.plan import PILOT, CudaPlan
+from tonari.exact.cuda.rows.codes import MOST_CODED, code_columns
 from tonari.exact.cuda.rows.form_dim import is_pilot_due, largest_form_dim
 from tonari.exact.cuda.rows.groups import GROUP_SIZES
 from tonari.exact.cuda.screens.widths import usual_width
@@ -75,11 +76,14 @@ def plan_on_cuda(
     why_not = refuse_metric(problem)
     if why_not is not None:
         raise Unsupported(why_not)
-    if overrides.get("form_dim") == PILOT and overrides.get("route") == "host_refine":
+    route = overrides.get("route")
+    if overrides.get("form_dim") == PILOT and route in ("host_refine", "codes"):
         raise Unsupported(
-            "form_dim='pilot': pilot rows choose for route='resident' only, got route='host_refine'; name a number of "
+            f"form_dim='pilot': pilot rows choose for route='resident' only, got route={route!r}; name a number of "
             "coordinates, such as form_dim=64, or leave route out"
         )
+    if route == "codes":
+        overrides = {"form_dim": code_columns(problem.d)} | overrides
     if prepared_by is not None:
         problem = dataclasses.replace(problem, devices=prepared_by.devices, may_take_fewer=False)
     elif problem.may_take_fewer and len(problem.devices) > 1:
@@ -238,10 +242,10 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         route=slabs.route,
         shard=shard,
         precisions=needs.precisions,
-        form_dim=PILOT if chosen else form_dim or "full",
+        form_dim=PILOT if chosen else needs.form_dim or "full",
         group=needs.group,
         width=min(width, overrides.get("width", _usual_width(problem))),
-        contracted_width=width if form_dim else 0,
+        contracted_width=width if needs.form_dim else 0,
         query_batch=batch,
         query_slab=slabs.queries,
         point_slab=slabs.points,
@@ -352,4 +356,6 @@ def _form_dim(overrides: dict[str, Any], problem: Problem) -> int:
         )
     if overrides.get("route") == "streamed":
         raise Unsupported(f"form_dim={given}: route='streamed' screens all dimensions; leave form_dim or route out")
+    if overrides.get("route") == "codes" and asked > MOST_CODED:
+        raise ValueError(f"form_dim={given}: route='codes' takes at most {MOST_CODED} coordinates")
     return asked

@@ -160,6 +160,19 @@ FORM_ROWS = 16  # per program that writes form rows, or rounds contracted ones, 
 FORM_WARPS = 4
 FORM_COLUMNS = 64
 
+# Not measured by a case, but counted: rows of SIFT in 64 coordinates, 10 nearest of 100,000.
+# Codes: their coordinates; the largest element of the sample, or this multiple of what nearly all rows have if that is
+# less, times a margin for all other points, is 127 steps.
+CODE_COLUMNS = 64
+CODE_FARTHEST = 4.0
+CODE_NEARLY_ALL = 0.999
+CODE_MARGIN = 1.25
+CODE_ROWS = 16  # per program that rounds
+CODED_BYTES = 1 << 30  # least bytes of points for which an Index compares codes with streaming
+CODED_WORTH = 1.5  # least bytes of points, relative to those of their codes
+LEAST_CODED = 16  # columns: few columns are no faster as codes
+CODED_BATCH = 8192  # most queries of a batch: the rows of one are read while the next one is screened
+
 # Case: exact_cuda small, search-k10 on cuda. Chosen on: not recorded.
 # Results are correct with any centre and scale (the bounds measure their effect); those of a sample are good enough.
 CENTRE_ROWS = 8192

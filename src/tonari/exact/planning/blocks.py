@@ -54,7 +54,7 @@ def checked_sample(stride: Any, rank: Any, splits: int) -> tuple[int, int]:
 
 
 def can_join(metric: str, d: int, isa: str) -> bool:
-    """Return whether a product of two points can be used for both, and is then faster than two products."""
+    """Return whether one product of two points can be used for both points, and is faster than two products."""
     return get_metric(metric).form == "gemm" and d >= tuning.JOIN_FROM[isa][1]
 
 

@@ -1,7 +1,7 @@
 """Find the nearest points by the caller's distances, one block of queries after another.
 
 In a symmetric graph, a block of rows is compared with itself and with later rows only. The distances to later rows are
-used for both: the lists of later rows are merged with them.
+used for both rows: they are also merged into the lists of the later rows.
 """
 
 from __future__ import annotations

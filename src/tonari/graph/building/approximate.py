@@ -9,7 +9,7 @@ from typing import Any
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
 from tonari.graph.lists import Lists
-from tonari.methods.auto import choose_graph
+from tonari.methods.auto_graph import choose_graph
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.plan import check_exact
 from tonari.methods.registry import is_exact, method_for

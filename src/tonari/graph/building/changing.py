@@ -1,9 +1,9 @@
 """Remove points from a graph, and replace the rows of points.
 
-In an exact graph, every point that a list leaves out is at least as far as the last entry of the list: after it in
-order of (distance, index). If listed points go or move, the rest of the list is still exact up to that entry. A list is
-searched again only if too few entries remain up to there. The k nearest of a few candidates, neighbours of neighbours,
-bound the distance of its new last entry, so that a search within this bound is enough.
+In an exact graph, every point that is not in a list is after the last entry of the list, in the order of (distance,
+index). If listed points are removed or replaced, the remaining entries are still exact up to the old last entry. A list
+is searched again only if fewer than k entries remain up to there. The neighbours of its neighbours give an upper bound
+of the new k-th distance, so a search within this bound is enough.
 
 An approximate graph is refined by NN-Descent, which starts from the remaining lists.
 """
@@ -43,7 +43,7 @@ Ids = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class _Asked:
-    """A checked call: the graph, its points, and the points that go or change.
+    """A checked call: the graph, its points, and the points that are removed or replaced.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class _Asked:
         return self.lists.k - self.lists.include_self
 
     def refuse_incomplete(self) -> None:
-        """Refuse a graph by an exact method whose lists are shorter than k, as those of filters and subsets."""
+        """Refuse a graph by an exact method whose lists are shorter than k, as after filters and `subset`."""
         missing = (self.others().indices < 0).any(axis=1)
         if missing.any():
             raise ValueError(
@@ -206,7 +206,7 @@ def replace_points(
 
 
 def _numbers(ids: Any, n: int) -> tuple[Ids, Ids]:
-    """Return checked row numbers, ascending, and the order in which the caller named them."""
+    """Return checked row numbers, ascending, and the caller's order of them."""
     inputs.refuse_masked(ids, "ids")
     array = np.atleast_1d(np.asarray(inputs.to_host(ids)))
     if array.size == 0:
@@ -299,7 +299,7 @@ def _are_complete(found: Neighbors, last: Neighbors, *, descending: bool) -> npt
 
 
 def _search_again(those: Points, found: Neighbors, short: Ids, bar: Progress) -> None:
-    """Search some points anew among the others, and write their lists to `found`, which has what is left of them.
+    """Search some points again among the others, and write their lists to `found`, which has the remaining entries.
 
     On the CPU, brute force searches within a bound; a tree and a device find the k nearest without one as fast.
     """
@@ -330,7 +330,7 @@ def _search_again(those: Points, found: Neighbors, short: Ids, bar: Progress) ->
 
 
 def _search_plainly(those: Points, found: Neighbors, rows: Ids, bar: Progress) -> None:
-    """Search some points anew among the others, and write their lists to `found`."""
+    """Search some points again among the others, and write their lists to `found`."""
     k, n = found.indices.shape[1], len(those)
     near = on_host(those.nearest(inputs.rows_at(those.rows, rows), min(k + 1, n), False))
     other = near.indices != rows[:, None]
@@ -341,7 +341,7 @@ def _search_plainly(those: Points, found: Neighbors, rows: Ids, bar: Progress) -
 
 
 def _bounds(those: Points, found: Neighbors, short: Ids, queries: Any) -> npt.NDArray[Any]:
-    """Return an upper bound of the k-th nearest value of some points: that among neighbours of their neighbours."""
+    """Return an upper bound of the k-th nearest value of some points, from the neighbours of their neighbours."""
     k = found.indices.shape[1]
     bounds = np.full(len(short), -np.inf if those.call.metric.descending else np.inf, found.distances.dtype)
     first = min(k, tuning.BOUNDING_NEIGHBOURS)

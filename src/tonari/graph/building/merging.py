@@ -123,7 +123,7 @@ def _check_room(lists: Lists, sides: Sides) -> None:
     needed, free = count * (row + 2 * lists.k * entry), free_host_memory()  # old and new lists are in memory together
     if needed > free:
         raise BudgetExceeded(
-            f"add holds all points and lists in memory, {needed} bytes beside the search, but {free} are free; build "
+            f"add holds all points and lists in memory, {needed} bytes without the search, but {free} are free; build "
             "the graph of all points, from files, in a new directory: tonari.build_graph([points, new_points], k, out)"
         )
 

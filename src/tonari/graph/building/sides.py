@@ -137,7 +137,7 @@ class Sides:
 
 
 def refuse_unsupported(lists: Lists, measure: Metric) -> None:
-    """Raise an error if a graph cannot be merged or changed, because its distances are not those of the points' rows.
+    """Raise an error if a graph cannot be merged or changed, as its distances are not distances of the points' rows.
 
     `measure` is the metric of the graph.
     """

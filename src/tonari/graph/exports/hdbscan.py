@@ -109,8 +109,8 @@ def to_hdbscan(graph: HasLists, min_samples: int) -> scipy.sparse.csr_matrix:
     -----
     hdbscan finds the same clusters as from the points if the graph contains the minimum spanning tree by mutual
     reachability. A graph with k larger than min_samples contains more edges of this tree. If several trees are minimal,
-    a point on the border of a cluster may belong to either. hdbscan is slow, since it processes each edge in Python;
-    fast_hdbscan is much faster.
+    a point on the border between two clusters may belong to either cluster. hdbscan is slow, since it processes each
+    edge in Python; fast_hdbscan is much faster.
     """
     lists = graph.lists
     core_distances(graph, min_samples)

@@ -41,7 +41,7 @@ def in_order(
         Whether the point itself stays, in column 0. Otherwise it is removed from the lists that contain it.
     same_length : bool
         If only some lists contain their own point, remove the last neighbour of the other lists, so that all lists have
-        k - 1.
+        k - 1 entries.
     """
     if indices.shape != distances.shape:
         raise ValueError(f"indices have shape {indices.shape} and distances {distances.shape}, expected the same")

@@ -102,8 +102,9 @@ def _map(of: Contents) -> str:
     rest = "" if whole else f", which stand for {found.covered:,} around them in the graph"
     part = f" of the largest component, of {found.component:,} points" if len(of.components) > 1 else ""
     note = (
-        f"{drawn}{part}{rest}. Laplacian eigenmap of the graph (Belkin and Niyogi 2003): points that short walks "
-        f"connect lie together; lengths mean nothing. Shades: {what} of the k-th neighbour, a fifth of the points each."
+        f"{drawn}{part}{rest}. Laplacian eigenmap of the graph (Belkin and Niyogi 2003): points that are connected by "
+        f"short walks are near each other; other distances have no meaning. Shades: {what} of the k-th "
+        "neighbour, a fifth of the points each."
     )
     chart = dots(found.positions, values, label="Map of the graph")
     return _card("Map", f'{chart}<p class="key">{key}</p>{_note(note)}')

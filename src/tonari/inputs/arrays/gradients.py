@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 from tonari.core.process.callers import callers_level
 
 P = ParamSpec("P")
@@ -24,7 +26,7 @@ def requires_gradients(given: Any) -> bool:
     False
     """
     torch: Any = sys.modules.get("torch")  # without torch, nothing requires a gradient
-    if torch is None or not torch.is_grad_enabled():
+    if torch is None or type(given) is np.ndarray or not torch.is_grad_enabled():
         return False
     some = given if isinstance(given, list | tuple) else (given,)
     return any(isinstance(one, torch.Tensor) and one.requires_grad for one in some)
@@ -42,13 +44,12 @@ def warn_of_dropped(rows: dict[str, Any], cure: str, *, dropped: str = "but the 
     dropped : str
         The part of the message that names the dropped gradients.
     """
-    if "torch" not in sys.modules:
-        return
-    name = next((name for name, given in rows.items() if requires_gradients(given)), None)
-    if name is not None:
-        warnings.warn(
-            f"{name}: requires gradients, {dropped}; {cure}, or pass {name}.detach()", stacklevel=callers_level()
-        )
+    for name, given in rows.items():
+        if requires_gradients(given):
+            warnings.warn(
+                f"{name}: requires gradients, {dropped}; {cure}, or pass {name}.detach()", stacklevel=callers_level()
+            )
+            return
 
 
 def without_gradients(cure: str) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -1,4 +1,5 @@
-"""Big-ANN files (.fbin, .f16bin, .u8bin, .i8bin, .ibin): a header of rows and columns, then the values.
+"""Big-ANN files (.fbin, .f16bin, .u8bin, .i8bin, .ibin): a header with the numbers of rows and columns, then the
+values.
 
     | n: uint32 | d: uint32 | n * d values, row by row |      8-byte header, little-endian
     | n: uint64 | d: uint64 | n * d values, row by row |      16-byte header, when n or d is above 2**32 - 1

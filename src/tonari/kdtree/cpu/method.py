@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.method import OnCpu, TreeMethod
+from tonari.core.method import TreeMethod
+from tonari.core.on_cpu import OnCpu
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors

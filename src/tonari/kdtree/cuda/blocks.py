@@ -45,7 +45,7 @@ class Asked(NamedTuple):
     Attributes
     ----------
     check : callable
-        Called between launches; may raise to end the search.
+        Called between launches; may raise an error to end the search.
     bar : Counter
         Counts queries.
     rounds : Rounds, optional

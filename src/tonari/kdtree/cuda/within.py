@@ -55,7 +55,7 @@ class Ball(NamedTuple):
     later : bool
         Whether points before the query's own point are excluded, too.
     check : callable
-        Called between launches; may raise to end the search.
+        Called between launches; may raise an error to end the search.
     are_points : bool
         Whether the queries are the points of the tree, in the order of their numbers.
     """

@@ -61,7 +61,7 @@ class Place(Protocol):
         """Return the place of a call that runs on all of these devices, a subset of this place's devices."""
 
     def there(self, x: Any) -> Any:
-        """Convert an array for the methods here: to a NumPy array in host memory, or a tensor on `devices[0]`."""
+        """Convert an array for methods: to a NumPy array in host memory, or to a tensor on `devices[0]`."""
 
 
 class CpuPlace:

@@ -170,7 +170,9 @@ def check_counts(
     *,
     filtered: bool = False,
 ) -> None:
-    """Refuse counts that depend on values that have overflowed or underflowed, which only some limits make possible.
+    """Refuse counts that depend on values that have overflowed or underflowed.
+
+    Only some limits make this possible.
 
     Parameters
     ----------
@@ -295,5 +297,5 @@ def refusal(row: Any, value: Any, record: Metric) -> ValueError:
         fixes.append("use metric='euclidean'")
     return ValueError(
         f"queries: row {row} has a {record.name} value of {value} to a point: the value {ends} for {value.dtype}, and "
-        f"neighbours would come in the order of their rows; {', or '.join(fixes)}"
+        f"neighbours would be ordered by row number; {', or '.join(fixes)}"
     )

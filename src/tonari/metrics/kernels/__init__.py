@@ -1,1 +1,1 @@
-"""Triton functions of the elementwise metrics."""
+"""Triton functions of the elementwise metrics, and of square roots and floors."""

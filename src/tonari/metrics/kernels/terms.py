@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 import triton
 import triton.language as tl
 
+from tonari.metrics.kernels.instructions import root
+
 
 class Terms(NamedTuple):
     """The Triton functions of one metric; a user's function has only a `term`."""
@@ -152,12 +154,12 @@ def is_there(x):
 
 @triton.jit
 def half(t):
-    return tl.sqrt(t)
+    return root(t)
 
 
 @triton.jit
 def three_halves(t):
-    return t * tl.sqrt(t)
+    return t * root(t)
 
 
 @triton.jit

@@ -16,7 +16,7 @@ from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.planning import plan_on_cuda
 from tonari.exact.cuda.refine.groups import refine_all
 from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE
-from tonari.metrics import is_own
+from tonari.metrics.names import is_own
 from tonari.metrics.problem import make_problem
 from tonari.nn_descent import tuning
 

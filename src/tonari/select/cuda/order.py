@@ -2,7 +2,7 @@
 
 A float32 value and an int32 id form one float64 key (``kernels/order.py``), so that any k-selection orders the pairs.
 Wider pairs are sorted by id before the selection by value, because a selection prefers the lower column number among
-equal values. Values of ``inner_product`` are negated before either. No function of this module waits for the device.
+equal values. Values of ``inner_product`` are negated first. No function of this module waits for the device.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A sample of n_S values of a row gives a threshold that at least k values of the row do not exceed. The row is streamed
 once, and only the survivors, which are the values at or below the threshold, are kept (section V-A). Their number is
 about k n / n_S. A partial sort then finds the k smallest survivors (V-C: a min-max heap of fixed size). The paper
-samples on the GPU and sorts on the CPU; here the device that has the values does both.
+samples on the GPU and sorts on the CPU; here the device that has the values also sorts.
 
 On a GPU the paper's threshold, the k-th smallest of 8k samples, would keep n / 8 values, a significant cost in traffic
 and sorting on a modern GPU. Here the rank of the threshold in the sample is chosen such that k is DEVIATIONS standard

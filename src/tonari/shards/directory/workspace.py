@@ -15,8 +15,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from tonari.graph.directory import BUILDING, DISTANCES, INDICES, array_path
 from tonari.io._atomic import atomic, remove_unfinished, sync_directory
 from tonari.io._common import FileFormatError, open_regular
 from tonari.io.formats import npy
+from tonari.shards.directory.checksums import checksums_beside, crc32_of
 from tonari.shards.directory.disk import ANEW, DONE, PARTS, full_disk_named, reserve, unfollowed
 from tonari.shards.directory.done import Done, read_done, write_done
 
@@ -60,16 +60,19 @@ class Workspace:
 
     def save(self, name: str, array: npt.NDArray[Any]) -> list[int]:
         """Write a part; return its size and checksum."""
-        whole = np.ascontiguousarray(array)
-        self._own.add(name)
-        with full_disk_named(self.folder), atomic(self._part(name), follow=False, named=False) as file:
-            npy.write_array(file, whole)
-        return [int(whole.nbytes), _checksum(whole)]
+        return self.save_all({name: array}, 1)[name]
 
     def save_all(self, arrays: Mapping[str, npt.NDArray[Any]], threads: int) -> dict[str, list[int]]:
         """Write several parts, each by a thread; return the size and checksum of each."""
-        saved = Workers(min(threads, len(arrays))).map(lambda name: self.save(name, arrays[name]), arrays)
-        return dict(zip(arrays, saved, strict=True))
+        names, wholes = list(arrays), [np.ascontiguousarray(array) for array in arrays.values()]
+
+        def write(at: int) -> None:
+            self._own.add(names[at])
+            with full_disk_named(self.folder), atomic(self._part(names[at]), follow=False, named=False) as file:
+                npy.write_array(file, wholes[at])
+
+        sums = checksums_beside(wholes, write, threads)
+        return {name: [int(whole.nbytes), one] for name, whole, one in zip(names, wholes, sums, strict=True)}
 
     def load(self, name: str, by: str) -> npt.NDArray[Any]:
         """Map a part that a task wrote, and check it.
@@ -86,7 +89,7 @@ class Workspace:
             open_regular(path).close()
             with _PARSING:
                 array: npt.NDArray[Any] = np.load(path, mmap_mode="r" if size else None, allow_pickle=False)
-            whole = array.nbytes == size and (name in self._own or _checksum(array) == checksum)
+            whole = array.nbytes == size and (name in self._own or crc32_of(array) == checksum)
         except (ValueError, EOFError):
             whole = False
         if not whole:
@@ -100,10 +103,14 @@ class Workspace:
         self._loaded[name] = array
         return array
 
-    def drop(self, name: str) -> None:
-        """Remove a part, the output of a task, that no later task needs."""
-        self._loaded.pop(name, None)
-        self._part(name).unlink(missing_ok=True)
+    def drop_all(self, names: Sequence[str], threads: int) -> None:
+        """Remove parts, the output of tasks, that no later task needs; removing a large file takes a while."""
+
+        def drop(name: str) -> None:
+            self._loaded.pop(name, None)
+            self._part(name).unlink(missing_ok=True)
+
+        Workers(threads).map(drop, names)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_loaded": {}, "_own": set(), "_records": {}}
@@ -155,22 +162,22 @@ class Workspace:
 
     def write_rows(self, begin: int, found: Neighbors, threads: int) -> list[int]:
         """Write rows of the result, with a thread each for indices and distances; return their range and checksums."""
+        names = (INDICES, DISTANCES)
+        arrays = [np.ascontiguousarray(found.indices, self._dtypes[INDICES])]
+        arrays.append(np.ascontiguousarray(found.distances, self._dtypes[DISTANCES]))
 
-        def write(named: tuple[str, npt.NDArray[Any]]) -> int:
-            name, array = named
-            rows = np.ascontiguousarray(array, self._dtypes[name])
+        def write(at: int) -> None:
+            rows = arrays[at]
             offset = len(npy.header(rows.dtype, (self.n, self.k))) + begin * self.k * rows.itemsize
-            path = array_path(self.folder, name, BUILDING)
+            path = array_path(self.folder, names[at], BUILDING)
             with full_disk_named(self.folder), unfollowed(path, os.O_RDWR) as file:
                 file.seek(offset)
                 left = memoryview(rows.data).cast("B")
                 while left:
                     left = left[file.write(left) :]
                 os.fsync(file.fileno())
-            return _checksum(rows)
 
-        sums = Workers(min(threads, 2)).map(write, ((INDICES, found.indices), (DISTANCES, found.distances)))
-        return [begin, begin + len(found.indices), *sums]
+        return [begin, begin + len(found.indices), *checksums_beside(arrays, write, threads)]
 
     def rows(self, state: str = BUILDING) -> Neighbors:
         """Map the result."""
@@ -181,7 +188,7 @@ class Workspace:
         """Raise FileFormatError if rows of the result have changed since they were written."""
         begin, end, *sums = rows
         for name, array, checksum in zip((INDICES, DISTANCES), reversed(self.rows(state)), sums, strict=True):
-            if _checksum(array[begin:end]) != checksum:
+            if crc32_of(array[begin:end]) != checksum:
                 path = array_path(self.folder, name, state)
                 expected = f"the checksum {checksum}"
                 raise FileFormatError(
@@ -203,8 +210,3 @@ class Workspace:
         sync_directory(self.folder)
         for name in (DONE, PARTS):
             shutil.rmtree(self.folder / name, ignore_errors=True)
-
-
-def _checksum(array: npt.NDArray[Any]) -> int:
-    """Return the CRC-32 of the values of an array."""
-    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)

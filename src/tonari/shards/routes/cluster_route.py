@@ -1,7 +1,8 @@
 """Overlapping shards of near rows: the graph of each shard is built separately, then the lists of a row are merged.
 
+    means           k-means, and the near centres of many rows (dealing.py)
     truth-P         the true neighbours of two samples of rows, in a part of all rows
-    centres         k-means, shards of near centres, and their overlap, chosen by one sample (dealing.py)
+    centres         shards of near centres, and their overlap, chosen by one sample
     members-B       the rows of a block that belong to each shard
     shard-S         the graph of a shard's rows
     rows-B          the lists of a block's rows, merged over all shards that contain them
@@ -17,7 +18,7 @@ import itertools
 import logging
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -48,20 +49,22 @@ from tonari.shards.directory.workspace import Workspace
 from tonari.shards.loading import Arriving
 from tonari.shards.plan import ShardPlan
 from tonari.shards.routes import dealing
+from tonari.shards.routes.centres import Floats, gaps_of, train
 from tonari.shards.tasks import Route, Stage, Task, Worker, in_one_piece
 
 logger = logging.getLogger("tonari")
 
+_MEANS = ("means", "means-gaps", "many-reaches", "many-centres", "many-rows")  # parts of the task "means"
 _CENTRES = ("centres", "gaps", "shards")  # parts by which rows are dealt
 
 
-def _near(worker: Worker, rows: Any, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
+def _near(worker: Worker, rows: Any, centres: Floats, k: int) -> tuple[Any, Any]:
     """Return distances and numbers of the nearest centres."""
     found = worker.nearest(rows, worker.place.there(centres), k)
     return found.distances, found.indices
 
 
-def _near_in_host_memory(worker: Worker, rows: Any, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
+def _near_in_host_memory(worker: Worker, rows: Any, centres: Floats, k: int) -> tuple[Any, Any]:
     distances, near = _near(worker, rows, centres, k)
     return in_host_memory(distances), in_host_memory(near)
 
@@ -69,17 +72,42 @@ def _near_in_host_memory(worker: Worker, rows: Any, centres: dealing.Floats, k: 
 # --- centres
 
 
-def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floats, dealing.Floats, dealing.Dealt]:
-    job = worker.job
-    source, plan = job.source, job.plan
+class _Means(NamedTuple):
+    """The centres, the distances between them, and the near centres of rows drawn evenly from all rows."""
+
+    centres: Floats
+    gaps: Floats
+    many: dealing.Near
+
+
+def _compute_means(worker: Worker, args: Any, data: Any) -> _Means:
+    job, plan = worker.job, worker.job.plan
     trained = tuning.TRAINED * plan.clusters
 
-    def nearest(some: dealing.Floats, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
+    def nearest(some: Floats, centres: Floats, k: int) -> tuple[Any, Any]:
         return _near_in_host_memory(worker, worker.place.there(some), centres, k)
 
-    centres = dealing.train(_drawn(worker, _piece_rows(worker, trained), 0.0)[0], plan.clusters, nearest, job.seed)
-    gaps = dealing.gaps_of(centres, nearest)
-    many = _near_of_others(worker, centres, gaps, max(tuning.JUDGED, trained))
+    centres = train(_drawn(worker, _piece_rows(worker, trained), 0.0)[0], plan.clusters, nearest, job.seed)
+    gaps = gaps_of(centres, nearest)
+    return _Means(centres, gaps, _near_of_others(worker, centres, gaps, max(tuning.JUDGED, trained)))
+
+
+def _write_means(worker: Worker, args: Any, made: _Means) -> Done:
+    files, (centres, gaps, many) = worker.job.files, made
+    parts = zip(_MEANS, (centres, gaps, many.reaches, many.centres, many.rows[:, None]), strict=True)
+    return Done({name: files.save(name, part) for name, part in parts})
+
+
+def _means(worker: Worker) -> _Means:
+    """Return what the task "means" computed."""
+    centres, gaps, reaches, near, rows = (np.array(worker.job.files.load(name, "means")) for name in _MEANS)
+    return _Means(centres, gaps, dealing.Near(reaches, near, rows[:, 0]))
+
+
+def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[Floats, Floats, dealing.Dealt]:
+    job = worker.job
+    source, plan = job.source, job.plan
+    centres, gaps, many = _means(worker)
     sample, truth = truth_of(worker, overlap_rows)
     others, places = np.unique(truth.indices.astype(np.int64), return_inverse=True)
     both = np.union1d(sample, others)  # an object may have to make all rows for each time that some are read
@@ -108,7 +136,7 @@ def _piece_rows(worker: Worker, count: int) -> int:
     return -(-count // tuning.PIECES)
 
 
-def _drawn(worker: Worker, size: int, shift: float) -> tuple[dealing.Floats, npt.NDArray[np.int64]]:
+def _drawn(worker: Worker, size: int, shift: float) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Return evenly spaced ranges of rows in host memory, and their row numbers; `shift` selects other ranges."""
     source = worker.job.source
     if size * tuning.PIECES >= source.n:
@@ -126,7 +154,7 @@ def _drawn(worker: Worker, size: int, shift: float) -> tuple[dealing.Floats, npt
     return rows, numbers
 
 
-def _near_of_others(worker: Worker, centres: dealing.Floats, gaps: dealing.Floats, count: int) -> dealing.Near:
+def _near_of_others(worker: Worker, centres: Floats, gaps: Floats, count: int) -> dealing.Near:
     """Return the nearest centres of a sample of rows other than the training rows of the centres."""
     rows, ids = _drawn(worker, _piece_rows(worker, count), 0.5)
     near = min(tuning.NEAR, len(centres))
@@ -134,7 +162,7 @@ def _near_of_others(worker: Worker, centres: dealing.Floats, gaps: dealing.Float
     return _reached(worker, *found, gaps, ids)
 
 
-def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: dealing.Floats, gaps: dealing.Floats) -> dealing.Near:
+def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: Floats, gaps: Floats) -> dealing.Near:
     """Return the nearest centres of rows of the source, reading as many rows at once as a shard has."""
     near = min(tuning.NEAR, len(centres))
     found = [
@@ -152,7 +180,7 @@ def _reached(worker: Worker, distances: Any, numbers: Any, gaps: Any, ids: Any) 
     return dealing.Near(dealing.reaches(lengths[0], numbers, lengths[1], squared=squared), numbers, ids)
 
 
-def _write_centres(worker: Worker, args: Any, made: tuple[dealing.Floats, dealing.Floats, dealing.Dealt]) -> Done:
+def _write_centres(worker: Worker, args: Any, made: tuple[Floats, Floats, dealing.Dealt]) -> Done:
     centres, gaps, dealt = made
     files = worker.job.files
     shards = np.stack([dealt.shards.first, dealt.shards.turns], axis=1)
@@ -170,17 +198,15 @@ def _read_block(worker: Worker, args: tuple[int, int, int]) -> Any:
 
 def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> tuple[Any, npt.NDArray[np.uint32]]:
     """Return the end of each shard's rows of a block, and the rows of all shards, numbered within the block."""
-    files, there = worker.job.files, worker.place.there
-    centres, gaps, table = (np.array(files.load(name, "centres")) for name in _CENTRES)
+    centres, gaps, shards = _dealt_by(worker)
     distances, numbers = _near(worker, rows, centres, min(tuning.NEAR, len(centres)))
-    shards = dealing.Shards(there(table[:, 0]), there(table[:, 1]), files.done("centres").facts["margin"])
-    ids, gaps = there(np.arange(*args[1:])), there(gaps)
+    ids = worker.place.there(np.arange(*args[1:]))
 
     def of_part(part: slice) -> tuple[Any, Any]:
         near = _reached(worker, distances[part], numbers[part], gaps, ids[part])
         return dealing.memberships(near, shards)
 
-    total = files.done("centres").facts["shards"]
+    total = worker.job.files.done("centres").facts["shards"]
     if worker.device != "cpu":
         of, numbered = of_part(slice(None))
         ends, numbered = of.bincount(minlength=total).cumsum(0), numbered.int()  # fewer bytes to copy
@@ -193,6 +219,17 @@ def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> t
     return np.bincount(of, minlength=total).cumsum(), numbered[order].astype(np.uint32)
 
 
+def _dealt_by(worker: Worker) -> tuple[Any, Any, dealing.Shards]:
+    """Return the centres, their distances and the shards on the worker's device, which loads them once."""
+    if worker.dealt_by is None:
+        files, there = worker.job.files, worker.place.there
+        centres, gaps, table = (np.array(files.load(name, "centres")) for name in _CENTRES)
+        shards = dealing.Shards(there(table[:, 0]), there(table[:, 1]), files.done("centres").facts["margin"])
+        worker.dealt_by = there(centres), there(gaps), shards
+    made: tuple[Any, Any, dealing.Shards] = worker.dealt_by
+    return made
+
+
 def _write_members(worker: Worker, args: tuple[int, int, int], made: tuple[Any, npt.NDArray[np.uint32]]) -> Done:
     ends, rows = made
     name = f"members-{args[0]:06}"
@@ -200,12 +237,12 @@ def _write_members(worker: Worker, args: tuple[int, int, int], made: tuple[Any, 
     return Done({name: saved}, facts={"ends": [0, *ends.tolist()]})
 
 
-def _members(worker: Worker, block: int, shard: int) -> npt.NDArray[np.int64]:
-    """Return the rows of a block that are in a shard, numbered within the block."""
+def _members(worker: Worker, block: int, shard: int) -> npt.NDArray[np.uint32]:
+    """Return the rows of a block that are in a shard, numbered within the block; a part of a mapped file."""
     name = f"members-{block:06}"
     ends = worker.job.files.done(name).facts["ends"]
-    found = worker.job.files.load(name, name)[ends[shard] : ends[shard + 1], 0]
-    return np.array(found, np.int64)
+    found: npt.NDArray[np.uint32] = np.asarray(worker.job.files.load(name, name))[ends[shard] : ends[shard + 1], 0]
+    return found
 
 
 # --- shards
@@ -214,7 +251,10 @@ def _members(worker: Worker, block: int, shard: int) -> npt.NDArray[np.int64]:
 def _read_shard(worker: Worker, args: tuple[int]) -> tuple[Any, Arriving]:
     job = worker.job
     begins = range(0, job.source.n, job.plan.block)
-    ids = np.concatenate([_members(worker, at, args[0]) + begin for at, begin in enumerate(begins)])
+    members = [_members(worker, at, args[0]) for at in range(len(begins))]
+    ids, end = np.empty(sum(map(len, members)), np.int64), 0
+    for begin, some in zip(begins, members, strict=True):
+        np.add(some, begin, out=ids[end : (end := end + len(some))])
     return ids, worker.rows_at(ids)
 
 
@@ -243,7 +283,7 @@ def _read_lists(worker: Worker, args: tuple[int, int, int]) -> list[tuple[Any, N
     files, (block, _, _) = worker.job.files, args
     read = []
     for shard in range(files.done("centres").facts["shards"]):
-        rows = _members(worker, block, shard)
+        rows = _members(worker, block, shard).astype(np.int64)
         if not len(rows):
             continue
         counts = (files.done(f"members-{at:06}").facts["ends"] for at in range(block))
@@ -280,12 +320,14 @@ def _compute_all(worker: Worker, args: Any, rows: Any) -> Neighbors:
 
 def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
     n = files.n
-    yield truth_stage(n, plan)
+    truth = truth_stage(n, plan)
     if plan.shards == 1:
+        yield truth
         yield Stage([Task("rows-000000", "all", (0, 0, n), n)])
         yield recall_stage(plan)
         return
-    yield Stage([Task("centres", "centres")])
+    yield Stage([Task("means", "means"), *truth.tasks])  # the longest task first, so that several workers end together
+    yield Stage([Task("centres", "centres")], drops=_MEANS)
     shards = files.done("centres").facts["shards"]
     blocks = [(at, part.start, part.stop) for at, part in enumerate(cut(n, plan.block))]
     yield Stage([Task(f"members-{args[0]:06}", "members", args, args[2] - args[1]) for args in blocks])
@@ -309,6 +351,7 @@ CLUSTERS = Route(
     {
         "truth": TRUTH,
         "all": in_one_piece(_read_all, _compute_all, _write_rows),
+        "means": in_one_piece(lambda worker, args: None, _compute_means, _write_means),
         "centres": in_one_piece(lambda worker, args: None, _compute_centres, _write_centres),
         "members": in_one_piece(_read_block, _compute_members, _write_members),
         "shard": in_one_piece(_read_shard, _compute_shard, _write_shard),

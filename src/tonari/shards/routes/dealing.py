@@ -1,10 +1,10 @@
 """Assign rows to overlapping shards so that near rows share a shard.
 
-    centres         k-means of a sample of the rows
+    centres         k-means of a sample of the rows (centres.py)
     shard_of        centres bisected recursively into shards of about equal size, including rows in several shards
     parts           if one centre has too many rows for a shard, they are divided by row number
-    reaches         distances of a row from the borders to the rows of other centres: planes halfway between two
-                    centres: 0 if the row is on that border, 1 / 2 if it is its own centre
+    reaches         distances of a row from the borders to the rows of other centres; a border is the plane halfway
+                    between two centres. The distance is 0 on the border, and 1 / 2 at the row's own centre
     memberships     a row is in the shards of its nearest centre and of other near centres within the margin
 
 Two neighbours can find each other if they share a shard. The true neighbours of a sample of rows are computed in
@@ -15,86 +15,14 @@ shards, fewer rows are in several shards, so the number of shards is the smalles
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.draws import Purpose, generator
 from tonari.core.slices import cut
 from tonari.shards import tuning
-
-Floats = npt.NDArray[Any]  # float32, or float64 for points of that dtype
-Nearest = Callable[[Floats, Floats, int], tuple[npt.NDArray[Any], npt.NDArray[Any]]]
-
-
-def train(rows: Floats, count: int, nearest: Nearest, seed: int) -> Floats:
-    """Return the centres of k-means.
-
-    `nearest(rows, centres, k)` returns the distances and the numbers of the nearest centres.
-
-    An empty cluster keeps its centre.
-    """
-    drawn = np.sort(generator(seed, Purpose.SHARD_CENTRES).choice(len(rows), count, replace=False))
-    centres = rows[drawn].copy()
-    for _ in range(tuning.KMEANS_ROUNDS):
-        of = nearest(rows, centres, 1)[1][:, 0]
-        sums, sizes = np.zeros(centres.shape), np.bincount(of, minlength=count)
-        for part in cut(len(rows), max(1, tuning.SUMMED_BYTES // sums[0].nbytes)):
-            order = np.argsort(of[part], kind="stable")
-            counts = np.bincount(of[part], minlength=count)
-            present, begins = np.flatnonzero(counts), (np.cumsum(counts) - counts)[counts > 0]
-            sums[present] += np.add.reduceat(rows[part][order].astype(np.float64), begins, axis=0)
-        centres[sizes > 0] = sums[sizes > 0] / sizes[sizes > 0, None]
-    return centres
-
-
-def deal(centres: Floats, weights: npt.NDArray[np.float64], shards: int) -> npt.NDArray[np.int64]:
-    """Return the shard of each centre, such that near centres share a shard and shards have about equal weights.
-
-    >>> line = np.arange(6, dtype=np.float32)[:, None]
-    >>> sorted(deal(line, np.ones(6), 3).tolist())
-    [0, 0, 1, 1, 2, 2]
-    """
-    of = np.zeros(len(centres), np.int64)
-    todo = [(np.arange(len(centres)), 0, shards)]
-    while todo:
-        some, begin, end = todo.pop()
-        if end - begin == 1:
-            of[some] = begin
-            continue
-        middle = (begin + end) // 2
-        left, right = _halves(centres[some].astype(np.float64), weights[some], middle - begin, end - middle)
-        todo += [(some[left], begin, middle), (some[right], middle, end)]
-    return of
-
-
-def _halves(
-    rows: npt.NDArray[np.float64], weights: npt.NDArray[np.float64], left: int, right: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Bisect rows for given numbers of shards: across their first principal axis, then between their means."""
-    axis, wanted = _principal_axis(rows, weights), weights.sum() * left / (left + right)
-    for _ in range(tuning.HALVING_STEPS):
-        order = np.argsort(rows @ axis, kind="stable")
-        at = int(np.abs(np.cumsum(np.append(0.0, weights[order])) - wanted).argmin())
-        at = min(max(at, left), len(rows) - right)
-        parts = order[:at], order[at:]
-        low, high = (weights[part] @ rows[part] / weights[part].sum() for part in parts)
-        axis = high - low
-    return parts
-
-
-def _principal_axis(rows: Floats, weights: npt.NDArray[np.float64]) -> Floats:
-    """Return about the first principal axis of weighted rows, by the power method."""
-    spread: Floats = (rows - weights @ rows / weights.sum()) * np.sqrt(weights)[:, None]
-    axis: Floats = spread[np.square(spread).sum(axis=1).argmax()]
-    for _ in range(tuning.AXIS_STEPS):
-        length = np.linalg.norm(axis)
-        if length == 0:  # all rows are the same
-            break
-        axis = spread.T @ (spread @ (axis / length))
-    return axis
+from tonari.shards.routes.centres import Floats, deal
 
 
 class Shards(NamedTuple):
@@ -143,14 +71,6 @@ class Near(NamedTuple):
     def at(self, places: npt.NDArray[np.int64]) -> Near:
         """Return some of the rows, by their positions."""
         return Near(*(part[places] for part in self))
-
-
-def gaps_of(centres: Floats, nearest: Nearest) -> Floats:
-    """Return the distances between centres, of shape (c, c)."""
-    distances, numbers = nearest(centres, centres, len(centres))
-    gaps = np.empty_like(distances)
-    np.put_along_axis(gaps, numbers.astype(np.int64), distances, axis=1)
-    return gaps
 
 
 def reaches(distances: Any, centres: Any, gaps: Any, *, squared: bool) -> Any:

@@ -52,7 +52,7 @@ class DaskExecutor:
     ----------
     client : dask.distributed.Client
     devices : sequence of str
-        Empty for the CPU; otherwise one, the name of the device that each worker uses. Its workers have the resource
+        Empty for the CPU; otherwise one name, of the device that each worker uses. The workers must have the resource
         "GPU".
 
     Raises

@@ -149,7 +149,7 @@ def find_sparse(
 def kth_sparse(
     points: SparseRows, prepared: PreparedSparse, plan: SparsePlan, *, progress: ProgressLike = None
 ) -> npt.NDArray[Any]:
-    """Find the distance of every point to its k-th nearest other point; lists exist for running blocks alone."""
+    """Find the distance of every point to its k-th nearest other point; only lists of running blocks are stored."""
     out = np.empty(len(points), points.dtype)
 
     def write(_: int, rows: slice, block: _native.SparseBlock) -> None:

@@ -57,7 +57,7 @@ class BytePoints(DevicePoints):
         """Return the search of some queries, in int8 if they also are integers of one byte; may wait for the device."""
         if self._holds(queries):
             return ByteSearch(queries, self, in_int8(plan))
-        self.copies.forget("int8")  # the plan has no room for it beside the usual copies
+        self.copies.forget("int8")  # the plan has no room for it in addition to the usual copies
         return Search(queries, self, plan)
 
     def without_data(self) -> BytePoints:
@@ -138,7 +138,7 @@ class AsBytes(Attempt):
     """Search all unproved rows in int8, which proves most of them."""
 
     name = "as bytes"
-    when = f"if all elements are integers of one byte, and {tuning.AS_BYTES_PRODUCTS} products and more are left"
+    when = f"if all elements are integers of one byte, and at least {tuning.AS_BYTES_PRODUCTS} products are left"
 
     def worth(self, left: Unproved) -> tuple[Any, Any, int] | None:
         """Return the unproved rows, their queries, and the shift of queries and points."""

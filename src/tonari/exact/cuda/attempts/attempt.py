@@ -16,8 +16,9 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.cuda.compiling.ahead import expecting
 from tonari.cuda.compiling.rehearsal import without_data
-from tonari.exact.cuda.attempts.first import Again, Search, Searchable
+from tonari.exact.cuda.attempts.first import Search, Searchable
 from tonari.exact.cuda.attempts.in_batches import in_batches
+from tonari.exact.cuda.attempts.level import Again
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.rows.copies import Subset
 from tonari.exact.cuda.rows.part import plan_for_part

@@ -24,7 +24,8 @@ from tonari.cuda.compiling.rehearsal import joined, without_data
 from tonari.cuda.streams import Written
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.as_bytes import BytePoints, byte_points
-from tonari.exact.cuda.attempts.first import Again, DevicePoints, Level, Search, nothing
+from tonari.exact.cuda.attempts.first import DevicePoints, Search, nothing
+from tonari.exact.cuda.attempts.level import Again, Level
 from tonari.exact.cuda.plan import PILOT, CudaPlan
 from tonari.exact.cuda.refine.groups import refine_groups
 from tonari.exact.cuda.rows.contraction import ContractedRows, Contraction, contract, contraction_of
@@ -79,7 +80,7 @@ class ContractedPoints:
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries, which screens contracted rows or all dimensions.
 
-        It compares all dimensions if earlier searches of the contracted rows could certify few answers as exact.
+        It compares all dimensions if earlier searches of the contracted rows could certify only a few answers as exact.
         """
         if plan.k in self.fitted and self.fitted[plan.k].unproved > tuning.HOPELESS:
             decided("columns", f"all {plan.d}: few of the first rows were proved in {self.by.p}")

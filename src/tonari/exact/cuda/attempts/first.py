@@ -17,7 +17,7 @@ import contextlib
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from tonari import inputs
 from tonari.core.results.neighbors import Neighbors
@@ -30,6 +30,7 @@ from tonari.cuda.devices import on
 from tonari.cuda.streams import Written
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.compare import compare_few
+from tonari.exact.cuda.attempts.level import Again, Level
 from tonari.exact.cuda.divisions import PRECISIONS
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.certify import certify
@@ -111,30 +112,6 @@ class DevicePoints:
     def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
         """Return these points, which have packed copies in all dimensions."""
         return self
-
-
-# Searches rows: takes their queries and own numbers; returns neighbours, and 1 for each proved row.
-Again: TypeAlias = Callable[[Any, Any], tuple[Neighbors, Any]]
-
-
-class Level(NamedTuple):
-    """A way to search again the rows that are not yet certified as exact.
-
-    It uses more groups per row, or a higher precision.
-
-    Attributes
-    ----------
-    name : str
-        The name of the level in reports.
-    begin : callable
-        Packs the rows at the precision of the level, and returns the function that searches.
-    end : callable
-        Drops all packed copies that no later level reads.
-    """
-
-    name: str
-    begin: Callable[[], Again]
-    end: Callable[[], None]
 
 
 class Search:

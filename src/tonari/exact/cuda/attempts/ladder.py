@@ -33,8 +33,9 @@ from tonari.cuda.streams import synchronize
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.as_bytes import AsBytes
 from tonari.exact.cuda.attempts.attempt import Attempt, Begun, Unproved
-from tonari.exact.cuda.attempts.first import DevicePoints, Level, Search, Searchable, nothing
+from tonari.exact.cuda.attempts.first import DevicePoints, Search, Searchable, nothing
 from tonari.exact.cuda.attempts.in_batches import in_batches
+from tonari.exact.cuda.attempts.level import Level
 from tonari.exact.cuda.attempts.levels import Ahead, AtLevel, ByValues, levels_of, search_unknown
 from tonari.exact.cuda.attempts.nearby import Nearby, NearbyAtOnce
 from tonari.exact.cuda.attempts.without_copies import WithoutCopies
@@ -258,7 +259,7 @@ def finish(
 ) -> Report:
     """Search again the rows that an :func:`attempt` did not certify as exact, and write their answers to `found`.
 
-    `certified` is the number of rows that it certified.
+    `certified` is the number of rows that the attempt certified.
     """
     report = Report(rows=len(queries))
     report.certify(plan.precisions[0], certified)

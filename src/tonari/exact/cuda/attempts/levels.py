@@ -14,7 +14,8 @@ from typing import Any
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import decided
 from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
-from tonari.exact.cuda.attempts.first import Again, Level, Search
+from tonari.exact.cuda.attempts.first import Search
+from tonari.exact.cuda.attempts.level import Again, Level
 
 
 class Ahead(Attempt):
@@ -27,7 +28,7 @@ class Ahead(Attempt):
 
     name = "ahead"
     counts = False
-    when = "on the first level, before the host knows which rows are left, if the first rows suggest that few are"
+    when = "on the first level, before the host knows which rows are left, if the first rows suggest that they are few"
 
     def worth(self, left: Unproved) -> int | None:
         """Return the number of rows to search; None if it is 0."""
@@ -56,7 +57,7 @@ class AtLevel(Attempt):
         The name of the level in reports.
     """
 
-    when = "if the rows that are left are not so few that comparing them with all points is as fast"
+    when = "if so many rows are left that comparing them with all points would take longer"
 
     def __init__(self, number: int, level: str) -> None:
         self.number, self.level = number, level
@@ -83,7 +84,7 @@ class ByValues(Attempt):
 
     name = "values"
     waits = False
-    when = "of all rows that are left at last"
+    when = "for all rows that are still left"
 
     def worth(self, left: Unproved) -> Any:
         """Return the numbers of the unproved rows; None if the attempt is not worth its time."""

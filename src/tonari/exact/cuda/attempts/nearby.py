@@ -51,7 +51,7 @@ class Nearby(Attempt):
 
     def __init__(self, least: int) -> None:
         self.least = least
-        self.when = f"among the points near to rows, where a neighbourhood saves {least} values and more"
+        self.when = f"among the points near the rows that are left, if each neighbourhood saves {least} values or more"
 
     def worth(self, left: Unproved) -> Any:
         """Return the numbers of the unproved rows; None if the attempt is not worth its time."""

@@ -17,7 +17,7 @@ class WithoutCopies(Attempt):
     The attempt is made only if there are such copies (rows/copies.py)."""
 
     name = "without copies"
-    when = f"if a level has left {tuning.COPIES_LEFT} rows or more, and some points are copies that no answer can hold"
+    when = f"if a level leaves {tuning.COPIES_LEFT} rows or more, and some points are copies that no answer can contain"
 
     def worth(self, left: Unproved) -> Any:
         """Return the numbers of the first copies."""

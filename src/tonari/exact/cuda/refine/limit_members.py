@@ -103,7 +103,7 @@ def near_minima(minima: Any, scores: Any, room: int) -> Near:
 
 
 def near_noted(values: Any, points: Any, counts: Any, thresholds: Any, scores: Any, room: int) -> Near:
-    """Return, for each row of a graph, the points that earlier batches listed for it with a value of at most its score.
+    """Return, for each row of a graph, the points listed by earlier batches whose value is at most the row's score.
 
     Parameters
     ----------
@@ -145,12 +145,14 @@ def near_members(
     own: Any,
     beside: Near | None = None,
 ) -> Near:
-    """List, for each query, those points of its groups whose contracted distance is within the query's limit.
+    """List, for each query, the points of its groups whose contracted distance is within the query's limit.
 
     Parameters
     ----------
-    queries, rows : float32 tensor of shape (m, p) and (n, p), contiguous
-        Contracted rows of queries and points.
+    queries : float32 tensor of shape (m, p), contiguous
+        Contracted rows of the queries.
+    rows : tensor of shape (n, p)
+        Contracted rows of the points, float32, or codes, int8, with marks for points beyond range (rows/codes.py).
     limits : float32 tensor of shape (m,)
         Squared distances, with an allowance for the rounding of float32 sums of p squares.
     groups : Near
@@ -189,7 +191,7 @@ def near_members(
             "members_ptr": members,
             "near_ptr": found,
             "p": p,
-            "units": p // unit,
+            "units": rows.stride(0) // unit,
             "n": len(rows),
             "room": groups.room,
             "members_room": room,

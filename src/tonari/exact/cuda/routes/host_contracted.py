@@ -91,8 +91,8 @@ class HostContractedPoints:
         row = int(self._beyond)
         if row < NO_ROW:
             raise Unsupported(
-                f"points: row {first + row} is too large, beside the others, to be screened in form_dim={self.by.p} "
-                "coordinates; drop such rows, or leave form_dim out"
+                f"points: row {first + row} is too large, compared with the others, to be screened in "
+                f"form_dim={self.by.p} coordinates; drop such rows, or leave form_dim out"
             )
 
 

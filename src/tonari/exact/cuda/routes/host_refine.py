@@ -39,8 +39,9 @@ from tonari.exact.cuda.routes.host_search import HostSearch, Sent
 from tonari.exact.cuda.routes.partition import search_whole
 from tonari.exact.cuda.rows.form import make_form
 from tonari.exact.cuda.rows.groups import LEAST_GROUP
-from tonari.exact.cuda.rows.pack import PackedPoints, new_flags, pack_points, pack_queries, room_for
+from tonari.exact.cuda.rows.pack import new_flags, pack_points, pack_queries, room_for
 from tonari.exact.cuda.rows.part import Place
+from tonari.exact.cuda.rows.prepared import OneCopy
 from tonari.exact.cuda.screens.screener import Chooser
 from tonari.exact.cuda.screens.widths import wider
 from tonari.exact.report import Report
@@ -70,28 +71,8 @@ class ScreenedPoints:
             for here, rows in zip(bounds, arriving, strict=True):
                 room = whole.part(here.start, len(rows))
                 pack_points(rows, self.form, precision, self.flags, first=here.start, room=room)
-        self.copies = _OneCopy(whole)
+        self.copies = OneCopy(whole)
         self.written = Written(self.form.centre, self.form.scale, self.flags)
-
-
-class _OneCopy:
-    """The packed copy of all rows at the only precision, from which copies of samples are taken."""
-
-    def __init__(self, whole: PackedPoints) -> None:
-        self._made = {1: (whole, whole.written())}
-
-    def packed(self, precision: str, stride: int = 1) -> PackedPoints:
-        """Return the packed copy of every stride-th row, for use on the current stream."""
-        if stride not in self._made:
-            part = self.packed(precision).every(stride)
-            self._made[stride] = part, part.written()
-        packed, written = self._made[stride]
-        written.read()
-        return packed
-
-    def forget_samples(self) -> None:
-        """Drop the copies of some of the rows."""
-        self._made = {1: self._made[1]}
 
 
 def prepare_host_refine(

@@ -7,7 +7,7 @@ device, to which all points are copied once, slab by slab (routes/streamed.py).
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -62,7 +62,7 @@ class Sent:
 
 
 class HostSearch:
-    """A search that refines on the CPU: the state that its batches share.
+    """A search of points in host memory: the state that its batches share.
 
     Parameters
     ----------
@@ -83,7 +83,11 @@ class HostSearch:
         Whether values are returned as float64.
     workers : Workers
         The threads of :meth:`nearest`; inside this context manager, batches share them.
+    refined_where : str
+        The place of refinement, for the record.
     """
+
+    refined_where: ClassVar[str] = "refined on the CPU"
 
     def __init__(self, queries: Any, prepared: Prepared, plan: CudaPlan, place: Place, bar: Counter) -> None:
         self.queries, self.points, self.plan, self.place, self.bar = queries, prepared.points, plan, place, bar
@@ -138,7 +142,7 @@ class HostSearch:
         seconds, record = time.perf_counter() - started, current.get()
         self.report.certify(level, proved, seconds)
         if record is not None:
-            record.tried(f"{level}{' again' if again else ''}, refined on the CPU", rows, proved, seconds)
+            record.tried(f"{level}{' again' if again else ''}, {self.refined_where}", rows, proved, seconds)
 
     def write(self, numbers: npt.NDArray[np.int64], best: Neighbors) -> None:
         """Write the results of some queries."""

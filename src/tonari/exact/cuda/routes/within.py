@@ -3,6 +3,7 @@
     resident       the prepared points
     streamed       one slab of points after another, each searched like a whole search; lists are joined
     host_refine    as streamed, because the CPU does not refine lists of unlimited length
+    codes          as streamed
     several        each device has a part of the points or of the queries; lists of parts of the points are joined
 
 The number of points found is not known in advance, so the memory of a plan does not include them.
@@ -36,7 +37,7 @@ from tonari.select.cuda.ragged import join_parts, moved, one_after_another
 
 
 class Verb(NamedTuple):
-    """A kind of answer to a radius search, which is lists or counts, with the functions that join answers to its parts.
+    """A kind of answer to a radius search, lists or counts, with the functions that join answers to parts of it.
 
     Attributes
     ----------
@@ -58,7 +59,7 @@ class Verb(NamedTuple):
 
 
 def finding(plan: Plan) -> Verb:
-    """Return the verb that lists points: answers are RadiusNeighbors of tensors."""
+    """Return the kind of answer that lists points: RadiusNeighbors of tensors."""
     descending = get_metric(plan.metric).descending
     dtype = torch.int64 if index_dtype(plan.n).itemsize == 8 else torch.int32
 
@@ -74,7 +75,7 @@ def finding(plan: Plan) -> Verb:
 
 
 def counting() -> Verb:
-    """Return the verb that counts points: answers are int64 tensors."""
+    """Return the kind of answer that counts points: int64 tensors."""
 
     def add(parts: list[Any]) -> Any:
         return torch.stack(parts).sum(0)

@@ -11,7 +11,7 @@ Every V therefore gives correct bounds. The principal directions of a sample are
 candidates. f is computed in float64 and stored in float32, with a bound on the distance of each stored row from f.
 
 Under the angular metrics, form rows have the length `scale`, and the squared distance |q' - x'|^2 is 2 scale^2 value.
-If one of the rows is zero, it is at most 2 scale^2 value.
+If one of the rows is zero, the squared distance is at most 2 scale^2 value.
 """
 
 from __future__ import annotations

@@ -35,7 +35,8 @@ class DeviceForm:
     d : int
     centre : float64 tensor (d,)
     scale : float64 tensor (1,)
-        A power of two from 2^-493 to 2^500. For an elementwise metric, scale^degree is from 2^-1000 to 2^1000.
+        A power of two from 2^-493 to 2^500; for codes (rows/codes.py) any number. For an elementwise metric,
+        scale^degree is from 2^-1000 to 2^1000.
     """
 
     metric: str

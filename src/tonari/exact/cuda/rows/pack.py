@@ -72,7 +72,8 @@ class PackedPoints:
     def every(self, stride: int) -> PackedPoints:
         """Return every stride-th point, in new tiles.
 
-        The points of a new tile are taken from `stride` old tiles; its errors are the largest errors of these.
+        The points of a new tile are taken from `stride` old tiles; its errors are the largest errors of these old
+        tiles.
         """
         import torch
 

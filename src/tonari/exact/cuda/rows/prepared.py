@@ -1,10 +1,11 @@
 """Prepared points: the state that searches of the same points share, with one interface for all places of the rows.
 
-    DevicePoints            on one device, in all dimensions: all or some    attempts/first.py
+    DevicePoints            all or some of the points, on one device         attempts/first.py
     BytePoints              the same, in int8                                attempts/as_bytes.py
     ContractedPoints        on one device, in fewer dimensions               attempts/contracted.py
     ScreenedPoints          packed on one device, rows in host memory        routes/host_refine.py
     HostContractedPoints    the same, in fewer dimensions                    routes/host_contracted.py
+    CodedPoints             the same, in codes of one byte per coordinate    routes/codes.py
 
 Points in fewer dimensions are also :class:`Contracted`. Points with rows on the device have a search of their own
 (``Searchable`` in attempts/first.py). Two more classes wrap prepared points and do not have this interface:
@@ -109,3 +110,23 @@ class PackedCopies:
     def forget_samples(self) -> None:
         """Drop the copies of some of the rows."""
         self._made = {key: made for key, made in self._made.items() if key[1] == 1}
+
+
+class OneCopy:
+    """The packed copy of all rows at the only precision; copies of samples are taken from it."""
+
+    def __init__(self, whole: PackedPoints) -> None:
+        self._made = {1: (whole, whole.written())}
+
+    def packed(self, precision: str, stride: int = 1) -> PackedPoints:
+        """Return the packed copy of every stride-th row, for use on the current stream."""
+        if stride not in self._made:
+            part = self.packed(precision).every(stride)
+            self._made[stride] = part, part.written()
+        packed, written = self._made[stride]
+        written.read()
+        return packed
+
+    def forget_samples(self) -> None:
+        """Drop the copies of some of the rows."""
+        self._made = {1: self._made[1]}

@@ -64,7 +64,7 @@ def room_of(split: Split, n: int, capacity: int) -> int:
 
 
 def width_of(d: int, size: int = 2) -> int:
-    """Return the columns of a packed row of d values of `size` bytes: a width that the kernels' steps divide.
+    """Return the columns of a packed row of d values of `size` bytes, a multiple of the kernels' steps.
 
     >>> [width_of(d) for d in (1, 90, 100, 300, 960)]
     [16, 96, 128, 320, 960]

@@ -42,12 +42,15 @@ class Look(NamedTuple):
     screened : Screened
     nearest : int32 tensor of shape (rows, any)
         Point numbers in the order of their distances in p coordinates, padded with -1.
+    apart : float64 tensor of shape (rows,), optional
+        For codes: bounds on the distances of the queries' codes from their contracted rows.
     """
 
     rows: ContractedRows
     shift: Any
     screened: Screened
     nearest: Any
+    apart: Any = None
 
 
 class ContractedScreen:
@@ -91,10 +94,15 @@ class ContractedScreen:
         found = self.chooser.screened_in_turn(packed, precision, sample, first)
         screened: Screened = found.kept(tuning.NEAR_KEPT * width) if keep else found
         del found  # all minima; only the lowest are kept
+        return self.nearest(rows, packed.shift, screened, own, width)
+
+    def nearest(self, rows: ContractedRows, shift: Any, screened: Screened, own: Any, width: int) -> Look:
+        """Return the look at a batch whose screen is done."""
+        prepared = self.prepared
         count = min(self.plan.k + max(self.plan.k, tuning.NEAREST), len(prepared.points))
         facts: dict[str, Any] = {"metric": "sqeuclidean", "own": own, "double": False}
         nearest, _ = refine_lowest(rows.values, prepared.rows.values, screened, min(width, count), count, **facts)
-        return Look(rows, packed.shift, screened, nearest.indices)
+        return Look(rows, shift, screened, nearest.indices)
 
     def packed(self, rows: ContractedRows, precision: str) -> PackedQueries:
         """Pack contracted rows as queries."""
@@ -106,7 +114,7 @@ class ContractedScreen:
         `kth`, float32 or float64 (rows,), is each row's exact k-th known value, or the worst possible value if fewer
         than k points are known.
         """
-        squares, scores = self._limits(look, kth)
+        squares, scores = self.limits(look, kth)
         room, values = tuning.NEAR_KEPT * width, self.prepared.rows.values
         members: Near | None = None
         whole: Any = None
@@ -124,11 +132,15 @@ class ContractedScreen:
         """Return the name of a precision in reports, such as "float16 in 64 dimensions"."""
         return f"{precision} in {self.prepared.by.p} dimensions"
 
-    def _limits(self, look: Look, kth: Any) -> tuple[Any, Any]:
+    def limits(self, look: Look, kth: Any) -> tuple[Any, Any]:
         """Return the largest squared distance, and score, that contracted rows of an answer may have: float32 (rows,).
 
         The limits include an allowance for the rounding of float32 sums of p squares.
         """
+        return self.limits_with(look.rows.errors, look.shift, kth)
+
+    def limits_with(self, errors: Any, shift: Any, kth: Any) -> tuple[Any, Any]:
+        """Return the limits of rows with these bounds on their distance from the contracted row, float64 (rows,)."""
         import torch
 
         from tonari.exact.cuda.kernels.screens.contracted_limits import contracted_limits_kernel
@@ -139,9 +151,9 @@ class ContractedScreen:
             contracted_limits_kernel,
             -(-rows // tuning.LIMIT_ROWS),
             {
-                "shift_ptr": look.shift,
+                "shift_ptr": shift,
                 "kth_ptr": kth,
-                "error_ptr": look.rows.errors,
+                "error_ptr": errors,
                 "farthest_ptr": prepared.farthest,
                 "stretch_ptr": prepared.by.stretch,
                 "scale_ptr": prepared.form.scale,

@@ -54,7 +54,7 @@ def search_by_rounds(
     buffer : int
         The paper's B: all buffers are emptied when one has B / 2 queries.
     check : callable
-        Called before every round; may raise to end the search.
+        Called before every round; may raise an error to end the search.
     bar : Counter
         Counts queries.
     rounds : Rounds, optional

@@ -105,7 +105,9 @@ def sample_pairs(
     mixed = strata.to(tl.uint32) * 0x9E3779B1 + row.to(tl.uint32) * 0x85EBCA6B
     mixed = (mixed ^ (mixed >> 15)) * 0x2C1B3C6D
     mixed = mixed ^ (mixed >> 13)
-    jitter = tl.umulhi(mixed, (tl.maximum(width - RUN, 0) + 1 + strata * 0).to(tl.uint32)).to(tl.int32)
+    room = tl.maximum(width - RUN, 0) + 1
+    # As tl.umulhi, which would link libdevice (metrics/kernels/instructions.py).
+    jitter = ((mixed.to(tl.uint64) * room.to(tl.uint64)) >> 32).to(tl.int32)
     first = strata * width + jitter
     if RUN > 1:
         first = first // 4 * 4  # 16 bytes at a time

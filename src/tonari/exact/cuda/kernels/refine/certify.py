@@ -11,6 +11,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from tonari.metrics.kernels.instructions import root
+
 SLACK = tl.constexpr(2.0**-50)  # a few roundings of float64 in the conversions below
 _EVALUATION = tl.constexpr(2.0**-51)  # times d + 16: relative error of evaluating a value in float64
 _HUGE = tl.constexpr(-1.0000000150474662e30)  # float32's -1e30, the score of points beyond range
@@ -25,9 +27,9 @@ def unit_of(scale, METRIC: tl.constexpr):
     if METRIC.degree == 0:
         unit = scale * 0 + 1.0
     elif METRIC.degree == 0.5:
-        unit = tl.sqrt(scale)
+        unit = root(scale)
     elif METRIC.degree == 1.5:
-        unit = scale * tl.sqrt(scale)
+        unit = scale * root(scale)
     elif METRIC.degree == 3:
         unit = scale * scale * scale
     elif METRIC.degree == 4:

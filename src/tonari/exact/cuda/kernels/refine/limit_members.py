@@ -4,7 +4,7 @@ Contracted rows are rows projected to a few coordinates (exact/cuda/rows/contrac
 
     groups     the groups, from a row's list or from all minima, whose certified minimum is at most the row's score
     members    the points of these groups with |g(q) - g(x)|^2 at or below the row's limit; rows are gathered in
-               float32, in steps of CHUNK members and COLUMNS columns
+               float32 or int8, in steps of CHUNK members and COLUMNS columns
 
 One program processes a row; if there are few rows, several programs share the members of a row in chunks of CHUNK. Both
 steps count all results, and write them while there is room. A row without enough room, or with an incomplete list of
@@ -20,6 +20,7 @@ import triton.language as tl
 
 from tonari.exact.cuda.kernels.refine.groups import candidates
 from tonari.exact.cuda.kernels.rows.groups import part_number
+from tonari.exact.cuda.kernels.rows.round_codes import MARK
 
 _UNKNOWN = tl.constexpr(2**31 - 1)  # a count larger than any room
 
@@ -113,15 +114,18 @@ def near_members_kernel(
         ids, present = candidates(groups_ptr, own_ptr, row, numbers, found, room, n, HAS_OWN, GROUP, POINT_TILE)
         x_ptrs = rows_ptr + ids.to(tl.int64) * (units.to(tl.int64) * UNIT)
         square = tl.zeros([CHUNK], tl.float32)
+        marked = present & False
+        if rows_ptr.dtype.element_ty == tl.int8:  # codes, with marks for points beyond range
+            marked = present & (tl.load(x_ptrs, mask=present, other=0) == MARK)
         for at in tl.range(0, p, COLUMNS):
             column = at + tl.arange(0, COLUMNS)
             q = tl.load(queries_ptr + row * p + column, mask=column < p, other=0.0)[None, :]  # [1, COLUMNS]
-            x = tl.load(
-                x_ptrs[:, None] + column[None, :], mask=present[:, None] & (column < p)[None, :], other=0.0
+            x = tl.load(x_ptrs[:, None] + column[None, :], mask=present[:, None] & (column < p)[None, :], other=0).to(
+                tl.float32
             )  # [CHUNK, COLUMNS]
             square += tl.sum((x - q) * (x - q), 1)
             present = present & (square <= limit)  # points above the limit are not read further
-        near = present.to(tl.int32)
+        near = (present | marked).to(tl.int32)
         if PARTS > 1:
             total = tl.atomic_add(near_ptr + row, tl.sum(near, 0), sem="relaxed")
         place = total + tl.cumsum(near, 0) - near

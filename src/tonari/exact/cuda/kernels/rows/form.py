@@ -2,8 +2,7 @@
 
     sample   each program sums some of the sampled rows in COLUMNS columns, and finds their minima and maxima
     settle   one program combines these results. With c the mean of a column, the largest |x - c| of the sample is at
-    the
-             minimum or the maximum, so that the rows need not be read again
+             the minimum or the maximum, so that the rows need not be read again
 
 The scale 2^p brings the largest |x - c| into [2^6, 2^7), or below 1 for metrics that require it. The centre is then
 rounded to a multiple of 2^-4 / 2^p. Any centre is correct, and this one keeps integers exact: if x is a multiple of
@@ -17,6 +16,7 @@ import triton
 import triton.language as tl
 
 from tonari.exact.cuda.kernels.rows.form_rows import read_elements
+from tonari.metrics.kernels.instructions import floor
 
 _INFINITY = tl.constexpr(float("inf"))
 
@@ -126,5 +126,5 @@ def settle_kernel(
         column = start + tl.arange(0, COLUMNS)
         centre = tl.zeros([COLUMNS], tl.float64)
         if CENTRED:
-            centre = tl.floor(column_centre(parts_ptr, column, parts, d, count, PARTS, COLUMNS) * grid + 0.5) / grid
+            centre = floor(column_centre(parts_ptr, column, parts, d, count, PARTS, COLUMNS) * grid + 0.5) / grid
         tl.store(centre_ptr + column, centre, mask=column < d)

@@ -34,6 +34,7 @@ from tonari.exact.cuda.kernels.rows.form_rows import (
     row_factors,
 )
 from tonari.exact.cuda.kernels.screens.record import COUNTED
+from tonari.metrics.kernels.instructions import floor, root
 
 _NO_ROW = tl.constexpr(2**62)
 _INFINITY = tl.constexpr(float("inf"))
@@ -82,7 +83,7 @@ def norm_of(parts, METRIC: tl.constexpr):
     elif METRIC.elementwise:
         norm = tl.sum(parts, 1)
     else:
-        norm = tl.sqrt(tl.sum(parts, 1))
+        norm = root(tl.sum(parts, 1))
     return norm
 
 
@@ -127,8 +128,8 @@ def form_of(elements, centre, column, d, mean, varies, factor, METRIC: tl.conste
 @triton.jit
 def whole_numbers(elements, centre, factor):
     """Return a mask of the elements [ROWS, T, V] that are exact whole numbers after subtracting a centre, int32."""
-    x = elements.to(tl.float64)
-    return ((x == tl.floor(x)) & (centre == tl.floor(centre)) & (factor[:, None, None] == 1)).to(tl.int32)
+    x, centre = elements.to(tl.float64), tl.cast(centre, tl.float64)
+    return ((x == floor(x)) & (centre == floor(centre)) & (factor[:, None, None] == 1)).to(tl.int32)
 
 
 @triton.jit
@@ -260,7 +261,7 @@ def pack_kernel(
         if PRODUCTS:
             y = form.to(tl.float32)
             if INT8:
-                first = tl.floor(y + 0.5).to(tl.int8)
+                first = floor(y + 0.5).to(tl.int8)
                 whole = whole_numbers(elements, centre, factor) | (column >= d).to(tl.int32)
                 rounded_off += tl.sum(1 - whole, 2)
             else:

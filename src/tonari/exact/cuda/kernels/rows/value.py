@@ -12,6 +12,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from tonari.metrics.kernels.instructions import root
+
 
 @triton.jit
 def widened(x):
@@ -54,7 +56,7 @@ def fold(lanes, PAIRS: tl.constexpr, MAXIMUM: tl.constexpr):
 def value_of(folded, METRIC: tl.constexpr):
     """Return the value of a metric that is not angular from the folded sum."""
     tl.static_assert(not METRIC.angular)
-    return tl.sqrt(folded) if METRIC.root else folded
+    return root(folded) if METRIC.root else folded
 
 
 @triton.jit

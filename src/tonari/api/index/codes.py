@@ -1,0 +1,48 @@
+"""The argument `codes` of an Index: what a device holds of points that stay in host memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari.core.errors import Unsupported
+from tonari.methods.rows.place import Place
+from tonari.metrics import Metric
+
+_OTHERS = "'auto', 'int8', or without codes: route='host_refine' and form_dim=64 (float32), or route='streamed'"
+
+
+def with_codes(codes: str, metric: Metric, place: Place, overrides: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields to set in every plan of an Index with these codes.
+
+    Parameters
+    ----------
+    codes : str
+        "auto" sets nothing; "int8" selects the route of codes.
+    metric : Metric
+        The metric by which transformed rows are compared.
+    place : Place
+    overrides : dict
+        The fields that the caller sets.
+
+    Raises
+    ------
+    ValueError, Unsupported
+        There are no such codes, or none for this metric or place.
+    """
+    if codes == "auto":
+        return overrides
+    if codes in ("float16", "int4"):
+        raise Unsupported(f"codes={codes!r}: there are no such codes yet; pass {_OTHERS}")
+    if codes != "int8":
+        raise ValueError(f"codes={codes!r}: expected {_OTHERS}")
+    if not place.devices:
+        raise ValueError("codes='int8' are kept on a GPU: pass device='cuda', or leave codes out")
+    if not (metric.squares or metric.angular):
+        raise Unsupported(
+            f"codes='int8': there are none for metric={metric.name!r}, only for euclidean, sqeuclidean, cosine and "
+            "correlation; leave codes out"
+        )
+    route = overrides.get("route", "codes")
+    if route != "codes":
+        raise ValueError(f"codes='int8' and route={route!r}: leave one of them out")
+    return overrides | {"route": "codes"}

@@ -1,0 +1,145 @@
+"""Rows that stay in host memory; a device reads a few of them.
+
+    mapped      the memory of the array is page-locked, and a kernel reads the rows over the bus
+    gathered    by the CPU, for memory that cannot be page-locked, such as a mapped file; the host waits for the device
+
+On the CPU, where Triton's interpreter runs, the kernel reads the array.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import weakref
+from typing import Any
+
+import numpy.typing as npt
+import torch
+
+from tonari.cuda import tuning
+from tonari.cuda.devices import over
+from tonari.cuda.launch import launch
+
+_PORTABLE, _MAPPED, _READ_ONLY = 1, 2, 8  # flags of cudaHostRegister
+
+
+class HostRows:
+    """Rows in host memory; a device reads a few of them.
+
+    Parameters
+    ----------
+    rows : C-contiguous array of shape (n, d)
+        It must not change. Its memory is page-locked until this object is deleted, unless the system refuses that.
+    device : torch device
+    """
+
+    def __init__(self, rows: npt.NDArray[Any], device: Any) -> None:
+        self._rows, self._device = over(rows), torch.device(device)
+        self._bytes = self._rows.view(torch.uint8) if rows.nbytes else None
+        self.is_mapped = bool(rows.nbytes) and (self._device.type == "cpu" or self._lock(rows))
+        self._there = self._seen() if self.is_mapped else None
+
+    def fetch(self, numbers: Any, out: Any) -> None:
+        """Write the rows with these numbers to `out`, on the device; the rows of negative numbers are arbitrary.
+
+        Parameters
+        ----------
+        numbers : int32 tensor of shape (count,), contiguous
+        out : tensor of shape (count, d), contiguous, of the dtype of the rows
+        """
+        if self._there is None:
+            self._gather(numbers, out)
+            return
+        from tonari.cuda.kernels.fetch_rows import fetch_rows_kernel
+
+        size = int(self._there.shape[1])  # bytes of a row
+        unit = math.gcd(size, 16 if size % 16 == 0 and self._rows.data_ptr() % 16 == 0 else 4, self._rows.data_ptr())
+        dtype = {1: torch.uint8, 2: torch.int16}.get(unit, torch.int32)
+        words = size // dtype.itemsize
+        columns = min(1 << (words - 1).bit_length(), tuning.FETCHED_WORDS)
+        launch(
+            fetch_rows_kernel,
+            -(-len(numbers) // tuning.FETCHED_ROWS),
+            {
+                "numbers_ptr": numbers,
+                "rows_ptr": self._there.view(dtype),
+                "out_ptr": out.view(torch.uint8).view(dtype),
+                "count": len(numbers),
+                "words": words,
+            },
+            constants={"ROWS": tuning.FETCHED_ROWS, "COLUMNS": columns},
+            warps=4,
+        )
+
+    def _gather(self, numbers: Any, out: Any) -> None:
+        wanted = numbers.cpu().long()
+        present = (wanted >= 0).nonzero()[:, 0]
+        rows = self._rows[wanted[present]]
+        if len(rows):
+            out[present.to(out.device)] = rows.to(out.device)
+
+    def _lock(self, rows: npt.NDArray[Any]) -> bool:
+        """Page-lock the memory of the rows; False if the system refuses."""
+        lock = _locked(rows, self._device)
+        if lock is not None:
+            weakref.finalize(self, lock.give_back)
+        return lock is not None or self._rows.is_pinned()
+
+    def _seen(self) -> Any:
+        """Return the bytes of the rows as the device sees them, uint8 (n, bytes of a row)."""
+        assert self._bytes is not None
+        if self._device.type == "cpu":
+            return self._bytes
+        return torch.as_tensor(_Memory(self._bytes), device=self._device)
+
+
+class _Lock:
+    """Page-locked memory, with the number of objects that use it."""
+
+    def __init__(self, begin: int, size: int) -> None:
+        self.begin, self.end, self.users = begin, begin + size, 0
+
+    def give_back(self) -> None:
+        """Unlock the memory if this was its last user."""
+        with _LOCKING:
+            self.users -= 1
+            if not self.users:
+                _LOCKS.remove(self)
+                torch.cuda.cudart().cudaHostUnregister(self.begin)
+
+
+_LOCKS: list[_Lock] = []
+_LOCKING = threading.Lock()
+
+
+def _locked(rows: npt.NDArray[Any], device: Any) -> _Lock | None:
+    """Return the lock of the memory of these rows, which counts one more user; None if the system refuses it.
+
+    Memory that is locked already, by others, is refused.
+    """
+    begin, size = rows.ctypes.data, rows.nbytes
+    with _LOCKING:
+        lock = next((lock for lock in _LOCKS if lock.begin <= begin and begin + size <= lock.end), None)
+        if lock is None:
+            flags = _PORTABLE | _MAPPED | (0 if rows.flags.writeable else _READ_ONLY)
+            with torch.cuda.device(device):
+                if int(torch.cuda.cudart().cudaHostRegister(begin, size, flags)):
+                    return None
+            lock = _Lock(begin, size)
+            _LOCKS.append(lock)
+        lock.users += 1
+        return lock
+
+
+class _Memory:
+    """Page-locked memory, with the interface through which torch accepts memory of devices."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+        self.__cuda_array_interface__ = {
+            "shape": tuple(rows.shape),
+            "typestr": "|u1",
+            "data": (rows.data_ptr(), False),
+            "strides": None,
+            "version": 2,
+        }

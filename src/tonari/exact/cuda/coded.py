@@ -1,0 +1,69 @@
+"""Whether prepared points that do not fit on a device are kept there as codes (routes/codes.py), or streamed.
+
+An Index does not know how often it will be searched. Its first search streams the points, unless codes take less time
+even with their preparation. This search takes about as long as the preparation of codes, so from the second search on
+the codes are made and kept: all searches together then take at most about twice the time of the better choice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tonari import inputs
+from tonari.core.errors import BudgetExceeded
+from tonari.core.problem import Problem
+from tonari.core.process.caches import cached
+from tonari.core.trail import decided
+from tonari.exact.cuda import tuning
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.planning import plan_on_cuda
+from tonari.exact.cuda.rows.codes import code_columns, codes_bytes
+from tonari.metrics import get_metric
+
+
+def is_coded_for(problem: Problem, searched: int) -> bool:
+    """Whether codes answer a search of prepared points, after `searched` queries among the same points."""
+    if not _may_be_coded(problem):
+        return False
+    if searched > 0:  # of any number of queries, since later the codes themselves take memory
+        return _plans(dataclasses.replace(problem, m=1, k=1))[1] is not None
+    streamed, coded = _plans(problem)
+    return coded is not None and coded.seconds < streamed.seconds
+
+
+def coded_plan(problem: Problem) -> CudaPlan:
+    """Return the plan by which codes are made; BudgetExceeded if the device has no room for them."""
+    streamed, coded = _plans(problem)
+    made = plan_on_cuda(problem, route="codes")
+    if coded is not None:
+        decided(
+            "codes",
+            f"int8 in {made.form_dim} coordinates: {coded.seconds:.3g} s expected for this search with the preparation "
+            f"of codes, {streamed.seconds:.3g} s by streaming each time",
+        )
+    return made
+
+
+def _may_be_coded(problem: Problem) -> bool:
+    """Whether points are in host memory, large for a device, and much larger than their codes."""
+    metric, size = get_metric(problem.metric), problem.n * problem.d * inputs.dtype_of(problem.dtype).itemsize
+    if not problem.host_points or len(problem.devices) > 1 or size < tuning.CODED_BYTES:
+        return False
+    if not (metric.squares or metric.angular) or problem.d < tuning.LEAST_CODED:
+        return False
+    return tuning.CODED_WORTH * codes_bytes(problem.n, code_columns(problem.d)) <= size
+
+
+@cached(maxsize=256)
+def _plans(problem: Problem) -> tuple[CudaPlan, CudaPlan | None]:
+    """Return the plan without codes, and that with codes; None if the first keeps the points, or if codes do not fit.
+
+    Plans are those of the first call, before there are codes.
+    """
+    usual = plan_on_cuda(problem)
+    if usual.route != "streamed":
+        return usual, None
+    try:
+        return usual, plan_on_cuda(problem, route="codes")
+    except BudgetExceeded:
+        return usual, None

@@ -1,0 +1,98 @@
+"""The cost of a search by codes (routes/codes.py), with the interface of memory.py."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tonari.costs.rates import CARD
+from tonari.exact.cuda import tuning
+from tonari.exact.cuda.memory import LEAST_BATCH, LISTED_BYTES, SMALL_CHANGE, CudaNeeds, Slabs
+from tonari.exact.cuda.rows.codes import code_columns, codes_bytes, coding_bytes
+from tonari.exact.cuda.rows.contraction import contracted_row_bytes, contraction_bytes, sample_rows
+from tonari.exact.cuda.rows.groups import group_count
+from tonari.exact.cuda.rows.pack import query_bytes
+from tonari.exact.cuda.screens.sampling import Sample, sample_for
+from tonari.exact.cuda.screens.widths import usual_width
+
+PRECISIONS = ("int8", "values")
+
+
+class CodesNeeds(CudaNeeds):
+    """The sizes and properties of a search by codes; `form_dim` is the number of coordinates of a code."""
+
+    def packed_bytes(self, slabs: Slabs, precision: str) -> int:
+        """Return the bytes of the codes."""
+        return codes_bytes(self.n, self.form_dim)
+
+    def copied_bytes(self, slabs: Slabs) -> int:
+        """Return 0: the original rows stay in host memory."""
+        return 0
+
+    def output_bytes(self, slabs: Slabs) -> int:
+        """Return 0: results of batches are copied to host memory."""
+        return 0
+
+    def working_bytes(self, slabs: Slabs, batch: int) -> int:
+        """Return the working memory: a batch of queries, slabs in transfer, codes of a block, and a sample of codes."""
+        contracting = contraction_bytes(self.d, self.form_dim) + coding_bytes(self.d, self.form_dim)
+        contracting += sample_rows(self.d) * self.d * self.itemsize
+        buffers = (2 if slabs.points < self.n else 1) * slabs.points * self.d * self.itemsize
+        # The codes are complete before the first batch.
+        return max(SMALL_CHANGE + contracting + buffers, self._beside_codes(batch * self._batch_row_bytes(slabs)))
+
+    def _beside_codes(self, batch_bytes: int) -> int:
+        """Return the bytes of a search in addition to the codes: a batch, a sample, and rows that are refined at
+        once."""
+        sample = self._sample()
+        sampled = 0 if sample is None else codes_bytes(-(-self.n // sample.stride), self.form_dim)
+        members = self._most_members() * (self.d * self.itemsize + LISTED_BYTES)
+        return SMALL_CHANGE + sampled + batch_bytes + max(members, 3 * tuning.REFINE_SCRATCH_BYTES)
+
+    def batch(self, slabs: Slabs, budget: int) -> int:
+        """Return the queries per batch that the budget and MINIMA_BYTES allow, in whole tiles; 0 if none fit."""
+        if self.total_bytes(slabs, 0) > budget:
+            return 0
+        kept = self.packed_bytes(slabs, PRECISIONS[0]) + self._beside_codes(0)
+        room = (budget - kept) // self._batch_row_bytes(slabs)
+        tiles = -(-self.m // LEAST_BATCH)
+        wanted = min(tiles, max(1, tuning.MINIMA_BYTES // (self._minima_bytes() * LEAST_BATCH))) * LEAST_BATCH
+        wanted = min(wanted, tuning.CODED_BATCH)
+        return max(0, min(wanted, room // LEAST_BATCH * LEAST_BATCH if room >= LEAST_BATCH else room))
+
+    def copying_seconds(self, slabs: Slabs) -> float:
+        """Return the seconds of copying all points once, and of reading the rows that are refined."""
+        rows = (self.refined_groups(slabs) + 2 * self.k) * self.d * self.itemsize
+        queries = self.d * self.query_itemsize * self.host_queries
+        return (self.n * self.d * self.itemsize + self.m * (rows + queries)) / CARD.link
+
+    def _sample(self) -> Sample | None:
+        """Return the sample of the first thresholds, as screens/screener.py chooses it."""
+        return sample_for(self.n, self.width, self.group) if self.m >= tuning.LEAST_ROWS else None
+
+    def _minima_bytes(self) -> int:
+        """Return the bytes of the minima of a row, of all points or of a sample, and of its list."""
+        sample = self._sample()
+        if sample is None:
+            return 4 * group_count(self.n, self.group)
+        lists = 8 * 4 * sample.capacity  # segments fill unevenly
+        return 4 * group_count(-(-self.n // sample.stride), self.group) + lists
+
+    def _most_members(self) -> int:
+        """Return the number of members of a row that is retried with the longest lists."""
+        return min(self.n, tuning.NEAR_KEPT * tuning.ROOMY * tuning.WIDEST * self.width)
+
+    def _batch_row_bytes(self, slabs: Slabs) -> int:
+        minima = self._minima_bytes()
+        near = tuning.NEAR_KEPT * tuning.WIDEST * self.width * LISTED_BYTES
+        packed = query_bytes(self.form_dim, ("int8",)) + 3 * contracted_row_bytes(self.form_dim)
+        lists = 4 * self.k * (self.value_itemsize + 4)
+        original = 2 * self.d * self.query_itemsize + 8 * self.d  # also as float64 rows
+        return minima + minima // 4 + near + packed + lists + original + 64 + 8 * self.self_join
+
+
+def in_codes(needs: CudaNeeds) -> CodesNeeds:
+    """Return the needs of the same search by codes."""
+    fields = {field.name: getattr(needs, field.name) for field in dataclasses.fields(needs)}
+    p = needs.form_dim or code_columns(needs.d)
+    width = max(needs.width, tuning.CONTRACTED_WIDTH if needs.width == usual_width(needs.k + needs.self_join) else 0)
+    return CodesNeeds(**fields | {"precisions": PRECISIONS, "form_dim": p, "width": width})

@@ -1,0 +1,74 @@
+"""Round contracted rows to whole numbers of one byte, and measure how far this moves each row.
+
+    g      = f - (0, ..., 0, shift)           f as stored by kernels/rows/round_contracted.py, in steps of the codes
+    code   = g rounded, from -127 to 127
+    apart  = |g - code| + error(f)            float64
+
+A point with an element beyond the range is marked by MARK in all its columns, and its `low` passes every threshold. The
+elements of a query are clamped, which `apart` measures. One program per ROWS rows, all columns at once.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+MARK = tl.constexpr(-128)
+_LARGEST = tl.constexpr(127.0)
+_INFINITY = tl.constexpr(float("inf"))
+_HUGE = tl.constexpr(-1e30)  # as of other points beyond range (kernels/rows/pack.py)
+_RAISED = tl.constexpr(1 + 2.0**-20)  # covers the rounding of sums of squares in float64
+_TINY = tl.constexpr(2.0**-40)  # far above the rounding of g, relative to codes
+
+
+@triton.jit(do_not_specialize=["n", "p", "width"])
+def round_codes_kernel(
+    # inputs: float32 [n][p], float64 [n] and [1]
+    values_ptr,
+    errors_ptr,
+    shift_ptr,
+    # outputs: int8 [n][width], float64 [n]
+    codes_ptr,
+    apart_ptr,
+    # of points: float32 [n]; of queries: float64 [n], and g in float32 [n][p] with its errors, float64 [n]
+    low_ptr,
+    squares_ptr,
+    rounded_ptr,
+    rounded_errors_ptr,
+    # shapes
+    n,
+    p,
+    width,
+    # constants
+    POINTS: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    column = tl.arange(0, COLUMNS)[None, :]
+    present = row < n
+    inside = present[:, None] & (column < p)
+    f = tl.load(values_ptr + row[:, None] * p + column, mask=inside, other=0.0).to(tl.float64)  # [ROWS, COLUMNS]
+    error = tl.load(errors_ptr + row, mask=present, other=0.0)
+    g = tl.where(inside & (column == p - 1), f - tl.load(shift_ptr), f)
+    code = tl.minimum(tl.maximum(tl.floor(g + 0.5), -_LARGEST), _LARGEST)
+    rest = g - code
+    apart = tl.sqrt(tl.sum(rest * rest, 1)) * _RAISED + error + _TINY
+    square = tl.sum(code * code, 1)
+    out_ptrs = codes_ptr + row[:, None] * width + column
+    stored = present[:, None] & (column < width)
+    if POINTS:
+        beyond = (tl.max(tl.abs(g), 1) > _LARGEST + 0.5) | (error == _INFINITY)
+        marked = tl.where(beyond[:, None] & inside, MARK, code.to(tl.int32))
+        tl.store(out_ptrs, marked.to(tl.int8), mask=stored)
+        tl.store(low_ptr + row, tl.where(beyond, _HUGE, square).to(tl.float32), mask=present)
+        tl.store(apart_ptr + row, tl.where(beyond, -1.0, apart), mask=present)
+    else:
+        tl.store(out_ptrs, code.to(tl.int32).to(tl.int8), mask=stored)
+        tl.store(apart_ptr + row, apart, mask=present)
+        tl.store(squares_ptr + row, tl.where(error < _INFINITY, square, _INFINITY), mask=present)
+        near = g.to(tl.float32)
+        moved = g - near.to(tl.float64)
+        tl.store(rounded_ptr + row[:, None] * p + column, near, mask=inside)
+        rounded_error = tl.sqrt(tl.sum(moved * moved, 1)) * _RAISED + error + _TINY
+        tl.store(rounded_errors_ptr + row, rounded_error, mask=present)

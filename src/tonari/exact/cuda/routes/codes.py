@@ -1,0 +1,246 @@
+"""The route for points in host memory with codes on the device: contracted rows, one byte per coordinate.
+
+    look       screens/coded.py             -> points that are near by their codes
+    refine     the rows of these points, read from host memory by the device     -> the k-th value
+    within     screens/coded.py             -> all points that may be as near, and a mark for complete lists
+    refine     their rows, in the same way  -> the k best
+
+Codes take 68 bytes per point of 64 coordinates, and a query reads about a hundred rows, so that points may be several
+times as large as the memory of the device. Unproved rows, whose lists were too short, are searched again with longer
+lists. The remaining rows are searched in all dimensions (host_search.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tonari import inputs
+from tonari.core.process.progress import Counter, ProgressLike
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.slices import cut
+from tonari.core.trail import decided
+from tonari.cuda.copying.prefetch import slabs
+from tonari.cuda.devices import to_device
+from tonari.cuda.host_rows import HostRows
+from tonari.cuda.streams import Written
+from tonari.exact.cuda import tuning
+from tonari.exact.cuda.attempts.in_batches import in_batches
+from tonari.exact.cuda.memory import LISTED_BYTES
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.refine.groups import NO_MEMBER, refine_groups
+from tonari.exact.cuda.routes.host_search import HostSearch, Sent, ascending
+from tonari.exact.cuda.routes.partition import search_whole
+from tonari.exact.cuda.rows.codes import code_points, codes_for, coding_of
+from tonari.exact.cuda.rows.contraction import ContractedRows, sample_rows
+from tonari.exact.cuda.rows.pack import new_flags
+from tonari.exact.cuda.rows.part import Place
+from tonari.exact.cuda.rows.prepared import OneCopy
+from tonari.exact.cuda.screens.coded import CodedScreen
+from tonari.exact.cuda.screens.contracted import retried_at_once
+from tonari.exact.cuda.screens.sampling import Sample
+from tonari.exact.cuda.screens.widths import Fitted, fitted_width
+from tonari.exact.report import Report
+
+
+class CodedPoints:
+    """Points in host memory with codes on a device; see :class:`tonari.exact.cuda.rows.prepared.Contracted`.
+
+    Parameters
+    ----------
+    points : C-contiguous array of shape (n, d)
+    plan : CudaPlan
+        Points are copied to the device and coded ``point_slab`` rows at a time.
+
+    Attributes
+    ----------
+    host : HostRows
+        The original rows, as the device reads them.
+    fitted : dict of int to Fitted
+        The number of refined groups that earlier searches fitted, by k.
+    """
+
+    def __init__(self, points: npt.NDArray[Any], plan: CudaPlan) -> None:
+        n, d = points.shape
+        p, device = int(plan.form_dim), torch.device(plan.devices[0])
+        self.points = points
+        self.flags = new_flags(device)
+        sample = to_device(np.ascontiguousarray(points[:: -(-n // sample_rows(d))]), device)
+        self.coding = coding_of(sample, plan.metric, p)
+        del sample
+        self.by, self.form = self.coding.by, self.coding.by.form
+        whole = codes_for(n, p, device)
+        self.farthest = torch.zeros(1, dtype=torch.float64, device=device)
+        beyond = torch.zeros(1, dtype=torch.int64, device=device)
+        bounds = cut(n, plan.point_slab)
+        with contextlib.closing(slabs(points, bounds, device)) as arriving:
+            for here, rows in zip(bounds, arriving, strict=True):
+                room = whole.part(here.start, len(rows))
+                apart, count = code_points(rows, self.coding, self.flags, first=here.start, room=room)
+                self.farthest = torch.maximum(self.farthest, apart)
+                beyond += count
+        self.host = HostRows(points, device)
+        decided("rows", f"read {'by the device' if self.host.is_mapped else 'by the CPU'}, from host memory")
+        self.beyond = beyond
+        self.rows = ContractedRows(whole.values[:n, :p], None)
+        self.fitted: dict[int, Fitted] = {}
+        self.copies = OneCopy(whole)
+        tensors = (self.by.directions, self.by.origin, self.by.stretch, self.coding.shift, self.farthest, self.flags)
+        self.written = Written(self.form.centre, self.form.scale, *tensors, beyond)
+
+
+def prepare_codes(points: npt.NDArray[Any], plan: CudaPlan, progress: ProgressLike = None) -> CodedPoints:
+    """Make the codes of the points on the plan's device, slab by slab."""
+    return CodedPoints(points, plan)
+
+
+def search_codes(
+    queries: Any, prepared: CodedPoints, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
+) -> tuple[Neighbors, Report]:
+    """Search points in host memory by their codes; see :mod:`tonari.exact.cuda.dispatch`."""
+    return search_whole(search_part, queries, prepared, plan, self_join, progress)
+
+
+def search_part(
+    queries: Any, prepared: CodedPoints, plan: CudaPlan, place: Place, bar: Counter
+) -> tuple[Neighbors, Report]:
+    """See :mod:`tonari.exact.cuda.routes.partition`; results are NumPy arrays."""
+    prepared.written.read()
+    inputs.check_flags(prepared.flags, prepared.points, "points", first=place.first_point)
+    search = _Search(queries, prepared, plan, place, bar)
+    search.run()
+    return search.found, search.report
+
+
+@dataclass
+class _Batch:
+    """A batch of queries whose results are being copied to host memory.
+
+    Attributes
+    ----------
+    some : slice
+        The batch among the queries of this pass.
+    sent : Sent
+        Distances, indices, and a mark for each proved row.
+    """
+
+    some: slice
+    sent: Sent
+
+
+class _Search(HostSearch):
+    """A search by codes."""
+
+    refined_where: ClassVar[str] = "refined from host memory"
+
+    def __init__(self, queries: Any, prepared: CodedPoints, plan: CudaPlan, place: Place, bar: Counter) -> None:
+        super().__init__(queries, prepared, plan, place, bar)
+        self.prepared = prepared
+        self.screen = CodedScreen(prepared, plan, self.flags, double=self.double)
+
+    def run(self) -> None:
+        """Answer all queries."""
+        left, k = np.arange(len(self.queries)), self.plan.k
+        with self.workers:
+            width, unproved = self._fitted()
+            worth = unproved <= tuning.HOPELESS
+            if worth:
+                left = self._certified(left, width, first_pass=True)
+                self.check_queries()
+                share = len(left) / len(self.queries)
+                if share > tuning.FEW_UNPROVED and width < tuning.WIDEST * self.plan.contracted_width:
+                    self.prepared.fitted[k] = Fitted(2 * width, 0.0)  # for the next search
+                for times in (tuning.WIDER, tuning.ROOMY):
+                    left = self._certified(left, times * width)
+        if len(left):
+            self.rest(left, seen=worth)
+
+    def _fitted(self) -> Fitted:
+        """Return the number of groups per row for the first pass: the plan's, or, for many queries, a fitted number."""
+        plan, fitted = self.plan, self.prepared.fitted
+        if plan.k not in fitted and plan.m >= tuning.FITTED_ROWS:
+            rows = np.arange(min(tuning.PILOT_ROWS, plan.query_batch, len(self.queries)))
+
+            def unproved_at(width: int) -> float:
+                proved = self._pass(rows, width)
+                self.check_queries()
+                return float(np.count_nonzero(~proved)) / len(rows)
+
+            fitted[plan.k] = fitted_width(plan.contracted_width, unproved_at)
+        return fitted.get(plan.k, Fitted(plan.contracted_width, 0.0))
+
+    def _certified(
+        self, numbers: npt.NDArray[np.int64], width: int, *, first_pass: bool = False
+    ) -> npt.NDArray[np.int64]:
+        """Search some queries, report the number of proved ones, and return the numbers of the others."""
+        if not len(numbers):
+            return numbers
+        started = time.perf_counter()
+        proved = self._pass(numbers, width, self.bar if first_pass else None)
+        count, level = int(np.count_nonzero(proved)), self.screen.level("")
+        self.certify(level, len(numbers), count, started, again=not first_pass)
+        left: npt.NDArray[np.int64] = numbers[~proved]
+        return left
+
+    def _pass(self, numbers: npt.NDArray[np.int64], width: int, bar: Counter | None = None) -> npt.NDArray[np.bool_]:
+        """Search some queries, write the results, and return a mark for each proved query."""
+        proved = np.zeros(len(numbers), np.bool_)
+        ahead: list[_Batch] = []
+        sample = self.screen.chooser.sample(width)
+
+        def finish(batch: _Batch) -> None:
+            distances, indices, proved[batch.some] = batch.sent.arrive()
+            self.write(numbers[batch.some], Neighbors(distances, indices))
+            if bar is not None:
+                bar.add(len(distances) * len(self.points))
+
+        def work(some: slice) -> None:
+            batch = _Batch(some, self._launch(numbers[some], width, sample))
+            if ahead:
+                finish(ahead[0])
+            ahead[:] = [batch]
+
+        size = min(self.plan.query_batch, retried_at_once(width, LISTED_BYTES))
+        in_batches(len(numbers), size, work, planned=self.plan.total_bytes)
+        finish(ahead.pop())
+        return proved
+
+    def _launch(self, numbers: npt.NDArray[np.int64], width: int, sample: Sample | None) -> Sent:
+        """Launch all steps of a batch; waits for the device only if rows are read by the CPU."""
+        rows, own = self.there(self.on_host(numbers)), self.own_there(numbers)
+        coded = self.screen.code(rows, self.prepared.coding, int(numbers[0]))
+        look = self.screen.coded_look(coded, own, width, sample)
+        kth = self._refine(rows, look.nearest).distances[:, -1]
+        members, proved = self.screen.within(look, kth, own, width)
+        del look  # all minima
+        found = self._refine(rows, members.numbers.masked_fill(~proved[:, None], -1))
+        return Sent(*found, proved)
+
+    def _refine(self, queries: Any, numbers: Any) -> Neighbors:
+        """Return the k best of each row's listed points, from rows read from host memory; missing ones are -1."""
+        plan, listed = self.plan, ascending(numbers)
+        columns, row = listed.shape[1], plan.d * self.points.itemsize
+        block = max(1, tuning.REFINE_SCRATCH_BYTES // (columns * row))
+        parts = [self._refine_block(queries[here], listed[here]) for here in cut(len(listed), block)]
+        return Neighbors(*map(torch.cat, zip(*parts, strict=True)))
+
+    def _refine_block(self, queries: Any, listed: Any) -> tuple[Any, Any]:
+        """Return the k best of some rows' points, which are listed in ascending order.
+
+        The copies of the points have the order of the lists, so that ties go to the smaller number.
+        """
+        plan, present = self.plan, listed != NO_MEMBER
+        flat = listed.masked_fill(~present, -1).reshape(-1)
+        dtype = getattr(torch, inputs.name_of_dtype(self.points))
+        there = torch.empty((len(flat), plan.d), dtype=dtype, device=self.device)
+        self.prepared.host.fetch(flat, there)
+        places = torch.arange(len(flat), dtype=torch.int32, device=self.device).view(listed.shape)
+        facts: dict[str, Any] = {"metric": plan.metric, "group": 1, "double": self.double}
+        distances, indices = refine_groups(queries, there, places.masked_fill(~present, -1), plan.k, **facts)
+        return distances, torch.where(indices < 0, indices, flat[indices.clamp_min(0).long()])

@@ -1,0 +1,100 @@
+"""Names of metrics: names of other libraries, names with a number in them, and names of users' functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tonari.core.errors import Unsupported
+
+# Other names, in any case, of scikit-learn, SciPy, cuVS and so on. As in these, "l2" is euclidean, not its square.
+ALIASES = {
+    "l2": "euclidean",
+    "manhattan": "l1",
+    "cityblock": "l1",
+    "taxicab": "l1",
+    "chebyshev": "linf",
+    "dot": "inner_product",
+    "ip": "inner_product",
+    "angular": "cosine",
+    "pearson": "correlation",
+    "bitwise_hamming": "hamming",
+    "tanimoto": "jaccard",
+}
+
+# Well-known metrics that fit no family of metrics, with the reason and an alternative.
+UNSUPPORTED = {
+    "nan_euclidean": "it is a ratio of two sums over the columns that both rows have, neither a product of rows nor a "
+    "sum of terms; fill the gaps first (sklearn.impute.SimpleImputer), or use sklearn.impute.KNNImputer; tonari.search "
+    "and knn_graph take it as a function f(a, B)",
+    "dice": "it is j / (2 - j) of the Jaccard distance j, which orders rows alike; use metric='jaccard'",
+}
+
+# The metrics of Minkowski distances, (S |q - x|^p)^(1/p), by p: "minkowski:3", or "minkowski" with p=3 elsewhere.
+MINKOWSKI = {
+    0.5: "minkowski:0.5",
+    1.0: "l1",
+    1.5: "minkowski:1.5",
+    2.0: "euclidean",
+    3.0: "minkowski:3",
+    4.0: "minkowski:4",
+    math.inf: "linf",
+}
+
+PRECOMPUTED = "precomputed"  # the name of distances in a matrix
+FUNCTION = "function:"  # prefix of the names of Python functions
+OWN = "triton:"  # prefix of the names of users' functions
+
+# Where distances of the caller are taken, for messages.
+GIVEN_VERBS = (
+    "which tonari.search, knn_graph, kth_distance, radius_search, radius_count and radius_graph take on the CPU; use "
+    "one of them, or a name in tonari.metrics.METRICS"
+)
+
+
+def is_function(metric: Any) -> bool:
+    """Whether a metric is a function of rows, but none of Triton."""
+    return callable(metric) and not type(metric).__module__.startswith("triton.")
+
+
+def name_of_function(function: Any) -> str:
+    """Return the name of a metric that is a function, for graphs and messages.
+
+    >>> name_of_function(len)
+    'function:len'
+    """
+    return FUNCTION + str(getattr(function, "__name__", type(function).__name__))
+
+
+def is_own(metric: str) -> bool:
+    """Whether a name is that of a user's Triton function."""
+    return metric.startswith(OWN)
+
+
+def powers(least: float = 0.0) -> str:
+    """Return, for a message, the supported p of Minkowski distances from `least` on.
+
+    >>> powers(1)
+    '1, 1.5, 2, 3, 4 or inf'
+    """
+    *others, last = [f"{p:g}" for p in MINKOWSKI if p >= least]
+    return f"{', '.join(others)} or {last}"
+
+
+def of_minkowski(metric: str) -> str:
+    """Return the name of the record of "minkowski:p"."""
+    if ":" not in metric:
+        raise Unsupported(
+            f"metric {metric!r} is not supported: p is part of the name here, as in metric='minkowski:3'; expected "
+            f"'minkowski:p' with p = {powers()}"
+        )
+    try:
+        p = float(metric.partition(":")[2])
+    except ValueError:
+        p = math.nan
+    if p not in MINKOWSKI:
+        raise Unsupported(
+            f"metric {metric!r} is not supported: expected 'minkowski:p' with p = {powers()}; tonari.search and "
+            "knn_graph take another p as a function, lambda a, B: (abs(B - a)**p).sum(axis=1)**(1 / p)"
+        )
+    return MINKOWSKI[p]

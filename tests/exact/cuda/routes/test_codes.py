@@ -1,0 +1,278 @@
+"""Points in host memory of which the device has codes: the reference's bits, by every way a row may take.
+
+Without a GPU the CPU plays the device, in Triton's interpreter.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.exact.cuda.attempts.test_contracted import METRICS, large, near_a_plane
+from tests.exact.cuda.routes.test_host_contracted import Quiet, big, costs, in_thin
+from tests.helpers.checks import HOSTILE, assert_same_neighbors, duplicates, gaussian
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
+from tests.helpers.gpu_checks import DEVICE, check, check_stops, on_host, plan_of, rows_of, search, tensors
+from tonari.core.errors import BudgetExceeded
+from tonari.core.results.neighbors import Neighbors
+from tonari.exact.cuda import tuning
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.metrics.reference import brute
+
+# Where NumPy plays the device it warns of what a device computes without a word.
+pytestmark = [
+    needs_torch,
+    pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning"),
+]
+if HAS_TORCH:
+    import torch
+
+    from tonari.cuda.host_rows import HostRows
+    from tonari.exact.cuda import dispatch as run
+    from tonari.exact.cuda.routes import codes
+    from tonari.exact.cuda.rows.part import Place, plan_for_part
+    from tonari.exact.cuda.screens import screener
+    from tonari.exact.cuda.screens.sampling import Sample
+
+HERE: dict[str, Any] = {"route": "codes", "point_slab": 128, "devices": (DEVICE,)}
+N, M, D, K = 140, 3, 19, 3  # two slabs and two tiles of points, the second one short
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_metric(metric: str) -> None:
+    points = near_a_plane(N, D)
+    report = check(points[:M] + np.float32(1e-3), points, K, metric, width=16, form_dim=4, **HERE)
+    assert report.rows_by_precision == {"codes in 4 dimensions": M}
+
+
+DTYPES = ("float16", "bfloat16", "float64", "uint8", "int8")
+
+
+@pytest.mark.parametrize(("dtype", "metric"), [in_thin(dtype, metric) for dtype in DTYPES for metric in METRICS])
+def test_every_dtype(dtype: str, metric: str) -> None:
+    check(rows_of(2, 8, dtype, metric, 1), rows_of(20, 8, "float32", metric), K, metric, form_dim=5, **HERE)
+    check(rows_of(2, 8, "float32", metric, 1), rows_of(20, 8, dtype, metric), K, metric, form_dim=5, **HERE)
+
+
+@pytest.mark.parametrize(("name", "metric"), [in_thin(name, metric) for name in HOSTILE for metric in METRICS])
+def test_hostile_data(name: str, metric: str) -> None:
+    points = HOSTILE[name](40, 6, 0)
+    check(points[[5, 20]], points, K, metric, group=8, width=2, form_dim=3, **HERE)
+
+
+@pytest.mark.parametrize(
+    ("n", "k"), [(1, 1), (7, 7), *(pytest.param(n, k, marks=pytest.mark.full) for n, k in [(129, 1), (128, 128)])]
+)
+def test_few_points_and_all_of_them(n: int, k: int) -> None:
+    check(gaussian(2, 5, 1), gaussian(n, 5), k, form_dim=3, **HERE)
+
+
+def test_a_graph_of_several_batches() -> None:
+    """Own points are left out, those with copies too, of every batch its own."""
+    points = np.vstack([near_a_plane(4, 8), duplicates(6, 8)])
+    check(points, points, 3, self_join=True, query_batch=3, form_dim=4, **HERE)
+
+
+def near_by_less_than_a_step() -> tuple[Any, Any]:
+    """Points nearer to each other than a step of the codes, which therefore do not tell their order."""
+    points = np.zeros((140, 6), np.float32)
+    points[:, :4] = gaussian(140, 4)
+    points[40:80] = points[40] + np.float32(1e-2) * gaussian(40, 6, 2)
+    return points[40:48] + np.float32(1e-4), points
+
+
+def test_rows_that_codes_do_not_tell_apart_are_all_refined() -> None:
+    queries, points = near_by_less_than_a_step()
+    report = check(queries, points, K, width=16, form_dim=4, **HERE)
+    assert report.rows_by_precision == {"codes in 4 dimensions": 8}
+
+
+@pytest.mark.parametrize("part", ["members", "groups"])
+def test_without_the_errors_of_codes_a_neighbour_is_lost(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both limits need them: that of the distances of members from their codes, and that of the scores of groups."""
+    queries, points = near_by_less_than_a_step()
+    limits = codes.CodedScreen.limits
+
+    def without(self: Any, look: Any, kth: Any) -> Any:
+        squares, scores = limits(self, look, kth)
+        before, self.prepared.farthest = self.prepared.farthest, 0 * self.prepared.farthest
+        bare = self.limits_with(0 * look.apart, look.shift, kth)
+        self.prepared.farthest = before
+        return (bare[0], scores) if part == "members" else (squares, bare[1])
+
+    monkeypatch.setattr(codes.CodedScreen, "limits", without)
+    with pytest.raises(AssertionError):
+        check(queries, points, K, width=16, form_dim=4, **HERE)
+
+
+def test_points_beyond_the_range_of_codes_are_candidates_of_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most points are: the steps are too short by far."""
+    monkeypatch.setattr(tuning, "CODE_MARGIN", 0.4)
+    points = near_a_plane(40, 8)
+    queries = points[[3, 30]] + np.float32(1e-3)
+    report = check(queries, points, K, width=16, form_dim=4, **HERE)
+    assert report.rows_by_precision == {"codes in 4 dimensions": 2}
+    prepared = codes.prepare_codes(points, plan_of(queries, points, K, form_dim=4, **HERE))
+    assert 5 < int(prepared.beyond) < 40
+
+
+def test_sampled_thresholds_and_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "LEAST_ROWS", 1)
+    monkeypatch.setattr(screener, "sample_for", lambda n, width, group: Sample(stride=2, rank=6, capacity=128))
+    points = near_a_plane(300, D)
+    report = check(points[:M], points, K, width=12, form_dim=5, query_batch=2, **HERE)
+    assert set(report.rows_by_precision) == {"codes in 5 dimensions"}
+
+
+def test_rows_may_be_gathered_by_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    def held(rows: Any, device: Any) -> HostRows:
+        made = HostRows(rows, device)
+        made._there, made.is_mapped = None, False
+        return made
+
+    monkeypatch.setattr(codes, "HostRows", held)
+    points = near_a_plane(N, D)
+    check(points[:M] + np.float32(1e-3), points, K, width=16, form_dim=4, **HERE)
+
+
+def test_blocks_of_rows_that_are_refined_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "REFINE_SCRATCH_BYTES", 1)
+    points = near_a_plane(20, 8)
+    check(points[:M] + np.float32(1e-3), points, K, width=16, form_dim=4, **HERE)
+
+
+@pytest.mark.parametrize("cpu", [True, False], ids=["on the CPU", "streamed"])
+def test_unproved_rows_are_searched_in_all_dimensions(cpu: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries have room for little. In a graph, what streams the rest has to leave out the right points."""
+    for name, value in {"WIDER": 1, "ROOMY": 1, "NEAR_KEPT": 1}.items():
+        monkeypatch.setattr(tuning, name, value)
+    costs(monkeypatch, cpu)
+    points = np.repeat(gaussian(4, 6), 2, axis=0)  # pairs, and four that are one and the same
+    points = np.vstack([points + np.float32(1e-4) * gaussian(8, 6, 1), np.full((4, 6), 8, np.float32)])
+    levels = check(points, points, 1, self_join=True, group=8, width=2, form_dim=3, **HERE).rows_by_precision
+    assert levels == {"codes in 3 dimensions": 8, "values" if cpu else "split": 4}
+
+
+def test_a_part_of_a_graph() -> None:
+    """Queries 38 to 40 of a graph, against the points from 40 on."""
+    points, first = duplicates(N, 6), 40
+    ids, part = np.arange(38, 41), duplicates(N, 6)[first:]
+    apart, inside = brute(points[38:40], part, 6), brute(points[40:41], part, 6, self_ids=np.array([0]))
+    truth = Neighbors(*(np.vstack(pair) for pair in zip(apart, inside, strict=True)))
+    plan = plan_for_part(plan_of(points[ids], points, 6, width=16, form_dim=4, **HERE), len(part), len(ids), DEVICE)
+    found, _ = codes.search_part(points[ids], codes.prepare_codes(part, plan), plan, Place(first, 38, True), Quiet())
+    assert_same_neighbors(on_host(found), truth)
+
+
+def test_an_index_answers_again_and_again_and_widens(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, points = gaussian(M, D, 1), gaussian(N, D)
+    plan = plan_of(queries, points, K, form_dim=4, width=2, group=8, **HERE)
+    prepared = run.prepare(points, plan)
+    for k in (1, 5):
+        later = plan_of(queries, points, k, form_dim=4, width=2, group=8, **HERE)
+        assert_same_neighbors(on_host(run.search(queries, prepared, later)), brute(queries, points, k))
+    assert prepared.fitted[5].width == 4
+    limits = np.full(M, 4, np.float32)
+    counts = run.count_within(queries, prepared, plan_of(queries, points, 1, form_dim=4, **HERE), limits)
+    assert counts.tolist() == [int((brute(queries, points, N).distances[row] <= 4).sum()) for row in range(M)]
+
+
+def test_the_width_is_fitted_to_long_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "FITTED_ROWS", 2)
+    points = gaussian(70, 6)
+    check(points[:2] + np.float32(0.1), points, 2, group=8, width=2, form_dim=4, **HERE)
+
+
+def test_values_that_are_refused_are_named() -> None:
+    points = near_a_plane(N, D)
+    points[130, 2] = np.nan
+    with pytest.raises(ValueError, match="points: row 130"):
+        search(points[:2], points, 1, form_dim=4, **HERE)
+    with pytest.raises(ValueError, match="queries: row 1"):
+        search(points[[3, 130]], points[:100], 1, form_dim=4, **HERE)
+
+
+def test_progress_and_stopping() -> None:
+    seen: list[tuple[int, int]] = []
+    given: dict[str, Any] = {"queries": near_a_plane(3, D, 1), "points": near_a_plane(N, D), "k": 1}
+    given |= {"query_batch": 1, "form_dim": 4, **HERE}
+    search(**given, progress=lambda *pair: seen.append(pair))
+    assert seen == [(row * N, 3 * N) for row in range(1, 4)]
+    check_stops(**given)
+
+
+# ---------------------------------------------------------------- plans
+
+
+def planned(n: int = 500 * 10**6, **choices: Any) -> CudaPlan:
+    facts: dict[str, Any] = {"n": n, "m": 2048, "d": 128, "dtype": "uint8", "query_dtype": "uint8", "route": "codes"}
+    return big(**facts | choices)
+
+
+def test_what_a_device_holds_of_500_million_rows() -> None:
+    plan = planned(free_bytes=72 * 10**9)
+    assert (plan.route, plan.form_dim, plan.precisions) == ("codes", 64, ("int8", "values"))
+    assert plan.packed_bytes == pytest.approx(500e6 * 68.0625, rel=1e-6)
+    assert plan.query_batch == 2048
+    assert plan.total_bytes < 40 * 10**9
+    later = planned(prepared_by=plan, free_bytes=72 * 10**9 - plan.packed_bytes)
+    assert (later.route, later.form_dim, later.point_slab) == ("codes", 64, plan.point_slab)
+    with pytest.raises(BudgetExceeded, match=r"allow at least \d+") as refused:
+        planned(memory=20 * 10**9)
+    (least,) = map(int, re.findall(r"allow at least (\d+)", str(refused.value)))
+    assert planned(memory=least).total_bytes <= least
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"host_points": False}, "reads rows from host memory, but the points are on a device"),
+        ({"devices": ("cuda:0", "cuda:1")}, "takes one device, not 2: name one"),
+        ({"precisions": ("float16", "values")}, "screens in int8 only"),
+        ({"form_dim": "full"}, "has fewer coordinates"),
+        ({"form_dim": "pilot"}, "pilot rows choose for route='resident' only, got route='codes'"),
+        ({"form_dim": 600, "d": 960}, "form_dim=600: route='codes' takes at most 512 coordinates"),
+        ({"metric": "inner_product"}, "there is no contraction for metric='inner_product'"),
+        ({"query_slab": 10}, "query_slab=10: only route='streamed' takes queries slab by slab"),
+    ],
+    ids=str,
+)
+def test_what_cannot_work_is_refused(choices: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        planned(10**6, **choices)
+
+
+# ---------------------------------------------------------------- on a GPU
+
+
+@on_gpu
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_the_bits_of_the_resident_route(metric: str, dtype: str) -> None:
+    rows = 10 * np.random.default_rng(2).standard_normal((200_000 + 5000, 96)) * np.arange(1, 97) ** -0.8 + 100
+    points, queries = (part.clip(0, 255).astype(dtype) for part in (rows[:200_000], rows[200_000:]))
+    given: dict[str, Any] = {"devices": (DEVICE,), "query_batch": 1024}
+    found, report = search(queries, points, 10, metric, route="codes", point_slab=65_536, form_dim=32, **given)
+    assert_same_neighbors(found, search(*tensors(DEVICE, queries, points), 10, metric, **given)[0], metric=metric)
+    assert sum(count for level, count in report.rows_by_precision.items() if "in 32 dimensions" in level) > 4000
+
+
+@on_gpu
+def test_the_planned_memory_suffices() -> None:
+    points = np.tile(large("euclidean")[1], (10, 1))
+    points += np.float32(1e-3) * np.random.default_rng(3).standard_normal(points.shape, np.float32)
+    queries = points[::200] + np.float32(1e-3)
+    given: dict[str, Any] = {"route": "codes", "form_dim": 32, "devices": (DEVICE,)}
+    search(queries[:10], points[:4000], 10, **given)  # whatever is allocated once is allocated
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    plan = plan_of(queries, points, 10, **given)
+    found, _ = search(queries, points, 10, **given)
+    peak = torch.cuda.max_memory_allocated() - before
+    assert 0.5 * plan.packed_bytes < peak <= plan.total_bytes
+    (there,) = tensors(DEVICE, points)
+    assert_same_neighbors(found, search(*tensors(DEVICE, queries), there, 10, devices=(DEVICE,))[0])
