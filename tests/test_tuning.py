@@ -58,7 +58,7 @@ FORMATS = {
     "exact/cuda/replay/few.py": "_NO_FLAGS _ALIGNED",
     "exact/cuda/replay/spread.py": "_NO_FLAGS",
     "exact/cuda/rows/bytes.py": "SHIFTS",
-    "exact/cuda/rows/codes.py": "MOST_CODED LARGEST_CODE",
+    "exact/cuda/rows/codes.py": "MOST_CODED LARGEST_CODE WIDTHS",
     "exact/cuda/rows/contraction.py": "LARGEST BEYOND",
     "exact/cuda/rows/copies.py": "SORTED_BYTES",
     "exact/cuda/rows/form.py": "ANGULAR_SCALE",

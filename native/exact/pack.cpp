@@ -16,7 +16,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr std::int64_t kOneRegister = 64;  // bytes, which the screen may read behind the last group
 
-// Bounds of a packed row; `gamma`: see accumulation_error.
+// Stores the bounds of a packed row; accumulation_error explains `gamma`.
 void keep_errors(PackedGroups& to, const Form& form, std::int64_t place, double gamma, double term,
                  const Norms& norms) {
   if (is_elementwise(form.metric)) {
@@ -26,7 +26,7 @@ void keep_errors(PackedGroups& to, const Form& form, std::int64_t place, double 
   }
   double query = 2 * norms.difference;
   const double centre = std::sqrt(form.centre_square);
-  // Exact values are rounded relative to the rows that were not moved.
+  // The rounding of exact values is relative to the rows before the centre was subtracted.
   if (centre > 0) query += static_cast<double>(form.d + 16) * 0x1p-51 * (norms.exact + 2 * centre);
   to.bound(place, term, gamma * std::fabs(term) + kTiny, query, 2 * norms.rounded + kTiny);
 }
@@ -76,7 +76,7 @@ class Packer {
 
 constexpr std::int64_t kQueriesAtOnce = 8;  // rows that share one pass over the directions
 
-// Packs queries, some at a time.
+// Packs queries, several at a time.
 class QueryPacker {
  public:
   QueryPacker(const Kernel& kernel, const Form& form, PackedQueries& to, Errors errors)
@@ -149,7 +149,7 @@ PackedGroups::PackedGroups(const Kernel& kernel, std::int64_t columns, std::int6
       groups((of + group - 1) / group),
       data_bytes(groups * group * packed_depth(kernel, columns) * kernel.layout.run * element_size(kernel.precision)),
       data(allocate_whole(data_bytes + kOneRegister)) {
-  // One register more than the groups need, since a group's errors are read a register at a time.
+  // One more register than the groups need, since a group's errors are read by whole registers.
   const auto places = static_cast<std::size_t>(groups * group + 16), all = static_cast<std::size_t>(groups);
   low.assign(places, kInfinity);
   error_query.assign(places, 0), error_rest.assign(places, 0), error_own.assign(places, 0);
@@ -229,7 +229,7 @@ PackedPoints::PackedPoints(const Kernel& kernel, const Form& form, const Form* l
                            std::int64_t begin, std::int64_t end, Errors errors)
     : PackedPoints(kernel, form.columns(), begin, end) {
   Packer packer(kernel, form, packed_, errors);
-  std::optional<Packer> looks;  // in the same groups, from the same rows before they are contracted
+  std::optional<Packer> looks;  // packs the contracted copy, in the same groups
   if (look != nullptr) {
     const Kernel& other = look_kernel(kernel);
     contracted_.reset(new PackedPoints(other, look->columns(), begin, end));

@@ -114,7 +114,7 @@ def allowed_arguments() -> Given:
         "point_groups": np.arange(N),
         "same": True,
         "excluded": np.array([3, N, M * N - 1]),
-        "own": False,
+        "window": 2,
         "rows": np.arange(M)[::-1].copy(),
         "ids": np.arange(N)[::-1].copy(),
     }
@@ -791,7 +791,7 @@ CASES: dict[str, Case] = {
         _native.Allowed,
         allowed_arguments,
         [
-            *numbers(m=[-1], n=[-1]),
+            *numbers(m=[-1], n=[-1], window=[-2, N + 1]),
             ({"m": 2**62, "n": 2, "mask": None}, "expected less than"),
             ({"packed": True}, r"mask has shape \(6, 40\), expected \(6, 5\)"),
             ({"query_groups": None}, "query_groups, point_groups: expected both or none"),

@@ -73,7 +73,7 @@ class Allowed:
         point_groups: npt.NDArray[np.int64] | None,
         same: bool,
         excluded: npt.NDArray[np.int64] | None,
-        own: bool,
+        window: int,
         rows: npt.NDArray[np.int64] | None,
         ids: npt.NDArray[np.int64] | None,
     ) -> None: ...

@@ -81,3 +81,8 @@ CODED_STEP = 16  # columns by which the numbers of columns differ that are compa
 CODED_COLUMNS = 256  # the largest of them below all columns
 CODED_FAR = 8  # rank of the neighbour in the sample that shows how distances grow with the number of points
 CODED_ROW_SECONDS = 1e-5  # to read a row of a file: a tenth of it from the page cache, ten times as long from an SSD
+
+# Not measured by a case, but by hand on two cores.
+FARTHEST_MORE = 8  # candidates in addition to the k farthest, at least
+FARTHEST_SCREENED = 16  # points per candidate, from which an inner product selects candidates
+FARTHEST_BLOCK = 1 << 20  # distances that are computed in one step

@@ -19,7 +19,7 @@ def with_codes(codes: str, metric: Metric, place: Place, overrides: dict[str, An
     codes : str
         "auto" sets nothing; "int8" selects the route of codes.
     metric : Metric
-        The metric by which transformed rows are compared.
+        The metric that compares transformed rows.
     place : Place
     overrides : dict
         The fields that the caller sets.

@@ -53,7 +53,7 @@ def info(file: Path, key: str | None, read: Inputs, as_json: bool) -> None:
         read.check([file])
     facts = _facts(file, key, read)
     extra = dict(facts["extra"])
-    plan = extra.pop("plan", {})  # of a directory; the rows of a shard, not those of the graph
+    plan = extra.pop("plan", {})  # a directory's plan has the rows of a shard, not of the graph
     ran = extra.pop("record", None)
     flat = {name: value for name, value in facts.items() if name != "extra"} | extra
     text = "\n".join(f"{name:>14}  {_shown(value)}" for name, value in flat.items())
