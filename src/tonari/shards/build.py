@@ -31,7 +31,7 @@ from tonari.shards.source import Source
 from tonari.shards.tasks import Job, Task, add_tasks, title_of
 
 logger = logging.getLogger("tonari")
-STAGE_DONE = "%s: %d tasks in %.3g s"  # what is logged after each stage
+STAGE_DONE = "%s: %d tasks in %.3g s"  # logged after each stage
 plan_logger = logging.getLogger("tonari.plan")  # the command line shows it without -v
 
 

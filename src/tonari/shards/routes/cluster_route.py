@@ -175,7 +175,7 @@ def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: Floats, gaps: 
 
 def _reached(worker: Worker, distances: Any, numbers: Any, gaps: Any, ids: Any) -> dealing.Near:
     metric = worker.job.record
-    squared = metric.power == 2  # as 1 - cos is: half the square of a distance
+    squared = metric.power == 2  # 1 - cos is half the square of a distance, too
     lengths = (distances, gaps) if squared else (metric.lengths(distances), metric.lengths(gaps))
     return dealing.Near(dealing.reaches(lengths[0], numbers, lengths[1], squared=squared), numbers, ids)
 
