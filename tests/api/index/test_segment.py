@@ -45,6 +45,24 @@ def test_a_search_like_another_is_not_planned_again(method: str, monkeypatch: py
     assert [(plan.m, plan.k) for plan in planned] == [(1, 5), (2, 5), (2, 6), (2, 6), *again]
 
 
+@pytest.mark.parametrize("d", [3, 40])
+def test_points_like_others_are_not_planned_again(d: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    points, others = checks.gaussian(1_000, d), checks.gaussian(1_000, d, seed=1)
+    planned = Planned().watch(tonari.Index(points), monkeypatch)
+    index = tonari.Index(others)
+    assert not planned
+    assert_same_neighbors(index.search(points[:3], 4), brute(points[:3], others, 4))
+    planned.clear()
+    for isa in _native.supported_isas():
+        monkeypatch.setenv("TONARI_ISA", isa)
+        tonari.Index(points)
+        assert planned[-1].isa == isa
+    for others, options in ((points, {"memory": "1GB"}), (points[:999], {}), (points, {"threads": 2})):
+        planned.clear()
+        tonari.Index(others, **options)
+        assert planned, options
+
+
 def test_the_environment_and_threads_are_looked_at_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     index = tonari.Index(POINTS, method="exact")
     planned = Planned().watch(index, monkeypatch)

@@ -134,10 +134,7 @@ def limits_for(
     """
     outwards = -1.0 if descending else 1.0
     if type(radius) is float or np.ndim(radius) == 0:
-        one = np.array([_limit(float(radius), np.dtype(dtype), outwards, closed=closed)])
-        everyone: npt.NDArray[Any] = np.ndarray((m,), one.dtype, one, 0, (0,))  # faster than broadcast_to
-        everyone.flags.writeable = False
-        return everyone
+        return _one_limit(float(radius), m, np.dtype(dtype), outwards, closed)
     asked = np.asarray(radius, dtype=np.float64)
     if closed and np.dtype(dtype) == np.float64:
         return asked.copy()
@@ -149,8 +146,16 @@ def limits_for(
 
 
 @cached(maxsize=64)
+def _one_limit(radius: float, m: int, dtype: np.dtype[Any], outwards: float, closed: bool) -> npt.NDArray[Any]:
+    """Return :func:`limits_for` for one number."""
+    one = np.array([_limit(radius, dtype, outwards, closed=closed)])
+    everyone: npt.NDArray[Any] = np.ndarray((m,), one.dtype, one, 0, (0,))  # unlike broadcast_to, also for m = 1
+    everyone.flags.writeable = False
+    return everyone
+
+
 def _limit(radius: float, dtype: np.dtype[Any], outwards: float, *, closed: bool) -> Any:
-    """Return the farthest value of a dtype within a radius: :func:`limits_for`, for one number."""
+    """Return the farthest value of a dtype within a radius."""
     value = dtype.type
     with np.errstate(over="ignore"):
         limit = value(radius)

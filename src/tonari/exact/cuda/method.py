@@ -56,7 +56,7 @@ class ExactOnCuda(SearchMethod):
         return Preparation(dataclasses.replace(plan, copied_bytes=0), made)  # `before` has the same original rows
 
     def _prepare_coded(self, points: Any, problem: Problem, before: Preparation, progress: ProgressLike) -> Preparation:
-        """Return the codes of the points, or the earlier preparation if there is no room for them any more."""
+        """Return the codes of the points, or the earlier preparation if the device has no room left for them."""
         try:
             plan = coded_plan(problem)
         except BudgetExceeded as error:

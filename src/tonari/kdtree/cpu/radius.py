@@ -31,7 +31,10 @@ def find_in_tree(
     search = _search(request, prepared, plan, counts, workers)
     blocks = _run(search, len(counts), prepared, plan, workers, progress)
     indptr = np.zeros(len(counts) + 1, np.int64)
-    counts.cumsum(out=indptr[1:])
+    if len(counts) == 1:  # as quick as possible
+        indptr[1] = counts[0]
+    else:
+        counts.cumsum(out=indptr[1:])
     distances = np.empty(indptr[-1], request.limits.dtype)
     indices = np.empty(indptr[-1], prepared.tree.ids.dtype)
 
