@@ -1076,8 +1076,8 @@ _PYTHON = (
     Fault(
         "exact-pairs-once-more",
         "src/tonari/exact/cpu/direct_within.py",
-        "queries, points, limits, self_ids, rules, later)",
-        "queries, points, limits, self_ids, rules, False)",
+        "queries, points, limits, request.self_ids, rules, later)",
+        "queries, points, limits, request.self_ids, rules, False)",
         "pairs are found from both of their points",
         ("tests/exact/cpu/test_direct_within.py::test_graphs_and_pairs",),
     ),
