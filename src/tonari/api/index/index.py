@@ -50,7 +50,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
 
     codes : str
         What a GPU holds of points in host memory: with "int8", one byte for each coordinate of their contracted rows,
-        64 bytes per point at 61 coordinates, while the original rows stay in host memory, which is page-locked.
+        64 or 128 bytes per point, while the original rows stay in host memory, which is page-locked.
         Answers are as exact, and have the same bits. Only for one device, and for euclidean, sqeuclidean, cosine and
         correlation. "auto", the default, keeps the rows themselves on the device; if they do not fit there, the first
         search streams them, and the second one makes codes.
