@@ -181,7 +181,7 @@ class _Search(HostSearch):
                 left = self._certified(left, width, first_pass=True)
                 self.check_queries()
                 share = len(left) / len(self.queries)
-                if share > tuning.FEW_UNPROVED and width < tuning.WIDEST * self.plan.contracted_width:
+                if share > tuning.CODED_LEFT and width < tuning.WIDEST * self.plan.contracted_width:
                     self.prepared.fitted[k] = Fitted(2 * width, 0.0)  # for the next search
                 for times in (tuning.WIDER, tuning.ROOMY):
                     left = self._certified(left, times * width)
