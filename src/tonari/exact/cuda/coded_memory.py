@@ -85,7 +85,7 @@ class CodesNeeds(CudaNeeds):
         near = tuning.NEAR_KEPT * tuning.WIDEST * self.width * LISTED_BYTES
         packed = code_width(self.form_dim) + 3 * contracted_row_bytes(self.form_dim)
         lists = 4 * self.k * (self.value_itemsize + 4)
-        original = 2 * self.d * self.query_itemsize + 8 * self.d  # also as float64 rows
+        original = 2 * self.d * self.query_itemsize + 8 * self.d  # also as float64
         return minima + minima // 4 + near + packed + lists + original + 64 + 8 * self.self_join
 
 

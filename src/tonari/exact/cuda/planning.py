@@ -342,7 +342,7 @@ def _form_dim(overrides: dict[str, Any], problem: Problem) -> int:
         return 0
     if given == PILOT:
         return largest_form_dim(problem.d)  # memory is planned for the most
-    whole = type(given) is int or (isinstance(given, str) and given.isdecimal())  # text comes from the command line
+    whole = type(given) is int or (isinstance(given, str) and given.isdecimal())  # the command line passes text
     asked = int(given) if whole else 0
     if not 2 <= asked < problem.d:
         raise ValueError(

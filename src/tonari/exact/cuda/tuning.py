@@ -161,8 +161,8 @@ FORM_WARPS = 4
 FORM_COLUMNS = 64
 
 # Not measured by a case, but counted: rows of SIFT in 64 coordinates, 10 nearest of 100,000.
-# Codes: their coordinates. The largest element of the sample, or this multiple of what nearly all rows have if that is
-# less, times a margin for all other points, is 127 steps.
+# Codes: their coordinates. 127 steps are the largest element of the sample (or CODE_FARTHEST times the element that
+# nearly all rows stay below, if that is less), times a margin for all other points.
 CODE_COLUMNS = 123  # and five of the squared length: 128 bytes; for more points than CODED_WIDE 61 and three
 CODE_FEWER = 61
 CODED_WIDE = 1 << 26

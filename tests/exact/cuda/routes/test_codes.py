@@ -18,6 +18,7 @@ from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import DEVICE, check, check_stops, on_host, plan_of, rows_of, search, tensors
 from tonari.core.errors import BudgetExceeded
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import Within
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.metrics.reference import brute
@@ -180,7 +181,7 @@ def test_an_index_answers_again_and_again_and_widens(monkeypatch: pytest.MonkeyP
         assert_same_neighbors(on_host(run.search(queries, prepared, later)), brute(queries, points, k))
     assert prepared.fitted[5].width == 4
     limits = np.full(M, 4, np.float32)
-    counts = run.count_within(queries, prepared, plan_of(queries, points, 1, form_dim=4, **HERE), limits)
+    counts = run.count_within(Within(queries, limits), prepared, plan_of(queries, points, 1, form_dim=4, **HERE))
     assert counts.tolist() == [int((brute(queries, points, N).distances[row] <= 4).sum()) for row in range(M)]
 
 
