@@ -74,6 +74,8 @@ def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int, point_secon
     pairs = m if rules.own else 0
     if rules.query_groups is not None:
         pairs += int(group_sizes(rules).sum())
+    if rules.window is not None:
+        pairs += m * min(scope.n, 2 * rules.window + 1)
     if rules.excluded is not None:
         pairs += len(rules.excluded) * m // rules.m
     return scope.listed_seconds(m, pairs) < point_seconds * float(near.mean()) * m

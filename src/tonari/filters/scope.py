@@ -106,7 +106,7 @@ class Scope:
             return np.asarray(inputs.to_host(self.points.count(queries, limits, False, allowed)))
 
     def allowed_by(self, rules: Rules) -> Allowed | None:
-        """Return the rules for :meth:`within` and :meth:`count`; None if they cannot apply these rules."""
+        """Return the rules for :meth:`within` and :meth:`count`; None if these methods cannot apply them."""
         device = self.points.call.place.device
         return rules.as_allowed() if search_method(by_force(self.metric.name), device).filters else None
 
@@ -165,7 +165,8 @@ class Scope:
         return 0
 
     def enough(self, needed: int) -> int:
-        """Return a budget of the whole call that leaves `needed` bytes for searches without rules and for copies."""
+        """Return a sufficient budget for the whole call: it leaves `needed` bytes for searches without rules and for
+        copies."""
         needed += needed // tuning.SLACK + 1
         share = tuning.ROOM_SHARE
         return self.fixed + max(self.row + needed, needed * share // (share - 1) + share)
