@@ -93,14 +93,20 @@ void bind_spanning(Module& module);
 void bind_descent(Module& module);
 void bind_descent_start(Module& module);
 
-// An accepted array: two dimensions, C order, maybe read-only. For bfloat16, which NumPy lacks, `array` has the bits.
-struct Rows {
-  nanobind::ndarray<nanobind::ro, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu> array;
+// An accepted array of two dimensions, maybe read-only. For bfloat16, which NumPy lacks, `array` has the bits.
+template <class... Order>
+struct RowsOf {
+  nanobind::ndarray<nanobind::ro, nanobind::ndim<2>, Order..., nanobind::device::cpu> array;
   bool is_bfloat16 = false;
 };
+using Rows = RowsOf<nanobind::c_contig>;
+// The same, or rows with gaps between them, such as those of a mapped .fvecs file.
+using SpacedRows = RowsOf<>;
 
-// Throws TypeError for other element types, and ValueError for rows without columns. `name` appears in messages.
+// Throws TypeError for other element types, and ValueError for rows without columns, or for spaced rows that overlap or
+// whose elements are not adjacent. `name` appears in messages.
 RowsView view_of(const Rows& rows, const char* name);
+RowsView view_of(const SpacedRows& rows, const char* name);
 
 // A packed run of points, and the forms that it was packed in, kept alive with it.
 struct BoundPoints {
@@ -133,10 +139,10 @@ nanobind::object bits_of_bfloat16(nanobind::handle array) noexcept;
 
 }  // namespace tonari
 
-template <>
-struct nanobind::detail::type_caster<tonari::Rows> {
-  using Array = make_caster<decltype(tonari::Rows::array)>;
-  NB_TYPE_CASTER(tonari::Rows, Array::Name)
+template <class... Order>
+struct nanobind::detail::type_caster<tonari::RowsOf<Order...>> {
+  using Array = make_caster<decltype(tonari::RowsOf<Order...>::array)>;
+  NB_TYPE_CASTER(tonari::RowsOf<Order...>, Array::Name)
 
   bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
     Array array;

@@ -19,7 +19,8 @@ void AllowedRow::open(const AllowedPairs& pairs, std::int64_t query) {
   mask = pairs.mask != nullptr ? pairs.mask + row * pairs.mask_stride : nullptr;
   point_groups = pairs.point_groups;
   group = pairs.query_groups != nullptr ? pairs.query_groups[row] : 0;
-  own = pairs.own ? row : -1;
+  near = row - pairs.window;
+  span = static_cast<std::uint64_t>(2 * pairs.window + 1) * (pairs.window >= 0);
   ids = pairs.ids;
   table = nullptr;
   excludes = pairs.excluded != nullptr && pairs.begins[row] < pairs.begins[row + 1];
@@ -76,7 +77,11 @@ std::int64_t AllowedRow::count_few(const Id* points, std::int64_t number, std::i
       return (groups[point] == mine) == wanted;
     });
   }
-  if (own >= 0) only([mine = own](std::int64_t point) { return point != mine; });
+  if (span > 0) {
+    only([first = near, length = span](std::int64_t point) {
+      return static_cast<std::uint64_t>(point - first) >= length;
+    });
+  }
   if (!excludes) return number;
   if (table == nullptr && number > searches_) make_table();
   if (table != nullptr && shift == 0) {

@@ -1,5 +1,6 @@
 // Which points each query may find: the points that its row of a mask allows, that are in its own group or in another
-// one, and that are not excluded for it.
+// one, and that are not excluded for it. If queries are numbered as points, the points whose number is near the query's
+// may be left out: one comparison.
 //
 // A point that may belong to an answer is looked up by its number. Many points are looked up together, one rule after
 // another and without branches, so that memory loads several of them at once. Excluded points are looked up by a binary
@@ -24,11 +25,11 @@ struct AllowedPairs {
   bool same = true;                            // only points of the query's own group; false: only of other groups
   const std::int64_t* excluded = nullptr;      // pairs as query * n + point, ascending and distinct; null: none
   const std::int64_t* begins = nullptr;        // (m + 1,): the pairs of query i are excluded[begins[i]], ...
-  bool own = false;                            // the queries are the points, and no point may find itself
+  std::int64_t window = -1;                    // queries are numbered as points: |query - point| is larger; -1: any
   const std::int64_t* rows = nullptr;          // the number in the rules of each query of a search; null: i
   const std::int64_t* ids = nullptr;           // the number in the rules of each point of a search; null: j
 
-  bool is_empty() const { return mask == nullptr && point_groups == nullptr && excluded == nullptr && !own; }
+  bool is_empty() const { return mask == nullptr && point_groups == nullptr && excluded == nullptr && window < 0; }
   std::int64_t row_of(std::int64_t query) const { return rows != nullptr ? rows[query] : query; }
   // The memory of a query's own row of the mask, or else of its excluded points.
   std::span<const std::uint8_t> memory_of(std::int64_t query) const {
@@ -57,7 +58,10 @@ class AllowedRow {
 
   const std::uint8_t* mask = nullptr;
   bool packed = false, same = true, excludes = false;
-  std::int64_t group = 0, own = -1;
+  std::int64_t group = 0;
+  // The query may not find points from `near` on, `span` of them; without a window there are none.
+  std::int64_t near = 0;
+  std::uint64_t span = 0;
   const std::int64_t *point_groups = nullptr, *ids = nullptr;
   const std::uint64_t* table = nullptr;  // bits of the excluded points; null while few points have been looked up
   std::uint64_t factor = 1;              // a point has bit `point * factor >> shift`
@@ -91,7 +95,7 @@ inline bool has_bit(const std::uint64_t* table, std::int64_t point, std::uint64_
 
 inline bool allows(AllowedRow& row, std::int64_t point) {
   if (row.ids != nullptr) point = row.ids[point];
-  bool allowed = point != row.own;
+  bool allowed = static_cast<std::uint64_t>(point - row.near) >= row.span;
   if (row.mask != nullptr) allowed &= is_in_mask(row.mask, row.packed, point);
   if (row.point_groups != nullptr) allowed &= (row.point_groups[point] == row.group) == row.same;
   if (!row.excludes) return allowed;

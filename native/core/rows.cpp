@@ -81,9 +81,9 @@ void load_row(const RowsView& rows, std::int64_t i, double* out) {
 
 std::int64_t first_nonfinite_row(const RowsView& rows, std::int64_t begin, std::int64_t end) {
   if (rows.dtype == Dtype::u8 || rows.dtype == Dtype::i8 || rows.d == 0) return -1;
-  // Several short rows at a time, so that the loop is long. With an order, one row at a time, because rows are looked
-  // up.
-  const std::int64_t at_once = rows.order != nullptr ? 1 : std::max<std::int64_t>(1, kElements / rows.d);
+  // Several short rows at a time, so that the loop is long; the row is looked up where there is one.
+  const bool adjacent = rows.order == nullptr && rows.pitch == 0;
+  const std::int64_t at_once = adjacent ? std::max<std::int64_t>(1, kElements / rows.d) : 1;
   for (std::int64_t first = begin; first < end; first += at_once) {
     const std::int64_t last = std::min(first + at_once, end);
     if (!any_nonfinite(rows, first, (last - first) * rows.d)) continue;
@@ -104,28 +104,39 @@ std::int64_t first_negative_row(const RowsView& rows, std::int64_t begin, std::i
 }
 
 void add_column_sums(const RowsView& rows, std::int64_t begin, std::int64_t end, std::int64_t step, double* sums) {
-  std::vector<double> row(static_cast<std::size_t>(rows.d));
-  for (std::int64_t i = begin; i < end; i += step) {
-    load_row(rows, i, row.data());
-    for (std::int64_t c = 0; c < rows.d; ++c) sums[c] += row[static_cast<std::size_t>(c)];
-  }
+  with_type(rows.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t i = begin; i < end; i += step) {
+      const T* const row = static_cast<const T*>(row_pointer(rows, i));
+      for (std::int64_t c = 0; c < rows.d; ++c) sums[c] += to_value<double>(row[c]);
+    }
+  });
 }
 
 double largest_magnitude(const RowsView& rows, std::int64_t begin, std::int64_t end, const double* centre) {
-  std::vector<double> row(static_cast<std::size_t>(rows.d)), zeros;
+  std::vector<double> zeros;
   if (centre == nullptr) {
     zeros.assign(static_cast<std::size_t>(rows.d), 0.0);
     centre = zeros.data();
   }
-  double largest = 0;
-  for (std::int64_t i = begin; i < end; ++i) {
-    load_row(rows, i, row.data());
-    for (std::int64_t c = 0; c < rows.d; ++c) {
-      const double magnitude = std::fabs(row[static_cast<std::size_t>(c)] - centre[c]);
-      largest = magnitude > largest ? magnitude : largest;
+  constexpr std::int64_t lanes = 8;  // independent maxima, which are kept in vectors
+  double largest[lanes] = {};
+  const auto take = [](double& most, double value, double middle) {
+    const double magnitude = std::fabs(value - middle);
+    most = magnitude > most ? magnitude : most;
+  };
+  with_type(rows.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t i = begin; i < end; ++i) {
+      const T* const row = static_cast<const T*>(row_pointer(rows, i));
+      std::int64_t c = 0;
+      for (; c + lanes <= rows.d; c += lanes) {
+        for (std::int64_t j = 0; j < lanes; ++j) take(largest[j], to_value<double>(row[c + j]), centre[c + j]);
+      }
+      for (; c < rows.d; ++c) take(largest[0], to_value<double>(row[c]), centre[c]);
     }
-  }
-  return largest;
+  });
+  return *std::max_element(largest, largest + lanes);
 }
 
 std::uint64_t hash_row(const RowsView& rows, std::int64_t i) {

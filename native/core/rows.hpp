@@ -14,6 +14,7 @@ void load_row(const RowsView& rows, std::int64_t i, double* out);
 
 inline const void* row_pointer(const RowsView& rows, std::int64_t i) {
   const std::int64_t row = rows.order != nullptr ? rows.order[i] : i;
+  if (rows.pitch != 0) return static_cast<const char*>(rows.data) + row * rows.pitch;
   return static_cast<const char*>(rows.data) + static_cast<std::size_t>(row * rows.d) * dtype_size(rows.dtype);
 }
 

@@ -172,6 +172,15 @@ class Estimates {
     return added >= 0;
   }
 
+  // The numbers of those of the next `count` points that may be within the distance whose square is `squared`: those with
+  // estimates that a point within it may have. Their number; -1 if an estimate is not finite.
+  std::int64_t within(std::int64_t first, std::int64_t count, double squared, Asked& asked) {
+    estimate(first, count);
+    asked.most = limit(static_cast<float>(squared));
+    asked.gathered = 0;
+    return add(0, asked) ? asked.gathered : -1;
+  }
+
   // Drops the points that more than k + slack estimates rule out.
   void drop_beyond(Asked& asked, std::int64_t slack) const {
     if (asked.gathered < search_.k) return;
@@ -221,7 +230,8 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
   const std::int64_t room =
       k + std::max(kBeyond, k);  // so that a point is looked at a bounded number of times, for any k
   std::vector<std::int64_t> ids(static_cast<std::size_t>(batch));
-  std::vector<double> values(static_cast<std::size_t>(batch));
+  // Values of copied columns are written a register at a time.
+  std::vector<double> values(static_cast<std::size_t>(listed ? kBatch : batch));
   if (estimates.serve()) estimates.reserve(most, batch);
   std::vector<Asked> group(static_cast<std::size_t>(std::max(most, std::int64_t{1})));
   for (Asked& asked : group) asked.kept.reserve(static_cast<std::size_t>(std::min(n, room)));
@@ -347,32 +357,52 @@ class RadiusRows {
         compute_(exact_values(search.isa)),
         descends_(is_descending(search.metric)),
         double_output_(search.queries.dtype == Dtype::f64 || search.points.dtype == Dtype::f64),
-        ids_(static_cast<std::size_t>(std::min(search.points.n, kBatch))),
-        values_(ids_.size()) {}
+        estimated_{search.metric, search.isa, search.queries, search.points, 1, nullptr},
+        estimates_(estimated_),
+        batch_(std::min(search.points.n, kBatch)),
+        ids_(static_cast<std::size_t>(batch_)),
+        values_(ids_.size()) {
+    if (estimates_.serve()) estimates_.reserve(1, batch_);
+  }
 
   void run(std::int64_t i) {
     const std::int64_t n = search_.points.n, self = search_.self_ids != nullptr ? search_.self_ids[i] : -1;
-    const double limit = search_.limits[i];
+    const double limit = search_.limits[i], squared = takes_root(search_.metric) ? limit * limit : limit;
+    const bool by_estimates = estimates_.serve() && limit >= 0 && squared <= kMostSquared;
     const ExactQuery query = exact_query(search_.metric, search_.queries, i);
+    if (by_estimates) estimates_.open(i, 1);
     if (search_.allowed != nullptr) row_.open(*search_.allowed, i);
     for (std::int64_t first = search_.later ? std::clamp<std::int64_t>(self + 1, 0, n) : 0; first < n;
-         first += kBatch) {
-      const std::int64_t count = std::min(kBatch, n - first);
-      std::iota(ids_.begin(), ids_.begin() + count, first);
-      compute_(search_.metric, query, search_.points, ids_.data(), count, values_.data());
-      for (std::int64_t j = 0; j < count; ++j) {
+         first += batch_) {
+      const std::int64_t count = std::min(batch_, n - first);
+      std::int64_t left = by_estimates ? estimates_.within(first, count, squared, asked_) : -1;
+      if (left >= 0) {
+        std::copy_n(asked_.numbers.get(0), left, ids_.begin());
+      } else {
+        left = count;
+        std::iota(ids_.begin(), ids_.begin() + count, first);
+      }
+      compute_(search_.metric, query, search_.points, ids_.data(), left, values_.data());
+      for (std::int64_t j = 0; j < left; ++j) {
         const double value = returned_value(values_[static_cast<std::size_t>(j)], double_output_);
-        if (!(descends_ ? value >= limit : value <= limit) || first + j == self) continue;
-        if (search_.allowed == nullptr || allows(row_, first + j)) take_(value, first + j);
+        const std::int64_t id = ids_[static_cast<std::size_t>(j)];
+        if (!(descends_ ? value >= limit : value <= limit) || id == self) continue;
+        if (search_.allowed == nullptr || allows(row_, id)) take_(value, id);
       }
     }
   }
 
  private:
+  static constexpr double kMostSquared = 1e37;  // so that no limit of estimates overflows
+
   const DirectRadius& search_;
   Take take_;
   const ExactValues compute_;
   const bool descends_, double_output_;
+  const DirectSearch estimated_;
+  Estimates estimates_;
+  Asked asked_;
+  const std::int64_t batch_;
   std::vector<std::int64_t> ids_;
   std::vector<double> values_;
   AllowedRow row_;

@@ -14,6 +14,8 @@
 //
 //   t (1 + 4 c u + 2^-19) + 8 a + 2^-140.
 //
+// For a radius, t is its square, which is no estimate: f <= t (1 + 2^-21) + 2^-147, so the same bound holds.
+//
 // If this bound exceeds the range of float32, or if an estimate overflows, all points remain. Points are read in
 // batches, and t is computed from the points that have been read, so that few estimates are in memory; t never rises.
 // The exact values of the remaining points are computed in the end.
@@ -43,7 +45,7 @@ template <class Value, class Index>
 bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_t end, Value* distances,
                      Index* indices);
 
-// Searches within radii, by exact values alone.
+// Searches within radii, by exact values of the points that estimates leave.
 struct DirectRadius {
   Metric metric;
   Isa isa;

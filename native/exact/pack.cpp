@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -189,6 +190,35 @@ std::int64_t PackedGroups::bytes() const {
   return data_bytes + static_cast<std::int64_t>(floats * sizeof(float));
 }
 
+namespace {
+
+// Calls visit(memory, bytes) for every array of packed groups, which may be const.
+template <class Groups, class Visit>
+void visit_arrays(Groups& groups, Visit&& visit) {
+  visit(groups.data.get(), static_cast<std::size_t>(groups.data_bytes));
+  for (auto* array : {&groups.low, &groups.error_query, &groups.error_rest, &groups.error_own,
+                      &groups.group_error_query, &groups.group_error_rest, &groups.group_scale}) {
+    visit(array->data(), array->size() * sizeof(float));
+  }
+  visit(groups.correction.data(), groups.correction.size() * sizeof(std::int32_t));
+}
+
+}  // namespace
+
+void PackedGroups::write(std::byte* to) const {
+  visit_arrays(*this, [&](const void* array, std::size_t size) {
+    if (size > 0) std::memcpy(to, array, size);
+    to += size;
+  });
+}
+
+void PackedGroups::read(const std::byte* from) {
+  visit_arrays(*this, [&](void* array, std::size_t size) {
+    if (size > 0) std::memcpy(array, from, size);
+    from += size;
+  });
+}
+
 PackedPoints::PackedPoints(PackedPoints&& other) noexcept = default;
 PackedPoints::~PackedPoints() = default;
 
@@ -216,6 +246,20 @@ PackedPoints::PackedPoints(const Kernel& kernel, const Form& form, const Form* l
     looks->pack(group, read, held);
     contracted_->balls_->add(looks->rows(), held);
   }
+}
+
+PackedPoints::PackedPoints(const Kernel& kernel, const Form& form, std::int64_t begin, std::int64_t end,
+                           const std::byte* from)
+    : PackedPoints(kernel, form.columns(), begin, end) {
+  packed_.read(from);
+}
+
+std::int64_t PackedPoints::bytes_of(const Kernel& kernel, const Form& form, std::int64_t count) {
+  const std::int64_t groups = (count + kernel.layout.point_group - 1) / kernel.layout.point_group;
+  const std::int64_t row = packed_depth(kernel, form.columns()) * kernel.layout.run * element_size(kernel.precision);
+  const std::int64_t places = groups * kernel.layout.point_group, whole = kernel.precision == Precision::int8;
+  // As the constructor of PackedGroups makes them.
+  return places * row + ((places + 16) * (4 + whole) + groups * (2 + whole)) * static_cast<std::int64_t>(sizeof(float));
 }
 
 std::int64_t PackedPoints::bytes() const {

@@ -24,6 +24,9 @@ struct PackedGroups {
 
   PointsView view(std::int64_t base) const;
   std::int64_t bytes() const;
+  // Writes all numbers, one array after the other, or reads them: bytes() in all.
+  void write(std::byte* to) const;
+  void read(const std::byte* from);
   // Bounds of the row at a place, rounded so that they stay bounds; its score starts at `term` - `own`.
   void bound(std::int64_t place, double term, double own, double query, double rest);
   // Lets a row beyond the screen's range always survive, so that its exact value decides.
@@ -41,6 +44,8 @@ class PackedPoints {
   // `look`: the form of a look before the screen, or null.
   PackedPoints(const Kernel& kernel, const Form& form, const Form* look, const RowsView& points, std::int64_t begin,
                std::int64_t end, Errors errors = Errors::measured);
+  // The points that write() wrote, packed for the same kernel in the same form, without a look.
+  PackedPoints(const Kernel& kernel, const Form& form, std::int64_t begin, std::int64_t end, const std::byte* from);
   PackedPoints(PackedPoints&& other) noexcept;
   ~PackedPoints();
 
@@ -49,6 +54,10 @@ class PackedPoints {
   std::int64_t count() const { return packed_.count; }
   std::int64_t groups() const { return packed_.groups; }
   std::int64_t bytes() const;
+  // Writes what is packed, without a look.
+  void write(std::byte* to) const { packed_.write(to); }
+  // bytes() of so many points without a look.
+  static std::int64_t bytes_of(const Kernel& kernel, const Form& form, std::int64_t count);
   const Kernel& kernel() const { return *kernel_; }
   // The same points in the same groups, in the form of the look; null if there is no look.
   const PackedPoints* contracted() const { return contracted_.get(); }

@@ -224,8 +224,27 @@ void estimate_squares(const float* queries, const float* points, std::int64_t d,
   }
 }
 
+// Points of so few columns that a register would be mostly zeros: several points at once, as the compiler arranges them.
+template <int D>
+void estimate_few_columns(const float* query, const float* points, std::int64_t count, float* estimates) {
+  for (std::int64_t j = 0; j < count; ++j) {
+    float sum = 0.0F;
+    for (int i = 0; i < D; ++i) {
+      const float apart = query[i] - points[j * D + i];
+      sum += apart * apart;
+    }
+    estimates[j] = sum;
+  }
+}
+
 inline void square_estimates_tile(const float* queries, std::int64_t m, const float* points, std::int64_t d,
                                   std::int64_t count, float* estimates, std::int64_t stride) {
+  if (d <= 4) {
+    constexpr decltype(&estimate_few_columns<1>) few[] = {estimate_few_columns<1>, estimate_few_columns<2>,
+                                                          estimate_few_columns<3>, estimate_few_columns<4>};
+    for (std::int64_t q = 0; q < m; ++q) few[d - 1](queries + q * padded(d), points, count, estimates + q * stride);
+    return;
+  }
   constexpr int together = Target::registers >= 32 ? 4 : 2;
   std::int64_t q = 0;
   for (; q + together <= m; q += together) {

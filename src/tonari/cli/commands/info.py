@@ -142,7 +142,8 @@ def _index_facts(path: Path) -> dict[str, Any]:
         "dtype": about["dtype"],
         "bytes": path.stat().st_size,
         "extra": {name: about[name] for name in names}
-        | {name: about[name] for name in ("weights", "transform") if about.get(name)},
+        | {name: about[name] for name in ("weights", "transform", "codes") if about.get(name)}
+        | ({"rows_in": about["path"]} if "codes" in about else {}),
     }
 
 

@@ -83,7 +83,7 @@ def plan_on_cuda(
             "coordinates, such as form_dim=64, or leave route out"
         )
     if route == "codes":
-        overrides = {"form_dim": code_columns(problem.d)} | overrides
+        overrides = {"form_dim": code_columns(problem.n, problem.d)} | overrides
     if prepared_by is not None:
         problem = dataclasses.replace(problem, devices=prepared_by.devices, may_take_fewer=False)
     elif problem.may_take_fewer and len(problem.devices) > 1:
