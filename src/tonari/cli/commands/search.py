@@ -136,7 +136,7 @@ def search(
         return
     assert k is not None
     if names_a_directory(output):
-        _in_directory(context, points, queries, k, output, read, force=force, as_json=as_json, options=options)
+        _in_directory(points, queries, k, output, read, force=force, as_json=as_json, options=options)
         return
     target = _common.check_output(Path(output), (".npz", ".ibin", *SUFFIXES), inputs=(points, queries), force=force)
     check_writable(target)
@@ -212,7 +212,6 @@ def _within(
 
 
 def _in_directory(
-    context: click.Context,
     points: Path,
     queries: Path,
     k: int,
@@ -223,6 +222,7 @@ def _in_directory(
     as_json: bool,
     options: dict[str, Any],
 ) -> None:
+    context = click.get_current_context()
     refuse(
         context,
         ("key", "queries_key", "columns", "drop", "ids", *_options.COLUMNS),

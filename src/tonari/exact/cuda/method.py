@@ -10,6 +10,7 @@ from tonari.core.method import Preparation, SearchMethod
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import Within
 from tonari.core.trail import decided
 from tonari.exact.cuda import dispatch
 from tonari.exact.cuda.coded import coded_plan, is_coded_for
@@ -30,7 +31,6 @@ class ExactOnCuda(SearchMethod):
     warm = staticmethod(dispatch.warm)
     prepare = staticmethod(dispatch.prepare)
     find_within = staticmethod(dispatch.find_within)
-    find_pairs = staticmethod(dispatch.find_pairs)
     count_within = staticmethod(dispatch.count_within)
     search_listed = staticmethod(search_listed)
 
@@ -56,7 +56,7 @@ class ExactOnCuda(SearchMethod):
         return Preparation(dataclasses.replace(plan, copied_bytes=0), made)  # `before` has the same original rows
 
     def _prepare_coded(self, points: Any, problem: Problem, before: Preparation, progress: ProgressLike) -> Preparation:
-        """Return the codes of the points, or the earlier preparation if there is no room for them any more."""
+        """Return the codes of the points, or the earlier preparation if the device has no room left for them."""
         try:
             plan = coded_plan(problem)
         except BudgetExceeded as error:
@@ -85,7 +85,7 @@ class ExactOnCuda(SearchMethod):
             return found
         return dispatch.search_once(queries, points, plan, self_join=self_join, progress=progress)
 
-    def count_once(self, queries: Any, points: Any, plan: CudaPlan, limits: Any) -> Any:
+    def count_once(self, request: Within, points: Any, plan: CudaPlan) -> Any:
         if not dispatch.compares_all(plan):
-            return super().count_once(queries, points, plan, limits)
-        return dispatch.count_by_values(queries, points, plan, limits)
+            return super().count_once(request, points, plan)
+        return dispatch.count_by_values(request, points, plan)

@@ -83,7 +83,7 @@ def plan_on_cuda(
             "coordinates, such as form_dim=64, or leave route out"
         )
     if route == "codes":
-        overrides = {"form_dim": code_columns(problem.d)} | overrides
+        overrides = {"form_dim": code_columns(problem.n, problem.d)} | overrides
     if prepared_by is not None:
         problem = dataclasses.replace(problem, devices=prepared_by.devices, may_take_fewer=False)
     elif problem.may_take_fewer and len(problem.devices) > 1:
@@ -342,7 +342,7 @@ def _form_dim(overrides: dict[str, Any], problem: Problem) -> int:
         return 0
     if given == PILOT:
         return largest_form_dim(problem.d)  # memory is planned for the most
-    whole = type(given) is int or (isinstance(given, str) and given.isdecimal())  # text comes from the command line
+    whole = type(given) is int or (isinstance(given, str) and given.isdecimal())  # the command line passes text
     asked = int(given) if whole else 0
     if not 2 <= asked < problem.d:
         raise ValueError(

@@ -16,27 +16,43 @@ _COMPILED = tl.constexpr(not triton.knobs.runtime.interpret)
 
 
 @tl.core.extern
-def _root(x: Any, _semantic: Any = None) -> Any:
-    return _call("llvm.nvvm.sqrt.rn.d", x, _semantic)
+def _sqrt(x: Any, _semantic: Any = None) -> Any:
+    return _call("sqrt.rn.d" if x.dtype == tl.float64 else "sqrt.approx.ftz.f", x, _semantic)
+
+
+@tl.core.extern
+def _rsqrt(x: Any, _semantic: Any = None) -> Any:
+    return _call("rsqrt.approx.ftz.f", x, _semantic)
 
 
 @tl.core.extern
 def _floor(x: Any, _semantic: Any = None) -> Any:
-    return _call("llvm.nvvm.floor.d" if x.dtype == tl.float64 else "llvm.nvvm.floor.ftz.f", x, _semantic)
+    return _call("floor.d" if x.dtype == tl.float64 else "floor.ftz.f", x, _semantic)
 
 
 def _call(intrinsic: str, x: Any, semantic: Any) -> Any:
-    kind = x.dtype
-    return tl.core.extern_elementwise("", "", [x], {(kind,): (intrinsic, kind)}, is_pure=True, _semantic=semantic)
+    kinds = {(x.dtype,): (f"llvm.nvvm.{intrinsic}", x.dtype)}
+    return tl.core.extern_elementwise("", "", [x], kinds, is_pure=True, _semantic=semantic)
 
 
 @triton.jit
-def root(x):
-    """Return the square root: correctly rounded for float64, approximate for float32, as tl.sqrt does."""
-    if _COMPILED and x.dtype == tl.float64:
-        y = _root(x)
+def sqrt(x):
+    """Return the square root: correctly rounded for float64, approximate for float32."""
+    if _COMPILED:
+        y = _sqrt(x)
     else:
         y = tl.sqrt(x)
+    return y
+
+
+@triton.jit
+def rsqrt(x):
+    """Return an approximate inverse of the square root of float32."""
+    tl.static_assert(x.dtype == tl.float32)
+    if _COMPILED:
+        y = _rsqrt(x)
+    else:
+        y = tl.rsqrt(x)
     return y
 
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import triton
 import triton.language as tl
 
-from tonari.metrics.kernels.instructions import root
+from tonari.metrics.kernels.instructions import rsqrt, sqrt
 
 
 class Terms(NamedTuple):
@@ -90,7 +90,7 @@ def chi2_term(q, x):
 def inverse(v):
     """1 / v within 2 units in the last place, at most 2^60. v is at least 2^-60, or 0, which is taken as 2^-60."""
     v = tl.maximum(v, 8.673617379884035e-19)  # 2^-60
-    root = tl.rsqrt(v)
+    root = rsqrt(v)
     guess = root * root
     return tl.fma(guess, tl.fma(-v, guess, 1.0), guess)
 
@@ -110,7 +110,7 @@ def add_inverse_sums(total, r, s):
     """
     shape: tl.constexpr = (total.shape[0], total.shape[1], total.shape[2], total.shape[3], 2, 2)
     a, b = tl.split((r + s).reshape(shape))
-    root = tl.rsqrt(a * b)
+    root = rsqrt(a * b)
     t0, t1 = tl.split((a + b) * root)
     root0, root1 = tl.split(root)
     total += t0 * root0
@@ -140,7 +140,7 @@ def add_ratios(total, q, x):
     shape: tl.constexpr = (total.shape[0], total.shape[1], total.shape[2], total.shape[3], 2, 2)
     a, b = tl.split(tl.abs(q - x).reshape(shape))
     s, t = tl.split(tl.maximum(tl.abs(q) + tl.abs(x), 9.094947017729282e-13).reshape(shape))  # 2^-40
-    root = tl.rsqrt(s * t)
+    root = rsqrt(s * t)
     t0, t1 = tl.split((a * t + b * s) * root)
     root0, root1 = tl.split(root)
     total += t0 * root0
@@ -154,12 +154,12 @@ def is_there(x):
 
 @triton.jit
 def half(t):
-    return root(t)
+    return sqrt(t)
 
 
 @triton.jit
 def three_halves(t):
-    return t * root(t)
+    return t * sqrt(t)
 
 
 @triton.jit

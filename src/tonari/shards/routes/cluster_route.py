@@ -175,7 +175,7 @@ def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: Floats, gaps: 
 
 def _reached(worker: Worker, distances: Any, numbers: Any, gaps: Any, ids: Any) -> dealing.Near:
     metric = worker.job.record
-    squared = metric.power == 2  # as 1 - cos is: half the square of a distance
+    squared = metric.power == 2  # 1 - cos is half the square of a distance, too
     lengths = (distances, gaps) if squared else (metric.lengths(distances), metric.lengths(gaps))
     return dealing.Near(dealing.reaches(lengths[0], numbers, lengths[1], squared=squared), numbers, ids)
 
@@ -200,7 +200,7 @@ def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> t
     """Return the end of each shard's rows of a block, and the rows of all shards, numbered within the block."""
     centres, gaps, shards = _dealt_by(worker)
     distances, numbers = _near(worker, rows, centres, min(tuning.NEAR, len(centres)))
-    ids = worker.place.there(np.arange(*args[1:]))
+    ids = _numbers(args[1], args[2], rows)
 
     def of_part(part: slice) -> tuple[Any, Any]:
         near = _reached(worker, distances[part], numbers[part], gaps, ids[part])
@@ -217,6 +217,15 @@ def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> t
     order = np.argsort(of, kind="stable")
     numbered = np.concatenate([rows + part.start for (_, rows), part in zip(found, parts, strict=True)])
     return np.bincount(of, minlength=total).cumsum(), numbered[order].astype(np.uint32)
+
+
+def _numbers(begin: int, end: int, rows: Any) -> Any:
+    """Return consecutive row numbers on the device of rows."""
+    if isinstance(rows, np.ndarray):
+        return np.arange(begin, end)
+    import torch
+
+    return torch.arange(begin, end, device=rows.device)
 
 
 def _dealt_by(worker: Worker) -> tuple[Any, Any, dealing.Shards]:

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 from tonari.kdtree.cuda.kernels.bounds import limit_of
-from tonari.metrics.kernels.instructions import root
+from tonari.metrics.kernels.instructions import sqrt
 from tonari.metrics.kernels.terms import of_distance
 
 NO_ID = tl.constexpr(0x7FFFFFFF)
@@ -44,7 +44,7 @@ def exact_values(query, points, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: t
         lanes = joined
     value = lanes[0]
     if METRIC.root:
-        value = root(value)
+        value = sqrt(value)
     if DOUBLE:
         bits = value.to(tl.int64, bitcast=True)
     else:

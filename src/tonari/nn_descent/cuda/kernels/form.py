@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 
 from tonari.exact.cuda.kernels.rows.value import widened
-from tonari.metrics.kernels.instructions import root
+from tonari.metrics.kernels.instructions import sqrt
 
 
 @triton.jit
@@ -95,7 +95,7 @@ def form_kernel(
         for at in tl.range(0, d, STEP):
             x = load_step(points_ptr, row, present, stride, at + step, d) - mean[:, None]
             norm += tl.sum(tl.where((at + step < d)[None, :], x * x, 0.0), 1)
-        norm = root(norm)
+        norm = sqrt(norm)
     else:
         scale = tl.load(scale_ptr)
     for at in tl.range(0, width, STEP):

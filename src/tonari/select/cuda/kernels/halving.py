@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
+from triton.language.standard import _elementwise_max, _elementwise_min
 
 from tonari.select.cuda.kernels.tiles import greatest, total
 
@@ -20,11 +21,12 @@ def smallest_at_least(numbers, mask, k, most):
     If there is no such integer, return the smallest that at least k numbers do not exceed.
     """
     LARGE: tl.constexpr = 0x7FFFFFFFFFFFFFFF if numbers.dtype == tl.int64 else 0x7FFFFFFF
-    least = tl.min(tl.min(tl.where(mask, numbers, LARGE), 2), 1)  # minimum of each thread
-    low = tl.min(least, 0)
+    runs = tl.reduce(tl.where(mask, numbers, LARGE), 2, _elementwise_min)
+    least = tl.reduce(runs, 1, _elementwise_min)  # minimum of each thread
+    low = tl.reduce(least, 0, _elementwise_min)
     high = greatest(tl.where(mask, numbers, -LARGE - 1))
     if k <= numbers.shape[0]:  # one number per thread does not exceed the largest of the threads' minima
-        high = tl.minimum(high, tl.max(least, 0))
+        high = tl.minimum(high, tl.reduce(least, 0, _elementwise_max))
     below = total(mask & (numbers <= high))
     while (low < high) & (below > most):
         middle = (low & high) + ((low ^ high) >> 1)  # the mean, rounded down, without overflow

@@ -21,6 +21,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from tonari.metrics.kernels.instructions import sqrt
 from tonari.select.cuda.kernels.halving import at_or_below, kth_pair
 from tonari.select.cuda.kernels.keys import last_key, to_keys
 from tonari.select.cuda.kernels.tiles import row_length, tile_offsets, total
@@ -63,7 +64,7 @@ def sampled_pivot(
     if size > TILE:  # sample runs of V adjacent pairs from all over the range
         offsets = offsets // V * (size // (A * T)) + offsets % V
         share = wanted.to(tl.float32) / size.to(tl.float32)
-        deviation = tl.sqrt(share * (1 - share) * TILE)
+        deviation = sqrt(share * (1 - share) * TILE)
         aim = share * TILE + tl.where(share > 0.5, -3 * deviation - 2, 3 * deviation + 2)
         rank = tl.minimum(tl.maximum(aim, 1), TILE - 1).to(tl.int32)
         slack = (deviation * 0.5).to(tl.int32)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.metrics.kernels.instructions import root
+from tonari.metrics.kernels.instructions import sqrt
 
 SLACK = tl.constexpr(2.0**-50)  # a few roundings of float64 in the conversions below
 _EVALUATION = tl.constexpr(2.0**-51)  # times d + 16: relative error of evaluating a value in float64
@@ -27,9 +27,9 @@ def unit_of(scale, METRIC: tl.constexpr):
     if METRIC.degree == 0:
         unit = scale * 0 + 1.0
     elif METRIC.degree == 0.5:
-        unit = root(scale)
+        unit = sqrt(scale)
     elif METRIC.degree == 1.5:
-        unit = scale * root(scale)
+        unit = scale * sqrt(scale)
     elif METRIC.degree == 3:
         unit = scale * scale * scale
     elif METRIC.degree == 4:

@@ -29,7 +29,7 @@ from tonari.exact.cuda.kernels.rows.value import (
     value_of,
     widened,
 )
-from tonari.metrics.kernels.instructions import root
+from tonari.metrics.kernels.instructions import sqrt
 from tonari.select.cuda.kernels.order import ascending, make_keys
 
 
@@ -140,7 +140,7 @@ def values_of(
     folded = fold(lanes, CHUNK, METRIC.maximum)
     if METRIC.angular:
         query_norm = tl.load(norms_ptr + row)
-        point_norm = root(fold(squares, CHUNK, False))
+        point_norm = sqrt(fold(squares, CHUNK, False))
         if METRIC.centred:
             point_norm = tl.where(differs, point_norm, 0.0)
         cosine, close = cosine_of(folded, query_norm, point_norm)

@@ -18,7 +18,7 @@ import triton
 import triton.language as tl
 
 from tonari.exact.cuda.kernels.rows.value import widened
-from tonari.metrics.kernels.instructions import root
+from tonari.metrics.kernels.instructions import sqrt
 
 _INFINITY = tl.constexpr(float("inf"))
 _LARGEST = tl.constexpr(1e150)  # for float64: squared differences of larger elements overflow
@@ -105,7 +105,7 @@ def angular_factor(
             x = less_mean(x, column, mean, varies, d)
         squares += tl.sum(x * x, 2)
     square = tl.sum(squares, 1)
-    factor = tl.where(square > 0, scale / root(tl.where(square > 0, square, 1.0)), 0.0)
+    factor = tl.where(square > 0, scale / sqrt(tl.where(square > 0, square, 1.0)), 0.0)
     return factor, (square > 0) & (square < _SMALLEST_SQUARE)
 
 

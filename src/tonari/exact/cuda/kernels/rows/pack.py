@@ -34,7 +34,7 @@ from tonari.exact.cuda.kernels.rows.form_rows import (
     row_factors,
 )
 from tonari.exact.cuda.kernels.screens.record import COUNTED
-from tonari.metrics.kernels.instructions import floor, root
+from tonari.metrics.kernels.instructions import floor, sqrt
 
 _NO_ROW = tl.constexpr(2**62)
 _INFINITY = tl.constexpr(float("inf"))
@@ -83,7 +83,7 @@ def norm_of(parts, METRIC: tl.constexpr):
     elif METRIC.elementwise:
         norm = tl.sum(parts, 1)
     else:
-        norm = root(tl.sum(parts, 1))
+        norm = sqrt(tl.sum(parts, 1))
     return norm
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.metrics.kernels.instructions import root
+from tonari.metrics.kernels.instructions import sqrt
 
 _UNIT = tl.constexpr(2.0**-24 * (1 + 2.0**-20))  # rounding to float32, relative to the rounded row
 _TINY = tl.constexpr(2.0**-100)  # more than float32 loses to underflow in 2^20 columns
@@ -60,7 +60,7 @@ def round_contracted_kernel(
         inside = present[:, None] & (start + column < d)
         rest = tl.load(rest_ptr + row[:, None] * d + start + column, mask=inside, other=0.0)
         squares += rest * rest
-    last = root(tl.sum(squares, 1)).to(tl.float32)
+    last = sqrt(tl.sum(squares, 1)).to(tl.float32)
     sizes = tl.zeros([ROWS, COLUMNS], tl.float64)
     for start in range(0, kept, COLUMNS):
         inside = present[:, None] & (start + column < kept)
@@ -69,8 +69,8 @@ def round_contracted_kernel(
         out_ptrs = values_ptr + row[:, None] * p + start + column
         tl.store(out_ptrs, tl.where(usable[:, None], along, BEYOND), mask=inside)
     tl.store(values_ptr + row * p + kept, tl.where(usable, last, BEYOND), mask=present)
-    size = root(tl.sum(sizes, 1) + last.to(tl.float64) * last.to(tl.float64))
+    size = sqrt(tl.sum(sizes, 1) + last.to(tl.float64) * last.to(tl.float64))
     columns = tl.cast(p, tl.float64)
-    evaluation = tl.cast(d + p + 16, tl.float64) * root(columns) * _EVALUATION
-    moved = root(squares_of(origin_ptr, d, COLUMNS))
+    evaluation = tl.cast(d + p + 16, tl.float64) * sqrt(columns) * _EVALUATION
+    moved = sqrt(squares_of(origin_ptr, d, COLUMNS))
     tl.store(errors_ptr + row, size * _UNIT + (length + moved) * evaluation + _TINY, mask=present)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.metrics.kernels.instructions import root
+from tonari.metrics.kernels.instructions import sqrt
 
 
 @triton.jit
@@ -56,7 +56,7 @@ def fold(lanes, PAIRS: tl.constexpr, MAXIMUM: tl.constexpr):
 def value_of(folded, METRIC: tl.constexpr):
     """Return the value of a metric that is not angular from the folded sum."""
     tl.static_assert(not METRIC.angular)
-    return root(folded) if METRIC.root else folded
+    return sqrt(folded) if METRIC.root else folded
 
 
 @triton.jit

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 
 from tonari.exact.cuda.kernels.rows.value import fold, less_mean, load_lanes, means, widened
-from tonari.metrics.kernels.instructions import root
+from tonari.metrics.kernels.instructions import sqrt
 
 
 @triton.jit
@@ -34,7 +34,7 @@ def widen_rows(
         squares += x * x
         tl.store(out_ptrs + at, x.to(out_ptr.dtype.element_ty), mask=present[:, None])
     if ANGULAR:
-        tl.store(norms_ptr + row, root(fold(squares, ROWS, False)), mask=present)
+        tl.store(norms_ptr + row, sqrt(fold(squares, ROWS, False)), mask=present)
 
 
 @triton.jit(do_not_specialize=["rows", "d", "units", "steps"])

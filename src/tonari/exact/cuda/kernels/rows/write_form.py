@@ -15,7 +15,7 @@ import triton.language as tl
 
 from tonari.exact.cuda.kernels.rows.form_rows import less_mean, read_elements, row_factors
 from tonari.exact.cuda.kernels.rows.pack import set_aside
-from tonari.metrics.kernels.instructions import root
+from tonari.metrics.kernels.instructions import sqrt
 
 _INFINITY = tl.constexpr(float("inf"))
 
@@ -77,5 +77,5 @@ def write_form_kernel(
             rows_ptr, out_ptr, flags_ptr, row, local, beyond, n, d, stride, d, first_row,
             METRIC.nonnegative, ROWS, T, V,
         )  # fmt: skip
-    length = tl.where(beyond, _INFINITY, root(tl.sum(squares, 1)))
+    length = tl.where(beyond, _INFINITY, sqrt(tl.sum(squares, 1)))
     tl.store(length_ptr + row, length, mask=present)

@@ -18,7 +18,7 @@ import triton.language as tl
 
 from tonari.exact.cuda.kernels.refine.certify import SLACK, square_of, worst_value
 from tonari.exact.cuda.kernels.rows.pack import round_up
-from tonari.metrics.kernels.instructions import root
+from tonari.metrics.kernels.instructions import sqrt
 
 _LARGEST = tl.constexpr(1e30)  # far above every square of rows that are packed
 _INFINITY = tl.constexpr(float("inf"))
@@ -60,7 +60,7 @@ def contracted_limits_kernel(
         square = 2 * worst * scale * scale
     else:
         square = square_of(worst, scale, d, METRIC)
-    reach = root(square) * (1 + tl.load(stretch_ptr)) + error + tl.load(farthest_ptr)
+    reach = sqrt(square) * (1 + tl.load(stretch_ptr)) + error + tl.load(farthest_ptr)
     reach_square = reach * reach
     slack = (reach_square + shift) * (evaluation + SLACK)
     judged = judged & (reach_square + slack < _LARGEST)
