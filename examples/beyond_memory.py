@@ -1,9 +1,9 @@
-"""Build the graph of points that are made when they are needed, interrupt the build, and resume it.
+"""Build the graph of points that are created when they are needed, interrupt the build, and resume it.
 
-The points are an object with a shape and a method rows(begin, end): they could come from a database, or be computed
-from images. Here they are drawn around a few hundred centres, the same at every call. The build may use a fraction of
-the memory that all points would take. After a third of the work it is interrupted, as if by Ctrl-C; the second call
-goes on from there.
+The points are an object with a shape and a method rows(begin, end), which could read a database, or compute rows from
+images. Here the rows are drawn around a few hundred centres, and every call returns the same rows. The memory of the
+build is limited to a fraction of the size of all points. After a third of the work the build is interrupted, as if by
+Ctrl-C, and the second call resumes it.
 
 python examples/beyond_memory.py
 """
@@ -26,7 +26,7 @@ BLOCK = 4096  # rows drawn with one seed
 CENTRES, D = 300, 64
 
 
-@functools.lru_cache(maxsize=2)  # a build also asks for single rows, in order, by which it knows the points again
+@functools.lru_cache(maxsize=2)  # a build also reads single rows, in order, to recognise the points later
 def block(number: int) -> npt.NDArray[np.float32]:
     """Draw a block with a seed of its own."""
     centres = 3 * np.random.default_rng(0).standard_normal((CENTRES, D), dtype=np.float32)

@@ -1,9 +1,9 @@
-"""Estimate the redshifts of a photometric catalogue from the galaxies nearest in magnitudes, file to file.
+"""Estimate the redshifts of the galaxies in a file from the galaxies with the nearest magnitudes.
 
-Galaxies with a measured spectrum have a known redshift. For all others it is estimated as the mean redshift of the k
-galaxies with spectra whose magnitudes in five bands (u, g, r, i, z) are nearest. Catalogues of sky surveys have a
-billion rows, so queries are read, searched and written chunk by chunk, in bounded memory; run it again after an
-interruption, and the search resumes where it stopped.
+Galaxies with a measured spectrum have a known redshift. For all others the redshift is estimated as the mean redshift
+of the k galaxies with spectra whose magnitudes in five bands (u, g, r, i, z) are nearest. Catalogues of sky surveys
+have a billion rows, so queries are read, searched and written chunk by chunk, in bounded memory. If the search was
+interrupted, run the program again, and it resumes.
 
 The galaxies are synthetic: smooth spectra of two families that redden with redshift, with noise that grows with the
 magnitude.

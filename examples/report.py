@@ -22,12 +22,12 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def browser() -> str | None:
-    """The first browser that there is."""
+    """Return the first browser that is installed."""
     return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def picture(page: Path, out: Path, *, width: int, height: int, dark: bool = False) -> None:
-    """Take a picture of a page; a frame of this width shows it, since the browser's windows have a least width."""
+    """Take a picture of a page, in a frame of this width, since the browser's windows have a least width."""
     colours = "dark" if dark else "light"
     with tempfile.TemporaryDirectory() as folder:
         frame = Path(folder) / "frame.html"

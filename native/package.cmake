@@ -1,5 +1,5 @@
-# Puts the package together that tests of a sanitized module import: src/tonari and the module, which another one that
-# was built for the sources' folder does not replace.
+# Makes the package that tests of a sanitized module import, from src/tonari and the module. A module that was built for
+# the sources' folder does not replace it.
 #
 #   cmake -DFROM=src/tonari -DMODULE=build/asan/_native.so -DTO=build/asan/package/tonari -P native/package.cmake
 file(REMOVE_RECURSE "${TO}")

@@ -11,7 +11,9 @@ SOURCE = Path(__file__).parents[1] / "src" / "tonari"
 # one changes, so does something else than time. And those of costs/rates.py, which are measured themselves.
 FORMATS = {
     "_startup.py": "INTERRUPTED",
-    "api/index/file.py": "FORMAT VERSION _PREFIX _ALIGNED _LONGEST",
+    "api/index/coded_file.py": "FORMAT VERSION _COLUMNS",
+    "api/index/file.py": "FORMAT VERSION",
+    "api/index/header.py": "ALIGNED _PREFIX _LONGEST",
     "api/index/state.py": "_ENTRY",
     "bits/cuda/listed.py": "_LISTED _BYTES _WARPS",
     "bits/cuda/memory.py": "STEP TILE POINT_TILE SMALL_CHANGE _PAIR _KEPT",
@@ -56,7 +58,7 @@ FORMATS = {
     "exact/cuda/replay/few.py": "_NO_FLAGS _ALIGNED",
     "exact/cuda/replay/spread.py": "_NO_FLAGS",
     "exact/cuda/rows/bytes.py": "SHIFTS",
-    "exact/cuda/rows/codes.py": "MOST_CODED LARGEST_CODE",
+    "exact/cuda/rows/codes.py": "MOST_CODED LARGEST_CODE WIDTHS",
     "exact/cuda/rows/contraction.py": "LARGEST BEYOND",
     "exact/cuda/rows/copies.py": "SORTED_BYTES",
     "exact/cuda/rows/form.py": "ANGULAR_SCALE",

@@ -18,7 +18,9 @@ narrower than its points, can pass 1.
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +36,8 @@ from ..harness.run import Run, say, seconds_of
 
 EUCLIDEAN = "tonari euclidean"
 ALL_COLUMNS = "tonari all columns"  # the same search, of rows that are not contracted
-OURS = (EUCLIDEAN, ALL_COLUMNS)
+IN_MEMORY = "tonari in memory"  # the same search in an Index of rows in memory, where that of the case has codes
+OURS = (EUCLIDEAN, ALL_COLUMNS, IN_MEMORY)
 MAKERS: dict[str, Callable[[Case], Data]] = {
     "sift": lambda case: photographs.sift_photo(case.n, case.dtype, m=case.queries),
     "gaussian": lambda case: made_up.gaussian(case.n, case.queries, case.d),
@@ -45,15 +48,33 @@ MAKERS: dict[str, Callable[[Case], Data]] = {
 
 
 class Ours:
-    """tonari's public API on one case; ``metric`` replaces the case's, ``whole`` screens all columns."""
+    """tonari's public API on one case; ``metric`` replaces the case's, ``whole`` screens all columns.
 
-    def __init__(self, run: Run, case: Case, data: Data, metric: str | None = None, *, whole: bool = False) -> None:
+    Of a case with ``codes`` among its parameters the rows are in a file, of which the index has codes; not if
+    ``in_memory``.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        case: Case,
+        data: Data,
+        metric: str | None = None,
+        *,
+        whole: bool = False,
+        in_memory: bool = False,
+    ) -> None:
         self.metric = metric or case.metric
-        self.name = ALL_COLUMNS if whole else f"tonari {self.metric}"
+        self.name = ALL_COLUMNS if whole else IN_MEMORY if in_memory else f"tonari {self.metric}"
         self._run, self._case, self._data = run, case, data
         self._set: dict[str, Any] = {"form_dim": data.points.shape[1]} if whole else {}
         self._index = None
-        if case.prepared:
+        if case.prepared and case.parameters and not in_memory:
+            self._folder = tempfile.TemporaryDirectory()  # removed with this object
+            path = Path(self._folder.name, "points.npy")
+            np.save(path, data.points)
+            self._index = run.tonari.Index(path, metric=self.metric, threads=run.threads, **case.parameters)
+        elif case.prepared:
             self._index = run.tonari.Index(data.points, metric=self.metric, threads=run.threads)
 
     def calls(self) -> list[Callable[[], Any]]:
@@ -136,7 +157,8 @@ def search(run: Run, case: Case) -> None:
     with contextlib.ExitStack() as stack:
         for name in OURS:
             if name in case.peers and run.wants(name):
-                other = Ours(run, case, data, "euclidean" if name == EUCLIDEAN else None, whole=name == ALL_COLUMNS)
+                kind = {"whole": name == ALL_COLUMNS, "in_memory": name == IN_MEMORY}
+                other = Ours(run, case, data, "euclidean" if name == EUCLIDEAN else None, **kind)
                 prove(other.run(), case, data, other.metric)
                 rivals.append(other)
         for peer in start_peers(stack, run, case, data.points, queries, core_of):
@@ -227,6 +249,12 @@ def _contracted(levels: tuple[Bar, ...], times: float) -> dict[str, Any]:
     return {"peers": (*FAISS, ALL_COLUMNS), "bars": (*levels, *_bars(times, times, times, on=ALL_COLUMNS))}
 
 
+def _on_disk(name: str, m: int, **changes: Any) -> Case:
+    """Points in a file, of which codes are in memory, beside rivals that have the points in memory."""
+    shape: dict[str, Any] = {"n": 99_000, "m": m, "data": "sift", "parameters": {"codes": "int8"}}
+    return _case(name, prepared=True, peers=(*FAISS, IN_MEMORY), bars=_bars(1, 1, 1), **shape | changes)
+
+
 def _case(name: str, *, bars: tuple[Bar, ...], against: tuple[str, ...] = FAISS, **changes: Any) -> Case:
     shape: dict[str, Any] = {"n": 100_000, "m": 10_000, "d": 128, "k": 10, "peers": against}
     return Case(name, "cpu", bars=bars, against=against, work=search, **shape | changes)
@@ -269,6 +297,8 @@ SUITE = Suite(
         _one_query("one-query-sift", n=99_000, data="sift", bars=_bars(1, 1, 1)),
         _case("search-16d", d=16, against=("faiss", "sklearn"), bars=_bars(6, 3, 2)),
         _case("one-query-1m", n=1_000_000, m=1, asked=32, prepared=True, bars=_bars(2, 1.2, 1)),
+        _on_disk("rows-on-disk", 1000),
+        _on_disk("one-query-on-disk", 1, asked=32),
         *(
             _case(
                 f"metric-{metric}",

@@ -36,7 +36,7 @@ def points_of(run: Run, case: Case) -> Any:
 
 def lists_by(method: str, points: Any, radius: float) -> Callable[[], Any]:
     """All points within the radius of each other point, anew each time: a call."""
-    from tonari.core.results.radius_neighbors import limits_for
+    from tonari.core.results.radius_neighbors import Within, limits_for
     from tonari.methods.registry import method_for
     from tonari.metrics.problem import make_problem
 
@@ -45,7 +45,8 @@ def lists_by(method: str, points: Any, radius: float) -> Callable[[], Any]:
     where = {"devices": (str(points.device),), "host_points": False, "host_queries": False}
     plan = by.plan(make_problem(n, n, d, 1, dtype="float32", metric="euclidean", self_join=True, **where))
     limits = limits_for(radius, n, np.float32, closed=True, descending=False)
-    return lambda: by.find_within(points, by.prepare(points, plan, False), plan, limits, self_join=True, progress=False)
+    request = Within(points, limits, range(n))
+    return lambda: by.find_within(request, by.prepare(points, plan, False), plan, False)
 
 
 def nearest_by(method: str, points: Any, k: int) -> Callable[[], Any]:

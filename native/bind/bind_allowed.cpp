@@ -47,7 +47,8 @@ std::shared_ptr<const std::vector<std::int64_t>> begins_of(const Numbers& exclud
 
 void make(BoundAllowed* self, std::int64_t m, std::int64_t n, std::optional<Mask> mask, bool packed,
           std::optional<Numbers> query_groups, std::optional<Numbers> point_groups, bool same,
-          std::optional<Numbers> excluded, bool own, std::optional<Numbers> rows, std::optional<Numbers> ids) {
+          std::optional<Numbers> excluded, std::int64_t window, std::optional<Numbers> rows,
+          std::optional<Numbers> ids) {
   check_at_least("m", m, 0);
   check_at_least("n", n, 0);
   require(n == 0 || m <= std::numeric_limits<std::int64_t>::max() / n, "m * n: expected less than 2**63");
@@ -58,6 +59,7 @@ void make(BoundAllowed* self, std::int64_t m, std::int64_t n, std::optional<Mask
   if (query_groups) check_shape("query_groups", *query_groups, {m});
   if (point_groups) check_shape("point_groups", *point_groups, {n});
   const auto begins = excluded ? begins_of(*excluded, m, n) : nullptr;
+  check_number("window", window, -1, n);
   check_places("rows", rows, m);
   check_places("ids", ids, n);
   const AllowedPairs pairs{.m = m,
@@ -70,7 +72,7 @@ void make(BoundAllowed* self, std::int64_t m, std::int64_t n, std::optional<Mask
                            .same = same,
                            .excluded = data_of(excluded),
                            .begins = begins ? begins->data() : nullptr,
-                           .own = own,
+                           .window = window,
                            .rows = data_of(rows),
                            .ids = data_of(ids)};
   new (self) BoundAllowed{pairs,
@@ -89,7 +91,7 @@ void bind_allowed(Module& module) {
   Class<BoundAllowed>(module, "Allowed", "Which points each query of a search may find; see core/allowed.hpp.")
       .def("__init__", &make, nb::arg("m"), nb::arg("n"), nb::arg("mask").noconvert().none(), nb::arg("packed"),
            nb::arg("query_groups").noconvert().none(), nb::arg("point_groups").noconvert().none(), nb::arg("same"),
-           nb::arg("excluded").noconvert().none(), nb::arg("own"), nb::arg("rows").noconvert().none(),
+           nb::arg("excluded").noconvert().none(), nb::arg("window"), nb::arg("rows").noconvert().none(),
            nb::arg("ids").noconvert().none())
       .def(
           "of_rows",

@@ -19,7 +19,10 @@ nb::object bits_of_bfloat16(nb::handle array) noexcept {
   return {};
 }
 
-RowsView view_of(const Rows& rows, const char* name) {
+namespace {
+
+template <class... Order>
+RowsView viewed(const RowsOf<Order...>& rows, const char* name) {
   const auto& array = rows.array;
   Dtype dtype;
   const nb::dlpack::dtype type = array.dtype();
@@ -42,6 +45,20 @@ RowsView view_of(const Rows& rows, const char* name) {
   check_aligned(name, array);
   if (array.shape(1) == 0) refuse(std::string(name) + " have no columns, expected at least one");
   return {array.data(), static_cast<std::int64_t>(array.shape(0)), static_cast<std::int64_t>(array.shape(1)), dtype};
+}
+
+}  // namespace
+
+RowsView view_of(const Rows& rows, const char* name) { return viewed(rows, name); }
+
+RowsView view_of(const SpacedRows& rows, const char* name) {
+  RowsView view = viewed(rows, name);
+  const std::int64_t apart = rows.array.stride(0);
+  if ((view.d > 1 && rows.array.stride(1) != 1) || (view.n > 1 && apart < view.d)) {
+    refuse(std::string(name) + ": expected rows one behind the other, with adjacent elements");
+  }
+  if (view.n > 1 && apart != view.d) view.pitch = apart * static_cast<std::int64_t>(dtype_size(view.dtype));
+  return view;
 }
 
 namespace {

@@ -45,7 +45,7 @@ struct BoundBits {
   std::int64_t n, groups, k;
   bool nearest, lists;
   BitBlock block;
-  std::int64_t scanned = 0;  // groups before it are done
+  std::int64_t scanned = 0;  // all groups before this one are done
 
   BoundBits(Isa isa, bool jaccard, const Bytes& queries, Words of_points, BitCounts of_counts, std::int64_t points,
             std::int64_t wanted, const std::optional<Limits>& limits, std::optional<Ids> own, bool listed)
@@ -113,7 +113,7 @@ void bind_listed(Module& module) {
         if (self_ids) check_shape("self_ids", *self_ids, {m});
         check_aligned("listed", listed);
         const auto count = static_cast<std::int64_t>(listed.size());
-        std::int64_t low = count, high = 0;  // what is read of the lists
+        std::int64_t low = count, high = 0;  // the range of the lists that is read
         for (std::int64_t i = 0; i < m; ++i) {
           check_range("listed", begins.data()[i], ends.data()[i], 0, count);
           low = std::min(low, begins.data()[i]);

@@ -37,7 +37,7 @@ struct BoundRound {
 };
 
 constexpr std::int64_t kMostPoints = kNew;                // an id shares its 32 bits with the marks
-constexpr std::int64_t kMostMet = std::int64_t{1} << 28;  // by one row; 3 times as many still fit 32-bit places
+constexpr std::int64_t kMostMet = std::int64_t{1} << 28;  // points met by a row; three times this fits in 32 bits
 
 // Checks the counts of rows [begin, end), since they determine where the task writes.
 ReverseTask reverse_task(const Entries& entries, const Counts& counts, const NewEntries& behind, std::int64_t begin,
@@ -68,7 +68,7 @@ void check_entries(const char* name, const std::int32_t* entries, std::int64_t c
          std::to_string(at) + ", expected 0 to " + std::to_string(n - 1));
 }
 
-// Reads all lists once: cheap beside a round, which reads them several times.
+// Reads all lists once, which takes little time compared with a round: a round reads them several times.
 void check_round(const DescentTask& task, const Entries& entries, const Entries& behind,
                  const std::optional<Numbers>& order) {
   const std::int64_t n = task.points.n;

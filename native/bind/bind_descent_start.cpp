@@ -41,7 +41,7 @@ struct Runs {
   }
 };
 
-// Rows in pieces, once their own arrays are checked: every row, piece and cluster that they name is in range.
+// Rows in pieces, after their arrays were checked: all numbers of rows, pieces and clusters in them are in range.
 struct BoundPieces {
   Line<std::int32_t> order;
   Line<std::int64_t> begins, clusters, sides, firsts;

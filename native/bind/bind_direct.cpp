@@ -27,7 +27,7 @@ void check_lists(const Self& listed, const Self& begins, const Self& ends, std::
   check_shape("ends", ends, {m});
   check_aligned("listed", listed);
   const auto count = static_cast<std::int64_t>(listed.size());
-  std::int64_t low = count, high = 0;  // what is read of the lists
+  std::int64_t low = count, high = 0;  // the range of the lists that is read
   for (std::int64_t i = 0; i < m; ++i) {
     check_range("listed", begins.data()[i], ends.data()[i], 0, count);
     low = std::min(low, begins.data()[i]);

@@ -95,6 +95,8 @@ using Known = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::c
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Status = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+template <class T>
+using Bytes = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using SketchArray = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 constexpr std::int64_t kMostSurvivors = std::int64_t{1} << 48;  // more than any memory holds, and far from overflow
@@ -151,7 +153,8 @@ void check_found(std::int64_t rows, std::int64_t k, bool double_output, std::int
 
 // A block, together with the arrays that it reads.
 struct BoundBlock {
-  Rows query_array, point_array;
+  Rows query_array;
+  SpacedRows point_array;
   std::optional<Self> self_ids;
   std::optional<RowOrder> order;
   std::optional<SketchArray> sketch;
@@ -164,7 +167,7 @@ struct BoundBlock {
   OpenRows rows;
 
   BoundBlock(const Kernel& chosen, const Form& in_form, const Form* of_look, const Rows& of_queries,
-             const Rows& of_points, std::optional<Self> own, std::optional<RowOrder> places,
+             const SpacedRows& of_points, std::optional<Self> own, std::optional<RowOrder> places,
              std::optional<SketchArray> drawn, const SearchSpec& asked, Isa isa)
       : query_array(of_queries),
         point_array(of_points),
@@ -401,6 +404,18 @@ void bind_engine(Module& module) {
           nb::arg("metric"), nb::arg("centre"), nb::arg("scale"), nb::arg("directions").noconvert() = nb::none())
       .def_prop_ro("columns", [](const Form& form) { return form.columns(); })
       .def(
+          "directions",
+          [](const Form& form, const Values& values) {
+            const Directions& along = form.directions;
+            check_shape("values", values, {form.d, along.count});
+            for (std::int64_t i = 0; i < form.d; ++i) {
+              for (std::int64_t a = 0; a < along.count; ++a) {
+                values.data()[i * along.count + a] = along.panels[static_cast<std::size_t>(panel_place(form.d, i, a))];
+              }
+            }
+          },
+          nb::arg("values").noconvert(), "Writes the directions of a contracted form, as the constructor takes them.")
+      .def(
           "contracted",
           [](const Form& form, const Rows& points, std::int64_t step, std::int64_t columns) {
             const RowsView rows = view_of(points, "points");
@@ -455,8 +470,9 @@ void bind_engine(Module& module) {
   Class<BoundPoints>(module, "PackedPoints", "A packed run of points; see exact/pack.hpp.")
       .def(
           "__init__",
-          [](BoundPoints* self, const std::string& kernel, const Form& form, const Rows& points, std::int64_t begin,
-             std::int64_t end, bool errors, const std::optional<RowOrder>& order, const Form* look) {
+          [](BoundPoints* self, const std::string& kernel, const Form& form, const SpacedRows& points,
+             std::int64_t begin, std::int64_t end, bool errors, const std::optional<RowOrder>& order,
+             const Form* look) {
             const Kernel& chosen = kernel_named(kernel);
             RowsView rows = view_of(points, "points");
             check_form(form, chosen, "points", rows);
@@ -479,7 +495,31 @@ void bind_engine(Module& module) {
       .def_prop_ro("groups", [](const BoundPoints& points) { return points.packed.groups(); })
       .def_prop_ro("count", [](const BoundPoints& points) { return points.packed.count(); })
       .def_prop_ro("looks", [](const BoundPoints& points) { return points.look != nullptr; })
-      .def_prop_ro("nbytes", [](const BoundPoints& points) { return points.packed.bytes(); });
+      .def_prop_ro("nbytes", [](const BoundPoints& points) { return points.packed.bytes(); })
+      .def(
+          "write",
+          [](const BoundPoints& points, const Bytes<std::uint8_t>& bytes) {
+            require(points.look == nullptr, "points are packed with a look, which is not written");
+            check_shape("bytes", bytes, {points.packed.bytes()});
+            Unlocked unlocked;
+            points.packed.write(reinterpret_cast<std::byte*>(bytes.data()));
+          },
+          nb::arg("bytes").noconvert(), "Writes all that is packed, for restored_points; nbytes bytes.");
+  module.def(
+      "restored_points",
+      [](const std::string& kernel, const Form& form, std::int64_t begin, std::int64_t end,
+         const Bytes<const std::uint8_t>& bytes) {
+        const Kernel& chosen = kernel_named(kernel);
+        check_range("points", begin, end, 0, kMostSurvivors);
+        require(is_kernel_of(chosen, is_elementwise(form.metric) ? metric_name(form.metric) : "inner"),
+                "form: the kernel does not compare by its metric");
+        check_shape("bytes", bytes, {PackedPoints::bytes_of(chosen, form, end - begin)});
+        Unlocked unlocked;
+        return BoundPoints{PackedPoints(chosen, form, begin, end, reinterpret_cast<const std::byte*>(bytes.data())),
+                           &form, nullptr, Errors::measured};
+      },
+      nb::arg("kernel"), nb::arg("form"), nb::arg("begin"), nb::arg("end"), nb::arg("bytes").noconvert(),
+      nb::keep_alive<0, 2>(), "The packed points that PackedPoints.write wrote, of the same kernel and form.");
 
   Class<BoundJoin> join(module, "SelfJoin", "The points as their own queries; see exact/self_join.hpp.");
   join.def(
@@ -517,10 +557,10 @@ void bind_engine(Module& module) {
   block
       .def(
           "__init__",
-          [](BoundBlock* self, const std::string& kernel, const Form& form, const Rows& queries, const Rows& points,
-             std::int64_t k, const std::string& isa, std::optional<Self> self_ids, bool double_output, bool may_retry,
-             std::int64_t capacity, std::int64_t sample_rank, const Form* look, std::optional<RowOrder> order,
-             std::optional<SketchArray> sketch) {
+          [](BoundBlock* self, const std::string& kernel, const Form& form, const Rows& queries,
+             const SpacedRows& points, std::int64_t k, const std::string& isa, std::optional<Self> self_ids,
+             bool double_output, bool may_retry, std::int64_t capacity, std::int64_t sample_rank, const Form* look,
+             std::optional<RowOrder> order, std::optional<SketchArray> sketch) {
             const SearchSpec spec{.k = k,
                                   .self_ids = self_ids ? self_ids->data() : nullptr,
                                   .double_output = double_output,

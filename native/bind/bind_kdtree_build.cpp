@@ -18,8 +18,8 @@ using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 constexpr int kMostTopLevels = 8;  // the node of a row is stored in a byte
 constexpr int kBoxWidth = 16;
 
-// A top, the arrays that it reads and writes, and how far it has come. place() writes where the earlier steps have
-// counted room, so all of them have to be complete and in order.
+// A top, the arrays that it reads and writes, and the steps that are done. place() writes to positions that the earlier
+// steps have counted, so all of them must be complete and in order.
 class BoundTop {
  public:
   template <class T>
@@ -99,7 +99,7 @@ class BoundTop {
   nb::ndarray<nb::c_contig, nb::device::cpu> dimensions_, values_;
   int levels_, level_ = 0;
   std::int64_t n_ = 0, ranges_;
-  std::vector<std::int64_t> passes_;  // over each range, on this level
+  std::vector<std::int64_t> passes_;  // number of passes over each range, on this level
   std::vector<Node> nodes_;           // on this level
   std::vector<char> tallied_;         // for each range; not bool, since several threads set elements at once
   std::unique_ptr<TreeTop> top_;

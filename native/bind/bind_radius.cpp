@@ -37,7 +37,8 @@ void check_own(const std::optional<Numbers>& self_ids, std::int64_t m, bool late
 
 // A block, together with the arrays that it reads.
 struct BoundRadius {
-  Rows query_array, point_array;
+  Rows query_array;
+  SpacedRows point_array;
   Limits limits;
   std::optional<Numbers> self_ids;
   std::optional<RowOrder> order;
@@ -50,7 +51,7 @@ struct BoundRadius {
   OpenRows rows;
 
   BoundRadius(const Kernel& chosen, const Form& in_form, const Form* of_look, const Rows& of_queries,
-              const Rows& of_points, Limits farthest, std::optional<Numbers> own, std::optional<RowOrder> places,
+              const SpacedRows& of_points, Limits farthest, std::optional<Numbers> own, std::optional<RowOrder> places,
               const RadiusSpec& asked, Isa isa)
       : query_array(of_queries),
         point_array(of_points),
@@ -132,10 +133,10 @@ void bind_radius(Module& module) {
   block
       .def(
           "__init__",
-          [](BoundRadius* self, const std::string& kernel, const Form& form, const Rows& queries, const Rows& points,
-             const std::string& isa, const Limits& limits, std::optional<Numbers> self_ids, bool later, bool lists,
-             bool double_output, std::int64_t room, const Form* look, std::optional<RowOrder> order,
-             const BoundAllowed* allowed) {
+          [](BoundRadius* self, const std::string& kernel, const Form& form, const Rows& queries,
+             const SpacedRows& points, const std::string& isa, const Limits& limits, std::optional<Numbers> self_ids,
+             bool later, bool lists, bool double_output, std::int64_t room, const Form* look,
+             std::optional<RowOrder> order, const BoundAllowed* allowed) {
             check_allowed(allowed, view_of(queries, "queries").n, view_of(points, "points").n, self_ids);
             const RadiusSpec spec{.limits = limits.data(),
                                   .self_ids = self_ids ? self_ids->data() : nullptr,

@@ -83,7 +83,7 @@ SelectOptions options_from(const nb::dict& given) {
 
 constexpr std::int64_t kMostValues = std::int64_t{1} << 31;  // in a row; no option needs more either
 
-// Refuses options with which some method would not end, or would not fit into memory.
+// Refuses options with which a method would not end, or would need too much memory.
 void check_options(const SelectOptions& options) {
   check_at_least("buffer_size", options.buffer_size, 1);
   if (options.group != 0) check_number("group", options.group, 2, kMostValues);

@@ -100,8 +100,8 @@ struct BoundSparseBlock {
   std::int64_t blocks, k;
   bool narrow;
   SparseBlock block;
-  std::int64_t scanned = 0;  // blocks of points before it are done
-  std::int64_t refined = 0;  // and queries
+  std::int64_t scanned = 0;  // all blocks of points before this one are done
+  std::int64_t refined = 0;  // all queries before this one are refined
 
   BoundSparseBlock(Isa isa, const BoundSparsePoints& points, const BoundRows& queries, Columns of_ranks,
                    std::int64_t begin, std::int64_t end, std::int64_t wanted, std::optional<Limits> of_limits, bool own,

@@ -19,8 +19,8 @@
 
 namespace tonari {
 
-// The module and its classes as bindings see them. Everything is bound through these, so that every call, including
-// those of functions yet to be written, runs in the default floating-point environment.
+// The module and its classes, for bindings. Everything is bound through these, so that all calls run in the default
+// floating-point environment, also calls of functions that are added later.
 class Module {
  public:
   explicit Module(nanobind::module_ module) : module_(std::move(module)) {}
@@ -93,14 +93,20 @@ void bind_spanning(Module& module);
 void bind_descent(Module& module);
 void bind_descent_start(Module& module);
 
-// An accepted array: two dimensions, C order, maybe read-only. For bfloat16, which NumPy lacks, `array` has the bits.
-struct Rows {
-  nanobind::ndarray<nanobind::ro, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu> array;
+// An accepted array of two dimensions, maybe read-only. For bfloat16, which NumPy lacks, `array` has the bits.
+template <class... Order>
+struct RowsOf {
+  nanobind::ndarray<nanobind::ro, nanobind::ndim<2>, Order..., nanobind::device::cpu> array;
   bool is_bfloat16 = false;
 };
+using Rows = RowsOf<nanobind::c_contig>;
+// The same, or rows with gaps between them, such as those of a mapped .fvecs file.
+using SpacedRows = RowsOf<>;
 
-// Throws TypeError for other element types, and ValueError for rows without columns. `name` appears in messages.
+// Throws TypeError for other element types, and ValueError for rows without columns, or for spaced rows that overlap or
+// whose elements are not adjacent. `name` appears in messages.
 RowsView view_of(const Rows& rows, const char* name);
+RowsView view_of(const SpacedRows& rows, const char* name);
 
 // A packed run of points, and the forms that it was packed in, kept alive with it.
 struct BoundPoints {
@@ -110,15 +116,15 @@ struct BoundPoints {
   Errors errors;
 };
 
-// Checks that the run was packed for the kernel and in this very form, with measured errors if they are needed.
+// Checks that the run was packed for the kernel and in this form object, with measured errors if they are needed.
 void check_packed(const BoundPoints& points, const Kernel& kernel, const Form& form, Errors needed);
-// Of a search that looks at contracted rows first: the form of the look, or null.
+// Checks the form of the look, for a search that looks at contracted rows first; null: it does not.
 void check_look(const Form* look, const Form& form);
 // Checks that the run was packed for the look of the search, and that there is one.
 void check_looked(const BoundPoints& run, const Form* look);
-// How many pairs of a tile and a group there were, how many were looked at, and how many of those were marked.
+// The numbers of pairs of a tile and a group: all pairs, pairs that were looked at, and pairs that were marked.
 nanobind::tuple counts(const Looked& looked);
-// Which point is at each place.
+// The number of the point at each place.
 using RowOrder = nanobind::ndarray<const std::int64_t, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
 RowsView ordered(RowsView points, const std::optional<RowOrder>& order);
 // Checks that the kernel computes the form's metric and that the rows are as wide as the form.
@@ -133,10 +139,10 @@ nanobind::object bits_of_bfloat16(nanobind::handle array) noexcept;
 
 }  // namespace tonari
 
-template <>
-struct nanobind::detail::type_caster<tonari::Rows> {
-  using Array = make_caster<decltype(tonari::Rows::array)>;
-  NB_TYPE_CASTER(tonari::Rows, Array::Name)
+template <class... Order>
+struct nanobind::detail::type_caster<tonari::RowsOf<Order...>> {
+  using Array = make_caster<decltype(tonari::RowsOf<Order...>::array)>;
+  NB_TYPE_CASTER(tonari::RowsOf<Order...>, Array::Name)
 
   bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
     Array array;

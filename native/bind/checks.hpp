@@ -1,11 +1,11 @@
 // The checks that every binding makes before a kernel reads or writes through its arguments.
 //
 // An nb::ndarray type fixes an array's element type, rank, order and device, and its argument is noconvert(): nanobind
-// refuses any other array with a TypeError. Otherwise it would make a copy, which would cost time and memory and lose
-// what a kernel writes into it. Shapes, and all numbers that say where a kernel reads or writes, are checked here,
-// before anything is written. Numbers inside arrays (ids, begins, counts) are checked if a kernel uses them as
-// addresses: one pass over them costs little beside the work of such a call. Values of rows are not checked: that they
-// are finite is checked once, where rows enter (src/tonari/inputs).
+// refuses any other array with a TypeError. Otherwise nanobind would make a copy. That would cost time and memory, and
+// everything that a kernel writes to it would be lost. Shapes, and all numbers that say where a kernel reads or writes,
+// are checked here, before anything is written. Numbers inside arrays (ids, begins, counts) are checked if a kernel
+// uses them as addresses: one pass over them takes little time compared with such a call. Values of rows are not
+// checked here: src/tonari/inputs checks once that they are finite.
 //
 // Objects hold the nb::ndarrays that they read, so that the memory lives as long as they do. keep_alive is for
 // instances of the classes that are bound here, which nanobind never converts. An array must not change while a kernel
@@ -105,7 +105,7 @@ void check_ascending(const char* name, const Number* numbers, std::int64_t count
   }
   for (std::int64_t i = 1; i < count; ++i) {
     const bool ascends = numbers[i] >= numbers[i - 1];
-    // As unsigned numbers, whose difference is defined for any two.
+    // Unsigned numbers, because their difference is always defined.
     const auto step = static_cast<std::uint64_t>(numbers[i]) - static_cast<std::uint64_t>(numbers[i - 1]);
     if (ascends && step >= static_cast<std::uint64_t>(least) && step <= static_cast<std::uint64_t>(most)) continue;
     refuse(std::string(name) + " goes from " + std::to_string(numbers[i - 1]) + " to " + std::to_string(numbers[i]) +
@@ -122,7 +122,7 @@ inline std::string type_text(nanobind::dlpack::dtype type) {
   return kind + std::to_string(type.bits);
 }
 
-// Which of float32 and float64 an array has: true for float64.
+// Whether an array is float64; false for float32, an error for other types.
 inline bool is_double(const char* name, nanobind::dlpack::dtype type) {
   if (type != nanobind::dtype<float>() && type != nanobind::dtype<double>()) {
     refuse_type(std::string(name) + " are not float32 or float64 but " + type_text(type));
@@ -130,7 +130,7 @@ inline bool is_double(const char* name, nanobind::dlpack::dtype type) {
   return type == nanobind::dtype<double>();
 }
 
-// Which of int32 and int64 an array has: true for int64.
+// Whether an array is int64; false for int32, an error for other types.
 inline bool is_wide(const char* name, nanobind::dlpack::dtype type) {
   if (type != nanobind::dtype<std::int32_t>() && type != nanobind::dtype<std::int64_t>()) {
     refuse_type(std::string(name) + " are not int32 or int64 but " + type_text(type));

@@ -1,4 +1,4 @@
-// Work without the interpreter's lock, on threads that may return when the interpreter is already gone.
+// Work without the interpreter's lock, on threads that may return after the interpreter has finalised.
 #pragma once
 
 #include <Python.h>
@@ -14,9 +14,9 @@ class Unlocked {
   Unlocked() : state_(PyEval_SaveThread()) {}
   ~Unlocked() {
     // Once an interpreter finalises, no daemon thread gets the lock again. CPython ends such a thread with pthread_exit
-    // (3.14 lets it wait for ever), for which glibc unwinds its stack. Unwinding through functions that must not throw,
+    // (3.14 lets it wait forever), for which glibc unwinds its stack. Unwinding through functions that must not throw,
     // such as this one and nanobind's, calls std::terminate, and SIGABRT ends the process. So the unwinding stops here,
-    // and the thread waits until the process is gone, holding nothing that others need.
+    // and the thread waits until the process ends. It holds nothing that others need.
     try {
       PyEval_RestoreThread(state_);
     } catch (...) {

@@ -12,19 +12,19 @@ namespace {
 constexpr std::size_t kRoom = 32;  // pairs beyond 2 k before a list is condensed
 constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 
-// The returned value of two rows that share so many of the bits that they have together.
+// The returned value of two rows, from the number of bits that both have and the number that at least one has.
 float jaccard_of(std::int64_t shared, std::int64_t together) {
   return jaccard_value(together - 2 * shared, together - shared);
 }
 
-// The limit below which differing bits are few enough for a value of at most `value`, or below it if not `closed`.
+// The limit L: fewer than L differing bits give a value of at most `value`, or below `value` if not `closed`.
 std::int32_t hamming_limit(float value, bool closed) {
   if (!(value >= 0)) return 0;
   if (value > static_cast<float>(kMostBits)) return std::numeric_limits<std::int32_t>::max();
   return static_cast<std::int32_t>(closed ? std::floor(value) + 1 : std::ceil(value));
 }
 
-// The scale by which enough bits are shared. With s shared bits of S in both rows together,
+// The scale for the condition that enough bits are shared. With s shared bits of S in both rows together,
 //     (S - 2 s) / (S - s) <= t   is   s >= S (1 - t) / (2 - t)     for t <= 1.
 // Roundings of the value and of both sides in float32 are below 2^-21 in all; 1e-6 of each side covers them.
 float jaccard_scale(float value, bool closed) {
@@ -102,7 +102,7 @@ void BitBlock::keep(std::int64_t query, std::int64_t point, std::int32_t counted
   if (nearest_ && keys_[row].size() >= 2 * static_cast<std::size_t>(k_) + kRoom) condense(row);
 }
 
-// Keeps the k nearest. Points still to come have larger indices than those seen, so they have to be nearer.
+// Keeps the k nearest. Later points have larger indices, so they must be nearer than the k-th to be kept.
 void BitBlock::condense(std::size_t query) {
   auto& keys = keys_[query];
   const auto k = static_cast<std::ptrdiff_t>(k_);

@@ -26,9 +26,9 @@ struct BitPoints {
 
 class BitBlock {
  public:
-  // For `count` queries of `bytes` bytes. limits: null to find the k nearest, else the farthest value that is found for
-  // each query. own: null, or for each query a point that it must not find. lists: whether pairs within the limits are
-  // listed, not only counted.
+  // For `count` queries of `bytes` bytes. limits: for each query, the farthest value that it finds; null: find the k
+  // nearest. own: null, or for each query a point that it must not find. lists: whether pairs within the limits are
+  // listed and not only counted.
   BitBlock(Isa isa, bool jaccard, const BitPoints& points, const std::uint8_t* queries, std::int64_t count,
            std::int64_t bytes, std::int64_t k, const float* limits, const std::int64_t* own, bool lists);
 

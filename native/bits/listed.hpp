@@ -1,4 +1,4 @@
-// The k nearest of the points that are listed for each query, among rows of bits as they are given.
+// Finds the k nearest of the points that are listed for each query; rows of bits are not packed anew.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ template <class Index>
 void search_listed_bits(Isa isa, const BitLists& lists, std::int64_t begin, std::int64_t end, float* distances,
                         Index* indices);
 
-// differing[j] = |q ^ x|, and either[j] = |q | x| if it is asked for, of points[ids[j]].
+// For x = points[ids[j]]: differing[j] = |q ^ x|, and either[j] = |q | x| unless `either` is null.
 using BitPairs = void (*)(const std::uint8_t* query, const std::uint8_t* points, std::int64_t bytes,
                           const std::int64_t* ids, std::int64_t count, std::int64_t* differing, std::int64_t* either);
 

@@ -15,7 +15,7 @@ inline std::uint64_t word_at(const std::uint8_t* row, std::int64_t size) {
   return word;
 }
 
-constexpr std::int64_t kAhead = 8;  // points whose rows are asked for before they are read: most come from memory
+constexpr std::int64_t kAhead = 8;  // points whose rows are prefetched, because most are not in a cache
 
 inline void ask_for(const std::uint8_t* row, std::int64_t bytes) {
   for (std::int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);

@@ -3,9 +3,9 @@
 //     differing  =  |q ^ x|                    hamming
 //     shared     =  |q & x|                    jaccard: 1 - shared / (|q| + |x| - shared)
 //
-// A pair is handed to `keep` if it may be near enough for its query: by `limits` if differing bits are counted, exactly;
-// by `scales` if shared ones are, in float32, from which only rounding may let a pair too many pass (bits/block.cpp).
-// Points come in ascending order. `keep` may lower its query's limit.
+// A pair is handed to `keep` if it may be near enough for its query: by `limits` if differing bits are counted,
+// exactly; by `scales` if shared bits are counted. The latter test is in float32, and its rounding may only let
+// additional pairs pass (bits/block.cpp). Points come in ascending order. `keep` may lower its query's limit.
 #pragma once
 
 #include <cstdint>

@@ -19,10 +19,11 @@ using AlignedBytes = std::unique_ptr<std::byte[], FreeBytes>;  // 64-byte aligne
 // Zeroed if `zeroed`. From 1 MiB on, a page is counted as memory in use only once it is touched.
 AlignedBytes allocate(std::int64_t bytes, bool zeroed = true);
 
-// The same for memory that will be written from end to end: zeroed, in pages as large as the system has.
+// The same for memory that will be written completely: zeroed, in the system's largest pages.
 AlignedBytes allocate_whole(std::int64_t bytes);
 
-// Vectors that loops read a register at a time: none lies across two cache lines, which takes twice as long.
+// Vectors that loops read a register at a time. No register's load spans two cache lines, which would take twice as
+// long.
 template <class T>
 struct ByLines {
   using value_type = T;

@@ -6,8 +6,8 @@
 namespace tonari {
 
 namespace {
-constexpr std::uint64_t kBitsPerPair = 32;    // of the table, or up to twice that: one in 32 points is searched in vain
-constexpr std::uint64_t kClearedPerBit = 8;   // a bit for each point, if the table then is at most so much larger
+constexpr std::uint64_t kBitsPerPair = 32;    // least size of the table: one in 32 points is searched for in vain
+constexpr std::uint64_t kClearedPerBit = 8;   // the table has a bit for each point if it is at most so much larger then
 constexpr std::int64_t kPairsPerSearch = 32;  // one search takes as long as 32 insertions into the table
 constexpr std::uint64_t kHash = 0x9E3779B97F4A7C15u;
 constexpr std::int64_t kBlock = 512;  // points that are looked up together
@@ -19,7 +19,8 @@ void AllowedRow::open(const AllowedPairs& pairs, std::int64_t query) {
   mask = pairs.mask != nullptr ? pairs.mask + row * pairs.mask_stride : nullptr;
   point_groups = pairs.point_groups;
   group = pairs.query_groups != nullptr ? pairs.query_groups[row] : 0;
-  own = pairs.own ? row : -1;
+  near = row - pairs.window;
+  span = static_cast<std::uint64_t>(2 * pairs.window + 1) * (pairs.window >= 0);
   ids = pairs.ids;
   table = nullptr;
   excludes = pairs.excluded != nullptr && pairs.begins[row] < pairs.begins[row + 1];
@@ -46,7 +47,7 @@ void AllowedRow::make_table() {
   table = bits_.data();
 }
 
-// Copies the points that pass a test, in their order, possibly to their own place; returns how many there are.
+// Copies the points that pass a test, in their order; `kept` may be `points`. Returns their number.
 template <class Id, class Test>
 std::int64_t AllowedRow::keep(const Id* points, std::int64_t number, std::int64_t* kept, const Test& test) {
   std::int64_t left = 0;
@@ -58,7 +59,7 @@ std::int64_t AllowedRow::keep(const Id* points, std::int64_t number, std::int64_
   return left;
 }
 
-// How many of at most kBlock points pass all rules.
+// The number of points that pass all rules, of at most kBlock points.
 template <class Id>
 std::int64_t AllowedRow::count_few(const Id* points, std::int64_t number, std::int64_t* kept) {
   bool copied = false;
@@ -76,7 +77,11 @@ std::int64_t AllowedRow::count_few(const Id* points, std::int64_t number, std::i
       return (groups[point] == mine) == wanted;
     });
   }
-  if (own >= 0) only([mine = own](std::int64_t point) { return point != mine; });
+  if (span > 0) {
+    only([first = near, length = span](std::int64_t point) {
+      return static_cast<std::uint64_t>(point - first) >= length;
+    });
+  }
   if (!excludes) return number;
   if (table == nullptr && number > searches_) make_table();
   if (table != nullptr && shift == 0) {

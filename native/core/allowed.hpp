@@ -1,10 +1,12 @@
-// Which points each query may find: those of its row of a mask, of its own or of other groups, and not excluded for it.
+// Which points each query may find: the points that its row of a mask allows, that are in its own group or in another
+// one, and that are not excluded for it. If queries are numbered as points, the points whose number is near the query's
+// may be left out: one comparison.
 //
 // A point that may belong to an answer is looked up by its number. Many points are looked up together, one rule after
 // another and without branches, so that memory loads several of them at once. Excluded points are looked up by a binary
-// search. For a query of many points they are first entered into a small table of bits: a bit is set if the hash of an
-// excluded point falls on it, and only a point whose bit is set is searched for. If the table has a bit for each point,
-// no point has to be searched for.
+// search. For a query of many points they are first entered into a small table of bits: the hash of each excluded point
+// sets a bit, and only a point whose bit is set is searched for. If the table has a bit for each point, no search is
+// needed.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +18,20 @@ namespace tonari {
 struct AllowedPairs {
   std::int64_t m = 0, n = 0;                   // queries and points to which the arrays refer
   const std::uint8_t* mask = nullptr;          // rows of n bytes, or of ceil(n / 8) if it is packed; null: all
-  std::int64_t mask_stride = 0;                // from the row of one query to that of the next; 0 if all have the same
+  std::int64_t mask_stride = 0;                // from one query's row to the next; 0 if all queries have the same row
   bool packed = false;                         // bit j % 8 of byte j // 8, counted from the lowest, is point j
   const std::int64_t* query_groups = nullptr;  // (m,); null: all
   const std::int64_t* point_groups = nullptr;  // (n,)
-  bool same = true;                            // only points of the query's own group; or only those of other groups
+  bool same = true;                            // only points of the query's own group; false: only of other groups
   const std::int64_t* excluded = nullptr;      // pairs as query * n + point, ascending and distinct; null: none
   const std::int64_t* begins = nullptr;        // (m + 1,): the pairs of query i are excluded[begins[i]], ...
-  bool own = false;                            // the queries are the points, and no point may find itself
-  const std::int64_t* rows = nullptr;          // the number of each query of a search; null: its own
-  const std::int64_t* ids = nullptr;           // the number of each point of a search; null: its own
+  std::int64_t window = -1;                    // queries are numbered as points: |query - point| is larger; -1: any
+  const std::int64_t* rows = nullptr;          // the number in the rules of each query of a search; null: i
+  const std::int64_t* ids = nullptr;           // the number in the rules of each point of a search; null: j
 
-  bool is_empty() const { return mask == nullptr && point_groups == nullptr && excluded == nullptr && !own; }
+  bool is_empty() const { return mask == nullptr && point_groups == nullptr && excluded == nullptr && window < 0; }
   std::int64_t row_of(std::int64_t query) const { return rows != nullptr ? rows[query] : query; }
-  // What is read of a query's own mask, or else of its excluded points.
+  // The memory of a query's own row of the mask, or else of its excluded points.
   std::span<const std::uint8_t> memory_of(std::int64_t query) const {
     const std::int64_t row = row_of(query);
     if (mask != nullptr && mask_stride != 0) return {mask + row * mask_stride, static_cast<std::size_t>(mask_stride)};
@@ -56,10 +58,13 @@ class AllowedRow {
 
   const std::uint8_t* mask = nullptr;
   bool packed = false, same = true, excludes = false;
-  std::int64_t group = 0, own = -1;
+  std::int64_t group = 0;
+  // The query may not find points from `near` on, `span` of them; without a window there are none.
+  std::int64_t near = 0;
+  std::uint64_t span = 0;
   const std::int64_t *point_groups = nullptr, *ids = nullptr;
   const std::uint64_t* table = nullptr;  // bits of the excluded points; null while few points have been looked up
-  std::uint64_t factor = 1;              // bit `point * factor >> shift`
+  std::uint64_t factor = 1;              // a point has bit `point * factor >> shift`
   int shift = 0;
 
  private:
@@ -69,8 +74,8 @@ class AllowedRow {
   template <class Id>
   std::int64_t count_few(const Id* points, std::int64_t number, std::int64_t* kept);
 
-  std::int64_t n_ = 0, first_ = 0;  // points, and query * n
-  std::int64_t searches_ = 0;       // how many more points are searched for without a table
+  std::int64_t n_ = 0, first_ = 0;  // number of points, and query * n
+  std::int64_t searches_ = 0;       // number of searches that are left before a table is made
   const std::int64_t *excluded_ = nullptr, *excluded_end_ = nullptr;
   std::vector<std::uint64_t> bits_;
 };
@@ -90,7 +95,7 @@ inline bool has_bit(const std::uint64_t* table, std::int64_t point, std::uint64_
 
 inline bool allows(AllowedRow& row, std::int64_t point) {
   if (row.ids != nullptr) point = row.ids[point];
-  bool allowed = point != row.own;
+  bool allowed = static_cast<std::uint64_t>(point - row.near) >= row.span;
   if (row.mask != nullptr) allowed &= is_in_mask(row.mask, row.packed, point);
   if (row.point_groups != nullptr) allowed &= (row.point_groups[point] == row.group) == row.same;
   if (!row.excludes) return allowed;

@@ -6,7 +6,7 @@
 
 namespace tonari {
 
-// Those of x86-64 are ordered: each level implies those before it.
+// The levels of x86-64 are ordered: each one implies all before it.
 enum class Isa : int { generic, avx2, avx512, amx, neon };
 
 struct CpuFeatures {
@@ -14,8 +14,8 @@ struct CpuFeatures {
   bool avx_vnni = false;          // int8 dot products on 256 bits
   bool avx512 = false;            // F, BW, DQ, VL
   bool avx512_vnni = false;       // int8 dot products
-  bool avx512_vpopcntdq = false;  // the bits set in each 32-bit word
-  bool amx = false;               // TILE, INT8, BF16, if the operating system lets this process use the tiles
+  bool avx512_vpopcntdq = false;  // counts the bits set in each 32-bit word
+  bool amx = false;               // TILE, INT8, BF16, if the operating system allows tiles in this process
   bool neon_dot = false;          // int8 dot products of aarch64, all of which have NEON
 };
 

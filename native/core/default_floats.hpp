@@ -1,6 +1,6 @@
 // The floating-point environment in which every answer is defined: results are rounded to nearest, ties to even,
-// subnormal numbers are kept, and nothing traps. A process may have another one: fesetround, torch.set_flush_denormal
-// and libraries that were built with -ffast-math change it, and threads inherit it.
+// subnormal numbers are kept, and no exception traps. A process may have another environment: fesetround,
+// torch.set_flush_denormal and libraries that were built with -ffast-math change it, and threads inherit it.
 #pragma once
 
 #include <atomic>
@@ -61,11 +61,11 @@ class FloatControl {
 
  private:
   std::fenv_t environment_{};
-  bool is_usual_ = false;  // an environment cannot be inspected here, so it is set and restored at every call
+  bool is_usual_ = false;  // the environment cannot be read here, so it is set and restored at every call
 };
 #endif
 
-// Sets the default environment on this thread for as long as this lives, then restores the previous one.
+// Sets the default environment on this thread while this object exists, then restores the previous one.
 class DefaultFloats {
  public:
   DefaultFloats() : before_(FloatControl::current()) {

@@ -1,4 +1,4 @@
-// Everything that differs by metric, in one place for every kernel.
+// All differences between metrics, in one place for all kernels.
 //
 // An elementwise metric is the sum, or the maximum, of terms f(q_i, x_i) >= 0 with f(0, 0) = 0. A new one needs a name
 // in `Metric`, a struct like those below, and a place in `Elementwise`; every kernel reads the struct.
@@ -44,8 +44,8 @@ struct TermDefaults {
   static constexpr bool maximum = false;          // the largest term instead of their sum
   static constexpr bool in_trees = false;         // f(q, x) = of_distance(|q - x|): boxes bound it (kdtree/columns.hpp)
   static constexpr double degree = 1;             // f(c q, c x) = c^degree f(q, x)
-  static constexpr double underflow = 0x1p-1074;  // the most that underflow takes from a term in float64
-  static constexpr double largest = std::numeric_limits<double>::infinity();  // of a form row, for which bounds hold
+  static constexpr double underflow = 0x1p-1074;  // the largest error of a term in float64 by underflow
+  static constexpr double largest = std::numeric_limits<double>::infinity();  // for which bounds hold
   // Bounds of a term, and of its change when its arguments are rounded:  f(q, x) <= size(q) + size(x),
   // |f(q, x) - f(q, y)| <= stretch * difference(x, y)
   static constexpr double stretch = 1;
@@ -81,7 +81,7 @@ struct Linf : L1 {
 struct Chi2 : TermDefaults {
   static constexpr Metric metric = Metric::chi2;
   static constexpr char name[] = "chi2";
-  static constexpr double underflow = 0x1p-536;  // the quotient enlarges what a square loses to underflow
+  static constexpr double underflow = 0x1p-536;  // the quotient enlarges the error of a square that underflows
   static constexpr double stretch = 3;           // |d f / d x| <= 3 for q, x >= 0
   template <class V> static V term(V q, V x) {
     const V t = q - x, weight = q + x;
@@ -92,7 +92,7 @@ struct Chi2 : TermDefaults {
     return t * (t / choose(weight == 0.0f, 1.0f, weight));
   }
   template <class V> static V screened(V q, V x) {
-    const V t = q - x;  // 0 / 0 must be 0: the denominator is kept above the smallest product of packed values
+    const V t = q - x;  // 0 / 0 must be 0: the denominator is at least the smallest product of packed values
     return t * t / max(q + x, 0x1p-100f);
   }
 };
@@ -128,7 +128,7 @@ struct PowerTerms : TermDefaults {
 };
 
 struct PowerHalf : PowerTerms<PowerHalf> {  // f is itself a metric, so difference = f
-  // A difference may overflow where its root does not: the largest number takes its place, which is too small.
+  // A difference may overflow although its root does not: the largest number, which is too small, replaces it.
   static constexpr Metric metric = Metric::power_half;
   static constexpr char name[] = "power:0.5";
   static constexpr double degree = 0.5, convexity = 1, largest = TermDefaults::largest;
@@ -200,7 +200,7 @@ constexpr bool is_descending(Metric metric) { return is_product(metric); }
 constexpr bool takes_root(Metric metric) { return metric == Metric::euclidean; }
 constexpr bool removes_mean(Metric metric) { return metric == Metric::correlation; }
 
-// The same for elementwise metrics.
+// The degree of an elementwise metric.
 constexpr double degree_of(Metric metric) {
   return with_term(metric, [](auto term) { return decltype(term)::degree; });
 }

@@ -12,7 +12,7 @@ namespace tonari {
 enum class Float16 : std::uint16_t {};
 enum class Bfloat16 : std::uint16_t {};
 
-// IEEE half to single by exponent arithmetic; subnormals are right too, because 2^-14 * fraction is exact.
+// Converts IEEE half to single by changing the exponent; subnormals are correct too, because 2^-14 * fraction is exact.
 inline float half_to_float(std::uint16_t half) {
   const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
   const std::uint32_t exponent = (half >> 10) & 0x1fu;
@@ -25,12 +25,12 @@ inline float half_to_float(std::uint16_t half) {
   return std::bit_cast<float>(sign | (biased << 23) | (fraction << 13));
 }
 
-// The upper half of a single.
+// bfloat16 is the upper half of a single.
 inline float bfloat16_to_float(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
-// Calls visit with a zero of the type that `dtype` is stored as.
+// Calls visit with a zero of the type in which `dtype` is stored.
 template <class Visit>
 auto with_type(Dtype dtype, Visit&& visit) {
   switch (dtype) {

@@ -21,13 +21,14 @@ std::int64_t first_row(const RowsView& rows, std::int64_t begin, std::int64_t en
 
 constexpr std::int64_t kElements = 1024;  // looked at together
 
-// Bits of a number, without its sign, of which the largest finite number has the most.
+// The bits of a number without its sign, as an integer; NaN and infinity exceed the largest finite number.
 template <class Bits>
 struct Magnitudes {
   Bits mask, largest;
 };
 
-// float64, for whose bits the weakest machine has no comparison: x * 0 is 0 for finite x, and NaN otherwise.
+// For float64, since baseline machines cannot compare its bits in registers: x * 0 is 0 for finite x, and NaN
+// otherwise.
 bool any_nonfinite(const double* from, std::int64_t count) {
   constexpr int lanes = 8;  // independent sums, so that additions overlap
   double sums[lanes] = {};
@@ -41,11 +42,11 @@ bool any_nonfinite(const double* from, std::int64_t count) {
   return !(sum == 0.0);
 }
 
-// Whether one of `count` elements from row i on is NaN or infinite: as integers, which takes no conversion.
+// Whether one of `count` elements from row i on is NaN or infinite. Compares integers, so that nothing is converted.
 bool any_nonfinite(const RowsView& rows, std::int64_t i, std::int64_t count) {
   const auto among = [&]<class Bits>(Magnitudes<Bits> finite) {
     const char* from = static_cast<const char*>(row_pointer(rows, i));
-    Bits found = 0;  // not a bool, which the compiler would not keep in lanes
+    Bits found = 0;  // not a bool, so that the compiler keeps it in lanes
     for (std::int64_t c = 0; c < count; ++c) {
       Bits bits;
       std::memcpy(&bits, from + c * static_cast<std::int64_t>(sizeof bits), sizeof bits);
@@ -81,7 +82,8 @@ void load_row(const RowsView& rows, std::int64_t i, double* out) {
 std::int64_t first_nonfinite_row(const RowsView& rows, std::int64_t begin, std::int64_t end) {
   if (rows.dtype == Dtype::u8 || rows.dtype == Dtype::i8 || rows.d == 0) return -1;
   // Several short rows at a time, so that the loop is long; the row is looked up where there is one.
-  const std::int64_t at_once = rows.order != nullptr ? 1 : std::max<std::int64_t>(1, kElements / rows.d);
+  const bool adjacent = rows.order == nullptr && rows.pitch == 0;
+  const std::int64_t at_once = adjacent ? std::max<std::int64_t>(1, kElements / rows.d) : 1;
   for (std::int64_t first = begin; first < end; first += at_once) {
     const std::int64_t last = std::min(first + at_once, end);
     if (!any_nonfinite(rows, first, (last - first) * rows.d)) continue;
@@ -102,32 +104,43 @@ std::int64_t first_negative_row(const RowsView& rows, std::int64_t begin, std::i
 }
 
 void add_column_sums(const RowsView& rows, std::int64_t begin, std::int64_t end, std::int64_t step, double* sums) {
-  std::vector<double> row(static_cast<std::size_t>(rows.d));
-  for (std::int64_t i = begin; i < end; i += step) {
-    load_row(rows, i, row.data());
-    for (std::int64_t c = 0; c < rows.d; ++c) sums[c] += row[static_cast<std::size_t>(c)];
-  }
+  with_type(rows.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t i = begin; i < end; i += step) {
+      const T* const row = static_cast<const T*>(row_pointer(rows, i));
+      for (std::int64_t c = 0; c < rows.d; ++c) sums[c] += to_value<double>(row[c]);
+    }
+  });
 }
 
 double largest_magnitude(const RowsView& rows, std::int64_t begin, std::int64_t end, const double* centre) {
-  std::vector<double> row(static_cast<std::size_t>(rows.d)), zeros;
+  std::vector<double> zeros;
   if (centre == nullptr) {
     zeros.assign(static_cast<std::size_t>(rows.d), 0.0);
     centre = zeros.data();
   }
-  double largest = 0;
-  for (std::int64_t i = begin; i < end; ++i) {
-    load_row(rows, i, row.data());
-    for (std::int64_t c = 0; c < rows.d; ++c) {
-      const double magnitude = std::fabs(row[static_cast<std::size_t>(c)] - centre[c]);
-      largest = magnitude > largest ? magnitude : largest;
+  constexpr std::int64_t lanes = 8;  // independent maxima, which are kept in vectors
+  double largest[lanes] = {};
+  const auto take = [](double& most, double value, double middle) {
+    const double magnitude = std::fabs(value - middle);
+    most = magnitude > most ? magnitude : most;
+  };
+  with_type(rows.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t i = begin; i < end; ++i) {
+      const T* const row = static_cast<const T*>(row_pointer(rows, i));
+      std::int64_t c = 0;
+      for (; c + lanes <= rows.d; c += lanes) {
+        for (std::int64_t j = 0; j < lanes; ++j) take(largest[j], to_value<double>(row[c + j]), centre[c + j]);
+      }
+      for (; c < rows.d; ++c) take(largest[0], to_value<double>(row[c]), centre[c]);
     }
-  }
-  return largest;
+  });
+  return *std::max_element(largest, largest + lanes);
 }
 
 std::uint64_t hash_row(const RowsView& rows, std::int64_t i) {
-  // Words of a row in turn belong to one of four sums, so that none waits for another's product.
+  // The words of a row are added to four sums in turn, so that no sum waits for another's product.
   constexpr std::uint64_t odd = 0x9E3779B97F4A7C15u;  // 2^64 over the golden ratio
   constexpr std::size_t parts = 4, word = sizeof(std::uint64_t);
   const auto* bytes = static_cast<const std::byte*>(row_pointer(rows, i));

@@ -9,11 +9,12 @@ namespace tonari {
 
 std::size_t dtype_size(Dtype dtype);
 
-// Row `i` as float64; exact for every accepted type. `out` holds rows.d values.
+// Writes row `i` as float64 to `out`, which has room for rows.d values; exact for all accepted types.
 void load_row(const RowsView& rows, std::int64_t i, double* out);
 
 inline const void* row_pointer(const RowsView& rows, std::int64_t i) {
   const std::int64_t row = rows.order != nullptr ? rows.order[i] : i;
+  if (rows.pitch != 0) return static_cast<const char*>(rows.data) + row * rows.pitch;
   return static_cast<const char*>(rows.data) + static_cast<std::size_t>(row * rows.d) * dtype_size(rows.dtype);
 }
 
@@ -27,7 +28,7 @@ void add_column_sums(const RowsView& rows, std::int64_t begin, std::int64_t end,
 // The largest |x_i - centre_i| over rows [begin, end); centre may be null.
 double largest_magnitude(const RowsView& rows, std::int64_t begin, std::int64_t end, const double* centre);
 
-// A number of row i that copies of it share, with -0 and 0 told apart; other rows rarely do.
+// A hash of row i: copies of the row have the same hash, and other rows rarely do. -0 and 0 differ.
 std::uint64_t hash_row(const RowsView& rows, std::int64_t i);
 bool same_rows(const RowsView& rows, std::int64_t i, std::int64_t j);
 

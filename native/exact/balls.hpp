@@ -20,19 +20,19 @@ namespace tonari {
 
 class Balls {
  public:
-  // Of the groups of `count` points.
+  // Makes room for the groups of `count` points.
   Balls(const Kernel& kernel, const Form& form, std::int64_t count);
 
-  // Adds the next group, of `count` rows; after the last, nothing is kept of the rows.
+  // Adds the next group, of `count` rows. After the last group, the rows are no longer needed.
   void add(const ScreenRows& rows, std::int64_t count);
 
   // Memory of a thread that marks.
   struct Marks {
     std::vector<std::uint8_t> groups;   // [tile][group of the range]: whether to look
-    std::vector<std::uint8_t> centres;  // the same of all groups of the cells that have some of the range
+    std::vector<std::uint8_t> centres;  // the same, for all groups of the cells that the range touches
     std::vector<float> reach, threshold, no_norm;
   };
-  // Marks groups of a look's range. `look`: the task of the look; `queries`: those of it.
+  // Marks groups of a look's range. `look` is the task of the look, and `queries` are its queries.
   void mark(const Task& look, const PackedQueries& queries, Marks& marks) const;
 
   std::int64_t bytes() const;
@@ -47,7 +47,7 @@ class Balls {
   PackedGroups centres_;
   std::vector<float> radius_, square_;  // r, rounded up, and |c|^2, rounded down
 
-  // Of the cell that is being filled.
+  // The rows of the cell that is being filled.
   struct Row {
     std::int64_t group;
     double error;
@@ -55,7 +55,7 @@ class Balls {
   PointWriter writer_;
   std::vector<Row> rows_;
   AlignedVector<double> values_, means_;
-  std::vector<double> least_;  // of a group's terms; -kHuge where a row is beyond the screen's range
+  std::vector<double> least_;  // least term of each group; -kHuge if a row is beyond the screen's range
 };
 
 }  // namespace tonari

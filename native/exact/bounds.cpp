@@ -22,8 +22,9 @@ float round_down(double x) { return -round_up(-x); }
 }  // namespace
 
 float Bounds::threshold_from_value(double value, double shift) const {
-  // Rounding to the output type moves a value by half a unit; two values that round to the same one differ by at most
-  // a unit. Evaluation in float64 adds (d + 16) units of its own, absolute where the terms cancel (1 - cosine).
+  // Rounding to the output type moves a value by half a unit; two values that round to the same one differ by at most a
+  // unit. Evaluation in float64 adds an error of (d + 16) units of float64, which is absolute if terms cancel (1 -
+  // cosine).
   const double evaluation = static_cast<double>(form_.d + 16) * 0x1p-51;
   const double relative = (double_output_ ? 0.0 : 0x1p-22) + evaluation;
   // Each term loses what is below float64's range.
@@ -74,8 +75,8 @@ float Bounds::threshold_from_score(double score, double shift) const {
 }
 
 float Bounds::score_within(double value, double shift) const {
-  // As in threshold_from_value, but everything is subtracted, and rounding to the output type changes nothing: what is
-  // at most `value`, which is a number of that type, rounds to at most `value`.
+  // As in threshold_from_value, but the errors are subtracted. Rounding to the output type needs no allowance: `value`
+  // is a number of that type, so a number of at most `value` is rounded to at most `value`.
   const double evaluation = static_cast<double>(form_.d + 16) * 0x1p-51;
   const double underflow = static_cast<double>(form_.d + 16) * underflow_of(form_.metric);
   const double slack =
@@ -103,7 +104,7 @@ float Bounds::score_within(double value, double shift) const {
   }
   const double bound = score - size * (kSlack + evaluation);
   if (std::isnan(bound)) return -round_up(kInfinity);
-  // The upper bound of a point beyond the screen's range is kHuge, and says nothing of it.
+  // The upper bound of a point beyond the screen's range is kHuge, which does not depend on the point.
   return std::fmin(round_down(bound), kHuge / 8);
 }
 

@@ -17,15 +17,16 @@ class Bounds {
  public:
   Bounds(const Form& form, bool double_output) : form_(form), double_output_(double_output) {}
 
-  // A score that no point exceeds whose returned value is at least as good as `value`. `value` may be any real bound on
-  // a returned value; `shift` is the query's query_term.
+  // A score that no point exceeds if its returned value is at least as good as `value`. `value` may be any real bound
+  // on a returned value; `shift` is the query's query_term.
   float threshold_from_value(double value, double shift) const;
 
-  // The same, from an upper bound on the k-th smallest score.
+  // The same threshold, from an upper bound on the k-th smallest score.
   float threshold_from_score(double score, double shift) const;
 
-  // A score with which every point has a returned value at least as good as `value`; -infinity where none is known. Holds
-  // for scores of points within the screen's range, which are the only ones that can be as small as its result.
+  // A score s: every point with a score of at most s has a returned value at least as good as `value`; -infinity if no
+  // such score is known. Holds for points within the screen's range; the upper bounds of all other points are larger
+  // than s.
   float score_within(double value, double shift) const;
 
   double returned(double value) const { return returned_value(value, double_output_); }

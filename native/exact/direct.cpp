@@ -16,11 +16,11 @@ namespace tonari {
 namespace {
 
 constexpr std::int64_t kBatch = KeyLists::batch;  // values that are computed at a time
-constexpr std::int64_t kBeyond = 64;  // points that a row may hold beyond k, or k if that is more, before it drops some
-constexpr std::int64_t kInserted = 32;  // so few neighbours stay in order, each put into its place
-constexpr std::int64_t kShared = 8;     // queries of one list that make its columns worth a copy
+constexpr std::int64_t kBeyond = 64;              // a row drops points when it holds max(k, kBeyond) more than k
+constexpr std::int64_t kInserted = 32;  // up to so many neighbours are kept in order: each is inserted at its place
+constexpr std::int64_t kShared = 8;     // the columns of a list are copied if at least so many queries share it
 
-// Puts an item behind those that are no larger, of the k smallest in order.
+// Inserts an item into the k smallest items, which are in order, behind all that are no larger.
 void insert(std::vector<Ranked>& kept, const Ranked& item, std::int64_t k) {
   if (std::ssize(kept) < k) kept.push_back(item);
   std::size_t at = kept.size() - 1;
@@ -28,14 +28,14 @@ void insert(std::vector<Ranked>& kept, const Ranked& item, std::int64_t k) {
   kept[at] = item;
 }
 
-// Points of few columns that many queries in a row are compared with, copied column by column.
+// A list of points with few columns, copied column by column, because many successive queries are compared with it.
 class SharedColumns {
  public:
   explicit SharedColumns(const DirectSearch& search)
       : search_(search),
         serves_(search.listed != nullptr && search.points.d <= kFewColumns && !is_angular(search.metric)) {}
 
-  // Whether the list of query i, of [begin, end), is at hand; it is copied if the next queries have it, too.
+  // Whether the copy is the list of query i. The list is copied first if the next queries up to `end` share it.
   bool holds(std::int64_t i, std::int64_t end) {
     if (!serves_) return false;
     const std::int64_t first = search_.begins[i], stop = search_.ends[i];
@@ -91,17 +91,17 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr std::int64_t kGroup = 16, kListed = std::int64_t{1} << 20;
 constexpr std::int64_t kBatchBytes = std::int64_t{1} << 19, kLeastBatch = 64;
 
-// A query on its way through the points.
+// A query and the points that it has found so far.
 struct Asked {
   ExactQuery query;
   std::int64_t self = -1;  // the point that it must not find
   double worst = kInfinity;
   std::vector<Ranked> kept;
-  // The points whose estimates, of which these are the bits, are no larger than `most` was.
+  // The points whose estimates were no larger than `most` at that time: the bits of the estimates, and the numbers.
   Room<std::int32_t> keys, numbers;
   std::int64_t gathered = 0, taken = 0;
   float most = kInfinity;
-  bool whole = false;  // whether an estimate was not finite, so that none counts
+  bool whole = false;  // whether an estimate was not finite: all points are then compared
 
   void open(const DirectSearch& search, std::int64_t i) {
     query = exact_query(search.metric, search.queries, i);
@@ -118,8 +118,8 @@ struct Asked {
   }
 };
 
-// The points that estimates leave to a query: those of each batch by the k smallest estimates so far, and in the end those
-// by the k smallest of all.
+// Estimates of squares, and the points that they do not rule out. For each batch, the k smallest estimates so far decide,
+// and in the end the k smallest of all.
 class Estimates {
  public:
   explicit Estimates(const DirectSearch& search)
@@ -134,14 +134,14 @@ class Estimates {
 
   bool serve() const { return serve_; }
 
-  // Makes room for `most` queries at a time and `batch` points at a time: for one query of few points, not more than that.
+  // Makes room for `most` queries and `batch` points at a time, so that one query of few points needs little memory.
   void reserve(std::int64_t most, std::int64_t batch) {
     batch_ = batch;
     queries_.resize(static_cast<std::size_t>(most * padded(search_.points.d)));
     estimates_.resize(static_cast<std::size_t>(most * batch));
   }
 
-  // Starts on `count` queries, of which there is room for, from query i.
+  // Starts `count` queries from query i; at most as many as there is room for.
   void open(std::int64_t i, std::int64_t count) {
     const std::int64_t d = search_.points.d;
     for (std::int64_t r = 0; r < count; ++r) {
@@ -158,8 +158,8 @@ class Estimates {
     first_ = first, count_ = count;
   }
 
-  // Adds the estimated points to those that may be among the k nearest of the r-th query, at most 2 k and a batch; false
-  // if an estimate is not finite.
+  // Adds the estimated points that may be among the k nearest of the r-th query. It then has at most 2 k points and one
+  // batch. False if an estimate is not finite.
   bool add(std::int64_t r, Asked& asked) const {
     const std::int64_t most = std::min(2 * search_.k + kBatch, search_.points.n), here = asked.self - first_;
     const std::int64_t room = most + KeyLists::spill;
@@ -172,7 +172,16 @@ class Estimates {
     return added >= 0;
   }
 
-  // Drops what more than `slack` and k estimates rule out.
+  // The numbers of those of the next `count` points that may be within the distance whose square is `squared`: those with
+  // estimates that a point within it may have. Their number; -1 if an estimate is not finite.
+  std::int64_t within(std::int64_t first, std::int64_t count, double squared, Asked& asked) {
+    estimate(first, count);
+    asked.most = limit(static_cast<float>(squared));
+    asked.gathered = 0;
+    return add(0, asked) ? asked.gathered : -1;
+  }
+
+  // Drops the points that more than k + slack estimates rule out.
   void drop_beyond(Asked& asked, std::int64_t slack) const {
     if (asked.gathered < search_.k) return;
     std::int32_t* const keys = asked.keys.get(0);
@@ -183,7 +192,7 @@ class Estimates {
 
  private:
   static constexpr std::int64_t kMostColumns = std::int64_t{1} << 18;  // with more, the error could exceed 2^-9
-  static constexpr std::int64_t kLeastTimes = 2;                       // points for each neighbour
+  static constexpr std::int64_t kLeastTimes = 2;                       // least number of points for each neighbour
 
   // The largest estimate of a point that may be among the k nearest; see the header.
   float limit(float kth) const {
@@ -221,17 +230,18 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
   const std::int64_t room =
       k + std::max(kBeyond, k);  // so that a point is looked at a bounded number of times, for any k
   std::vector<std::int64_t> ids(static_cast<std::size_t>(batch));
-  std::vector<double> values(static_cast<std::size_t>(batch));
+  // Values of copied columns are written a register at a time.
+  std::vector<double> values(static_cast<std::size_t>(listed ? kBatch : batch));
   if (estimates.serve()) estimates.reserve(most, batch);
   std::vector<Asked> group(static_cast<std::size_t>(std::max(most, std::int64_t{1})));
   for (Asked& asked : group) asked.kept.reserve(static_cast<std::size_t>(std::min(n, room)));
 
-  // Puts those of `count` points, whose values are computed, among the k nearest so far.
+  // Adds the points among these `count` that are nearer than the k nearest so far; their values are computed.
   const auto take = [&](Asked& asked, const std::int64_t* numbers, std::int64_t count) {
     for (std::int64_t j = 0; j < count; ++j) {
       const double value = returned_value(values[static_cast<std::size_t>(j)], double_output);
       const double key = descends ? -value : value;
-      // Numbers ascend: among equal keys, the points that are held already come first.
+      // Numbers ascend: among equal keys, earlier points come first.
       if ((key >= asked.worst && std::ssize(asked.kept) >= k) || numbers[j] == asked.self) continue;
       if (inserts) {
         insert(asked.kept, {key, numbers[j]}, k);
@@ -245,7 +255,7 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
     }
   };
 
-  // Takes points that estimates left, up to point `stop`.
+  // Computes the values of the points below `stop` that estimates did not rule out, and takes the nearest.
   const auto take_gathered = [&](Asked& asked, std::int64_t stop) {
     const std::int32_t* const numbers = asked.numbers.get(0);
     while (asked.taken < asked.gathered && numbers[asked.taken] < stop) {
@@ -306,7 +316,7 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
     }
     if (estimates.serve()) {
       for (std::int64_t r = 0; r < rows; ++r) estimates.drop_beyond(group[static_cast<std::size_t>(r)], 0);
-      // Points that several queries have left are read for all of them while they are in the cache.
+      // If several queries need a point, all of them read it while it is in the cache.
       const std::int64_t step = k * rows >= 2 * n ? batch : n;
       for (std::int64_t first = 0; first < n; first += step) {
         for (std::int64_t r = 0; r < rows; ++r) take_gathered(group[static_cast<std::size_t>(r)], first + step);
@@ -317,7 +327,7 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
       if (asked.whole) take_all(asked);
       std::vector<Ranked>& kept = asked.kept;
       if (!inserts) {
-        if (std::ssize(kept) > k + k / 2) keep_smallest(kept, k);  // of fewer, sorting takes less time
+        if (std::ssize(kept) > k + k / 2) keep_smallest(kept, k);  // fewer are sorted in less time
         sort_ranked(kept);
         if (std::ssize(kept) > k) kept.resize(static_cast<std::size_t>(k));
       }
@@ -347,32 +357,52 @@ class RadiusRows {
         compute_(exact_values(search.isa)),
         descends_(is_descending(search.metric)),
         double_output_(search.queries.dtype == Dtype::f64 || search.points.dtype == Dtype::f64),
-        ids_(static_cast<std::size_t>(std::min(search.points.n, kBatch))),
-        values_(ids_.size()) {}
+        estimated_{search.metric, search.isa, search.queries, search.points, 1, nullptr},
+        estimates_(estimated_),
+        batch_(std::min(search.points.n, kBatch)),
+        ids_(static_cast<std::size_t>(batch_)),
+        values_(ids_.size()) {
+    if (estimates_.serve()) estimates_.reserve(1, batch_);
+  }
 
   void run(std::int64_t i) {
     const std::int64_t n = search_.points.n, self = search_.self_ids != nullptr ? search_.self_ids[i] : -1;
-    const double limit = search_.limits[i];
+    const double limit = search_.limits[i], squared = takes_root(search_.metric) ? limit * limit : limit;
+    const bool by_estimates = estimates_.serve() && limit >= 0 && squared <= kMostSquared;
     const ExactQuery query = exact_query(search_.metric, search_.queries, i);
+    if (by_estimates) estimates_.open(i, 1);
     if (search_.allowed != nullptr) row_.open(*search_.allowed, i);
     for (std::int64_t first = search_.later ? std::clamp<std::int64_t>(self + 1, 0, n) : 0; first < n;
-         first += kBatch) {
-      const std::int64_t count = std::min(kBatch, n - first);
-      std::iota(ids_.begin(), ids_.begin() + count, first);
-      compute_(search_.metric, query, search_.points, ids_.data(), count, values_.data());
-      for (std::int64_t j = 0; j < count; ++j) {
+         first += batch_) {
+      const std::int64_t count = std::min(batch_, n - first);
+      std::int64_t left = by_estimates ? estimates_.within(first, count, squared, asked_) : -1;
+      if (left >= 0) {
+        std::copy_n(asked_.numbers.get(0), left, ids_.begin());
+      } else {
+        left = count;
+        std::iota(ids_.begin(), ids_.begin() + count, first);
+      }
+      compute_(search_.metric, query, search_.points, ids_.data(), left, values_.data());
+      for (std::int64_t j = 0; j < left; ++j) {
         const double value = returned_value(values_[static_cast<std::size_t>(j)], double_output_);
-        if (!(descends_ ? value >= limit : value <= limit) || first + j == self) continue;
-        if (search_.allowed == nullptr || allows(row_, first + j)) take_(value, first + j);
+        const std::int64_t id = ids_[static_cast<std::size_t>(j)];
+        if (!(descends_ ? value >= limit : value <= limit) || id == self) continue;
+        if (search_.allowed == nullptr || allows(row_, id)) take_(value, id);
       }
     }
   }
 
  private:
+  static constexpr double kMostSquared = 1e37;  // so that no limit of estimates overflows
+
   const DirectRadius& search_;
   Take take_;
   const ExactValues compute_;
   const bool descends_, double_output_;
+  const DirectSearch estimated_;
+  Estimates estimates_;
+  Asked asked_;
+  const std::int64_t batch_;
   std::vector<std::int64_t> ids_;
   std::vector<double> values_;
   AllowedRow row_;

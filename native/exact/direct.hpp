@@ -1,17 +1,20 @@
-// Searches so small that a screen would take longer than computing all exact values. They need no form and no packed
+// Searches that are so small that a screen would take longer than all exact values. They need no form and no packed
 // points.
 //
-// Of float32 rows and metrics of squares, estimates leave few points whose exact values are needed. A sum of squares has
-// no cancellation, so that an estimate e of S(q - x)^2 = f, with c = estimate_roundings(d) roundings to u = 2^-24, has
+// For float32 rows and metrics of squares, estimates rule out most points, so few exact values are needed. A sum of
+// squares has no cancellation, so that an estimate e of S(q - x)^2 = f, with c = estimate_roundings(d) roundings to u =
+// 2^-24, has
 //
 //   |e - f| <= g f + a,    g = c u / (1 - c u),    a = d 2^-149
 //
-// where a is for squares that underflow; differences do not. Let t be the k-th smallest estimate. Then k points have
-// f <= (t + a) / (1 - g). Returned values follow f up to the errors of float64, below 2^-38 of it, and their rounding to
-// float32. So another point whose returned value is no larger has f <= (t + a) / (1 - g) (1 + 2^-21) + 2^-147, and with
-// g <= 2^-9 an estimate of at most
+// where a allows for squares that underflow; differences do not underflow. Let t be the k-th smallest estimate. Then k
+// points have f <= (t + a) / (1 - g). Returned values follow f up to the errors of float64, below 2^-38 of it, and their
+// rounding to float32. So another point whose returned value is no larger has
+// f <= (t + a) / (1 - g) (1 + 2^-21) + 2^-147, and with g <= 2^-9 an estimate of at most
 //
 //   t (1 + 4 c u + 2^-19) + 8 a + 2^-140.
+//
+// For a radius, t is its square, which is no estimate: f <= t (1 + 2^-21) + 2^-147, so the same bound holds.
 //
 // If this bound exceeds the range of float32, or if an estimate overflows, all points remain. Points are read in
 // batches, and t is computed from the points that have been read, so that few estimates are in memory; t never rises.
@@ -35,14 +38,14 @@ struct DirectSearch {
 };
 
 // The k nearest points of queries [begin, end), written to the start of the outputs; Value is the type of returned
-// distances. Where there are fewer than k, the last entries are -1 at infinity (-infinity for similarities).
-// False, and nothing is said of the outputs, if values are not checked and it does not follow from their estimates that
-// all are finite: those of other types and metrics than float32 and squares have none.
+// distances. If a query has fewer than k, its last entries are -1 at infinity (-infinity for similarities).
+// Returns false, with arbitrary outputs, if values are not checked and the estimates do not show that all are finite.
+// Only float32 rows and metrics of squares have estimates.
 template <class Value, class Index>
 bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_t end, Value* distances,
                      Index* indices);
 
-// Searches within radii, by exact values alone.
+// Searches within radii, by exact values of the points that estimates leave.
 struct DirectRadius {
   Metric metric;
   Isa isa;

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kRounds = 3;
 constexpr std::int64_t kBatch = 64;       // rows at a time: they and their products stay in the L2 cache
-constexpr double kShorter = 1 - 0x1p-20;  // far more than what rounding leaves V^T V above I
-constexpr double kDependent = 0x1p-30;    // of a column's length: what is left of it is rounding
+constexpr double kShorter = 1 - 0x1p-20;  // far more than the amount by which rounding can raise V^T V above I
+constexpr double kDependent = 0x1p-30;    // of a column's length: a shorter rest is rounding
 
 double dot(const double* a, const double* b, std::int64_t d) {
   double sums[kLanes] = {};
@@ -26,7 +26,8 @@ double dot(const double* a, const double* b, std::int64_t d) {
   return sum;
 }
 
-// Makes the columns orthonormal, by Gram and Schmidt; those that depend on others become zeros. Two passes leave rounding.
+// Makes the columns orthonormal, by Gram and Schmidt; columns that depend on others become zeros. After two passes only
+// rounding errors remain.
 void make_orthonormal(double* basis, std::int64_t d, std::int64_t count, int passes) {
   std::vector<double> columns(static_cast<std::size_t>(count * d));
   for (std::int64_t i = 0; i < d; ++i) {

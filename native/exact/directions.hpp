@@ -8,10 +8,10 @@
 
 namespace tonari {
 
-// V of shape (d, count): an orthonormal basis, but for a factor just below 1 and perhaps columns of zeros, of a
-// space near that of the largest second moments of every step-th row. Subspace iteration, B <- X^T (X B) with columns
-// made orthonormal in between (Halko, Martinsson, Tropp, Finding structure with randomness, SIAM Review 53, 2011,
-// algorithm 4.4), that begins with rows of the sample.
+// V of shape (d, count): a basis of nearly the space in which every step-th row has its largest second moments. It is
+// orthonormal except for a factor just below 1 and possibly columns of zeros. Subspace iteration, B <- X^T (X B) with
+// columns made orthonormal in between (Halko, Martinsson, Tropp, Finding structure with randomness, SIAM Review 53,
+// 2011, algorithm 4.4), that begins with rows of the sample.
 Directions principal_directions(const Form& form, const RowsView& rows, std::int64_t step, std::int64_t count, Isa isa);
 
 // Every step-th row as the screen sees it, before rounding: form.columns() values each, NaN where it is beyond range.

@@ -40,7 +40,7 @@ double Directions::stretch() const {
       for (std::int64_t b = 0; b < width; ++b) sums[b] += value * row[static_cast<std::size_t>(b)];
     }
   }
-  // The largest sum of magnitudes in a row, which no eigenvalue exceeds, and more than its rounding.
+  // The largest sum of magnitudes in a row, plus more than its rounding error; no eigenvalue exceeds it.
   double largest = 0, longest = 0;
   for (std::int64_t a = 0; a < count; ++a) {
     double sum = 0;

@@ -45,7 +45,7 @@ struct Directions {
   // `values`: V of shape (d, count), by rows.
   Directions(const double* values, std::int64_t d, std::int64_t count);
 
-  // The first `count` of them: if V^T V <= I, then theirs is.
+  // The first `count` directions: if V^T V <= I, the same holds for them.
   Directions first(std::int64_t count) const;
   // An upper bound on the largest eigenvalue of V^T V.
   double stretch() const;
@@ -57,7 +57,7 @@ struct Form {
   double scale;                // a power of two, so that it rounds nothing
   std::vector<double> centre;  // padded(d) values
   double unit = 1;             // scale^degree of an elementwise metric, a power of two: a value times this is a score
-  double centre_square = 0;    // |scale centre|^2, how far the inner product's rows were moved; 0 for all other forms
+  double centre_square = 0;    // |scale centre|^2, for the inner product; 0 for all other forms
   Directions directions;
 
   // The scale of an elementwise metric is such that `unit` is a power of two.

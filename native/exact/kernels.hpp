@@ -47,11 +47,11 @@ struct QueriesView {
   const float* step = nullptr;       // int8: value of one step
   const float* threshold = nullptr;  // a point whose lowest score is above this cannot be among the answers
   int tiles = 0;
-  std::int64_t count = 0;  // queries; those behind them in the last tile have a threshold that lets nothing pass
+  std::int64_t count = 0;  // queries; further rows of the last tile have a threshold that no point passes
 };
 
-// When the queries are points too, one product serves both sides: `threshold[p]` is that of point p as a query, and the
-// terms of the queries as points complete the score from the other side. Null pointers mean one side only.
+// If the queries are points too, one product serves both sides: `threshold[p]` is the threshold of point p as a query,
+// and the terms of the queries as points give the score of the reversed pair. Null pointers: one side only.
 struct ReverseView {
   const float* threshold = nullptr;  // by place in the packed run of points
   const float* low = nullptr;        // a(x) of the queries as points, by row; +infinity beyond the last
@@ -60,8 +60,8 @@ struct ReverseView {
   const float* tile_rest = nullptr;
 };
 
-// Where to mark points that survive for some query of a tile instead of keeping them: [tile][point from `first` on]. Null
-// for nowhere.
+// Memory for marks of the points that survive for a query of a tile, if they are not kept: [tile][point from `first`
+// on]. Null: they are kept.
 struct PointMarks {
   std::uint8_t* marks = nullptr;
   std::int64_t first = 0, stride = 0;
@@ -78,8 +78,8 @@ struct Task {
   // Of this range, groups with g % stride == 0 (take_stride), all others (skip_stride), or all (stride == 0).
   std::int64_t stride = 0;
   bool take_stride = false;
-  // By tile of queries and group of the range: which to compare at all, and where to mark those that may hold a
-  // survivor instead of keeping it (exact/look.hpp). Null for neither.
+  // For each tile of queries and group of the range: whether to compare them, and the mark of a group that may have a
+  // survivor, which is then not kept (exact/look.hpp). Null: neither.
   const std::uint8_t* marked = nullptr;
   std::uint8_t* marks = nullptr;
   PointMarks point_marks = {};
@@ -100,8 +100,8 @@ struct Task {
   }
 };
 
-// Loads a threshold, which another thread may lower at the same time (RowStates::set_threshold): an old one lets more
-// through.
+// Loads a threshold, which another thread may lower at the same time (RowStates::set_threshold): more points pass an
+// old one.
 inline float load_threshold(const float* p) {
   float threshold;
   __atomic_load(p, &threshold, __ATOMIC_RELAXED);
@@ -121,7 +121,8 @@ struct Kernel {
 // All kernels of this build that can run on this machine.
 std::vector<const Kernel*> available_kernels();
 
-// The kernel of a look at contracted rows before a screen: int8 before float32, where its groups and tiles are the same.
+// The kernel of a look at contracted rows before a screen: int8 if its groups and tiles are the same, otherwise
+// float32.
 const Kernel& look_kernel(const Kernel& screen);
 
 // A bound on the rounding error of a kernel's score, relative to |a(x)| + 2 |q^| |x^| (docs/exactness.md).

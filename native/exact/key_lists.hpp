@@ -9,20 +9,20 @@
 namespace tonari {
 
 struct KeyLists {
-  // Memory behind a list that is appended to, beyond what it receives.
+  // Memory that a list needs behind the entries that are appended.
   static constexpr std::int64_t spill = 16;
-  // Estimates that are appended at a time, at most.
+  // The largest number of estimates that are appended at once.
   static constexpr std::int64_t batch = 2048;
 
-  // At least the k-th smallest of `count` keys of float32 scores, 1 <= k <= count: with at most k + `slack` keys at or
-  // below it, or the k-th smallest itself.
+  // A bound that is at least the k-th smallest of `count` keys of float32 scores, 1 <= k <= count. At most k + `slack`
+  // keys are at or below it, unless it is the k-th smallest itself.
   std::int32_t (*bound)(const std::int32_t* keys, std::int64_t count, std::int64_t k, std::int64_t slack);
-  // Appends those of `count` estimates that are at most `most`, which are of points `first`, first + 1, ...; none is
-  // negative, so that their bits are their keys. The one at `left_out`, if any, counts as infinite. Returns how many were
-  // appended; -1, and nothing is, if an estimate is not finite.
+  // Appends the estimates that are at most `most`, of `count` estimates of the points `first`, first + 1, ...; they are
+  // not negative, so their bits are their keys. The estimate at `left_out`, if any, counts as infinite. Returns the
+  // number of appended ones; -1 if an estimate is not finite, and then appends none.
   std::int64_t (*append)(const float* estimates, std::int64_t count, std::int64_t left_out, std::int32_t first,
                          std::int32_t most, std::int32_t* keys, std::int32_t* numbers);
-  // Drops those above `most`; returns how many are left, in their order.
+  // Drops the entries above `most`; returns the number of the others, which keep their order.
   std::int64_t (*drop)(std::int32_t most, std::int32_t* keys, std::int32_t* numbers, std::int64_t count);
 };
 

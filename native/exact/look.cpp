@@ -7,7 +7,7 @@
 namespace tonari {
 namespace {
 
-// Comparing balls takes up to an eighth of a look. Where they spare less, the next looks do without.
+// Comparing balls takes up to an eighth of a look. If they save less, the next looks do not compare them.
 constexpr std::int64_t kLeastSpared = 8, kPassed = 15;
 
 std::int64_t count(const std::vector<std::uint8_t>& marks) {

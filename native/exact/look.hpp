@@ -18,28 +18,28 @@ namespace tonari {
 
 // If products serve both sides, the terms of the queries as points are needed, too.
 struct QueriesAsPoints {
-  std::vector<float> low, own;              // as in PointsView, by row; nobody finds what fills the last tile
+  std::vector<float> low, own;              // as in PointsView, by row; the padding of the last tile is never found
   std::vector<float> tile_norm, tile_rest;  // the largest of each tile of queries
 
-  // `low` and `own`: of the `count` queries.
+  // `low` and `own` belong to the `count` queries.
   void set(const Kernel& kernel, const PackedQueries& queries, const float* low, const float* own, std::int64_t count);
   ReverseView view(const float* threshold) const;
 };
 
-// Pairs of a tile and a group: all, those that were looked at, and of those the marked ones.
+// Numbers of pairs of a tile and a group: all pairs, pairs that were looked at, and marked pairs.
 struct Looked {
   std::int64_t pairs = 0, looked = 0, marked = 0;
 };
 
 class Look {
  public:
-  // A look before a screen. Null: there is none, and mark() does nothing.
+  // A look before a screen. If `form` is null, there is none, and mark() does nothing.
   Look(const Kernel& screen, const Form* form)
       : screen_(screen), kernel_(form == nullptr ? screen : look_kernel(screen)), form_(form) {}
 
   // Starts on queries [begin, end), and returns them packed for the screen, in its form.
   PackedQueries open(const Form& form, const RowsView& queries, std::int64_t begin, std::int64_t end);
-  // Marks the groups that `task` has to visit. `points`: the contracted copy of the task's points; null: it visits all.
+  // Marks the groups that `task` has to visit. `points` is the contracted copy of the task's points; null: visit all.
   void mark(const PackedPoints* points, Task& task);
 
   const Kernel& kernel() const { return kernel_; }
@@ -57,7 +57,7 @@ class Look {
   Balls::Marks reached_;
   std::vector<std::uint8_t> marks_;
   Looked looked_;
-  std::int64_t pass_ = 0;  // looks that do without balls
+  std::int64_t pass_ = 0;  // number of looks that do not compare balls
 };
 
 }  // namespace tonari

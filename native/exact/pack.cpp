@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -15,7 +16,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr std::int64_t kOneRegister = 64;  // bytes, which the screen may read behind the last group
 
-// Bounds of a packed row; `gamma`: see accumulation_error.
+// Stores the bounds of a packed row; accumulation_error explains `gamma`.
 void keep_errors(PackedGroups& to, const Form& form, std::int64_t place, double gamma, double term,
                  const Norms& norms) {
   if (is_elementwise(form.metric)) {
@@ -25,7 +26,7 @@ void keep_errors(PackedGroups& to, const Form& form, std::int64_t place, double 
   }
   double query = 2 * norms.difference;
   const double centre = std::sqrt(form.centre_square);
-  // Exact values are rounded relative to the rows that were not moved.
+  // The rounding of exact values is relative to the rows before the centre was subtracted.
   if (centre > 0) query += static_cast<double>(form.d + 16) * 0x1p-51 * (norms.exact + 2 * centre);
   to.bound(place, term, gamma * std::fabs(term) + kTiny, query, 2 * norms.rounded + kTiny);
 }
@@ -75,7 +76,7 @@ class Packer {
 
 constexpr std::int64_t kQueriesAtOnce = 8;  // rows that share one pass over the directions
 
-// Packs queries, some at a time.
+// Packs queries, several at a time.
 class QueryPacker {
  public:
   QueryPacker(const Kernel& kernel, const Form& form, PackedQueries& to, Errors errors)
@@ -148,7 +149,7 @@ PackedGroups::PackedGroups(const Kernel& kernel, std::int64_t columns, std::int6
       groups((of + group - 1) / group),
       data_bytes(groups * group * packed_depth(kernel, columns) * kernel.layout.run * element_size(kernel.precision)),
       data(allocate_whole(data_bytes + kOneRegister)) {
-  // One register more than the groups need, since a group's errors are read a register at a time.
+  // One more register than the groups need, since a group's errors are read by whole registers.
   const auto places = static_cast<std::size_t>(groups * group + 16), all = static_cast<std::size_t>(groups);
   low.assign(places, kInfinity);
   error_query.assign(places, 0), error_rest.assign(places, 0), error_own.assign(places, 0);
@@ -189,6 +190,35 @@ std::int64_t PackedGroups::bytes() const {
   return data_bytes + static_cast<std::int64_t>(floats * sizeof(float));
 }
 
+namespace {
+
+// Calls visit(memory, bytes) for every array of packed groups, which may be const.
+template <class Groups, class Visit>
+void visit_arrays(Groups& groups, Visit&& visit) {
+  visit(groups.data.get(), static_cast<std::size_t>(groups.data_bytes));
+  for (auto* array : {&groups.low, &groups.error_query, &groups.error_rest, &groups.error_own,
+                      &groups.group_error_query, &groups.group_error_rest, &groups.group_scale}) {
+    visit(array->data(), array->size() * sizeof(float));
+  }
+  visit(groups.correction.data(), groups.correction.size() * sizeof(std::int32_t));
+}
+
+}  // namespace
+
+void PackedGroups::write(std::byte* to) const {
+  visit_arrays(*this, [&](const void* array, std::size_t size) {
+    if (size > 0) std::memcpy(to, array, size);
+    to += size;
+  });
+}
+
+void PackedGroups::read(const std::byte* from) {
+  visit_arrays(*this, [&](void* array, std::size_t size) {
+    if (size > 0) std::memcpy(array, from, size);
+    from += size;
+  });
+}
+
 PackedPoints::PackedPoints(PackedPoints&& other) noexcept = default;
 PackedPoints::~PackedPoints() = default;
 
@@ -199,7 +229,7 @@ PackedPoints::PackedPoints(const Kernel& kernel, const Form& form, const Form* l
                            std::int64_t begin, std::int64_t end, Errors errors)
     : PackedPoints(kernel, form.columns(), begin, end) {
   Packer packer(kernel, form, packed_, errors);
-  std::optional<Packer> looks;  // in the same groups, from the same rows before they are contracted
+  std::optional<Packer> looks;  // packs the contracted copy, in the same groups
   if (look != nullptr) {
     const Kernel& other = look_kernel(kernel);
     contracted_.reset(new PackedPoints(other, look->columns(), begin, end));
@@ -216,6 +246,20 @@ PackedPoints::PackedPoints(const Kernel& kernel, const Form& form, const Form* l
     looks->pack(group, read, held);
     contracted_->balls_->add(looks->rows(), held);
   }
+}
+
+PackedPoints::PackedPoints(const Kernel& kernel, const Form& form, std::int64_t begin, std::int64_t end,
+                           const std::byte* from)
+    : PackedPoints(kernel, form.columns(), begin, end) {
+  packed_.read(from);
+}
+
+std::int64_t PackedPoints::bytes_of(const Kernel& kernel, const Form& form, std::int64_t count) {
+  const std::int64_t groups = (count + kernel.layout.point_group - 1) / kernel.layout.point_group;
+  const std::int64_t row = packed_depth(kernel, form.columns()) * kernel.layout.run * element_size(kernel.precision);
+  const std::int64_t places = groups * kernel.layout.point_group, whole = kernel.precision == Precision::int8;
+  // As the constructor of PackedGroups makes them.
+  return places * row + ((places + 16) * (4 + whole) + groups * (2 + whole)) * static_cast<std::int64_t>(sizeof(float));
 }
 
 std::int64_t PackedPoints::bytes() const {

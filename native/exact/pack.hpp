@@ -14,7 +14,7 @@ namespace tonari {
 
 class Balls;
 
-// Whether errors are measured, or taken as zero where no certificate is needed.
+// Whether errors are measured, or set to zero because no certificate is needed.
 enum class Errors { measured, ignored };
 
 // Groups of rows in a kernel's layout, and the bounds of their scores. Rows beyond `count` pad the last group and never
@@ -24,9 +24,12 @@ struct PackedGroups {
 
   PointsView view(std::int64_t base) const;
   std::int64_t bytes() const;
+  // Writes all numbers, one array after the other, or reads them: bytes() in all.
+  void write(std::byte* to) const;
+  void read(const std::byte* from);
   // Bounds of the row at a place, rounded so that they stay bounds; its score starts at `term` - `own`.
   void bound(std::int64_t place, double term, double own, double query, double rest);
-  // A row beyond the screen's range always survives, so that only its exact value judges it.
+  // Lets a row beyond the screen's range always survive, so that its exact value decides.
   void let_pass(std::int64_t place);
 
   std::int64_t group, count, groups, data_bytes;
@@ -41,6 +44,8 @@ class PackedPoints {
   // `look`: the form of a look before the screen, or null.
   PackedPoints(const Kernel& kernel, const Form& form, const Form* look, const RowsView& points, std::int64_t begin,
                std::int64_t end, Errors errors = Errors::measured);
+  // The points that write() wrote, packed for the same kernel in the same form, without a look.
+  PackedPoints(const Kernel& kernel, const Form& form, std::int64_t begin, std::int64_t end, const std::byte* from);
   PackedPoints(PackedPoints&& other) noexcept;
   ~PackedPoints();
 
@@ -49,10 +54,14 @@ class PackedPoints {
   std::int64_t count() const { return packed_.count; }
   std::int64_t groups() const { return packed_.groups; }
   std::int64_t bytes() const;
+  // Writes what is packed, without a look.
+  void write(std::byte* to) const { packed_.write(to); }
+  // bytes() of so many points without a look.
+  static std::int64_t bytes_of(const Kernel& kernel, const Form& form, std::int64_t count);
   const Kernel& kernel() const { return *kernel_; }
-  // The same points, in the same groups, in the form of the look; null without one.
+  // The same points in the same groups, in the form of the look; null if there is no look.
   const PackedPoints* contracted() const { return contracted_.get(); }
-  // Of a contracted copy: the balls around its groups.
+  // The balls around the groups; only for a contracted copy.
   const Balls& balls() const { return *balls_; }
 
  private:
@@ -70,7 +79,7 @@ struct PackedQueries {
   PackedQueries() = default;
   PackedQueries(const Kernel& kernel, const Form& form, const RowsView& queries, std::int64_t begin, std::int64_t end,
                 Errors errors = Errors::measured);
-  // The same, and `contracted`: the same queries in the form of the look before that screen.
+  // Packs queries for a screen, and packs them in `contracted` in the form of the look before that screen.
   PackedQueries(const Kernel& kernel, const Form& form, const Form& look, const RowsView& queries, std::int64_t begin,
                 std::int64_t end, PackedQueries& contracted);
 
@@ -80,7 +89,7 @@ struct PackedQueries {
   int tiles = 0;
   AlignedBytes data;
   std::vector<float> norm, rest, step;
-  std::vector<double> shift;  // what the score leaves out (query_term)
+  std::vector<double> shift;  // the part that the score leaves out (query_term)
   std::vector<char> beyond;   // rows too large for the screen
 
  private:

@@ -1,7 +1,8 @@
 // The loops over a row's elements that packing consists of, one table per instruction set (exact/pack_tile.hpp).
 //
-// A row is float64 in memory for padded(d) values, with zeros behind the first d: no loop has an end of its own, and
-// zeros change no sum. All sums have one order on every instruction set, and so do packed rows and norms their bits.
+// A row is padded(d) float64 values, of which those after the first d are zeros. So no loop needs code for the last
+// elements, and zeros change no sum. Sums have the same order on every instruction set, so packed rows and norms have
+// the same bits.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@
 
 namespace tonari {
 
-// The elements of a row, as far as the step of int8 depends on them.
+// The properties of a row's elements that determine the step of int8.
 struct Span {
   double largest = 0;              // |x|
   bool whole = true;               // only whole numbers,
@@ -42,7 +43,7 @@ struct PackLoops {
 
   Span (*span)(const double* row, std::int64_t d);
 
-  // Rounds a row to bfloat16 or float32: `elements` times the factor, a power of two, and `rounded` without it.
+  // Rounds a row to bfloat16 or float32. `elements` are multiplied by the factor, a power of two; `rounded` are not.
   void (*round)(Precision precision, const double* row, std::int64_t d, double factor, std::byte* elements,
                 double* rounded);
 

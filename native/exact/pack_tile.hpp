@@ -18,13 +18,13 @@
 namespace tonari {
 namespace {
 
-using Lanes = Vec<double, kLanes>;  // of the defined order, for the norm of an angular form
+using Lanes = Vec<double, kLanes>;  // the lanes of the defined order, for the norm of an angular form
 using Half = Vec<double, 8>;        // three sums fit into the registers of AVX2
 
 // Packed values this small are rounded to zero, which avoids slow arithmetic on subnormals; the measured difference
 // accounts for it.
 constexpr double kFlush = 0x1p-60;
-// The product of two rows with at least this squared norm loses less than 2^-100 of itself to underflow.
+// In the product of two rows with at least this squared norm, the relative error by underflow is below 2^-100.
 constexpr double kSmallestSquare = 0x1p-960;
 
 template <class V>
@@ -63,7 +63,7 @@ inline void to_angular_form(const Form& form, double* row) {
     squares = squares + x * x;
   }
   const double square = total(squares), norm = std::sqrt(square);
-  if (square != 0 && square < kSmallestSquare) {  // its products underflow: only exact values may judge it
+  if (square != 0 && square < kSmallestSquare) {  // its products underflow: only exact values can decide
     replace(row, form.d, [](Lanes, std::int64_t) { return Lanes(std::numeric_limits<double>::quiet_NaN()); });
   } else if (norm == 0) {
     replace(row, form.d, [](Lanes, std::int64_t) { return Lanes(0.0); });
@@ -139,8 +139,8 @@ inline RowTerms read(const Form& form, const RowsView& rows, std::int64_t i, dou
   return terms;
 }
 
-// Half of the registers hold sums, or all of AVX-512's that broadcasts leave: a panel is read once for so many rows,
-// there a whole group of points. Moments are added in whole padded rows.
+// Half of the registers hold sums; on AVX-512, all registers that broadcasts do not need. A panel is read once for so
+// many rows; on AVX-512 these are a whole group of points. Moments are added for whole padded rows.
 constexpr int kRowsAtOnce = kRegisterLanes<double> >= 8 ? 12 : 2;
 constexpr int kMomentsAtOnce = kRegisterLanes<double> >= 8 ? 8 : 2;
 static_assert(kLanes % kMomentsAtOnce == 0);
@@ -161,7 +161,7 @@ inline void multiply_rows(const double* rows, std::int64_t d, const double* matr
   }
 }
 
-// The same for any number of rows, whose products lie `apart` values apart: so many at once as are left, ROWS at most.
+// The same for any number of rows, whose products lie `apart` values apart, in blocks of at most ROWS rows.
 template <int ROWS = kRowsAtOnce>
 inline void multiply_all(const double* rows, std::int64_t count, std::int64_t d, const double* matrix,
                          std::int64_t width, double* products, std::int64_t apart) {

@@ -22,7 +22,7 @@ double measured_rate(double seconds, Burst&& burst) {
   return operations / elapsed;
 }
 
-// SUMS independent sums, as many as the registers can hold, so that none waits for another.
+// SUMS is the number of independent sums: as many as the registers can hold, so that no sum waits for another.
 template <int SUMS, class V, class Step>
 double measured_steps(double seconds, double operations, V start, const Step& step) {
   constexpr int repeats = 10000;
@@ -55,8 +55,8 @@ double peak_i8(double seconds) {
   using Int32s = Register<std::int32_t>;
   const Int32s a = 0x01020304, b = 0x01010101;
   return measured_steps<SUMS>(seconds, 8.0 * Int32s::lanes, Int32s(1), [&](Int32s sum) {
-    // Keeps the products in the loop. A copy: of `a` itself, which every step would then change, GCC moves registers and
-    // keeps sums in memory, which takes up to three times as long as the products.
+    // Keeps the products in the loop. This changes a copy. If every step changed `a` itself, GCC would move registers
+    // and keep sums in memory, which takes up to three times as long as the products.
     auto query = a.parts.raw;
 #if TONARI_NEON
     asm volatile("" : "+w"(query));

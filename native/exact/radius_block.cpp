@@ -32,7 +32,7 @@ void RadiusBlock::open(std::int64_t begin, std::int64_t end) {
   pending_.clear();
   std::int64_t held = 0;
   for (const Row& row : rows_) held += static_cast<std::int64_t>(row.listed.capacity());
-  if (held > spec_.room) rows_.clear();  // memory of the lists of other blocks
+  if (held > spec_.room) rows_.clear();  // frees the lists of earlier blocks
   if (std::ssize(rows_) < count_) rows_.resize(static_cast<std::size_t>(count_));
   thresholds_.assign(static_cast<std::size_t>(count_) + kPadding, -kInfinity);
   for (std::int64_t r = 0; r < count_; ++r) start(r);
@@ -55,7 +55,7 @@ void RadiusBlock::start(std::int64_t r) {
   if (row.none || is_counted || packed_.beyond[at]) return;
   const double shift = packed_.shift[at];
   thresholds_[at] = row.every ? kNoThreshold : std::min(kNoThreshold, bounds_.threshold_from_value(limit, shift));
-  // A contracted score says nothing of how near a point is.
+  // A contracted score is no upper bound, so it cannot show that a point is within the radius.
   if (!spec_.lists && !form_.contracts()) row.within = bounds_.score_within(limit, shift);
 }
 

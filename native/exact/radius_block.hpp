@@ -1,10 +1,10 @@
-// A block of queries, compared with the points: all that are within the radius of each query.
+// A block of queries is compared with the points, and finds all points within the radius of each query.
 //
-// The threshold of a row is constant: the score that no point within the radius exceeds. Of the points that the screen
-// lets through, one whose upper bound is at most score_within() is within the radius for certain, which is enough for a
-// count; all others get their exact value, some thousands at a time, and those that are outside are dropped at once. So
-// the memory of a block is that of its answer and of one batch; a block whose answer is too large for its room stops,
-// and the caller opens it again in parts.
+// The threshold of a row is constant: the score that no point within the radius exceeds. A point that survives the
+// screen is certainly within the radius if its upper bound is at most score_within(), which is enough for a count. The
+// exact values of all other survivors are computed, some thousands at a time, and points outside are dropped at once.
+// So a block needs memory for its answer and for one batch. If its answer is too large for its room, it stops, and the
+// caller opens it again in parts.
 #pragma once
 
 #include "core/allowed.hpp"
@@ -18,40 +18,42 @@ struct RadiusSpec {
   const double* limits = nullptr;  // for every query of the set, the farthest returned value that is within its radius
   const std::int64_t* self_ids = nullptr;  // for every query, the point that it must not find; or null
   const AllowedPairs* allowed = nullptr;   // which points each query may find; null: all others
-  // Only points after the query's own: each pair of points is found once. Where points lie in their own order, `self_ids`
-  // ascend.
+  // Find only points after the query's own, so that each pair of points is found once. `self_ids` ascend if the points
+  // have no other order.
   bool later = false;
-  bool lists = true;  // or counts alone
+  bool lists = true;  // false: only counts
   bool double_output = false;
-  std::int64_t room = kNoLimit;  // points that the lists of more than one row may hold together
+  std::int64_t room = kNoLimit;  // points that the lists may hold together, if there is more than one row
 };
 
 class RadiusBlock {
  public:
-  // `look`: the contracted form of a look before the screen, or null.
+  // `look` is the contracted form of a look before the screen, or null.
   RadiusBlock(const Kernel& kernel, const Form& form, const Form* look, const RowsView& queries, const RowsView& points,
               const RadiusSpec& spec, Isa isa);
 
-  // Starts on queries [begin, end).
+  // Starts queries [begin, end).
   void open(std::int64_t begin, std::int64_t end);
-  // Screens groups [group_begin, group_end) of `points`, unless the block is full; after a look, if wanted and there is one.
+  // Screens groups [group_begin, group_end) of `points`, unless the block is full; after a look if `looks`, and if
+  // there is one.
   void screen(const PackedPoints& points, bool looks, std::int64_t group_begin, std::int64_t group_end);
   // Adds the results of `other` for the same queries among other points.
   void absorb(RadiusBlock& other);
-  // Evaluates what is pending and writes how many points each row found; returns how many exact values were computed
-  // in vain: of points outside for lists, of all for counts. After it, or absorb(), full() is final.
+  // Evaluates the pending points, and writes the number of points that each row found. Returns the number of exact
+  // values that were not needed: those of points outside for lists, all for counts. After count() or absorb(), full()
+  // is final.
   std::int64_t count(std::int64_t* counts);
   const Look& look() const { return look_; }
   bool full() const { return full_; }
   std::int64_t found() const { return found_; }
-  // Orders the lists and writes them one after the other.
+  // Orders the lists and writes them one after another.
   template <class Value, class Index>
   void write(Value* distances, Index* indices);
 
  private:
   struct Row {
     double key = 0;              // of the farthest point within the radius
-    float within = 0;            // a score for which a point is within it for certain
+    float within = 0;            // a point with this score is certainly within it
     bool none = false;           // no value is within it
     bool every = false;          // every value is
     std::int64_t count = 0;      // points found
@@ -83,7 +85,7 @@ class RadiusBlock {
   Look look_;
   std::int64_t begin_ = 0, count_ = 0, found_ = 0, vain_ = 0;
   bool full_ = false;
-  std::vector<Row> rows_;  // at least count_
+  std::vector<Row> rows_;  // at least count_ elements
   std::vector<float> thresholds_;
   std::vector<Pending> pending_;
   std::vector<std::int64_t> starts_, ids_;  // pending points by row

@@ -11,7 +11,8 @@
 
 namespace tonari {
 
-// A query, ready to be compared: in float64, without its mean for correlation, and with its norm if that is needed.
+// A query, prepared for comparisons: in float64, for correlation without its mean, and with its norm if the metric
+// needs it.
 struct ExactQuery {
   std::vector<double> row;  // zeros at the end make the number of columns a multiple of 16
   double norm = 0;
@@ -25,23 +26,24 @@ using ExactValues = void (*)(Metric metric, const ExactQuery& query, const RowsV
 
 ExactValues exact_values(Isa isa);
 
-// The same of few columns, each of which is its own run of float64: element c of point j is columns[c * stride + j].
-// There is room for whole lanes at the end of each run. Not for angular metrics; d is at most kFewColumns.
+// The same for points of few columns that are stored column by column in float64: element c of point j is columns[c *
+// stride + j]. Behind each column is room for whole lanes. Not for angular metrics; d is at most kFewColumns.
 constexpr std::int64_t kFewColumns = 8;
 using ColumnValues = void (*)(Metric metric, const ExactQuery& query, const double* columns, std::int64_t stride,
                               std::int64_t d, std::int64_t count, double* values);
 
 ColumnValues column_values(Isa isa);
 
-// Estimates of squared distances in float32: estimates[q * stride + j] = S(query_q - x_j)^2, x_j being row j of `points`.
-// Queries follow each other, each ending with zeros that make its number of columns a multiple of 16. Each of the d terms
-// has at most estimate_roundings(d) roundings to its name.
+// Estimates of squared distances in float32: estimates[q * stride + j] = S(query_q - x_j)^2, x_j being row j of
+// `points`. Queries are adjacent, and zeros at the end of each make its number of columns a multiple of 16. Each of the
+// d terms has at most estimate_roundings(d) roundings.
 using SquareEstimates = void (*)(const float* queries, std::int64_t m, const float* points, std::int64_t d,
                                  std::int64_t count, float* estimates, std::int64_t stride);
 
 SquareEstimates square_estimates(Isa isa);
 
-// The difference counts twice; then its square, the additions of a lane, and those of the 16 lanes in halves.
+// The difference counts twice, because it is squared; then come the square, the additions within a lane, and those of
+// the 16 lanes in halves.
 constexpr std::int64_t estimate_roundings(std::int64_t d) { return 2 + 1 + (d + kLanes - 1) / kLanes + 4; }
 
 }  // namespace tonari

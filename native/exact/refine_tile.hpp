@@ -23,7 +23,7 @@ struct SquareStep : SumStep {
 struct ProductStep : SumStep {
   template <class T> static T apply(T sum, T q, T x) { return sum + q * x; }
 };
-// Of rows divided by their norms.
+// The step for rows divided by their norms.
 struct ChordStep : SumStep {
   double query_inverse, point_inverse;  // 1 / |q| and 1 / |x|
   template <class T> T apply(T sum, T q, T x) const {
@@ -31,7 +31,7 @@ struct ChordStep : SumStep {
     return sum + t * t;
   }
 };
-// The same for the struct of an elementwise metric.
+// The step for the struct of an elementwise metric.
 template <class TERM>
 struct TermStep {
   static constexpr bool maximum = TERM::maximum;
@@ -89,9 +89,9 @@ inline AngularSums angular_sums(const double* q, const T* x, std::int64_t d) {
   return {fold(products, join), fold(squares, join)};
 }
 
-// The value of an angular metric from its sums. Of a cosine above 1/2, 1 - cosine would lose the digits of small values;
-// half the squared chord of the rows of length 1 keeps them. Chords as short as those of parallel rows may be, by their
-// roundings, are 0 (docs/exactness.md).
+// The value of an angular metric from its sums. If the cosine is above 1/2, 1 - cosine would lose the digits of small
+// values; half the squared chord of the rows of length 1 keeps them. A chord is 0 if it is so short that it may consist
+// of the rounding errors of parallel rows (docs/exactness.md).
 template <class T>
 inline double angular_distance(const AngularSums& sums, const ExactQuery& query, const T* x, std::int64_t d) {
   const double norm = std::sqrt(sums.square);
@@ -118,7 +118,7 @@ double value_of(Metric metric, const ExactQuery& query, const T* x, std::int64_t
   return with_term(metric, [&](auto term) { return reduce<TermStep<decltype(term)>>(q, x, d); });
 }
 
-// Rows are scattered, so a later one is prefetched while this one is summed; of long rows the next.
+// Rows are scattered, so a later row is prefetched while this one is summed; if rows are long, the next row.
 template <class T>
 void values_of_rows(Metric metric, const ExactQuery& query, const RowsView& points, const std::int64_t* ids,
                     std::int64_t count, double* values) {
@@ -150,7 +150,7 @@ inline void exact_values_tile(Metric metric, const ExactQuery& query, const Rows
   }
 }
 
-// Up to kFewColumns elements are one for each lane, the others being zero: halves are combined as far as there are any.
+// Up to kFewColumns elements, one for each lane; all other lanes are zero. So only halves with elements are combined.
 template <class STEP>
 void reduce_columns(const double* q, const double* columns, std::int64_t stride, std::int64_t d, std::int64_t count,
                     double* values) {
@@ -185,8 +185,8 @@ inline void column_values_tile(Metric metric, const ExactQuery& query, const dou
   with_term(metric, [&](auto term) { reduce_columns<TermStep<decltype(term)>>(q, columns, stride, d, count, values); });
 }
 
-// The last elements of a row, 1 to V::lanes of them, then zeros. What fills a register is read without a mask: behind
-// masked loads processors fetch nothing ahead.
+// The last elements of a row, 1 to V::lanes of them, then zeros. A full register is read without a mask, because
+// processors do not prefetch behind masked loads.
 template <class V>
 inline V load_float_end(const float* from, std::int64_t count) {
   if (count == V::lanes) return V::load(from);
@@ -199,7 +199,7 @@ inline V load_float_end(const float* from, std::int64_t count) {
   }
 }
 
-// Q queries share what is loaded of a point.
+// Q queries share the loaded elements of a point.
 template <int Q>
 void estimate_squares(const float* queries, const float* points, std::int64_t d, std::int64_t count, float* estimates,
                       std::int64_t stride) {
@@ -224,8 +224,27 @@ void estimate_squares(const float* queries, const float* points, std::int64_t d,
   }
 }
 
+// Points of so few columns that a register would be mostly zeros: several points at once, as the compiler arranges them.
+template <int D>
+void estimate_few_columns(const float* query, const float* points, std::int64_t count, float* estimates) {
+  for (std::int64_t j = 0; j < count; ++j) {
+    float sum = 0.0F;
+    for (int i = 0; i < D; ++i) {
+      const float apart = query[i] - points[j * D + i];
+      sum += apart * apart;
+    }
+    estimates[j] = sum;
+  }
+}
+
 inline void square_estimates_tile(const float* queries, std::int64_t m, const float* points, std::int64_t d,
                                   std::int64_t count, float* estimates, std::int64_t stride) {
+  if (d <= 4) {
+    constexpr decltype(&estimate_few_columns<1>) few[] = {estimate_few_columns<1>, estimate_few_columns<2>,
+                                                          estimate_few_columns<3>, estimate_few_columns<4>};
+    for (std::int64_t q = 0; q < m; ++q) few[d - 1](queries + q * padded(d), points, count, estimates + q * stride);
+    return;
+  }
   constexpr int together = Target::registers >= 32 ? 4 : 2;
   std::int64_t q = 0;
   for (; q + together <= m; q += together) {

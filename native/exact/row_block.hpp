@@ -9,15 +9,15 @@ namespace tonari {
 
 class RowBlock {
  public:
-  // `look`: the contracted form of a look before the screen, or null.
+  // `look` is the contracted form of a look before the screen, or null.
   RowBlock(const Kernel& kernel, const Form& form, const Form* look, const RowsView& queries, const RowsView& points,
            const SearchSpec& spec, Isa isa);
 
-  // Starts on queries [begin, end). `places`: of every query, where in the order of the points those near it are; or null.
-  // `asked`: the queries as the points are in the sketch; element c of query i is asked[i * spec.sketch.count + c].
+  // Starts queries [begin, end). `places`, or null: for each query, the position of points near it in the order of the
+  // points. `asked`: the queries in the form of the sketch; element c of query i is asked[i * spec.sketch.count + c].
   void open(std::int64_t begin, std::int64_t end, const std::int64_t* places, const float* asked);
-  // Screens groups [group_begin, group_end) of `points`, after a look if wanted and there is one; stride and take_stride as
-  // in Task.
+  // Screens groups [group_begin, group_end) of `points`, after a look if `looks`, and if there is one; stride and
+  // take_stride are as in Task.
   void screen(const PackedPoints& points, bool looks, std::int64_t group_begin, std::int64_t group_end,
               std::int64_t stride, bool take_stride);
   const Look& look() const { return look_; }

@@ -16,12 +16,12 @@ constexpr float kNoThreshold = std::numeric_limits<float>::max();  // finite, so
 constexpr std::int64_t kPage = 4096 / static_cast<std::int64_t>(sizeof(Survivor));
 constexpr std::size_t kPadding = 64;  // the widest tile of queries
 
-// Survivors that are resolved at a time, or half of k if that is more: of a contracted screen for a lower threshold, and
-// of any in the end, when fewer at a time would be prefetched too late.
+// Number of survivors that are resolved at once, or half of k if that is more: kProbed after a contracted screen, to
+// lower the threshold; kResolved at the end of any search, when fewer would be prefetched too late.
 constexpr std::int64_t kProbed = 8, kResolved = 16;
 
-// For a first threshold: points around a place that are compared in the sketch, at least, and exact values for each
-// neighbour wanted.
+// For a first threshold: the least number of points around a place that are compared in the sketch, and the number of
+// exact values for each wanted neighbour.
 constexpr std::int64_t kAround = 512, kExpected = 2;
 
 }  // namespace
@@ -69,7 +69,7 @@ void RowStates::set_room(std::int64_t r, std::int64_t room) {
 bool RowStates::grow(std::int64_t r, std::int64_t room) {
   Row& row = rows_[static_cast<std::size_t>(r)];
   if (room > row.held) {
-    // Without a limit, a row that needs a page or more moves just once more: untouched pages take no memory.
+    // Without a limit, a row that needs a page or more is moved only once more, because untouched pages take no memory.
     const std::int64_t size = spec_.growth == kNoLimit && room > kPage ? spec_.capacity : room;
     Survivor* const larger = rooms_.take(size);
     if (larger == nullptr) return false;
@@ -103,7 +103,7 @@ void RowStates::lower_threshold(std::int64_t r, double value) {
   set_threshold(r, std::min(thresholds_[at], bounds_.threshold_from_value(value, rows_[at].shift)));
 }
 
-// Other threads may read thresholds while this one falls; an old value only lets more through.
+// Other threads may read the threshold while it is lowered; with an old value, more points pass.
 void RowStates::set_threshold(std::int64_t r, float value) {
   std::atomic_ref<float>(thresholds_[static_cast<std::size_t>(r)]).store(value, std::memory_order_relaxed);
 }
@@ -115,7 +115,8 @@ void RowStates::make_room(std::int64_t r, bool sampling, Scratch& scratch) {
   if (held * 4 <= room * 3) return;
   const bool may_grow = room < spec_.capacity;
   if (may_grow && grow(r, std::min(room * 2, spec_.capacity))) return;
-  // Where rows share less than they may hold, resolving what a row holds is cheaper than another pass over all points.
+  // If the shared room is smaller than the capacity of the rows, resolving a row's survivors takes less time than
+  // another pass over all points.
   row.resolved += held;
   if (spec_.may_retry && (!may_grow || row.resolved > spec_.capacity)) {
     row.retries = true;
@@ -138,7 +139,7 @@ void RowStates::condense(std::int64_t r, std::int64_t rank, Scratch& scratch) {
   scratch.keys.resize(held.size());
   std::transform(held.begin(), held.end(), scratch.keys.begin(),
                  [](const Survivor& survivor) { return float_key(survivor.upper); });
-  // A threshold only needs to be close above the rank-th smallest bound.
+  // A threshold only needs to be slightly above the rank-th smallest bound.
   const float kth = key_float(lists_.bound(scratch.keys.data(), std::ssize(held), rank, rank / 8));
   const float bound = bounds_.threshold_from_score(static_cast<double>(kth), rows_[at].shift);
   set_threshold(r, std::min(thresholds_[at], bound));
@@ -295,11 +296,13 @@ std::int64_t RowStates::finish(std::int64_t first, std::int64_t last, Value* dis
     end = row.retries ? RowStatus::retry : RowStatus::done;
     if (row.retries) continue;
     condense(r, wanted_, scratch);
-    // Lower bounds in ascending order: where they exceed the k-th value, the rest needs none.
+    // Survivors in ascending order of lower bounds: once a bound exceeds the k-th value, no further exact values are
+    // needed.
     const std::int64_t at_once = std::max(kResolved, spec_.k / 2);
     while (true) {
       const std::int64_t held = std::ssize(survivors(r)), missing = wanted_ - std::ssize(row.settled);
-      // Finding the lowest takes longer than the values of a few more. Fewer than are missing lower no threshold.
+      // Finding the lowest takes longer than computing the values of a few more. Fewer values than missing neighbours
+      // lower no threshold.
       if (held <= std::max(at_once, missing + spec_.k / 8)) break;
       resolve_lowest(r, std::max(at_once, missing), scratch);
     }

@@ -1,11 +1,11 @@
 // The state of rows during select and refine: their running thresholds, their survivors, their exact results.
 //
 // Every row has a small buffer of survivors, appended in any order and condensed only when full (tang2015 III-D,
-// Buffered Search). Condensing finds a bound on the k-th smallest score, drops whatever cannot be below it, and lowers
-// the row's threshold to it, so that the screen lets less and less through. A row whose survivors cannot be
-// distinguished by their bounds either stops and reports `retry` (a finer precision will do better) or is resolved
-// exactly at once: the exact values of the buffered survivors are computed, the k best are kept, and the screen goes on
-// below the k-th of them. So the answer is exact for any data; hard data costs time.
+// Buffered Search). Condensing finds a bound on the k-th smallest score, drops all survivors that cannot be below it,
+// and lowers the row's threshold to it, so that fewer and fewer points survive the screen. If the bounds of a row's
+// survivors do not distinguish them, the row either stops and reports `retry` (for a finer precision) or is resolved
+// exactly at once: the exact values of the buffered survivors are computed, the k best are kept, and the screen
+// continues below the k-th of them. So the answer is exact for any data; hard data only take more time.
 #pragma once
 
 #include <limits>
@@ -40,9 +40,9 @@ struct SearchSpec {
   bool double_output = false;
   bool may_retry = false;
   std::int64_t capacity = 0;       // survivors that a row may hold before it retries or is resolved exactly
-  std::int64_t growth = kNoLimit;  // survivors in rooms beyond the rows' first ones, of all rows together
+  std::int64_t growth = kNoLimit;  // survivors of all rows together, beyond their first rooms
   std::int64_t sample_rank = 0;    // rank of the sample that becomes the threshold (matsumoto2015); 0 for no sample
-  Sketch sketch{};                 // of points in an order of their own; else empty
+  Sketch sketch{};                 // empty if points have no order of their own
 };
 
 // Working memory of one thread.
@@ -58,19 +58,19 @@ class RowStates {
  public:
   RowStates(const Form& form, const RowsView& queries, const RowsView& points, const SearchSpec& spec, Isa isa);
 
-  // Starts on `count` queries from `begin` on, with room for `room` survivors each at first. One object is opened many
-  // times and keeps its buffers, since fresh memory costs more than all that is written to it.
+  // Starts `count` queries from `begin` on, each with a first room for `room` survivors. One object is opened many
+  // times and keeps its buffers, since allocating memory takes longer than writing to it.
   void open(std::int64_t begin, std::int64_t count, std::int64_t room);
-  // Sets a row's query_term. A row beyond the screen's range lets nothing pass.
+  // Sets a row's query_term. No point passes the threshold of a row beyond the screen's range.
   void start(std::int64_t row, double shift, bool beyond);
-  // The row has k neighbours already, the last at this returned value unless that is not finite: it may find fewer, and
-  // keeps nothing that is farther.
+  // The row already has k neighbours, and the last one has this returned value if the value is finite. The row keeps no
+  // point that is farther, and may find fewer than k.
   void know(std::int64_t row, double value);
 
   std::int64_t begin() const { return begin_; }
   std::int64_t count() const { return count_; }
   bool is_beyond(std::int64_t row) const { return rows_[static_cast<std::size_t>(row)].beyond; }
-  // One per row, followed by a register of thresholds that let nothing pass.
+  // One per row, followed by a register of thresholds that no point passes.
   const float* thresholds() const { return thresholds_.data(); }
 
   void keep(std::int64_t row, Survivor survivor, bool sampling, Scratch& scratch) {
@@ -78,11 +78,11 @@ class RowStates {
     *slot.next++ = survivor;
     if (slot.next == slot.end) make_room(row, sampling, scratch);
   }
-  // Takes a row's first threshold from exact values of those points around a place that are nearest in the sketch, of
-  // which the row's own elements are asked[c * apart]. The row meets them again later: what is kept from the start is
-  // little.
+  // Computes a row's first threshold: the exact values of the points around a place that are nearest in the sketch. The
+  // row's own elements in the sketch are asked[c * apart]. The row is compared with these points again later, because
+  // few of them are kept from the start.
   void expect(std::int64_t row, std::int64_t place, const float* asked, std::int64_t apart, Scratch& scratch);
-  // After the sample: each row takes its threshold from it, which finish() checks.
+  // Ends the sample: it determines the threshold of each row, which finish() checks.
   void end_sample(Scratch& scratch);
   // Adds the results of `other` for the same queries among other points.
   void absorb(RowStates& other, Scratch& scratch);
@@ -95,24 +95,24 @@ class RowStates {
                       Scratch& scratch);
 
  private:
-  // Where a row's next survivor goes. The screen touches nothing else of a row, so a block's slots stay in L1.
+  // The place of a row's next survivor. The screen uses nothing else of a row, so a block's slots stay in L1.
   struct Slot {
     Survivor* next = nullptr;
     Survivor* end = nullptr;
   };
   struct Row {
     Survivor* survivors = nullptr;
-    std::int64_t room = 0;        // survivors that it may hold before it is condensed
-    std::int64_t held = 0;        // survivors that there is memory for
+    std::int64_t room = 0;        // number of survivors at which it is condensed
+    std::int64_t held = 0;        // number of survivors for which it has memory
     std::vector<Ranked> settled;  // resolved exactly, at most k; its capacity is no larger
-    std::int64_t resolved = 0;    // survivors that were, and are not held any more
+    std::int64_t resolved = 0;    // number of survivors that were resolved and dropped
     double shift = 0;
     float sampled = 0;  // threshold taken from the sample, if `was_sampled`
     bool was_sampled = false;
     bool retries = false;
     bool beyond = false;
-    bool known = false;  // has k neighbours already, which are not here
-    bool grown = false;  // out of its first room
+    bool known = false;  // has k neighbours already, which are stored elsewhere
+    bool grown = false;  // has left its first room
   };
 
   std::span<Survivor> survivors(std::int64_t row) {
@@ -120,16 +120,17 @@ class RowStates {
     return {rows_[at].survivors, slots_[at].next};
   }
   void set_room(std::int64_t row, std::int64_t room);
-  bool grow(std::int64_t row, std::int64_t room);  // keeps what the row holds; false where the limit is reached
+  bool grow(std::int64_t row, std::int64_t room);  // keeps the survivors; false at the limit
   void keep_first(std::int64_t row, std::int64_t count) {
     const auto at = static_cast<std::size_t>(row);
     slots_[at].next = rows_[at].survivors + count;
   }
   void make_room(std::int64_t row, bool sampling, Scratch& scratch);
-  // Drops survivors that the rank-th smallest upper bound rules out, or, where scores have none, exact values.
+  // Drops survivors that are ruled out by the rank-th smallest upper bound, or by exact values if scores have no upper
+  // bounds.
   void condense(std::int64_t row, std::int64_t rank, Scratch& scratch);
-  // Computes the exact values of the `count` survivors with the smallest lower bounds, and drops those survivors and
-  // all that the k-th best value rules out.
+  // Computes the exact values of the `count` survivors with the smallest lower bounds. Drops these survivors, and all
+  // others that the k-th best value rules out.
   void resolve_lowest(std::int64_t row, std::int64_t count, Scratch& scratch);
   void drop_above_threshold(std::int64_t row);
   // Moves the row's resolved points and its survivors, with their exact values, into scratch.ranked.

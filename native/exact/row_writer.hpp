@@ -1,4 +1,4 @@
-// Rows on their way into packed memory: read, contracted, rounded, and written in a kernel's layout (exact/kernels.hpp).
+// The steps by which rows are packed: read, contract, round, and write in a kernel's layout (exact/kernels.hpp).
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace tonari {
 
 constexpr double kTiny = 0x1p-100;  // absolute floor of every bound
 
-// The smallest float32 that is at least `x`; kHuge where there is no useful one (overflow, NaN).
+// The smallest float32 that is at least `x`; kHuge after overflow or NaN.
 inline float round_up(double x) {
   if (!(x < static_cast<double>(kHuge))) return kHuge;
   float rounded = static_cast<float>(x);
@@ -32,8 +32,8 @@ inline int element_size(Precision precision) {
   return precision == Precision::int8 ? 1 : precision == Precision::bfloat16 ? 2 : 4;
 }
 
-// The value of one int8 step for some rows. Any step is correct, since its error is measured; this one is exact if the
-// rows are the packed bytes themselves, else the finest that fits.
+// The value of one int8 step for some rows. Any step is correct, since its error is measured. This step is exact if the
+// rows are bytes; otherwise it is the smallest one that fits.
 inline double int8_step(const Span& span, double limit) {
   if (span.whole && span.lowest >= -limit - 1 && span.highest <= limit) return 1.0;
   return span.largest > kTiny ? static_cast<double>(static_cast<float>(span.largest / limit)) : 1.0;
@@ -84,7 +84,7 @@ class RowWriter {
   std::vector<std::byte> elements_;
 };
 
-// Form rows, as they are read.
+// Reads rows and keeps their form rows.
 class FormRows {
  public:
   FormRows(const Form& form, const PackLoops& loops, std::int64_t most)
@@ -98,7 +98,7 @@ class FormRows {
       terms_[static_cast<std::size_t>(r)] = loops_.read(form_, rows, first + r, rows_.data() + r * padded(form_.d));
     }
   }
-  // Fetches rows that are read next, wherever an order has them, while others are packed.
+  // Prefetches the rows that are read next, in the order of the points, while others are packed.
   static void expect(const RowsView& rows, std::int64_t first, std::int64_t count) {
     if (count == 0) return;
     const auto length = rows.d * static_cast<std::int64_t>(dtype_size(rows.dtype));
@@ -120,8 +120,8 @@ class FormRows {
   std::vector<RowTerms> terms_;
 };
 
-// Rows as the screen sees them: form rows, contracted where the form is. They serve a look's form as well, which differs
-// in nothing else.
+// The rows that the screen compares: form rows, contracted if the form is. A look's form differs only in its
+// contraction, so the same form rows serve it too.
 class ScreenRows {
  public:
   ScreenRows(const Form& form, const PackLoops& loops, std::int64_t most)
@@ -165,7 +165,7 @@ class PointWriter {
         writer_(kernel, columns, false),
         rounded_(static_cast<std::size_t>(padded(columns))) {}
 
-  // Prepares the next group for a row, once for each of its rows, before the first of them is written.
+  // Registers a row of the next group; called for each of its rows before the first one is written.
   void expect(const double* row) {
     if (kernel_.precision == Precision::int8) span_ = joined(span_, loops_.span(row, columns_));
   }

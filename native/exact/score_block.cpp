@@ -13,7 +13,7 @@ namespace {
 constexpr float kNoThreshold = std::numeric_limits<float>::max();  // finite, so that padding at infinity never passes
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 constexpr std::size_t kPadding = 64;  // the widest tile of queries
-// Little room, so that the threshold falls often and lets less through, which saves more than it costs.
+// The room is small, so that the threshold is lowered often and fewer points pass, which saves more time than it takes.
 constexpr std::int64_t kLeastRoom = 16;
 
 }  // namespace
@@ -35,7 +35,7 @@ void ScoreBlock::open(const RowsView& queries, std::int64_t begin, std::int64_t 
 void ScoreBlock::keep(std::int64_t row, float score, std::int64_t place) {
   std::int64_t& held = held_[static_cast<std::size_t>(row)];
   const Word<Key> word = pack_word<Key>(float_key(score), static_cast<std::int32_t>(place));
-  if (count_ == 1) {  // the best alone is its own threshold
+  if (count_ == 1) {  // the best point is the threshold itself
     Word<Key>& best = words_[static_cast<std::size_t>(row * room_)];
     if (held == 0 || word < best) best = word, held = 1, thresholds_[static_cast<std::size_t>(row)] = score;
     return;

@@ -23,7 +23,7 @@ class ScoreBlock {
   void open(const RowsView& queries, std::int64_t begin, std::int64_t end);
   // Compares the queries with all points of a packed run, whose places begin at `first`.
   void screen(const PackedPoints& points, std::int64_t first);
-  // Writes the best `wanted` places of row `row` of the block, without `own`, the best first; returns how many.
+  // Writes the best `wanted` places of row `row` of the block, without `own`, the best first; returns their number.
   std::int64_t finish(std::int64_t row, std::int64_t own, std::int64_t wanted, std::int32_t* places);
 
  private:

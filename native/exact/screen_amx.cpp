@@ -34,7 +34,7 @@ struct alignas(64) TileConfig {
   std::uint8_t rows[16] = {};
 };
 
-class TileScope {  // the thread may use tiles for as long as this lives
+class TileScope {  // the thread may use tiles while this object exists
  public:
   TileScope() {
     TileConfig config;
@@ -46,15 +46,15 @@ class TileScope {  // the thread may use tiles for as long as this lives
   TileScope& operator=(const TileScope&) = delete;
 };
 
-// The sums of a block as the tiles store them, and which block that is.
+// The sums of a block, in the layout of the tiles, and the place of the block.
 struct alignas(64) Block {
   std::int32_t sums[kSums];
   std::int64_t group;
   int tile;
 };
 
-// A finished block's points are judged eight at a time, between the products of the next block: few enough that all
-// their scores stay in registers, and that a survivor makes only its neighbours be judged instead of all 32.
+// A finished block's points are judged eight at a time, between the products of the next block. All scores of eight
+// points stay in registers, and after a survivor is found, only the points of its part are judged, and not all 32.
 constexpr int kPart = 8, kParts = kPoints / kPart;
 
 template <bool INT8, bool BOTH>
@@ -167,8 +167,8 @@ void zero_sums() {
     dot(3, 5, 7);                 \
   } while (false)
 
-// Prefetches the next panel of points, a few lines at a time, while this one is multiplied: otherwise the tile unit
-// waits for memory, since each panel is used only once per block of queries.
+// Prefetches the next panel of points, a few lines at a time, while this one is multiplied. Each panel is used only
+// once per block of queries, so without this the tile unit would wait for memory.
 class Ahead {
  public:
   explicit Ahead(int query_tiles) : lines_((2 * kTileRows + query_tiles - 1) / query_tiles) {}

@@ -2,9 +2,9 @@
 //
 // float32: 6 points x 2 registers of queries = 12 sums; with 2 queries and 1 broadcast they take 15 of 16 registers. 12
 // multiply-adds need 8 loads; with 2 ports for each, loads do not limit the products (8 / 2 = 4 cycles, 12 / 2 = 6).
-// int8: pmaddubsw multiplies unsigned by signed bytes and adds pairs in 16 bits, which hold 2 * 127 * 128 = 32512: so
-// queries have 7 bits and nothing saturates. pmaddubsw + pmaddwd + paddd do 32 products in 3 instructions, float32 16
-// in 2. 4 points x 2 registers = 8 sums.
+// int8: pmaddubsw multiplies unsigned by signed bytes and adds pairs in 16 bits. Queries have 7 bits, so that a pair is
+// at most 2 * 127 * 128 = 32512 and nothing saturates. pmaddubsw + pmaddwd + paddd compute 32 products in 3
+// instructions; float32 computes 16 in 2. 4 points x 2 registers = 8 sums.
 #include "exact/peak.hpp"
 #include "exact/screen_tile.hpp"
 #include "exact/screens.hpp"

@@ -13,7 +13,8 @@ namespace {
 
 // Adds four products of unsigned query bytes and signed point bytes to each lane.
 struct Vnni {
-  // Not the intrinsic, for which GCC copies the sums between registers and to memory: half of the time.
+  // Assembly, because for the intrinsic GCC copies the sums between registers and to memory, which takes half of the
+  // time.
   static Int32s add(Int32s sum, Int32s query, Int32s point) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.parts.raw) : "v"(query.parts.raw), "v"(point.parts.raw));
     return sum;

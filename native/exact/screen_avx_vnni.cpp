@@ -1,7 +1,7 @@
 // The int8 screen for AVX2 machines with AVX-VNNI (Alder Lake, Zen 5 and later): vpdpbusd on 8 lanes.
 //
-// One instruction does what pmaddubsw + pmaddwd + paddd do in screen_avx2.cpp, without their 7-bit limit.
-// 6 points x 2 registers of queries = 12 sums; with 2 queries and 1 broadcast they take 15 of 16 registers.
+// One instruction replaces pmaddubsw + pmaddwd + paddd of screen_avx2.cpp, without their limit of 7 bits. 6 points x 2
+// registers of queries = 12 sums; with 2 queries and 1 broadcast they take 15 of 16 registers.
 #include "exact/peak.hpp"
 #include "exact/screen_tile.hpp"
 #include "exact/screens.hpp"
@@ -10,7 +10,8 @@ namespace tonari {
 namespace {
 
 struct Vnni {
-  // Not the intrinsic, for which GCC copies the sums between registers and to memory: half of the time.
+  // Assembly, because for the intrinsic GCC copies the sums between registers and to memory, which takes half of the
+  // time.
   static Int32s add(Int32s sum, Int32s query, Int32s point) {
     __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.parts.raw) : "x"(query.parts.raw), "x"(point.parts.raw));
     return sum;

@@ -7,9 +7,9 @@
 //       for k: sum[k % kChains] += x[k] * q[k]   a register of points, of which the first POINTS are the group's
 //       for points with sum - |q| e1 - rest e2 <= threshold: keep
 //
-// It multiplies as often as there are groups instead of points, so that memory sets the time. What follows a group in
-// memory fills the register's other lanes: PackedPoints has a register more than its groups.
-// Internal linkage throughout: each instruction set compiles its own copy.
+// It has one product per group instead of one per point, so its time is that of reading memory. The register's other
+// lanes contain the memory behind the group; PackedPoints has one more register behind its last group. Internal linkage
+// throughout: each instruction set compiles its own copy.
 #pragma once
 
 #include "exact/screen_steps.hpp"
@@ -17,7 +17,7 @@
 namespace tonari {
 namespace {
 
-constexpr std::int64_t kFewQueries = 4;  // at which the tile's screen takes as long
+constexpr std::int64_t kFewQueries = 4;  // with more queries, the tile's screen is as fast
 constexpr int kChains = 4;
 
 template <class OP, int POINTS_, int VECTORS>

@@ -1,7 +1,7 @@
 // The int8 screen for NEON with dot products (SDOT: optional from Armv8.2 on, always there from Armv8.4 on).
 //
-// One instruction does what two products and two sums do in screen_neon.cpp, without their 7-bit limit. Both sides are
-// signed, so no offset has to be taken back. 4 points x 4 registers of queries = 16 sums, as for float32.
+// One instruction replaces two products and two sums of screen_neon.cpp, without their limit of 7 bits. Both sides are
+// signed, so no offset has to be subtracted. 4 points x 4 registers of queries = 16 sums, as for float32.
 #include "exact/peak.hpp"
 #include "exact/screen_tile.hpp"
 #include "exact/screens.hpp"

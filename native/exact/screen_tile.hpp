@@ -34,8 +34,8 @@ inline std::uint64_t survivors(const Floats (&least)[VECTORS], const Task& task,
   return mask;
 }
 
-// Keeps those of the POINTS points from `first` on that may matter to the queries in `lanes`, each by its own error
-// bound. `score(p, v)` is point p's score for register v of queries.
+// Keeps the points, of POINTS points from `first` on, that may be in an answer of the queries in `lanes`, each by its
+// own error bound. `score(p, v)` is point p's score for register v of queries.
 template <int POINTS, int VECTORS, class SCORE>
 inline void judge(const Task& task, int tile, std::int64_t first, std::uint64_t lanes, SCORE&& score) {
   const PointsView& points = task.points;
@@ -70,8 +70,8 @@ inline void judge(const Task& task, int tile, std::int64_t first, std::uint64_t 
 // The other side of a product. For point p, query i's score is (s - low_p) + low_i; its errors are those of the product
 // (the same bound), of a(x_p), at which the sum started, and of a(x_i).
 //
-// With a limit for each point, one comparison per register decides whether any lane can matter: s + low_i <= limit_p.
-// The limit uses the tile's largest bound, and 2^-20 of everything that is added covers the rounding of this shortcut.
+// With a limit for each point, one comparison per register decides whether any lane may survive: s + low_i <= limit_p.
+// The limit uses the tile's largest bound; a margin of 2^-20 of all terms covers the rounding of this shortcut.
 inline void reverse_limits(const Task& task, int tile, std::int64_t first, int count, float* limits) {
   const PointsView& points = task.points;
   const Floats norm = task.reverse.tile_norm[tile], rest = task.reverse.tile_rest[tile];

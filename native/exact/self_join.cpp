@@ -20,8 +20,8 @@ inline void pause() {
 #endif
 }
 
-// A row's survivors belong to one thread at a time: mostly for the few instructions that keep a survivor, but sometimes
-// until the row is condensed or resolved exactly, or until a suspended thread runs again.
+// Only one thread at a time may use a row's survivors. It mostly needs them for the few instructions that keep a
+// survivor, but sometimes until the row is condensed or resolved exactly, or until a suspended thread runs again.
 class Locked {
  public:
   explicit Locked(std::atomic_flag& flag) : flag_(flag) {
@@ -128,7 +128,7 @@ void JoinWorker::screen(const PackedPoints& points, bool looks, std::int64_t gro
     std::atomic_flag* locks;
     Scratch& scratch;
     std::int64_t queries;  // first query's place among the active rows
-    std::int64_t points;   // first point's place among the active rows; outside of them if it is not one
+    std::int64_t points;   // first point's place among the active rows, or a number outside of their range
     std::int64_t begin;    // first active row
     std::int64_t count;    // queries; the last tile may have more, filled with zeros
 

@@ -1,9 +1,9 @@
-// The points as their own queries: every product of two rows serves both (komarov2014 builds the same graph from one
-// half of the distance matrix).
+// Searches whose queries are the points: every product of two rows serves both rows (komarov2014 builds the same graph
+// from one half of the distance matrix).
 //
 // A range of rows is active: their thresholds and survivors are here, shared by all threads. A worker compares a block
 // of active rows with later active rows for both sides, and with all other points for one side. A row's survivors
-// change under its lock; thresholds are read without one, since an old value only lets more through.
+// change under its lock; thresholds are read without a lock, since with an old value only more points pass.
 #pragma once
 
 #include <atomic>
@@ -17,15 +17,15 @@ namespace tonari {
 
 class SelfJoin {
  public:
-  // `look`: the contracted form of a look before the screen, or null.
+  // `look` is the contracted form of a look before the screen, or null.
   SelfJoin(const Kernel& kernel, const Form& form, const Form* look, const RowsView& points, const SearchSpec& spec,
            Isa isa);
 
   // Makes rows [begin, end) active; prepare() must then be called for all of them, in any order and on any threads.
   void open(std::int64_t begin, std::int64_t end);
   void prepare(std::int64_t begin, std::int64_t end, const PackedPoints& packed);
-  // Prepared rows from `begin` on have k neighbours already, the last at these returned values (not finite: they do not).
-  // They may then find fewer than k, and keep nothing that is farther.
+  // Prepared rows from `begin` on already have k neighbours, and these are the returned values of the last ones (not
+  // finite: the row has none). Such rows keep no point that is farther, and may find fewer than k.
   void know(std::int64_t begin, std::int64_t end, const double* values);
   // Rows beyond the screen's range are compared with points [first, last).
   template <class Value, class Index>
@@ -54,7 +54,7 @@ class JoinWorker {
   explicit JoinWorker(SelfJoin& join) : join_(join), look_(join.kernel_, join.look_) {}
 
   void open(std::int64_t begin, std::int64_t end);
-  // `both`: the groups are active rows after the block, so that their points get survivors too.
+  // With `both`, the groups are active rows after the block, so their points get survivors too.
   void screen(const PackedPoints& points, bool looks, std::int64_t group_begin, std::int64_t group_end, bool both);
   const Look& look() const { return look_; }
 

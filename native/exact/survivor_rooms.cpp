@@ -6,7 +6,7 @@ namespace tonari {
 namespace {
 
 constexpr std::int64_t kBytes = sizeof(Survivor);
-// A small search takes memory that malloc already has, since fresh pages would cost more than everything else in it.
+// A small search uses memory that malloc already has, because new pages would take more time than the whole search.
 constexpr std::int64_t kFirstPiece = (std::int64_t{1} << 16) / kBytes, kLastPiece = (std::int64_t{1} << 20) / kBytes;
 
 // Slightly more than the room, in whole cache lines: rooms of a power of two would all begin in the same sets of a

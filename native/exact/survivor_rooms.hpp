@@ -1,7 +1,7 @@
-// The memory in which a block of rows keeps its survivors, all of it accounted for.
+// The memory in which a block of rows keeps its survivors; all of it is counted.
 //
 // Rooms are cut from larger and larger pieces of memory; all pieces but the first go back to the operating system.
-// malloc would leave holes where rows moved out of rooms that became too small, and would keep what is freed.
+// malloc would leave holes when rows move out of rooms that became too small, and would not return freed memory.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ struct Survivor {
 
 class SurvivorRooms {
  public:
-  // `limit`: how many survivors all rooms from take() may hold together.
+  // `limit` is the number of survivors that all rooms from take() may hold together.
   explicit SurvivorRooms(std::int64_t limit);
 
-  // `count` rooms of `size` survivors, side by side; not counted.
+  // Returns `count` adjacent rooms of `size` survivors; they do not count towards the limit.
   Survivor* first_rooms(std::int64_t count, std::int64_t size);
-  // One room, or null where the limit forbids it. From any thread.
+  // Returns one room, or null if the limit is reached. May be called from any thread.
   Survivor* take(std::int64_t size);
-  // Returns a room from take(), so that another row can have it. From any thread.
+  // Gives back a room from take(), so that another row can use it. May be called from any thread.
   void give_back(Survivor* room, std::int64_t size);
 
  private:

@@ -19,8 +19,8 @@
 // Exact: keys have the same bits each time (children.hpp), so a query enters children in the order of the walk, each at
 // most once, and compares them with the same limit, that of its k best points in the leaves before. It therefore visits
 // the leaves of the walk, in their order, and every point that it skips is farther than its k-th point so far
-// (docs/kdtree.md, "Exactness"). Which queries share a leaf, and when, changes nothing about that. A last child whose
-// key exceeds the limit ends a node, since the others have larger keys and the limit never grows.
+// (docs/kdtree.md, "Exactness"). This does not depend on which queries share a leaf, or when. A last child whose key
+// exceeds the limit ends a node, since the others have larger keys and the limit never grows.
 //
 // The walk takes less time on every CPU that was measured. This form reproduces the paper, so it is compiled for the
 // paper's case alone: squares of differences, and rows of float32.
@@ -35,23 +35,23 @@ namespace tonari {
 struct TreeRoundCounts {
   std::int64_t rounds = 0;   // calls of FindLeafBatch
   std::int64_t emptied = 0;  // calls of ProcessAllBuffers
-  std::int64_t full = 0;     // those because a buffer was half full
-  std::int64_t tiles = 0;    // comparisons of one query or several with a leaf
+  std::int64_t full = 0;     // number of these calls because a buffer was half full
+  std::int64_t tiles = 0;    // comparisons of one or several queries with a leaf
   double find_seconds = 0, process_seconds = 0;
 };
 
 class TreeRounds {
  public:
   virtual ~TreeRounds();
-  // Goes on until all queries are finished, or until it has read about `budget` values of points and boxes; counts its
-  // visits, and returns how many queries it has finished.
+  // Continues until all queries are finished, or until it has read about `budget` values of points and boxes. Counts
+  // its visits, and returns the number of queries that it has finished.
   virtual std::int64_t run(std::int64_t budget, TreeVisits& visits) = 0;
 
   TreeRoundCounts counts;
 };
 
-// For queries order[begin], ... up to `end`, with buffers of B = `buffer` queries. The task has to outlive it, and rounds
-// have to serve it.
+// Makes rounds for queries order[begin], ... up to `end`, with buffers of B = `buffer` queries. The task must outlive
+// them, and must be one that rounds support.
 using MakeTreeRounds = std::unique_ptr<TreeRounds> (*)(const TreeTask& task, std::int64_t begin, std::int64_t end,
                                                        std::int64_t buffer);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kBatch = 5;  // M = 5 B
 
-// Adds the time of its life to a sum.
+// Adds the time from its construction to its destruction to a sum.
 class Clocked {
  public:
   explicit Clocked(double& seconds) : seconds_(seconds) {}
@@ -35,10 +35,10 @@ class BufferedTree final : public TreeRounds {
   using Query = Scan::Query;
   static constexpr std::int32_t kNone = -1;
 
-  // A query in memory between its turns; its values, list and keys are in rooms of their own.
+  // The state of a query between its turns; its values, list and keys are stored elsewhere.
   struct State {
     Query query;
-    std::int32_t leaf = kNone;  // the last that it entered
+    std::int32_t leaf = kNone;  // the last leaf that it entered
     std::int32_t next = kNone;  // the next query of the same buffer
   };
   struct Buffer {
@@ -176,10 +176,10 @@ class BufferedTree final : public TreeRounds {
     emptying_ = full_ = false;
   }
 
-  // Takes some queries out of a leaf's buffer and compares them with its points; returns how many.
+  // Takes some queries out of a leaf's buffer and compares them with its points; returns their number.
   std::int64_t compare(std::int32_t leaf, Buffer& buffer) {
     constexpr int most = Scan::kMost;
-    Query nobody;  // fills the tile: a negative threshold lets nothing through
+    Query nobody;  // fills the tile: no point passes a negative threshold
     nobody.values = values_;
     Query* tile[most];
     std::fill_n(tile, most, &nobody);
@@ -234,11 +234,11 @@ class BufferedTree final : public TreeRounds {
   std::int32_t came_ = 0;  // queries taken from input
   std::int64_t finished_ = 0;
   std::int64_t first_again_ = 0, waiting_again_ = 0;
-  std::int64_t batch_ = 0;                         // queries that the round has still to take
+  std::int64_t batch_ = 0;                         // queries that the round must still take
   bool again_ = false;                             // it takes them from reinsert
   bool full_ = false;                              // a buffer is half full
   bool emptying_ = false;                          // buffers are being emptied
-  std::int64_t filled_buffers_ = 0, emptied_ = 0;  // how many are filled, and how many of them have been emptied
+  std::int64_t filled_buffers_ = 0, emptied_ = 0;  // numbers of buffers that are filled, and that have been emptied
   std::int64_t left_ = 0;                          // points and bounds that may still be read in this call, in rows
 };
 

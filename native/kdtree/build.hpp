@@ -11,8 +11,9 @@
 
 namespace tonari {
 
-// The dimension of a cut is chosen from a sample. In a node of more than kSampledFrom points these are the rows whose
-// number is a multiple of kSampleStep (a prime, so that periodic rows do not bias it), else at most kLookedAt rows.
+// The dimension of a cut is chosen from a sample. In a node of more than kSampledFrom points, the sample consists of
+// the rows whose number is a multiple of kSampleStep (a prime, so that periodic rows do not bias it); in a smaller
+// node, of at most kLookedAt rows.
 constexpr std::int64_t kSampledFrom = 16384;
 constexpr std::int64_t kSampleStep = 61;
 constexpr std::int64_t kLookedAt = 128;

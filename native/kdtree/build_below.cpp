@@ -10,7 +10,7 @@ namespace tonari {
 namespace {
 
 constexpr std::int64_t kWidth = 16;             // children per node of boxes
-constexpr std::int64_t kAhead = 24;             // how many rows ahead of the copy are prefetched
+constexpr std::int64_t kAhead = 24;             // number of rows that are prefetched ahead of the copy
 constexpr std::int64_t kNearBytes = 640 << 10;  // bytes of the rows that are gathered, which stay in the L2 cache
 
 template <class T, class Index>
@@ -103,7 +103,7 @@ class Below {
     }
   }
 
-  // Cuts a gathered node. `order` has its rows' numbers among the gathered ones, which begin at place `base`.
+  // Cuts a gathered node. `order` has the numbers of its rows among the gathered rows, which begin at place `base`.
   void near(int level, std::int64_t index, std::int64_t base, std::uint32_t* order) {
     const CutSource<T, T> source{near_rows_.data(), source_.d};
     const std::int64_t begin = node_begin(n_, level, index);

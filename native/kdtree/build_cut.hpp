@@ -37,8 +37,8 @@ void column_variances(const Stored* data, std::int64_t d, const std::int64_t* ro
   for (int j = 0; j < width; ++j) variances[j] = square[j] - sum[j] * sum[j] / static_cast<double>(count);
 }
 
-// The dimension of the largest variance over `rows`; of equal ones the first. Of few columns, two at a time or three are
-// as quick as all at once, and compiled for any number of them.
+// The dimension of the largest variance over `rows`; among equal ones, the first. If there are few columns, two or
+// three at a time are as fast as all at once, and need no code for each number of columns.
 template <class Stored>
 std::int32_t most_varied_dimension(const Stored* data, std::int64_t d, const std::int64_t* rows, std::int64_t count) {
   constexpr int most = 8;
@@ -66,8 +66,8 @@ std::int32_t most_varied_dimension(const Stored* data, std::int64_t d, const std
 
 // The value of rank `rank` (0 is the smallest). `first` and `second` (count + 1 each) are overwritten.
 //
-// Two values of a small sample, slightly below and slightly above that rank, leave few candidates after one pass, which
-// does not branch on the data: the selection of Floyd and Rivest (1975). It takes about a third of nth_element's time.
+// The selection of Floyd and Rivest (1975): two values of a small sample, slightly below and slightly above that rank,
+// leave few candidates after one pass, which does not branch on the data. It takes about a third of nth_element's time.
 template <class T>
 T value_of_rank(const T* values, std::int64_t count, std::int64_t rank, T* first, T* second) {
   constexpr std::int64_t few = 64, sampled = 16, reach = 4;  // two standard deviations of the sample's median

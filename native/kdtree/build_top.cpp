@@ -1,6 +1,7 @@
 // TreeTop: the first levels of a tree, whose nodes are larger than the cache. All nodes of a level are cut together, by
-// passes over ranges of the rows, which threads share: from a sample come two values between which the median should
-// be; a pass counts the values below them and gathers those between, and the median is found among these.
+// passes over ranges of the rows, which are divided among threads. A sample determines two values between which the
+// median should be. A pass counts the values below them and gathers the values between them, and the median is found
+// among these.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -68,7 +69,7 @@ class Top final : public TreeTop {
     }
     std::int64_t candidates[kBlockRows];
     for_blocks(range, [&](std::int64_t begin, std::int64_t end) {
-      std::int64_t found = 0;  // no branch depends on the data until the few candidates are found
+      std::int64_t found = 0;  // until the few candidates are found, no branch depends on the data
       for (std::int64_t row = begin; row < end; ++row) {
         const OpenNode<T>& node = nodes_[node_of(row)];
         const T value = source_.at(row, node.dimension);
@@ -155,7 +156,7 @@ class Top final : public TreeTop {
  private:
   std::size_t node_of(std::int64_t row) const { return node_of_[static_cast<std::size_t>(row)]; }
 
-  // Calls visit(begin, end) for blocks of the range's rows, after their nodes are brought up to date.
+  // Calls visit(begin, end) for blocks of the range's rows, after it has updated the nodes of these rows.
   template <class Visit>
   void for_blocks(std::int64_t range, Visit&& visit) {
     int& at_level = at_level_[static_cast<std::size_t>(range)];
@@ -259,8 +260,8 @@ class Top final : public TreeTop {
   std::int64_t ranges_;
   TreeSplits<T> splits_;
   std::vector<TopSplit<T>> top_;                    // breadth-first
-  std::vector<std::uint8_t> node_of_;               // of each row, on the level that its range has reached
-  std::vector<int> at_level_;                       // that each range has reached
+  std::vector<std::uint8_t> node_of_;               // node of each row, on the level that its range has reached
+  std::vector<int> at_level_;                       // the level that each range has reached
   std::vector<std::vector<RangeCount<T>>> counts_;  // [range][node]
   std::vector<std::vector<std::int64_t>> tallies_;  // [range][node]
   std::vector<std::int64_t> sample_;                // row numbers, ascending within each node's part

@@ -1,7 +1,8 @@
-// A node's 16 children compared with a query at once: one key each, whose order is that of their bounds.
+// Compares a node's 16 children with a query at once: each gets a key, and keys have the order of the children's
+// bounds.
 //
 // A bound is nonnegative, so its bits, taken as an integer, have its order. It is summed column by column without fused
-// operations: the same bits on every machine and each time that it is computed.
+// operations, so it has the same bits on every machine and each time that it is computed.
 #pragma once
 
 #include <limits>

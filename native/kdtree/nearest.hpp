@@ -1,8 +1,8 @@
-// Keeps the k best points of a query, by (returned value, index), in a list that the caller owns: one list for a query
-// after the other, or one for each of many queries.
+// Keeps the k best points of a query, by (returned value, index), in a list that the caller owns: one list for one
+// query after another, or one list for each of many queries.
 //
-// Which of two kinds a list is, words or a heap, is decided at run time: the few points that get as far cost more than the
-// branch, and no search has to be compiled for both.
+// The kind of a list, words or a heap, is chosen at run time, so that searches are not compiled for both. Few points
+// are offered to a list, and each takes longer than the branch.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class NearestWords {
 
   explicit NearestWords(std::int64_t k) : k_(k), size_((k + W - 1) / W * W) {}
 
-  std::int64_t size() const { return size_; }  // items of a list
+  std::int64_t size() const { return size_; }  // number of items of a list
   void use(Item* list) { words_ = list; }
 
   void clear() {
@@ -131,7 +131,7 @@ class NearestHeap {
   Ranked* items_ = nullptr;
 };
 
-// Either of them, as a task needs it.
+// A list of the kind that the task needs.
 class Nearest {
   template <class F>
   auto with(const F& f) {
@@ -150,7 +150,7 @@ class Nearest {
         words_(task.k),
         heap_(task.k, task.double_output) {}
 
-  // Of a list; lists one after the other are aligned as the first.
+  // The size of a list; adjacent lists are aligned like the first.
   std::int64_t bytes() const {
     return with([](const auto& list) {
       return list.size() * static_cast<std::int64_t>(sizeof(typename std::remove_cvref_t<decltype(list)>::Item));
@@ -166,8 +166,8 @@ class Nearest {
     with([](auto& list) { list.clear(); });
   }
 
-  // Offers the points at place, place + 1, ... of the tree whose bits are set, with their sums; not the point `self`. A
-  // call of its own, since there is one in the search of every metric.
+  // Offers the points at place, place + 1, ... of the tree whose bits are set, with their sums; not the point `self`.
+  // Not inlined, since the search of every metric calls it.
   [[gnu::noinline]] void offer(const double* sums, std::uint64_t lanes, std::int64_t place, std::int64_t self) {
     with([&](auto& list) {
       for (; lanes != 0; lanes &= lanes - 1) {

@@ -6,7 +6,7 @@
 // farthest corner is certainly within the radius, and single points that are certainly within it, without their exact
 // values (docs/exactness.md, "Within a radius").
 //
-// Rules are looked up point by point. For many queries, a rule that is one entry per point (its group, or its entry in a
+// Rules are looked up point by point. For many queries, a rule with one entry per point (its group, or its entry in a
 // mask for all queries) is first copied into the order of the tree, in which the points of a leaf or of a box are
 // adjacent. Their entries are then compared at once.
 #pragma once
@@ -21,15 +21,15 @@
 
 namespace tonari {
 
-// The entries of points in the order of the tree, with kTreeWidth more behind them. A query may find a point whose entry
-// equals the query's; or, without `same`, any other point.
+// The entries of points in the order of the tree, followed by kTreeWidth more. A query may find a point whose entry
+// equals the query's; without `same`, a point whose entry differs.
 struct TreeEntries {
   std::vector<std::int64_t> of_points;
-  const std::int64_t* of_queries = nullptr;  // by the numbers of the queries in the rules; null: 1 for all
+  const std::int64_t* of_queries = nullptr;  // indexed by the numbers of the queries in the rules; null: all are 1
   bool same = true;
   AllowedPairs others;  // all other rules
 };
-// Copies the groups, or else the mask for all queries; nothing for rules with neither.
+// Copies the groups, or else the mask for all queries; copies nothing if the rules have neither.
 TreeEntries entries_in_tree(const TreeView& tree, std::int64_t n, const AllowedPairs& allowed);
 
 struct TreeRadiusTask {
@@ -42,7 +42,7 @@ struct TreeRadiusTask {
   const AllowedPairs* allowed = nullptr;   // which points each query may find; null: all others
   const TreeEntries* entries = nullptr;    // a part of these rules, in the order of the tree; null: none
   bool later = false;                      // lists have only points after the query's own
-  bool lists = true;                       // or counts alone
+  bool lists = true;                       // false: only counts
   bool double_output = false;
   std::int64_t* counts = nullptr;  // (queries,): written
 };
@@ -54,8 +54,8 @@ class TreeRadius {
       : task_(task), begin_(begin), end_(end), next_(begin) {}
   virtual ~TreeRadius();
 
-  // Goes on until the last query or until it has read about `budget` values of points and boxes; counts its visits, and
-  // returns how many queries it has finished.
+  // Continues until the last query, or until it has read about `budget` values of points and boxes. Counts its visits,
+  // and returns the number of queries that it has finished.
   virtual std::int64_t run(std::int64_t budget, TreeVisits& visits) = 0;
   bool is_finished() const { return next_ == end_; }
   // Points in all lists so far.
@@ -73,7 +73,7 @@ class TreeRadius {
   std::int64_t next_;
 
  private:
-  // The lists one after the other, in the types of the results.
+  // All lists, one after another, in the types of the results.
   std::vector<float> floats_;
   std::vector<double> doubles_;
   std::vector<std::int32_t> ids_;

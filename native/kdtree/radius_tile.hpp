@@ -30,7 +30,7 @@ class FoundWithin : public TreeRadius {
         by_points_(rules_ != nullptr && !rules_->is_empty()),
         exact_(exact_room_.get(d_)) {}
 
-  // Begins with a row of the queries; returns whether it can find anything.
+  // Begins a row of the queries; returns whether it can find any point.
   bool begin_row(std::int64_t row) {
     count_ = 0;
     found_.clear();
@@ -59,7 +59,7 @@ class FoundWithin : public TreeRadius {
   }
 
   [[gnu::noinline]] void end_row(std::int64_t row) {
-    // A count meets the query's own point like any other, at distance 0.
+    // A count includes the query's own point, at distance 0, like any other.
     if (!task_.lists && self_ >= 0 && limit_ >= 0) --count_;
     if (insides_ > 0) count_inside();
     task_.counts[row] = count_;
@@ -112,7 +112,7 @@ class FoundWithin : public TreeRadius {
     if (std::ssize(ahead_) > std::min(read, kAheadBytes)) ahead_ = {};
   }
 
-  // Appends the ids whose bits are set to those that wait for their rules.
+  // Appends the ids whose bits are set to the ids that are looked up in the rules later.
   template <class Id>
   void pack_inside(const Id* ids, std::uint32_t lanes, Id* to) {
     if constexpr (kCompresses) {
@@ -138,7 +138,7 @@ class FoundWithin : public TreeRadius {
     insides_ = 0;
   }
 
-  // Which of the points at place, place + 1, ... whose bits are set the query may find.
+  // The points at place, place + 1, ... whose bits are set and that the query may find.
   std::uint32_t allowed_ones(std::uint32_t lanes, std::int64_t place) {
     if (entries_ != nullptr) lanes = with_entry(lanes, place);
     if (!by_points_) return lanes;
@@ -150,7 +150,7 @@ class FoundWithin : public TreeRadius {
     return kept;
   }
 
-  // The first `count` of a run of points, at most all.
+  // The bits of the first `count` points of a run; all bits if it has fewer.
   static std::uint32_t first_lanes(std::int64_t count) {
     return count < kTreeWidth ? (1u << count) - 1 : (1u << kTreeWidth) - 1;
   }
@@ -161,7 +161,8 @@ class FoundWithin : public TreeRadius {
   std::int64_t count_ = 0;
 
  private:
-  // Which of the points at place, place + 1, ... whose bits are set have the entry of the query, or another one.
+  // The points at place, place + 1, ... whose bits are set and whose entry equals the query's (or differs, without
+  // `same`).
   std::uint32_t with_entry(std::uint32_t lanes, std::int64_t place) const {
     using Entries = Vec<std::int64_t, kTreeWidth>;
     const std::uint32_t equal = bits(Entries::load(entries_ + place) == Entries(entry_));
@@ -182,12 +183,12 @@ class FoundWithin : public TreeRadius {
   std::vector<Ranked> found_;
   std::int64_t self_ = -1;
   AllowedRow allowed_;
-  static constexpr int kInsides = 1024;  // points within the radius that wait for their rules
+  static constexpr int kInsides = 1024;  // points within the radius that are looked up in the rules together
   std::int32_t inside_[kInsides + 2 * kTreeWidth];
   std::int64_t wide_inside_[kInsides + 2 * kTreeWidth];
   int insides_ = 0;
-  // The next query's row of a mask, or its excluded points, are loaded in advance, a few lines for each run of points, if
-  // the last query looked up so many points that it has read at least about half of such a row.
+  // The next query's row of a mask, or its excluded points, are loaded in advance, a few lines for each run of points,
+  // but only if the last query looked up so many points that it read at least about half of such a row.
   static constexpr std::int64_t kLine = 64, kReadLines = 2, kAheadBytes = std::int64_t{1} << 16;
   static constexpr int kLinesAhead = 8;
   std::span<const std::uint8_t> ahead_;
@@ -254,7 +255,7 @@ class RadiusWalk final : public FoundWithin {
     }
   }
 
-  // Finds the children of a node that may have points within the radius; a count takes those that lie in it.
+  // Finds the children of a node that may have points within the radius; a count takes whole children within it.
   void open(int level, std::int64_t node, TreeVisits& visits) {
     ++visits.nodes;
     nodes_[level] = node;
@@ -302,7 +303,7 @@ class RadiusWalk final : public FoundWithin {
     }
   }
 
-  // Decides about points that passed by their exact values.
+  // Decides by their exact values about points that passed.
   void take(std::uint32_t passed, const T* x, std::int64_t place) {
     constexpr int width = kRegisterLanes<double>;
     constexpr std::uint32_t run = (1u << width) - 1;
@@ -320,7 +321,7 @@ class RadiusWalk final : public FoundWithin {
   T* const values_;
 
   T outer_ = 0;   // a larger sum is outside
-  T inner_ = -1;  // at most this sum is inside; negative: nothing is known of any sum
+  T inner_ = -1;  // a sum up to this is inside; negative: no sum is certain
   std::uint32_t left_[kLevels];
   std::int64_t nodes_[kLevels];
 };

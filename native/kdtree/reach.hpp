@@ -1,4 +1,4 @@
-// How large the sum in T of a point of the answer can be: the threshold for points and for boxes.
+// The largest possible sum in T of a point of the answer: the threshold for points and for boxes.
 //
 // Let r be the k-th returned value so far. A point that replaces it has a returned value of at most r, so its float64
 // value is at most the next float32 after r, or at most r where values are returned as float64. The factor and `tiny`
@@ -26,12 +26,12 @@ class Reach {
     // d + 6 roundings in the sum, and for float32 that of the threshold itself; then those of the float64 value.
     const double n = (single ? (terms + 12) * unit : 0.0) + (3 * terms + 72) * unit64;
     factor_ = n < 0.25 ? 1 + n / (1 - 2 * n) : std::numeric_limits<double>::infinity();
-    tiny_ = (terms + 8) * least;  // the most that underflow takes from the products
+    tiny_ = (terms + 8) * least;  // the largest error of the products by underflow
     constexpr auto largest = static_cast<double>(std::numeric_limits<T>::max());
     most_ = is_elementwise(metric) && degree_of(metric) < 1 ? std::sqrt(largest) / 2 : largest;
   }
 
-  // The threshold for the k-th returned value, which is +infinity where fewer points are known.
+  // The threshold for the k-th returned value, which is +infinity while fewer than k points are known.
   T of(double value) const { return static_cast<T>((squared_ ? value * value : value) * factor_ + tiny_); }
   // The same where values are returned as float32; words above that of +infinity mean +infinity.
   T of_single(std::int32_t word) const {
@@ -39,12 +39,13 @@ class Reach {
     return of(static_cast<double>(std::bit_cast<float>(std::min(word, largest) + 1)));
   }
 
-  // A sum with which a point's returned value is at most `value`, a number of the returned type: the same factor, the
-  // other way round.
+  // A sum such that a point's returned value is at most `value`, a number of the returned type: the division by the
+  // same factor.
   T within(double value) const {
     const double sum = (squared_ ? value * value : value) / factor_ - 2 * tiny_;
     if (!(sum >= 0)) return -1;
-    // Not infinity: sums that overflow say nothing, nor do those with a root of a difference that overflows.
+    // Not infinity, because nothing follows from a sum that overflows, or that contains the root of a difference that
+    // overflows.
     if (sum >= most_) return static_cast<T>(most_);
     const T rounded = static_cast<T>(sum);
     return static_cast<double>(rounded) > sum ? std::nextafter(rounded, T{-1}) : rounded;

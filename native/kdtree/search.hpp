@@ -1,5 +1,5 @@
 // Exact search through a k-d tree by the walk: each query depth first to its end, the nearest child first, over the
-// arrays of tonari.kdtree.cpu.tree. kdtree/buffered.hpp has the other traversal, which moves many queries on together.
+// arrays of tonari.kdtree.cpu.tree. kdtree/buffered.hpp has the other traversal, which processes many queries together.
 //
 // A node's 16 children are compared with the query at once, and so are 16 points of a leaf. A point that may belong to
 // the answer gets its exact value (docs/exactness.md, "The value") and is kept if it is one of the k best so far by
@@ -53,7 +53,7 @@ using TreeSearch = std::int64_t (*)(const TreeTask& task, std::int64_t begin, st
 
 TreeSearch tree_search(Isa isa);
 
-// The leaf to which the splits lead each of queries [begin, end).
+// Finds the leaf to which the splits lead, for each of queries [begin, end).
 void first_leaves(const TreeView& tree, const RowsView& queries, std::int64_t begin, std::int64_t end,
                   std::int32_t* leaves);
 

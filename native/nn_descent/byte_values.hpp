@@ -1,6 +1,6 @@
-// Exact values of rows of bytes, computed with integers: their sums are the same in any order, and float64 represents
-// each exactly, so the bits are those of the definition, in less time. The chord of an angular metric has other terms,
-// and is summed in the defined order. Internal linkage throughout.
+// Exact values of rows of bytes, computed with integers in less time. Integer sums are the same in any order, and
+// float64 represents each exactly, so the values have the bits of the definition. The chord of an angular metric has
+// other terms, and is summed in the defined order. Internal linkage throughout.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class ByteValues {
     return !is_elementwise(task.metric) || with_term(task.metric, [](auto term) { return is_whole<decltype(term)>; });
   }
 
-  // `query` has to last until the next one.
+  // `query` must exist until the next call.
   void open(const ExactQuery& query) {
     asked_ = &query;
     for (std::int64_t i = 0; i < points_.d; ++i) {

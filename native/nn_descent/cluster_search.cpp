@@ -18,7 +18,7 @@ class Searcher {
     const std::int64_t first = seekers.begins[piece], count = seekers.begins[piece + 1] - first;
     const std::int32_t* rows = seekers.order + first;
     const std::int64_t side = seekers.sides[piece], wanted = task_.across ? 1 - side : 0;
-    const bool itself = task_.places != nullptr;  // a row meets itself, too
+    const bool itself = task_.places != nullptr;  // a row is among its candidates
     const std::int64_t k = std::min(task_.size, task_.there[wanted] - itself);
     choose(piece, wanted, k + itself);
     gather(rows, count);
@@ -36,8 +36,8 @@ class Searcher {
   }
 
  private:
-  // Chooses the pieces that a block meets: those of the clusters that its rows name, then others until they have
-  // `least` members.
+  // Chooses the pieces that a block is compared with: those of the clusters that its rows name, then others until they
+  // have `least` members.
   void choose(std::int64_t piece, std::int64_t wanted, std::int64_t least) {
     const Pieces &seekers = task_.seekers, &members = task_.members;
     named_.clear();
@@ -46,7 +46,7 @@ class Searcher {
       for (std::int64_t j = 0; j < task_.named; ++j) {
         std::int32_t& votes = votes_[static_cast<std::size_t>(names[j])];
         if (votes == 0) named_.push_back(names[j]);
-        votes += static_cast<std::int32_t>(task_.named - j);  // more for a nearer cluster
+        votes += static_cast<std::int32_t>(task_.named - j);  // a nearer cluster gets more
       }
     }
     std::sort(named_.begin(), named_.end(), [this](std::int32_t a, std::int32_t b) {
@@ -89,7 +89,7 @@ class Searcher {
     }
   }
 
-  // There is one block for each count: two sides may have different ones.
+  // There is one block for each count, because the two sides may have different counts.
   ScoreBlock& block_of(std::int64_t count) {
     for (auto& [known, block] : blocks_) {
       if (known == count) return *block;

@@ -3,8 +3,8 @@
 //   seekers   rows in the order of their clusters, in small pieces, each of which is a block
 //   members   the same rows or others, in pieces of packed memory, one or several per cluster
 //
-// A block meets the clusters that its rows name among their nearest (`near`), first those that most of the rows name,
-// and name as nearer. With two sides, only rows of different sides meet.
+// A block is compared with ("meets") the clusters that its rows name among their nearest (`near`): first those that the
+// most rows name, and that they name as nearer. With two sides, only rows of different sides meet.
 #pragma once
 
 #include <vector>
@@ -32,13 +32,13 @@ struct ClusterTask {
   const std::int32_t* near = nullptr;  // [row][named]: clusters, the nearest first
   std::int64_t named = 0;
   const std::int32_t* places = nullptr;  // each row's place among the members if the rows are the members, else null
-  std::int64_t probes = 0;               // how many clusters a block meets at most
-  std::int64_t most = 0;                 // how many members it meets at most, but it meets a piece as a whole
+  std::int64_t probes = 0;               // the most clusters that a block meets
+  std::int64_t most = 0;                 // the most members that it meets, except that it meets whole pieces
   bool across = false;                   // whether only rows of different sides meet
   std::int64_t there[2] = {};            // members on each side
   std::int64_t size = 0;                 // entries of a row
   std::int32_t mark = 0;                 // set in each entry
-  std::int32_t* entries = nullptr;       // [row][size]; those for which there is no member are left as they are
+  std::int32_t* entries = nullptr;       // [row][size]; entries without a member are not changed
 };
 
 // Fills the entries of the rows in blocks [begin, end) with members, the nearest first, never the row itself.

@@ -18,7 +18,7 @@ class Others {
   explicit Others(const DescentTask& task)
       : task_(task), most_(task.reverse + (task.hubs + task.reverse) * task.breadth) {
     const std::int64_t seen = most_ + task.list + 1;
-    bits_ = std::bit_width(static_cast<std::uint64_t>(3 * seen));  // at most a third of the table is used
+    bits_ = std::bit_width(static_cast<std::uint64_t>(3 * seen));  // so that at most a third of the table is used
     mask_ = (std::uint32_t{1} << bits_) - 1;
     seen_ = seen_room_.get(std::int64_t{1} << bits_);
     hubs_ = hubs_room_.get(task.hubs + task.reverse);
@@ -39,7 +39,7 @@ class Others {
     for (std::int64_t j = 0; j < task_.reverse; ++j) expect_list(behind[j]);
   }
 
-  // Finds the ids that row u meets, in no order; returns how many there are at ids().
+  // Finds the ids that row u meets, in no order; returns their number. ids() has them.
   std::int64_t gather(std::int64_t u) {
     std::fill(seen_, seen_ + mask_ + 1, kNobody);
     const std::int32_t* own = task_.entries + u * task_.list;
@@ -88,8 +88,8 @@ class Others {
     count_ += see(id);
   }
 
-  // Takes the ids of those among a hub's first entries that have the bits of `wanted` and are not missing; returns how
-  // many there are.
+  // Takes the ids of a hub's first entries, of those that have the bits of `wanted` and are not missing; returns their
+  // number.
   std::int64_t take(const std::int32_t* theirs, std::int32_t wanted, std::int32_t* out) const {
     const std::int32_t matter = wanted | std::numeric_limits<std::int32_t>::min();
     std::int64_t taken = 0, j = 0;
@@ -114,11 +114,11 @@ class Others {
   template <bool ACROSS>
   void meet_all(std::int64_t u, const std::int32_t* own) {
     const std::int64_t hubs = find_hubs<ACROSS>(u, own);
-    // First all answers, then those not seen before, both without unpredictable branches.
+    // First collects all answers, then keeps those that were not seen before, both without unpredictable branches.
     std::int64_t answers = 0;
     for (std::int64_t i = 0; i < hubs; ++i) {
       const std::int32_t* theirs = task_.entries + (hubs_[i] & kIdMask) * task_.list;
-      // From a hub that is not new only new entries are taken: they have this bit, and not the sign of missing ones.
+      // If a hub is not new, only its new entries are taken: they have this bit, and not the sign bit of missing ones.
       const std::int32_t wanted = ~hubs_[i] & kNew;
       answers += take(theirs, wanted, answers_ + answers);
     }

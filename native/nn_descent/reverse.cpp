@@ -7,7 +7,7 @@
 namespace tonari {
 
 void add_reverse(const ReverseTask& task, std::int64_t column, std::int64_t begin, std::int64_t end) {
-  constexpr std::int64_t ahead = 16;  // the rows that entries name are scattered, so they are prefetched
+  constexpr std::int64_t ahead = 16;  // entries to prefetch ahead, since the rows that they name are scattered
   const auto span = static_cast<std::uint64_t>(end - begin);
   const std::int32_t* entry = task.entries + column;
   for (std::int64_t u = 0; u < task.n; ++u, entry += task.list) {

@@ -1,4 +1,4 @@
-// The rows that have a point among their hubs: the reverse of the lists' first columns.
+// For each point, the rows that have it among their hubs: the reverse of the lists' first columns.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ struct ReverseTask {
 };
 
 // Appends each row u to the reverse list of the point that its entry in `column` names, if that is in [begin, end). Is
-// called for each column in turn, so a point's rows are in order of (column, row); those after the first `reverse` are
-// left out.
+// called for one column after another, so a point's rows are in order of (column, row); the rows after the first
+// `reverse` are left out.
 void add_reverse(const ReverseTask& task, std::int64_t column, std::int64_t begin, std::int64_t end);
 
-// Marks the places of rows [begin, end) that are not filled as missing.
+// Marks the unfilled places of rows [begin, end) as missing.
 void end_reverse(const ReverseTask& task, std::int64_t begin, std::int64_t end);
 
 }  // namespace tonari

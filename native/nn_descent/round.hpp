@@ -6,8 +6,8 @@
 //   row       the best of its own entries and the others by (returned value, id)
 //
 // All rows read the lists of the previous round, and each row writes only its own, so that the result depends on
-// nothing else. Others are first compared in float32, with a bound on the rounding errors (scores.hpp): those that
-// cannot be among the best are left out, and all others are compared by exact values (docs/exactness.md, "The value").
+// nothing else. Others are first compared in float32, with a bound on the rounding errors (scores.hpp). Points that
+// cannot be among the best are left out, and the rest are compared by exact values (docs/exactness.md, "The value").
 #pragma once
 
 #include "core/cpu.hpp"

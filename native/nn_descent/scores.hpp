@@ -45,7 +45,7 @@ struct TermScore {
 template <class T>
 inline Floats last_of(const T* x, std::int64_t count) {
   if constexpr (std::is_same_v<T, float>) {
-    return Floats::load_first(x, count);  // not by way of memory, which would wait for the bytes just written
+    return Floats::load_first(x, count);  // not through memory, since the load would wait for the stores
   } else {
     T end[Floats::lanes] = {};
     std::memcpy(end, x, static_cast<std::size_t>(count) * sizeof(T));
@@ -121,7 +121,7 @@ class Scores {
   float limit(double worst) const {
     constexpr float none = std::numeric_limits<float>::infinity();
     if (!(std::fabs(worst) <= std::numeric_limits<float>::max()) || gamma_ > 0.125) return none;
-    const double reach = worst + std::fabs(worst) * 0x1p-23 + 0x1p-148;  // what may be rounded to `worst`
+    const double reach = worst + std::fabs(worst) * 0x1p-23 + 0x1p-148;  // may be rounded to `worst`
     if (is_angular(task_.metric)) return worst >= 2 ? none : static_cast<float>(reach - 1 + 0x1p-20);
     if (is_product(task_.metric)) {
       return static_cast<float>(reach + std::fabs(reach) * 0x1p-20 + tiny_);
@@ -148,7 +148,7 @@ class Scores {
     const float slack = static_cast<float>(4 * gamma_) * norm_;
     for (std::int64_t j = 0; j < count; ++j) {
       const float* terms = task_.terms + 2 * static_cast<std::int64_t>(ids[j]);
-      const bool held = norm_ * terms[1] < 1e30f;  // else intermediate sums may overflow
+      const bool held = norm_ * terms[1] < 1e30f;  // otherwise intermediate sums may overflow
       scores[j] = held ? -scores[j] * terms[0] - slack * terms[1] : -std::numeric_limits<float>::infinity();
     }
   }

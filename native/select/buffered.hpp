@@ -51,7 +51,7 @@ class Buffered {
     for (std::int64_t& count : counts_) count = 0;
   }
 
-  // Starts on the next group of rows; `lanes` are those that have a row.
+  // Starts the next group of rows; `lanes` are the lanes that have a row.
   void open(const LaneMask<Key>& lanes) { lanes_ = lanes; }
 
   // Offers x to the queues of lanes `who`.
@@ -100,7 +100,7 @@ class Buffered {
     }
   }
 
-  // Empties what is left in the buffers.
+  // Empties the buffers at the end.
   void drain() {
     std::uint32_t left = 0;
     for (int lane = 0; lane < W; ++lane) left |= (counts_[lane] > 0 ? 1u : 0u) << lane;
@@ -162,7 +162,7 @@ class Buffered {
     }
   }
 
-  // Empties buffers because those of `lanes` are full, or at the end.
+  // Empties buffers, because the buffers of `lanes` are full or because all values were read.
   void empty(std::uint32_t lanes) {
     heads_moved_ = true;
     if (buffering_ == Buffering::own) {

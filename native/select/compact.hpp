@@ -34,9 +34,9 @@ Vec<std::int32_t, N> read_columns(std::int32_t first, std::int64_t) {
   return Vec<std::int32_t, N>::numbers() + first;
 }
 
-// Packs the entries below the limit, and those at it before position `cut`, into `taken`; if SPLIT, the others into
-// `rest`. Returns how many were taken. Either output may be the input itself. `columns` is an array or the
-// first column.
+// Packs into `taken` the entries below the limit, and the entries equal to it before position `cut`; if SPLIT, packs
+// the others into `rest`. Returns the number of taken entries. Either output may be the input itself. `columns` is an
+// array or the first column.
 template <bool SPLIT, class Key, class Columns>
 std::int64_t compact(Key limit, std::int64_t cut, const Key* keys, Columns columns, std::int64_t count, Key* taken_keys,
                      std::int32_t* taken_columns, Key* rest_keys = nullptr, std::int32_t* rest_columns = nullptr) {

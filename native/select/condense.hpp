@@ -17,7 +17,7 @@ struct Pair {
 template <class Key>
 Pair<Key> kth_smallest(const Key* keys, const std::int32_t* columns, std::int64_t count, std::int64_t k) {
   const Bound<Key> bound = at_least_kth(keys, count, k, 0);
-  // Unless ties make it exact, the bound may differ from all keys.
+  // The bound may differ from all keys, unless ties make it exact.
   const Key kth = bound.count == k ? KeyPasses<Key>(keys, count).greatest_up_to(bound.key) : bound.key;
   std::int32_t column = 0;
   if (bound.count == k) {  // all entries with that key are among the k, up to the last one

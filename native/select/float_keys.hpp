@@ -1,4 +1,5 @@
-// Converts single float32 values to integers of the same order and back (keys.hpp has the rule). Zeros lose their sign.
+// Converts single float32 values to integers of the same order and back (keys.hpp has the rule). -0 and 0 get the same
+// integer.
 #pragma once
 
 #include <bit>

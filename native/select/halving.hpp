@@ -40,7 +40,7 @@ class KeyPasses {
     std::memcpy(rest, keys + whole_, static_cast<std::size_t>(count - whole_) * sizeof(Key));
     rest_ = Lanes::load(rest);
   }
-  // How many keys are at or below a limit, which must not be the largest possible key.
+  // The number of keys at or below a limit, which must not be the largest possible key.
   std::int64_t count_up_to(Key limit) const {
     const Lanes limits = limit;
     Lanes found = count(Lanes(0), rest_ <= limits), more = 0;

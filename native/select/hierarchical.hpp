@@ -4,8 +4,8 @@
 //   list i + 1    minima of groups of G neighbours of list i, until at most k are left
 //   top-down      the k smallest of the top list; in each list below, the k smallest members of the groups just chosen
 //
-// A group whose minimum is not among the k smallest has no part of the answer. This holds for equal minima too, since
-// entries are (key, position) pairs and an earlier group has smaller positions.
+// A group whose minimum is not among the k smallest minima contains no part of the answer. This holds for equal minima
+// too, since entries are (key, position) pairs and an earlier group has smaller positions.
 #pragma once
 
 #include <algorithm>
@@ -100,7 +100,7 @@ class HierarchicalRows {
       kept += sizes_[top_ + 1];
     }
     if (top_ == 0) {
-      reader_.read(row, 0, length, lists_.get(length));  // to find NaN
+      reader_.read(row, 0, length, lists_.get(length));  // only to detect NaN
       return;
     }
     Key* lists = lists_.get(kept);

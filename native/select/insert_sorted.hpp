@@ -1,5 +1,5 @@
-// Insertion into W queues that are sorted descending, from which a smaller value drops the head: larger entries move
-// one place towards the head, and the value takes the place that becomes free.
+// Insertion into W queues that are sorted descending. A smaller value than the head removes the head: larger entries
+// move one place towards the head, and the value takes the free place.
 //
 //   new[p] = old[p + 1] > x ? old[p + 1] : old[p] > x ? x : old[p]
 #pragma once

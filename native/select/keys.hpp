@@ -4,7 +4,8 @@
 //   largest first              key = ~key              (NaN stays last)
 //   word = key, sign flipped | index                   unsigned; smaller index wins a tie
 //
-// float64 has 64-bit keys, all other types 32-bit ones. Internal linkage: each instruction set compiles its own copy.
+// float64 float64 has 64-bit keys, all other types 32-bit ones. Internal linkage: each instruction set compiles its own
+// copy.
 #pragma once
 
 #include <cstring>
@@ -41,7 +42,7 @@ Key word_key(Word<Key> word) {
   return static_cast<Key>(static_cast<Bits>(word >> 32) ^ sign);
 }
 
-// Floating-point formats of 16, 32 and 64 bits; the bits of +inf are all that differs.
+// Floating-point formats of 16, 32 and 64 bits; they differ only in the bits of +inf.
 template <class Key, class Raw, Key INFINITE, bool LARGEST>
 Key convert_floats(const Raw* source, std::int64_t count, Key* __restrict out) {
   constexpr int shift = 8 * sizeof(Key) - 1;
@@ -65,14 +66,14 @@ void convert_whole(const Raw* source, std::int64_t count, std::int32_t* __restri
   }
 }
 
-// Reads rows as keys, and notices NaN on the way.
+// Reads rows as keys, and detects NaN.
 template <class Key>
 class KeyReader {
  public:
   explicit KeyReader(const SelectTask& task) : task_(task) {}
 
-  // Keys of values [first, first + count) of a row: in `scratch`, or the row itself if its values are keys already. A call
-  // of its own, as its loops for every type of values are long.
+  // Keys of values [first, first + count) of a row: in `scratch`, or the row itself if its values are keys already. Not
+  // inlined, because it has long loops for every type of values.
   [[gnu::noinline]] const Key* read(std::int64_t row, std::int64_t first, std::int64_t count, Key* scratch) {
     const std::int64_t at = row * task_.stride + first;
     if constexpr (sizeof(Key) == 8) {

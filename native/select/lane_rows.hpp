@@ -38,7 +38,7 @@ class LaneRows {
     return sum;
   }
 
-  // Reads columns [first, first + kChunk). A call of its own, as columns() is, since there is one for each kind of queue.
+  // Reads columns [first, first + kChunk). Not inlined, like columns(), because every kind of queue calls it.
   [[gnu::noinline]] void read(std::int64_t first) {
     for (int lane = 0; lane < W; ++lane) {
       counts_[lane] = static_cast<int>(std::clamp<std::int64_t>(lengths_[lane] - first, 0, kChunk));
@@ -54,7 +54,7 @@ class LaneRows {
     }
   }
 
-  // In the current chunk: a lane's keys, how many of them exist, and W columns from column `at` on.
+  // In the current chunk: a lane's keys, their number, and W columns from column `at` on.
   const Key* keys(int lane) const { return keys_ + lane * kChunk; }
   int count(int lane) const { return counts_[lane]; }
   [[gnu::noinline]] const Key* columns(std::int64_t at) {
@@ -62,7 +62,8 @@ class LaneRows {
     return columns_;
   }
 
-  // Prefetches columns [first, first + most) of a lane. Always inline: GCC drops the call, as if it had no effect.
+  // Prefetches columns [first, first + most) of a lane. Always inlined, because GCC drops a call as if it had no
+  // effect.
   [[gnu::always_inline]] void fetch(int lane, std::int64_t first, std::int64_t most) const {
     const std::int64_t count = std::min(lengths_[lane] - first, most);
     const char* from = static_cast<const char*>(task_.values) + ((first_row_ + lane) * task_.stride + first) * bytes_;

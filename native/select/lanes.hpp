@@ -37,7 +37,7 @@ struct Entries {
   Entries() = default;
   [[gnu::always_inline]] Entries(const Vec<Key, N>& of_key, const Vec<Key, N>& of_index)
       : key(of_key), index(of_index) {}
-  // Member by member, since GCC copies the whole struct through memory.
+  // Copies member by member, because GCC would copy the whole struct through memory.
   [[gnu::always_inline]] Entries(const Entries& other) : key(other.key), index(other.index) {}
   [[gnu::always_inline]] Entries& operator=(const Entries& other) {
     key = other.key;

@@ -38,7 +38,7 @@ void merge_list(const NeighborList<Value, Id>& kept, const NeighborList<const Va
   while (made < kept.k) {
     const bool has_ours = ours < kept.k && room_ids[ours] >= 0;
     const bool has_theirs = other.has(theirs);
-    if (!has_ours && !has_theirs) break;  // what follows is missing in `kept` already
+    if (!has_ours && !has_theirs) break;  // all further entries of `kept` are missing already
     bool take_ours = has_ours;
     if (has_ours && has_theirs) {
       const Value a = room_values[ours];

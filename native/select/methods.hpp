@@ -1,5 +1,5 @@
-// Maps (method, type of the values) to the function that selects, with counters or without. Each instruction set compiles
-// its own copy of everything here (select_<isa>.cpp), but for the queues that only a name asks for.
+// Maps (method, type of the values) to the function that selects, with counters or without. Each instruction set
+// compiles its own copy of everything here (select_<isa>.cpp), except for queues that are used only if they are named.
 #pragma once
 
 #include "select/bitonic.hpp"
@@ -39,7 +39,7 @@ SelectRows method_for(SelectMethod method) {
   return nullptr;
 }
 
-// NAMED: with the queues of is_named_only; else null for them.
+// NAMED: includes the queues of is_named_only; otherwise these are null.
 template <bool COUNT, bool NAMED>
 SelectRows method_for(SelectMethod method, ValueType type) {
   return type == ValueType::f64 ? method_for<std::int64_t, COUNT, NAMED>(method)

@@ -53,7 +53,7 @@ class MinMaxHeap {
     items_[q] = item;
   }
 
-  // Moves the item at p, on a level of least (or greatest) items, down to its place.
+  // Moves the item at p, which is on a level of least (or greatest) items, down to its place.
   template <bool LEAST>
   void trickle(std::int64_t p) {
     const auto before = [this](std::int64_t a, std::int64_t b) {

@@ -4,8 +4,9 @@
 //   list i + 1  the smallest of every G consecutive entries of list i, until at most k are left: about n / G^i entries
 //
 // Top down: the k smallest of the top list are found first; then, list by list, the k smallest members of the groups
-// that were found. A group outside the k smallest has k groups before it, each with a member before all of its own;
-// this holds for ties too, since a group with a smaller number has members with smaller indices.
+// that were found. If a group is not among the k smallest, k groups are before it, and each of them has a member that
+// is before all members of this group. This holds for ties too, since a group with a smaller number has members with
+// smaller indices.
 #pragma once
 
 #include "core/room.hpp"
@@ -61,8 +62,8 @@ class GroupLists {
     }
   }
 
-  // Gathers the members, in list i, of one group per lane: the number of the first and how many there are, of each lane;
-  // returns the most of a lane.
+  // Gathers the members, in list i, of one group per lane. Writes the number of the first member and the number of
+  // members of each lane; returns the largest number of members.
   std::int64_t gather(const LaneRows<Key>& rows, int i, const Key* groups, Key (&first)[W], Key (&counts)[W]) {
     std::int64_t most = 0;
     for (int lane = 0; lane < W; ++lane) {
@@ -150,7 +151,7 @@ class Partition {
 
   Partition(const SelectTask& task, std::int64_t queue_size) : lists_(task, queue_size) {}
 
-  // Offers all entries that may be among the k smallest of the rows; returns how many it offered.
+  // Offers all entries that may be among the k smallest of the rows; returns their number.
   std::int64_t offer(LaneRows<Key>& rows, Queue& queue, Buffered<Queue>& buffered) {
     lists_.build(rows);
     Key* const groups = lists_.groups();
@@ -189,7 +190,7 @@ class Partition {
     return offer_entries(lists_.members(), most, first, counts, buffered);
   }
 
-  // Offers entries [entry][lane], up to `most` of a lane; those of a lane are numbered from its first on.
+  // Offers entries [entry][lane], up to `most` of a lane; the entries of a lane are numbered from its first number on.
   std::int64_t offer_entries(const Key* entries, std::int64_t most, const Key (&first)[W], const Key (&counts)[W],
                              Buffered<Queue>& buffered) {
     std::int64_t offered = 0;

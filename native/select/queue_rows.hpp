@@ -17,7 +17,7 @@
 namespace tonari {
 namespace {
 
-// Offers all values of the rows; returns how many it offered.
+// Offers all values of the rows; returns their number.
 template <class Queue, class Key>
 std::int64_t offer_values(LaneRows<Key>& rows, Buffered<Queue>& buffered) {
   const std::int64_t longest = rows.longest();
@@ -61,7 +61,7 @@ std::int64_t select_with(const SelectTask& task, std::int64_t begin, std::int64_
     if (nan_row < 0) nan_row = rows.nan_row();
   }
   if constexpr (Queue::counts) {
-    if (task.counters == nullptr) return nan_row;  // of a method that only a name asks for (selects.hpp)
+    if (task.counters == nullptr) return nan_row;  // null for a method that is used only if it is named (selects.hpp)
     add_updates(*task.counters, queue.updates(), queue.size());
     task.counters->merges += queue.merges();
     task.counters->flushes += buffered.flushes();

@@ -4,14 +4,14 @@
 //   left has more than wanted: go on with the left; else all of it belongs to the answer: go on with the right
 //
 // The ballot that places the 32 elements of a warp is a compaction of registers here. Left parts are appended to the
-// other of two arrays, right parts are compacted in place. Entries that belong to the answer are not moved again, as in
-// the paper's stack of ranges; here the ranges are joined at the front of each array:
+// other of two arrays, right parts are compacted in place. Entries that belong to the answer are not moved again. The
+// paper keeps their ranges on a stack; here they are joined at the front of each array:
 //
 //   array 0   | answer | right ->          both parts keep the order of columns, so that comparing with a pivot
 //   array 1   | answer | left  ->          (key, column) is a comparison of keys
 //
-// The pivot is the sample that should leave slightly more than is wanted on its left. If many passes are needed all the
-// same, the rest is condensed by halving, whose time does not depend on the data.
+// The pivot is the sample that is expected to have slightly more entries on its left than are wanted. If many passes
+// are needed nevertheless, the rest is condensed by halving, whose time does not depend on the data.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ class QuickRows {
   static constexpr std::int64_t kBlock = 512;   // keys converted at a time
   static constexpr std::int64_t kSamples = 64;  // values from which a pivot is chosen
   static constexpr std::int64_t kFew = 64;      // so few entries are sorted without another partition
-  static constexpr std::int64_t kReads = 4;     // times the row's length to partition before halving takes over
+  static constexpr std::int64_t kReads = 4;     // halving replaces partitions after this multiple of the row's length
 
   struct Part {
     Room<Key> key_room;
@@ -121,7 +121,7 @@ class QuickRows {
     return kth_smallest(keys, places, kSamples, std::min(rank, kSamples));
   }
 
-  // The first partition, which reads the row itself. Returns how many entries went left; the pivot is one of them.
+  // The first partition, which reads the row itself. Returns the number of left entries; the pivot is one of them.
   std::int64_t split_row(std::int64_t row, std::int64_t length, std::int64_t wanted, Part& left, Part& right) {
     Key keys[kSamples];
     std::int32_t places[kSamples];

@@ -38,7 +38,7 @@ class RadixRows {
   using Bits = std::make_unsigned_t<Key>;
   static constexpr int kKeyBits = 8 * sizeof(Key);
   static constexpr Bits kSign = Bits{1} << (kKeyBits - 1);
-  static constexpr int kHistograms = 4;  // so that equal digits in succession do not wait for each other
+  static constexpr int kHistograms = 4;  // so that successive equal digits do not wait for each other
 
   static Key key_of(Bits bits) { return static_cast<Key>(bits ^ kSign); }
   static Bits bits_of(Key key) { return static_cast<Bits>(key) ^ kSign; }
@@ -85,7 +85,7 @@ class RadixRows {
   }
   static Bits low_bits(int count) { return count == kKeyBits ? ~Bits{0} : (Bits{1} << count) - 1; }
 
-  // The digit of the k-th smallest key, and how many keys have a smaller one.
+  // The digit of the k-th smallest key, and the number of keys with a smaller digit.
   Bits find_digit(const Key* keys, std::int64_t count, int shift, Bits mask, std::int64_t k, std::int64_t& below) {
     const auto digits = static_cast<std::int64_t>(mask) + 1;
     const std::int64_t apart = count >= kHistograms * digits ? digits : 0;  // for few keys one histogram is enough

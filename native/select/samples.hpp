@@ -5,8 +5,8 @@
 //   |....====......|.====.........|.........====.|        n_S samples in all, no value twice
 //
 // At least k values of the row are at or below the k-th smallest sample. For a sample of lower rank this is very
-// likely: of n_S samples, k n_S / n are expected among the k smallest values, with the square root of that as
-// deviation.
+// likely: of n_S samples, k n_S / n are expected among the k smallest values, with the square root of this number as
+// standard deviation.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,8 @@ class Samples {
   // `sure`: at least k values are at or below the threshold for certain, as in the paper, and not only very likely.
   SamplePlan plan(std::int64_t length, bool sure) const {
     const std::int64_t given = task_.options.samples, k = task_.k;
-    // 512 samples cost little however small k is; more than one value in 16 cost more than they save.
+    // 512 samples take little time, even for small k; samples of more than one value in 16 take more time than they
+    // save.
     std::int64_t count = given > 0 ? given : sure ? 8 * k : std::min(std::max(8 * k, kFew), length / 16);
     count = std::min(count, length);
     auto rank = static_cast<double>(k);
@@ -51,7 +52,7 @@ class Samples {
       const double mean = rank * static_cast<double>(count) / static_cast<double>(length);
       rank = std::min(rank, std::floor(mean + 3 * std::sqrt(mean) + 1.5));
     }
-    const double most = static_cast<double>(given > 0 ? count : count / 2);  // above, too little is ruled out
+    const double most = static_cast<double>(given > 0 ? count : count / 2);  // with more, too few values are ruled out
     if (rank > most) return {};
     // The number of scattered lines determines the cost, so there are about 32.
     const std::int64_t line = std::max(kLine, count / 32 / kLine * kLine), parts = (count + line - 1) / line;

@@ -13,7 +13,7 @@
 namespace tonari {
 namespace {
 
-// How values are stored; the bits of +inf are 0 for integers.
+// A format of stored values; the bits of +inf are 0 for integers.
 template <class RawType, class KeyType, KeyType INFINITE, bool LARGEST>
 struct Format {
   using Raw = RawType;

@@ -1,4 +1,4 @@
-// Places to take samples from: without a pattern, but the same in every run.
+// Positions of samples: they have no pattern, and are the same in every run.
 #pragma once
 
 #include <cstdint>

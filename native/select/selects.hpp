@@ -15,13 +15,13 @@ SelectRows select_rows_neon(SelectMethod method, ValueType type);
 #endif
 SelectRows select_rows_counted(SelectMethod method, ValueType type);
 
-// Queues that auto never takes on a CPU (src/tonari/select/auto_table.json): AVX-512 runs AVX2's copy of them, and
-// processors without vectors run the copy that counts.
+// Whether auto never chooses this queue on a CPU (src/tonari/select/auto_table.json). AVX-512 then runs AVX2's copy,
+// and processors without vectors run the copy with counters.
 constexpr bool is_named_only(SelectMethod method) {
   return method == SelectMethod::heap || method == SelectMethod::merge_queue;
 }
 
-// The choice for a task of values of this type; those with counters are the same for each instruction set.
+// The function for a task of values of this type; with counters, it is the same for all instruction sets.
 SelectRows select_rows(Isa isa, SelectMethod method, ValueType type, bool counted);
 
 // Adds to counters->updates[0, count), which grows as needed. Defined in baseline code, so that no library code is

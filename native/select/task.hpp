@@ -22,10 +22,10 @@ enum class SelectMethod : int { insertion, heap, merge_queue, hierarchical, quic
 
 // Buffered Search (tang2015 III-D): what happens to a value below the queue's head.
 enum class Buffering : int {
-  none,    // inserted at once, while the lanes without one wait
+  none,    // inserted at once, while lanes without a value wait
   own,     // appended to the lane's buffer; a lane whose buffer is full empties only that buffer
-  full,    // the first full buffer makes all lanes empty theirs together
-  sorted,  // the same, each buffer sorted first, so that the smallest go in first and rule out others
+  full,    // as soon as a buffer is full, all lanes empty theirs together
+  sorted,  // the same after sorting each buffer: the smallest values are inserted first and rule out others
 };
 
 // A method reads only its own options; callers refuse all others.
@@ -42,12 +42,12 @@ struct SelectOptions {
   std::int64_t bits = 8;          // radix: bits per digit
 };
 
-// Counted only on demand, by copies of the methods for that alone (select_counted.cpp), so that not counting is free. No
-// count depends on the instruction set.
+// Counters are filled only if requested, by separate copies of the methods (select_counted.cpp), so that the usual
+// copies lose no time. No count depends on the instruction set.
 struct SelectCounters {
   std::vector<std::int64_t> updates;  // writes at each position of the queue, head (largest) first
   std::int64_t merges = 0;            // merges of queue levels, one per lane that takes part
-  std::int64_t flushes = 0;           // how often buffers were emptied; once for all lanes that do so together
+  std::int64_t flushes = 0;           // number of times that buffers were emptied, by one or several lanes
   std::int64_t examined = 0;          // values compared with a queue's head or a threshold, or partitioned
   std::int64_t lanes = 0;             // rows that are processed together
   double compression = 0;             // matsumoto2015 eq. 4: sum over batches of n / (largest count left)

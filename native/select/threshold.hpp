@@ -7,9 +7,9 @@
 //                      what is left stays in the L1 cache and is condensed to the k smallest. A row that keeps fewer
 //                      than k is read again with the threshold of the paper
 //
-// Thresholds are (key, column) pairs, so that they prune equal values too. No order of the values makes them useless,
-// since samples come from the whole row, and none makes the answer wrong. With k near n there is nothing to prune, and
-// no samples are taken.
+// Thresholds are (key, column) pairs, so that they prune equal values too. They are useful for any order of the values,
+// since the whole row is sampled, and the answer is right in any case. If k is near n, nothing can be pruned, and no
+// samples are taken.
 #pragma once
 
 #include <algorithm>
@@ -122,7 +122,7 @@ class ThresholdRows {
     buffer.count = 0;
     buffer.threshold = threshold;
     Key limit = threshold.key;
-    bool open = true;  // false once nothing can be small enough: only for integers, which have no NaN
+    bool open = true;  // false if no value can be small enough: only for integers, which have no NaN
     const auto lower = [&](Key bound) {
       open = bound > std::numeric_limits<Key>::min();
       if (open && bound - 1 < limit) limit = bound - 1;
@@ -199,7 +199,7 @@ class ThresholdRows {
   Room<Key> keys_;
   Room<Word<Key>> words_, sorting_;
   std::int64_t end_ = 0;
-  std::int64_t most_left_ = 0;  // the most values that a row of the batch has below its threshold
+  std::int64_t most_left_ = 0;  // largest number of values that a row of the batch has below its threshold
   std::int64_t nan_row_ = -1;
 };
 

@@ -41,7 +41,7 @@ struct Avx512 : Generic {
     return _mm512_mask_cmplt_epi64_mask(truth, whole(a), whole(b));
   }
 
-  // Intrinsics, since for & and | GCC would move masks to general registers.
+  // Intrinsics are used because GCC would move masks to general registers for & and |.
   static __mmask8 both(__mmask8 a, __mmask8 b) { return _kand_mask8(a, b); }
   static __mmask16 both(__mmask16 a, __mmask16 b) { return _kand_mask16(a, b); }
   static __mmask8 either(__mmask8 a, __mmask8 b) { return _kor_mask8(a, b); }

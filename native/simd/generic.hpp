@@ -104,7 +104,7 @@ struct Generic {
       const auto halves = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
       store<std::uint16_t, N>(reinterpret_cast<std::uint16_t*>(to),
                               __builtin_convertvector(halves, Raw<std::uint16_t, N>));
-    } else if constexpr (sizeof(Stored) == 1) {  // by way of int32, for which there are instructions
+    } else if constexpr (sizeof(Stored) == 1) {  // through int32, which has instructions
       const auto whole = __builtin_convertvector(values, Raw<std::int32_t, N>);
       store<Stored, N>(to, __builtin_convertvector(whole, Raw<Stored, N>));
     } else {

@@ -27,9 +27,9 @@
 //   slide(before, here)       moved by one lane: the last of `before`, then `here` without its last
 //   interleave<H>(a, b)       half H of a0 b0 a1 b1 ...
 //
-// Target has what differs by instruction set: simd/generic.hpp uses C++ and the compilers' vectors (simd/raw.hpp);
-// avx2.hpp, avx512.hpp and neon.hpp replace what they have instructions for. Operations that only one kernel needs, such
-// as products of bytes or tiles, are in that kernel's file.
+// Target has the parts that differ by instruction set: simd/generic.hpp uses C++ and the compilers' vectors
+// (simd/raw.hpp); avx2.hpp, avx512.hpp and neon.hpp replace the operations for which they have instructions. Operations
+// that only one kernel needs, such as products of bytes or tiles, are in that kernel's file.
 //
 // Internal linkage throughout: each instruction set compiles its own copy, and none may leak into baseline code.
 #pragma once
@@ -46,7 +46,7 @@
 #include "simd/generic.hpp"
 #endif
 
-// Inlined into every loop, however large that is.
+// Inlined into every loop, even a large one.
 #define TONARI_LANEWISE [[gnu::always_inline]]
 
 namespace tonari {
@@ -130,7 +130,7 @@ struct Vec {
   TONARI_LANEWISE Vec(const Half& first, const Half& second) : parts{first, second} {}
   TONARI_LANEWISE Vec(T x)
     requires whole
-      : parts{x - Raw<T, N>{}} {}  // minus: 0.0 + -0.0 would lose the sign
+      : parts{x - Raw<T, N>{}} {}  // minus, because 0.0 + -0.0 would lose the sign
   TONARI_LANEWISE Vec(T x)
     requires(!whole)
       : parts{Half(x), Half(x)} {}

@@ -8,7 +8,7 @@
 
 namespace tonari {
 
-// Holds the lock of a component, which it shares with others.
+// Holds the lock of a component; several components share a lock.
 class Forest::Guard {
  public:
   Guard(std::array<std::atomic_flag, kLocks>& locks, std::int32_t component)
@@ -78,7 +78,7 @@ void Forest::offer_listed(std::int64_t begin, std::int64_t end) {
     const double core = task.core[i];
     for (std::int64_t at = i * lists.k; at < (i + 1) * lists.k; ++at) {
       const double distance = lists.distance(at);
-      if (std::max(core, distance) > weight(own)) break;  // as are the next ones
+      if (std::max(core, distance) > weight(own)) break;  // and so are the next ones
       const std::int64_t j = lists.index(at);
       if (j < 0) break;
       const std::int32_t other = label_of_[static_cast<std::size_t>(j)];
@@ -113,7 +113,7 @@ void Forest::merge() {
     const auto left = label_of_[static_cast<std::size_t>(first.pair / task.n)];
     const auto right = label_of_[static_cast<std::size_t>(first.pair % task.n)];
     const std::int32_t one = top(left), other = top(right);
-    if (one == other) continue;  // the edge was taken from its other end: the order has no other circles
+    if (one == other) continue;  // the edge was added at its other end already; the order allows no other circles
     above[static_cast<std::size_t>(std::max(one, other))] = std::min(one, other);
     edges.push_back(first);
   }
@@ -161,7 +161,7 @@ void Forest::measure_below(std::vector<Below<T>>& below) {
           least = std::min(least, below[level - 1].ids[static_cast<std::size_t>(lane)]);
         }
       }
-      // Exact: a tree of float32 has distances of float32.
+      // The conversion is exact: a tree of float32 has distances of float32.
       made.cores[static_cast<std::size_t>(child)] = static_cast<T>(core);
       made.ids[static_cast<std::size_t>(child)] = least;
     }

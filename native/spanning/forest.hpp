@@ -1,4 +1,4 @@
-// Boruvka's rounds over a k-d tree: components of points, which join along the first edge that leaves each of them.
+// Boruvka's rounds over a k-d tree: components of points are joined along the first edge that leaves each of them.
 //
 // Edges have a total order, by (weight, pair); the pair of an edge is its smaller end times n plus its larger end. The
 // weight of an edge is the largest of its distance and the core distances of its ends. In each round, threads find the
@@ -29,7 +29,7 @@ struct SpanningEdge {
   }
 };
 
-// The nearest other points of every point; each list is ascending, and ends with -1 if there are no more.
+// The nearest other points of every point; each list is ascending, and ends with -1 if it has fewer points.
 struct ListsView {
   std::int64_t k = 0;
   bool double_values = false;
@@ -45,7 +45,7 @@ struct ListsView {
   }
 };
 
-// As wide as the numbers of a tree's rows, so that both share masks.
+// Labels are as wide as the numbers of a tree's rows, so that both share masks.
 template <class T>
 using LabelOf = std::conditional_t<sizeof(T) == sizeof(double), std::int64_t, std::int32_t>;
 
@@ -65,7 +65,7 @@ class Forest {
   // Offers the edges of the lists of points [begin, end).
   void offer_listed(std::int64_t begin, std::int64_t end);
 
-  // Whether there is an edge for each of several components, as after walks from all leaves.
+  // Whether there are several components and each has an edge, as after walks from all leaves.
   bool is_walked() const;
 
   // Joins the components along these edges, and begins the next round.
@@ -80,7 +80,7 @@ class Forest {
   std::int64_t pair(std::int64_t i, std::int64_t j) const;
   std::int64_t id_at(std::int64_t place) const;
 
-  // The data by which walks skip children: one item for each child of the nodes of a level, in the type of the tree's
+  // The data that let walks skip children: one item for each child of the nodes of a level, in the type of the tree's
   // rows.
   template <class T>
   struct Below {

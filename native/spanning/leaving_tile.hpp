@@ -31,7 +31,7 @@ template <class STEP, class T>
 class LeavingWalkOf {
   static constexpr int W = kTreeWidth;
   static constexpr int kLevels = 16;            // 16^16 leaves
-  static constexpr std::int32_t kNoLabel = -2;  // of no child
+  static constexpr std::int32_t kNoLabel = -2;  // no child has this label
   using F = Vec<T, W>;
   using K = ChildKeys<T>;
   using Key = ChildKey<T>;
@@ -101,7 +101,7 @@ class LeavingWalkOf {
     }
   }
 
-  // The last of the first known edges of the components of the points.
+  // Sets the limit to the last one, in the order of edges, of the first known edges of the points' components.
   void set_limit() {
     last_ = forest_.edge(walking_[0].label);
     if (own_ == kNoLabel) {
@@ -139,15 +139,16 @@ class LeavingWalkOf {
     }
   }
 
-  // Whether all edges from the points to those below a child are after the known ones. Ends are compared where weights
-  // can be equal at best: the pair of two ends ascends with both of them.
+  // Whether all edges from the points to the points below a child are after the known edges. If the least possible
+  // weight equals a known one, ends are compared: a pair ascends with both of its ends.
   bool all_are_later(const typename Forest::template Below<T>& below, std::int64_t child) const {
     const double least = std::max(least_core_, static_cast<double>(below.cores[static_cast<std::size_t>(child)]));
     if (least < last_.weight) return false;
     return least > last_.weight || forest_.pair(least_id_, below.ids[static_cast<std::size_t>(child)]) >= last_.pair;
   }
 
-  // Finds the keys of a node's children by their distance from the box of the points; no key for those of the component.
+  // Finds the keys of a node's children by their distance from the box of the points; children within the component get
+  // no key.
   void open(int level, std::int64_t node) {
     read_ += 2 * W;
     nodes_[level] = node;
@@ -241,12 +242,12 @@ class LeavingWalkOf {
   Room<double> exact_room_;
   Room<Walking> walking_room_;
   T *const low_, *const high_;  // the box of the points that walk
-  T* const values_;             // one of them
+  T* const values_;             // one of the points that walk
   double* const exact_;
   Walking* const walking_;
 
   std::int64_t count_ = 0;
-  std::int32_t own_ = kNoLabel;  // the component of all of them, if there is one
+  std::int32_t own_ = kNoLabel;  // the component of all points that walk, if it is the same
   std::int64_t least_id_ = 0;
   double least_core_ = 0;
   SpanningEdge last_;

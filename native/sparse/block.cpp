@@ -8,16 +8,16 @@ namespace tonari {
 namespace {
 
 constexpr double kUnit = 0x1p-24;
-constexpr double kMargin = 1 + 0x1p-20;       // above the roundings of norms and of half the squared lengths
-constexpr double kTiny = 0x1p-100;            // above the errors of all underflows
+constexpr double kMargin = 1 + 0x1p-20;       // covers the roundings of norms and of half the squared lengths
+constexpr double kTiny = 0x1p-100;            // exceeds the errors of all underflows
 constexpr std::int64_t kMostTerms = 600'000;  // terms of a sum for which the error bound holds
 constexpr std::int64_t kAhead = 8;            // rare lists that are loaded before they are read
 constexpr std::int64_t kTermsOfLine = 8;      // of 64 bytes
-constexpr std::int64_t kPiece = 512;          // points between two looks at the threshold
+constexpr std::int64_t kPiece = 512;          // points between two updates of the threshold
 constexpr std::size_t kSpare = 64;            // candidates beyond 2 k before a list is condensed
 // Costs of the screen, in additions of one element of an inverted list. Not measured closely.
 constexpr double kDenseCost = 0.15;    // one element of a dense column
-constexpr double kCompletedCost = 40;  // one point that is completed by itself, beside its entries
+constexpr double kCompletedCost = 40;  // one point that is completed alone, without its entries
 constexpr double kEntryCost = 1.5;     // one entry of such a point
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -112,7 +112,7 @@ void SparseBlock::prepare(std::int64_t row, Query& query) {
   if (request_.limits != nullptr && screened) set_limit(query, request_.limits[row - first_], scale);
 }
 
-// The threshold below which keys are searched for all values up to a limit; it has the margins of both sides.
+// Sets the threshold of keys such that all values up to a limit are found; it includes the margins of both rows.
 void SparseBlock::set_limit(Query& query, double limit, double scale) const {
   double most = limit - 1 + 0x1p-40;
   if (is_descending(points_.metric)) most = -limit / scale / points_.scale;
@@ -136,7 +136,7 @@ SparseBounds SparseBlock::bounds_of(const Query& query, std::int64_t begin) cons
           .rest_scale = 0};
 }
 
-// Finds the lists of the frequent entries in a block, and loads their beginnings: they are rarely in a near cache.
+// Finds the lists of the frequent entries in a block, and prefetches their beginnings, which are rarely in a cache.
 void SparseBlock::find_lists(const Query& query, std::int64_t block) {
   const std::int64_t* marks = points_.marks.data() + block * (points_.frequent() + 1) - points_.bound[0];
   lists_.clear();

@@ -40,8 +40,8 @@ struct SparseRequest {
 
 class SparseBlock {
  public:
-  // For queries [begin, end) of the rows. `ranks` has the rank of each of their entries, -1 for columns that no point
-  // has. Limits are those of the same queries.
+  // For queries [begin, end) of the rows. `ranks` has the rank of each of their entries, or -1 for columns that no
+  // point has. `limits` belong to the same queries.
   SparseBlock(Isa isa, const SparsePoints& points, const SparseRows& queries, const std::int32_t* ranks,
               std::int64_t begin, std::int64_t end, const SparseRequest& request);
 
@@ -68,12 +68,12 @@ class SparseBlock {
   struct Query {
     std::int64_t begin = 0, end = 0;         // its entries
     std::int64_t split[kSparseBounds] = {};  // the first entry from each bound on
-    float rest[kSparseBounds] = {};          // at least the norm of the entries before it
+    float rest[kSparseBounds] = {};          // upper bounds of the norm of the entries before it
     double work[kSparseBounds] = {};         // the cost of these entries, in additions per point
     double square = 0;
     float half_scale = 0, half_scale_above = 0, error = 0, slack = 0, most = 0;
     bool zeros_tie = false;  // whether a sum of 0 means the value of rows without a common column
-    std::int64_t zeros = 0;  // of those found
+    std::int64_t zeros = 0;  // number of these points that were found
     std::size_t room = 0;
     std::vector<Candidate> candidates;
   };
@@ -102,7 +102,7 @@ class SparseBlock {
   std::vector<std::pair<const SparseTerm*, const SparseTerm*>> lists_;  // of the frequent entries of a query
   std::vector<float> sums_;
   std::vector<std::int32_t> survivors_;
-  std::vector<float> spread_;  // the weights of a query by rank, else 0
+  std::vector<float> spread_;  // the weights of a query by rank, 0 for other ranks
   std::vector<const float*> columns_;
   std::vector<std::vector<std::pair<double, std::int32_t>>> answers_;
   std::int64_t refined_ = 0;

@@ -15,7 +15,7 @@ float at_least(double number) {
 
 namespace {
 
-// A relative margin above the roundings of the norms, which are sums of at most 2^31 squares in float64.
+// A relative margin that covers the roundings of the norms, which are sums of at most 2^31 squares in float64.
 constexpr double kMargin = 1 + 0x1p-20;
 
 std::int64_t ranks_with(const std::vector<std::int64_t>& counts, std::int64_t n, std::int64_t share) {
@@ -53,7 +53,7 @@ SparsePoints::SparsePoints(Metric of_metric, const SparseRows& of_rows, const st
   for (auto& part : rest) part.resize(size);
   if (!cosine) reach.resize(size);
   if (has_squares()) half.resize(size);
-  // Where the lists begin: first their lengths, one place further on, then running sums.
+  // The beginnings of the lists: first the lengths are stored, each one place further on, and then running sums.
   const auto frequents = static_cast<std::size_t>(frequent()), row = frequents + 1;
   marks.assign(static_cast<std::size_t>(blocks) * row, 0);
   starts.assign(static_cast<std::size_t>(ranked - bound[2]) + 1, 0);
@@ -94,7 +94,7 @@ SparsePoints::SparsePoints(Metric of_metric, const SparseRows& of_rows, const st
       std::copy_n(lists, frequents, next_frequent.begin());
     }
     const double square = squares[at];
-    const bool lost = cosine && square > 0 && square < kShortest * kShortest;  // it has no precise direction
+    const bool lost = cosine && square > 0 && square < kShortest * kShortest;  // its direction is not precise
     const double factor = cosine ? (square == 0 || lost ? 0.0 : 1.0 / std::sqrt(square)) : screened ? 1.0 / scale : 0.0;
     double whole = 0, parts[kSparseBounds] = {};
     by_rank.clear();

@@ -1,6 +1,7 @@
 // Sparse points, prepared for the screen (sparse/block.hpp).
 //
-// Columns are numbered by rank: those that occur in the most points first. Three bounds divide the ranks into levels:
+// Columns are numbered by rank: the column that occurs in the most points is first. Three bounds divide the ranks into
+// levels:
 //
 //     rank < bound[0]               dense       columns that at least one point in kDenseShare has: dense arrays,
 //                                               heavy[begin * bound[0] + rank * length + i] for point begin + i of the
@@ -26,11 +27,11 @@ constexpr std::int64_t kSparseBlock =
     4096;  // points whose sums are in memory at once: they fit in the first-level cache
 constexpr int kSparseBounds = 3;
 constexpr std::int64_t kDenseShare = 10, kFrequentShare = 64, kRareShare = 512;
-constexpr double kShortest = 0x1p-450;  // rows of smaller scale are not screened: their products lose bits in float64
+constexpr double kShortest = 0x1p-450;  // shorter rows are not screened: their products lose bits in float64
 
 inline std::int64_t sparse_blocks(std::int64_t n) { return (n + kSparseBlock - 1) / kSparseBlock; }
 
-// An entry of an inverted list: a point (in lists of a block: its place there) and its scaled value.
+// An entry of an inverted list: a point (in the list of a block, its place in the block) and its scaled value.
 struct SparseTerm {
   std::int32_t point;
   float weight;
@@ -49,7 +50,7 @@ struct SparsePoints {
   std::vector<float> reach;                // at least the length, by which errors grow; empty if 1 for all points
   std::vector<float> rest[kSparseBounds];  // at least the length of the part of smaller rank
   std::vector<float> heavy;
-  std::vector<std::int64_t> counts;        // points that have each rank
+  std::vector<std::int64_t> counts;        // number of points that have each rank
   std::vector<std::int64_t> marks;         // list r of block b begins at marks[b * (frequent() + 1) + r]
   std::vector<SparseTerm> frequent_terms;  // the lists of rank bound[0] + r
   std::vector<std::int64_t> starts;        // the list of rank bound[2] + r begins at starts[r]
@@ -68,7 +69,7 @@ struct SparsePoints {
 
 constexpr float kLeastFactor = 0x1p-60f;
 
-// At least the number, as a float; infinite if it is too large.
+// The number, rounded up to a float; infinity if it is too large.
 float at_least(double number);
 
 }  // namespace tonari

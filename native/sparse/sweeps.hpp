@@ -1,5 +1,5 @@
-// The loops of the screen over the points of a block, one set per instruction set. Nothing is contracted or reordered,
-// so all sets compute the same bits.
+// The loops of the screen over the points of a block, one set per instruction set. No operations are fused or
+// reordered, so all sets compute the same bits.
 #pragma once
 
 #include <cstdint>

@@ -52,9 +52,11 @@ from tonari.core.process.garbage import collection_off
 from tonari.core.version import __version__ as __version__
 
 if TYPE_CHECKING:  # for type checkers; at run time, _HOMES has the module of each name
+    from tonari.api.farthest import farthest
     from tonari.api.graphs import knn_graph, merge
     from tonari.api.index.index import Index
     from tonari.api.kth import kth_distance
+    from tonari.api.mutual import mutual_neighbors
     from tonari.api.pairing import pairs
     from tonari.api.radius import radius_count, radius_graph, radius_search
     from tonari.api.searching import search, search_to_file
@@ -91,10 +93,12 @@ __all__ = [
     "build_graph",
     "build_neighbors",
     "explain",
+    "farthest",
     "knn_graph",
     "kth_distance",
     "merge",
     "merge_neighbors",
+    "mutual_neighbors",
     "mutual_reachability_tree",
     "open_neighbors",
     "pairs",
@@ -112,9 +116,11 @@ __all__ = [
 
 # The module of a name is imported when the name is first used.
 _HOMES = {
+    "tonari.api.farthest": ("farthest",),
     "tonari.api.graphs": ("knn_graph", "merge"),
     "tonari.api.index.index": ("Index",),
     "tonari.api.kth": ("kth_distance",),
+    "tonari.api.mutual": ("mutual_neighbors",),
     "tonari.api.pairing": ("pairs",),
     "tonari.api.radius": ("radius_count", "radius_graph", "radius_search"),
     "tonari.api.searching": ("search", "search_to_file"),

@@ -28,6 +28,7 @@ TREE = tonari.plan(20, 20, 4, 2, method="kdtree")
 # Each public function with arguments that are good, so that one of them at a time can be replaced.
 GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "search": (tonari.search, {"queries": X, "points": X, "k": 2}),
+    "farthest": (tonari.farthest, {"queries": X, "points": X, "k": 2}),
     "Index": (tonari.Index, {"points": X}),
     "Index.search": (INDEX.search, {"queries": X, "k": 2}),
     "Index.search_chunks": (lambda **given: list(INDEX.search_chunks(**given)), {"queries": X, "k": 2}),
@@ -49,6 +50,7 @@ GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         tonari.verify,
         {"queries": X, "points": X, "indices": GRAPH.indices, "distances": GRAPH.distances},
     ),
+    "mutual_neighbors": (tonari.mutual_neighbors, {"points_a": X, "points_b": X[:9], "k": 2}),
     "mutual_reachability_tree": (tonari.mutual_reachability_tree, {"points": X, "min_samples": 3}),
     "knn_graph, approximate": (tonari.knn_graph, {"points": X, "k": 2, "method": "nn-descent"}),
     "KNNGraph": (
@@ -58,6 +60,9 @@ GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "KNNGraph.recall": (GRAPH.recall, {"points": X}),
     "KNNGraph.add, one by one": (GRAPH.add, {"points": X, "new_points": X[:2]}),
     "KNNGraph.add, by merging": (GRAPH.add, {"points": X, "new_points": X[:9]}),
+    "KNNGraph.remove": (GRAPH.remove, {"points": X, "ids": [3]}),
+    "KNNGraph.replace": (GRAPH.replace, {"points": X, "ids": [3], "rows": X[:1]}),
+    "KNNGraph.reverse_neighbors": (GRAPH.reverse_neighbors, {}),
     "KNNGraph.to_csr": (GRAPH.to_csr, {}),
     "KNNGraph.trim": (GRAPH.trim, {"k": 2}),
     "KNNGraph.subset": (GRAPH.subset, {"rows": [1, 0]}),
@@ -102,6 +107,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "min_samples": (*WHOLE, None, 0, -1, 21, HUGE),
     "min_similarity": ("5", True, math.nan, math.inf, 0.5, [1.0, 2.0], "x"),
     "closed": ("yes", 1, None),
+    "codes": (None, 5, "int9", "int8"),  # of points that are not on a GPU
     "copy": ("yes", 1, None),
     "max_neighbors": (*WHOLE, 0, -1, HUGE),
     "n": (*WHOLE, None, 0, -1, HUGE),
@@ -113,6 +119,8 @@ BAD: dict[str, tuple[Any, ...]] = {
     "transform": (5, "a", [1.0] * 4, [[1], [1, 2]], [[1.0]] * 3, [[0.0]] * 4, [[math.nan]] * 4, [[None]] * 4, MASKED),
     "method": (None, 5, ["exact"], "hnsw"),
     "device": (None, 5, [], "tpu", ["cpu"]),
+    "ties": (None, 5, "last", True, ["all"]),
+    "exclude_within": (*WHOLE, -1, HUGE),
     "where": (
         5,
         "all",
@@ -161,6 +169,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "start": ("x", 5, X, []),
     "update": ("push", 5, X, [], "gnnd"),
     "include_self": (2, 0, "no", []),
+    "ids": (None, "3", [2.5], [[1]], [-1], [20], [1, 1], [HUGE], np.ma.masked_array([1, 2], mask=[True, False])),
     "indices": (None, GRAPH.indices.tolist(), MASKED, np.ma.masked_equal(GRAPH.indices, GRAPH.indices[0, 0])),
     "distances": (None, GRAPH.distances.tolist(), np.ma.masked_equal(GRAPH.distances, GRAPH.distances[0, 0])),
     "report": ("fine", {}),
@@ -209,6 +218,16 @@ INSTEAD: dict[tuple[str, str], tuple[Any, ...]] = {
     ("KNNGraph.to_csr", "include_self"): (2, 0, "no", []),
     ("KNNGraph.subset", "rows"): (*POINTS, [], [20]),
     ("KNNGraph.permute", "order"): (*POINTS, [0], [20]),
+    ("KNNGraph.replace", "rows"): (
+        None,
+        5,
+        "points.npy",
+        np.ma.masked_array(X[:1], mask=True),
+        X[0],
+        X[:2],
+        X[:1].astype(complex),
+    ),
+    ("mutual_neighbors", "method"): (None, 5, "hnsw", "nn-descent"),
     ("Index", "method"): (None, 5, "hnsw", "nn-descent"),
     ("mutual_reachability_tree", "method"): (None, 5, "hnsw", "nn-descent"),
     ("verify", "queries"): (5, MASKED, X[0], X.astype(complex)),

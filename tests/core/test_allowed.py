@@ -15,6 +15,7 @@ from tonari.core.problem import Problem
 from tonari.core.results.radius_neighbors import Within
 from tonari.filters.rules import Rules
 from tonari.filters.shared import SharedMask
+from tonari.methods.decision import Decision
 from tonari.methods.registry import search_method
 from tonari.metrics.reference import brute
 
@@ -86,15 +87,15 @@ def test_the_bits_of_lists_that_are_cut(
         limits = np.ascontiguousarray(values[:, place])
         if place == N - 1:
             limits[::2] = -np.inf if descending else np.inf
-        whole = made.find_within(queries, prepared, plan, limits)
+        whole = made.find_within(Within(queries, limits), prepared, plan)
         ours = Rules(m=M, n=N, **rules)
         allowed = ours.as_allowed()
         truth = cut(whole, every(ours, M, N))
-        assert_equal(made.find_allowed(queries, prepared, plan, limits, allowed), truth)
-        counts = made.count_allowed(queries, prepared, plan, limits, allowed)
+        assert_equal(made.find_within(Within(queries, limits, allowed=allowed), prepared, plan), truth)
+        counts = made.count_within(Within(queries, limits, allowed=allowed), prepared, plan)
         assert counts.tolist() == np.diff(truth.indptr).tolist(), name
         some = np.array([4, 1])  # so few queries that a tree copies no rules
-        part = made.count_allowed(queries[some], prepared, plan, limits[some], allowed.of(some))
+        part = made.count_within(Within(queries[some], limits[some], allowed=allowed.of(some)), prepared, plan)
         assert part.tolist() == counts[some].tolist(), name
 
 
@@ -124,20 +125,25 @@ def test_many_points_within_the_radius(method: str, name: str, m: int, pairs: in
     }[name]
     ours, limits = Rules(m=m, n=n, **rules), np.full(m, 1.5, np.float32)
     made, prepared, plan = plan_of(method, "euclidean", points)
-    whole = made.find_within(queries, prepared, plan, limits)
+    whole = made.find_within(Within(queries, limits), prepared, plan)
     assert np.diff(whole.indptr).max() > 1_100
     truth = cut(whole, every(ours, m, n))
     allowed = ours.as_allowed()
-    assert_equal(made.find_allowed(queries, prepared, plan, limits, allowed), truth)
-    assert made.count_allowed(queries, prepared, plan, limits, allowed).tolist() == np.diff(truth.indptr).tolist()
+    assert_equal(made.find_within(Within(queries, limits, allowed=allowed), prepared, plan), truth)
+    assert (
+        made.count_within(Within(queries, limits, allowed=allowed), prepared, plan).tolist()
+        == np.diff(truth.indptr).tolist()
+    )
 
 
 def test_methods_without_rules_refuse_them() -> None:
     bits = search_method("bits", "cpu")
     assert not bits.filters
-    for call in (bits.find_allowed, bits.count_allowed):
+    decision, rules = Decision(bits, None), Rules(m=M, n=N, own=True)
+    request = Within(checks.gaussian(M, 3), np.ones(M, np.float32), allowed=rules.as_allowed())
+    for call in (decision.find_within, decision.count_within):
         with pytest.raises(ValueError, match="method='bits' on cpu applies no rules within a radius"):
-            call(None, None, None, None, None)
+            call(request, None)
 
 
 def test_queries_in_another_order_keep_their_rules() -> None:

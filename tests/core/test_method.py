@@ -14,8 +14,6 @@ from tonari.core.errors import Unsupported
 from tonari.core.method import Preparation, SearchMethod
 from tonari.core.problem import Problem
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.metrics.radius_reference import brute_within
 from tonari.metrics.reference import brute
 
 POINTS = gaussian(30, 3)
@@ -45,13 +43,6 @@ class Plain(SearchMethod):
         return brute(queries, prepared, plan.k, self_ids=np.arange(len(queries)) if self_join else None)
 
 
-class Within(Plain):
-    """Finds what is within a radius, too."""
-
-    def find_within(self, queries: Any, prepared: Any, plan: Any, limits: Any, **rest: Any) -> RadiusNeighbors:
-        return brute_within(queries, prepared, limits)
-
-
 PROBLEM = plans.problem(30, 30, 3, 4)
 
 
@@ -73,15 +64,6 @@ def test_points_are_planned_and_prepared_for_a_kind_that_has_not_come() -> None:
     assert made.plan == method.plan(PROBLEM)
     assert method.held_bytes(POINTS, made.plan) == made.plan.packed_bytes + made.plan.copied_bytes
     assert method.warm(made.plan, self_join=True) == 0
-
-
-def test_pairs_are_the_later_points_of_what_is_found_within() -> None:
-    method, limits = Within(), np.full(30, 1.5, np.float32)
-    whole = brute_within(POINTS, POINTS, limits)
-    found = method.find_pairs(slice(10, 15), POINTS, POINTS, method.plan(PROBLEM), limits[10:15])
-    lists = [whole.indices[whole.indptr[i] : whole.indptr[i + 1]] for i in range(10, 15)]
-    assert np.split(found.indices, found.indptr[1:-1])[0].tolist() == lists[0][lists[0] > 10].tolist()
-    assert np.diff(found.indptr).tolist() == [(own > i).sum() for i, own in zip(range(10, 15), lists, strict=True)]
 
 
 def test_what_a_method_does_not_do_is_refused_in_its_name() -> None:

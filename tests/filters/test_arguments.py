@@ -71,10 +71,13 @@ def test_what_is_refused(given: dict[str, Any], error: type[Exception], message:
 def test_what_graphs_refuse() -> None:
     points, mask = checks.gaussian(50, 3), np.ones(50, bool)
     for given, message in (
-        ({"recall": 0.9}, "recall: where and batch are for exact graphs alone; leave it out"),
-        ({"seed": 0, "start": "random"}, "seed, start: where and batch are for exact graphs alone"),
-        ({"method": "nn-descent"}, "method='nn-descent': where and batch are for exact graphs alone"),
-        ({"plan": tonari.plan(50, 50, 3, 2, self_join=True)}, "plan: where and batch are for exact graphs alone"),
+        ({"recall": 0.9}, "recall: where, batch and exclude_within are for exact graphs alone; leave it out"),
+        ({"seed": 0, "start": "random"}, "seed, start: where, batch and exclude_within are for exact graphs alone"),
+        ({"method": "nn-descent"}, "method='nn-descent': where, batch and exclude_within are for exact graphs alone"),
+        (
+            {"plan": tonari.plan(50, 50, 3, 2, self_join=True)},
+            "plan: where, batch and exclude_within are for exact graphs alone",
+        ),
         ({"where": np.ones((50, 50), bool)}, r"where: expected shape \(50,\), one mask for all rows"),
         ({"k": 50}, "k=50: the largest k is 49"),
         ({"method": "kdtree", "metric": "cosine"}, "method='kdtree' supports"),

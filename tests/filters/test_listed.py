@@ -6,12 +6,13 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tests.helpers.checks import gaussian
 from tests.helpers.filter_checks import assert_equal, nearest_allowed
 from tests.helpers.scopes import scope_of
 from tonari.core.process.progress import Progress
-from tonari.filters.listed import by_table, groups_of, in_room, lists_bytes, nothing
+from tonari.filters.listed import by_table, group_sizes, groups_of, in_room, lists_bytes, nothing
 from tonari.filters.nearest import fill
 from tonari.filters.rules import Rules
 
@@ -55,6 +56,16 @@ def test_groups_are_those_of_the_points_and_queries_that_are_searched() -> None:
     order, begins, ends = groups_of(rules.part(rows, ids))
     for row, begin, end in zip(rows, begins, ends, strict=True):
         assert order[begin:end].tolist() == np.flatnonzero(GROUPS[ids] == ASKED[row]).tolist()
+
+
+@pytest.mark.parametrize("apart", [1, 1 << 20])
+def test_sizes_of_groups_are_those_of_the_points_that_are_searched(apart: int) -> None:
+    """Groups with 16-bit numbers and others; a query of a group without points, below and above all others."""
+    asked = np.concatenate([ASKED, [-7, 99]]) * apart
+    rules = Rules(m=M + 2, n=N, query_groups=asked, point_groups=GROUPS * apart)
+    rows, ids = np.array([1, 4, M, M + 1]), np.arange(10, 30)
+    for part, mine, there in ((rules, asked, GROUPS), (rules.part(rows, ids), asked[rows], GROUPS[ids])):
+        assert group_sizes(part).tolist() == [(there * apart == group).sum() for group in mine]
 
 
 def test_missing_lists_take_what_is_said() -> None:

@@ -130,3 +130,41 @@ def test_lists_of_excluded_pairs_are_made_without_tables() -> None:
         assert [places[a:b].tolist() for a, b in itertools.pairwise(bounds)] == expected
         table = part.table(rows)
         assert [np.flatnonzero(~row).tolist() for row in table] == expected
+
+
+@pytest.mark.parametrize("window", [0, 1, 7, 400])
+@pytest.mark.parametrize("also", ["nothing", "own", "excluded", "mask", "all"])
+def test_a_window_around_the_number_of_a_query(also: str, window: int) -> None:
+    n, rng = 23, np.random.default_rng(1)
+    mask = rng.random((n, n)) < 0.7 if also in ("mask", "all") else None
+    excluded = np.unique(rng.integers(0, n * n, 40)) if also in ("excluded", "all") else None
+    rules = Rules(m=n, n=n, mask=mask, excluded=excluded, own=also in ("own", "all"), window=min(window, n))
+    allowed = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) > window
+    allowed &= True if mask is None else mask
+    if excluded is not None:
+        allowed.ravel()[excluded] = False
+    assert rules.by_pairs
+    for rows, ids in (
+        (None, None),
+        (np.array([0, 4, 5, 22]), np.array([0, 1, 5, 6, 7, 20, 22])),
+        (np.array([3]), None),
+    ):
+        part = rules.part(rows, ids)
+        want = allowed[np.ix_(range(n) if rows is None else rows, range(n) if ids is None else ids)]
+        every = np.arange(len(want))
+        assert (
+            part.allowed(every[:, None], np.arange(want.shape[1])[None].repeat(len(want), 0)).tolist() == want.tolist()
+        )
+        assert part.table(every).tolist() == want.tolist()
+        native = part.as_allowed()
+        assert native is not None
+        assert native.table(*want.shape).tolist() == want.tolist()
+        least, most = part.forbidden_bounds(1 << 20)
+        assert (least <= (~want).sum(axis=1)).all()
+        assert (most >= (~want).sum(axis=1)).all()
+        for wanted in (True, False):
+            places, bounds = part.lists(every, allowed=wanted)
+            assert [places[a:b].tolist() for a, b in itertools.pairwise(bounds)] == [
+                np.flatnonzero(row == wanted).tolist() for row in want
+            ]
+    assert rules.held_bytes() == Rules(m=n, n=n, mask=mask, excluded=excluded).held_bytes()

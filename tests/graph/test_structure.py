@@ -100,3 +100,33 @@ def test_what_cannot_be_compared_is_refused() -> None:
         graph.overlap(graph.indices)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="of 2 and 3 points"):
         graph.overlap(_graph([[1], [0], [0]]))
+
+
+@pytest.mark.parametrize("blocks", [1, 1 << 22])
+@pytest.mark.parametrize("n", [2, 7, 300, 70_000])
+def test_reverse_neighbors_are_the_points_that_list_a_point(
+    n: int, blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if n > 300 and blocks == 1:
+        blocks = 100_000
+    monkeypatch.setattr(tuning, "READ_AT_ONCE", blocks)
+    rng = np.random.default_rng(n)
+    k = min(3, n - 1)
+    indices = (np.arange(n)[:, None] + np.sort(rng.choice(min(n - 1, 40), (k,), replace=False)) + 1) % n
+    distances = np.sort(rng.random((n, k), dtype=np.float32), axis=1)
+    indices[n // 2, k - 1 :], distances[n // 2, k - 1 :] = -1, np.inf
+    graph = tonari.KNNGraph(indices.astype(np.int32), distances, "euclidean", "exact")
+    found = graph.reverse_neighbors()
+    rows, columns = np.nonzero(indices >= 0)
+    order = np.lexsort((rows, indices[rows, columns]))
+    assert found.indices.tolist() == rows[order].tolist()
+    assert found.distances.tolist() == distances[rows, columns][order].tolist()
+    assert np.diff(found.indptr).tolist() == graph.occurrence().tolist()
+    assert (found.indices.dtype, found.distances.dtype, found.indptr.dtype) == (np.int32, np.float32, np.int64)
+
+
+def test_reverse_neighbors_leave_out_the_point_itself() -> None:
+    points = np.array([[0.0], [1.0], [3.0]], np.float32)
+    found = tonari.knn_graph(points, 2, include_self=True).reverse_neighbors()
+    assert (found.indptr.tolist(), found.indices.tolist()) == ([0, 1, 3, 3], [1, 0, 2])
+    assert tonari.knn_graph(points, 1, include_self=True).reverse_neighbors().indptr.tolist() == [0, 0, 0, 0]

@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.helpers.checks import Array
 from tonari.core.method import SearchMethod
-from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.inputs import held
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem
@@ -73,9 +73,9 @@ def check_within(
     plan = method.plan(make_problem(n, len(queries), d, 1, threads=threads, memory=memory, **given), **choices)
     queries, points = held(queries), held(points)
     prepared = method.prepare(points, plan, False)
-    asked: dict[str, Any] = {"self_join": self_join, "progress": False}
-    assert_same_within(method.find_within(queries, prepared, plan, limits, **asked), truth)
-    counts = method.count_within(queries, prepared, plan, limits, **asked)
+    request = Within(queries, limits, range(len(queries)) if self_join else None)
+    assert_same_within(method.find_within(request, prepared, plan, False), truth)
+    counts = method.count_within(request, prepared, plan, False)
     assert counts.dtype == np.int64
     assert counts.tolist() == np.diff(truth.indptr).tolist()
 

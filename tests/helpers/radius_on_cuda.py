@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.helpers.checks import Array
 from tests.helpers.radius_checks import assert_same_within
-from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.inputs import held
 from tonari.metrics import get_metric
 from tonari.metrics.radius_reference import brute_within
@@ -47,7 +47,7 @@ def check_within(
     asked, rows = as_searched or (held(queries), held(points))
     prepared = method.prepare(rows, plan, False)
     verb = method.count_within if counted else method.find_within
-    found = verb(asked, prepared, plan, limits, self_join=self_join, progress=False)
+    found = verb(Within(asked, limits, range(len(queries)) if self_join else None), prepared, plan, False)
     if counted:
         counts = found if isinstance(found, np.ndarray) else found.cpu().numpy()
         assert counts.dtype == np.int64

@@ -32,8 +32,8 @@ _CALLS = (
     Fault(
         "methods-pairs-name-rows-of-the-block",
         "src/tonari/methods/rows/points.py",
-        "names=range(rows.start, rows.stop))",
-        "names=range(len(some)))",
+        "self.call.metric, names=own)",
+        "self.call.metric, names=range(len(queries)))",
         "an error names a row by its number within a block of points",
         ("tests/methods/rows/test_value_range.py::test_pairs_name_the_row",),
     ),
@@ -102,12 +102,12 @@ _CALLS = (
         ("tests/methods/rows/test_place.py",),
     ),
     Fault(
-        "core-pairs-of-earlier-points",
-        "src/tonari/core/method.py",
-        "return later_points(found, rows.start)",
-        "return later_points(found, 0)",
+        "bits-pairs-of-earlier-points",
+        "src/tonari/bits/cpu/search.py",
+        "prepared, plan, progress), request.first)",
+        "prepared, plan, progress), 0)",
         "pairs of later blocks of rows name earlier points, too",
-        ("tests/core/test_method.py",),
+        ("tests/bits/cpu/test_search.py::test_pairs_of_later_rows_name_later_points_alone",),
     ),
     Fault(
         "exact-cuda-pairs-with-themselves",

@@ -114,7 +114,7 @@ def allowed_arguments() -> Given:
         "point_groups": np.arange(N),
         "same": True,
         "excluded": np.array([3, N, M * N - 1]),
-        "own": False,
+        "window": 2,
         "rows": np.arange(M)[::-1].copy(),
         "ids": np.arange(N)[::-1].copy(),
     }
@@ -529,6 +529,29 @@ CASES: dict[str, Case] = {
             ({"look": form_of("cosine").contracted(POINTS, 1, 2)}, "look: expected the form, contracted"),
         ],
     ),
+    "PackedPoints.write": Case(
+        PACKED.write,
+        lambda: {"bytes": np.zeros(PACKED.nbytes, np.uint8)},
+        [({"bytes": np.zeros(PACKED.nbytes - 1, np.uint8)}, rf"bytes has shape \({PACKED.nbytes - 1},\), expected")],
+        outputs=("bytes",),
+    ),
+    "restored_points": Case(
+        _native.restored_points,
+        lambda: {"kernel": KERNEL, "form": FORM, "begin": 0, "end": N, "bytes": np.zeros(PACKED.nbytes, np.uint8)},
+        [
+            ({"begin": -1}, r"points \[-1, "),
+            ({"begin": N + 1}, rf"points \[{N + 1}, "),
+            ({"form": form_of("l1")}, "form: the kernel does not compare by its metric"),
+            ({"kernel": "inner/float32/none"}, "no kernel"),
+            ({"end": N + 100}, "bytes has shape"),
+        ],
+    ),
+    "Form.directions": Case(
+        FORM.contracted(POINTS, 1, 3).directions,
+        lambda: {"values": np.zeros((D, 2))},
+        [({"values": np.zeros((D, 3))}, rf"values has shape \({D}, 3\), expected \({D}, 2\)")],
+        outputs=("values",),
+    ),
     "products": Case(
         _native.products,
         lambda: {
@@ -768,7 +791,7 @@ CASES: dict[str, Case] = {
         _native.Allowed,
         allowed_arguments,
         [
-            *numbers(m=[-1], n=[-1]),
+            *numbers(m=[-1], n=[-1], window=[-2, N + 1]),
             ({"m": 2**62, "n": 2, "mask": None}, "expected less than"),
             ({"packed": True}, r"mask has shape \(6, 40\), expected \(6, 5\)"),
             ({"query_groups": None}, "query_groups, point_groups: expected both or none"),
@@ -1626,8 +1649,25 @@ def test_no_object_is_made_of_a_copy_that_nobody_keeps(name: str) -> None:
             spread = np.repeat(array, 2, axis=-1)[..., ::2]
             arguments = given()
             arguments[argument] = [spread] if isinstance(arguments[argument], list) else spread
-            with pytest.raises(TypeError, match="incompatible function arguments"):
+            with pytest.raises((TypeError, ValueError), match=r"incompatible function arguments|adjacent elements"):
                 make(**arguments)
+
+
+def test_points_may_have_gaps_between_them() -> None:
+    wide = rows_of(N, D + 3)
+    points, queries = wide[:, :D], rows_of(M, seed=1)
+    found, known = (np.zeros((M, K), np.float32), np.zeros((M, K), np.int32)), []
+    for rows in (points, np.ascontiguousarray(points)):
+        packed = _native.PackedPoints(KERNEL, FORM, rows, 0, N)
+        block = _native.RowBlock(KERNEL, FORM, queries, rows, K, ISA, None, False, False, 64, 0)
+        block.open(0, M)
+        block.screen(packed, 0, packed.groups)
+        block.finish(*found, np.zeros(M, np.uint8))
+        known.append([array.tobytes() for array in found])
+    assert known[0] == known[1]
+    for rows in (np.asfortranarray(points), np.lib.stride_tricks.as_strided(wide, (N, D), (4 * (D - 1), 4))):
+        with pytest.raises(ValueError, match="points: expected rows one behind the other, with adjacent elements"):
+            _native.PackedPoints(KERNEL, FORM, rows, 0, N)
 
 
 def test_a_worker_and_a_search_keep_what_they_work_for() -> None:

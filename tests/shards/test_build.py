@@ -14,6 +14,7 @@ import tonari
 from tests.helpers.checks import gaussian
 from tests.helpers.shards import (
     SMALL,
+    api,
     assert_exact,
     by_shards,
     clustered,
@@ -23,7 +24,9 @@ from tests.helpers.shards import (
     stopped,
 )
 from tonari.core.errors import BudgetExceeded
+from tonari.core.trail import Record
 from tonari.graph.knn_graph import KNNGraph
+from tonari.shards import build
 from tonari.shards.directory.done import sealed
 from tonari.shards.directory.workspace import Workspace
 from tonari.shards.state import read_state
@@ -195,3 +198,29 @@ def test_a_disk_without_room_is_said_before_the_start(
         small(points, tmp_path / "graph")
     monkeypatch.undo()
     assert_exact(small(points, tmp_path / "graph"), np.load(points), 4)
+
+
+@pytest.mark.parametrize(
+    ("wish", "devices", "expected"),
+    [
+        ("cuda:all", ("cuda:0", "cuda:1", "cuda:2"), ("cuda:0", "cuda:1")),
+        (["cuda:0", "cuda:1", "cuda:2"], ("cuda:0", "cuda:1", "cuda:2"), ("cuda:0", "cuda:1", "cuda:2")),
+        ("cuda:all", ("cuda:0",), ("cuda:0",)),
+    ],
+)
+def test_devices_are_chosen_only_for_all_of_several(
+    wish: Any, devices: tuple[str, ...], expected: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "devices_for_shards", lambda sizes, plan: (2, "2 of 3: said"))
+    ran: list[Any] = []
+
+    def chosen(request: build.Request, out: Path, executor: Any, **_: Any) -> None:
+        record = Record("build_graph", 0)
+        plan: Any = None
+        ran.append((build._chosen(executor, request, plan, record).devices, [one.why for one in record.choices]))  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(api, "build", chosen)
+    monkeypatch.setattr(api.KNNGraph, "open", lambda out: None)
+    monkeypatch.setattr(api.inputs, "devices_for", lambda device: devices)
+    tonari.build_graph(gaussian(30, 3), 2, "graph", device=wish)
+    assert ran == [(expected, ["2 of 3: said"] if len(expected) < len(devices) else [])]

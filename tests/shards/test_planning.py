@@ -11,6 +11,7 @@ from tonari.core.errors import BudgetExceeded
 from tonari.cuda import memory as memory_of_devices
 from tonari.cuda import tuning
 from tonari.nn_descent.entries import MOST_POINTS
+from tonari.shards.planning.devices import devices_for_shards
 from tonari.shards.planning.planner import plan_build
 from tonari.shards.planning.sizes import Sizes
 from tonari.shards.source import as_source
@@ -19,7 +20,8 @@ from tonari.shards.source import as_source
 class Many:
     """More points than one graph may have."""
 
-    shape = (2 * MOST_POINTS + 5, 96)
+    def __init__(self, n: int = 2 * MOST_POINTS + 5) -> None:
+        self.shape = n, 96
 
     def rows(self, begin: int, end: int) -> Any:
         return np.zeros((end - begin, 96), np.float32)
@@ -31,7 +33,7 @@ def test_more_points_than_one_graph_may_have(method: str, memory: int) -> None:
     recall = None if method == "exact" else 0.9
     plan = plan_build(Sizes(as_source(Many()), 10, "euclidean", recall, (), 1), method, memory)
     assert plan.host_bytes <= memory
-    assert plan.rows * plan.shards >= Many.shape[0]
+    assert plan.rows * plan.shards >= Many().shape[0]
     if method != "exact":
         assert plan.rows <= MOST_POINTS // (1 + (method == "ggm"))
 
@@ -51,7 +53,7 @@ def test_points_that_no_device_has_room_for(method: str, free: int, monkeypatch:
     sizes = Sizes(as_source(Many()), 10, "euclidean", 0.9, ("cuda:0",), None)
     plan = plan_build(sizes, method, None)
     assert free / 2 < plan.device_bytes <= free - tuning.RESERVE
-    assert plan.rows * plan.shards >= Many.shape[0]
+    assert plan.rows * plan.shards >= Many().shape[0]
 
 
 @pytest.mark.parametrize("method", ["clusters", "ggm"])
@@ -60,3 +62,25 @@ def test_a_device_without_room_says_what_a_build_needs(method: str, monkeypatch:
     sizes = Sizes(as_source(Many()), 10, "euclidean", 0.9, ("cuda:0",), None)
     with pytest.raises(BudgetExceeded, match=f"memory=1000000: method='{method}' needs at least"):
         plan_build(sizes, method, None)
+
+
+@pytest.mark.parametrize(("n", "count"), [(8_000_000, 1), (200_000_000, 4)])
+def test_as_many_devices_build_the_graphs_of_shards_as_the_host_can_keep_busy(
+    n: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory_of_devices, "free_memory", lambda devices: 80 * 10**9)
+    devices = tuple(f"cuda:{at}" for at in range(4))
+    sizes = Sizes(as_source(Many(n)), 10, "euclidean", 0.95, devices, None, workers=4)
+    plan = plan_build(sizes, "clusters", 85 * n)
+    assert plan.shards > 4
+    chosen, why = devices_for_shards(sizes, plan)
+    assert chosen == count
+    assert why.startswith(f"{count} of 4: the graphs of the shards are expected to take ")
+    assert [word for word in ("s on 1", "s on 2", "s on 3", "s on 4") if word not in why] == []
+
+
+def test_one_shard_is_built_on_one_device_and_slabs_on_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_of_devices, "free_memory", lambda devices: 80 * 10**9)
+    sizes = Sizes(as_source(Many(1_000_000)), 10, "euclidean", 0.95, ("cuda:0", "cuda:1"), None, workers=2)
+    assert devices_for_shards(sizes, plan_build(sizes, "clusters", None)) == (1, "1 of 2: one shard has all rows")
+    assert devices_for_shards(sizes, plan_build(sizes, "exact", None)) == (2, "2 of 2: they share the slabs")

@@ -7,6 +7,8 @@ kth.py         kth_distance
 spanning.py    mutual_reachability_tree
 radius.py      radius_search, radius_count, radius_graph
 pairing.py     pairs
+mutual.py      mutual_neighbors
+farthest.py    farthest
 shards.py      build_graph, build_neighbors: for more points than fit in memory
 verifying.py   verify: compares the answer of another library with the exact answer
 

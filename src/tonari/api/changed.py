@@ -39,9 +39,7 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(verb)
     def changing(*args: P.args, **kwargs: P.kwargs) -> R:
         metric = kwargs.get("metric", metric_by_default)
-        columns = {}
-        if not _PARAMETERS.isdisjoint(kwargs):
-            columns = {name: kwargs.pop(name) for name in _PARAMETERS & kwargs.keys()}
+        columns = {name: kwargs.pop(name) for name in _PARAMETERS & kwargs.keys()} if kwargs else {}
         change = change_for(metric, **columns) if columns or type(metric) is not str else _change_by_name(metric)
         if change is None:
             return verb(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Searches among allowed points: `where`, `exclude` and groups."""
+"""Searches among allowed points, and with all ties: `where`, `exclude`, `exclude_within`, groups and `ties`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ from typing import Any
 
 from tonari import inputs
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import Given
 from tonari.filters.nearest import nearest_allowed
 from tonari.filters.scope import Scope
+from tonari.filters.ties import nearest_with_ties
 from tonari.methods.call import Call
-from tonari.methods.rows.no_queries import none_nearest, refuse_unsupported
+from tonari.methods.rows.no_queries import none_nearest, none_within_radius, refuse_unsupported
 from tonari.methods.rows.points import Points
 
 
 def refuse_plan(plan: Any) -> None:
     """Refuse a plan together with filters, since a plan is made for a search of all points."""
     if plan is not None:
-        raise ValueError("plan: was made for all points; leave it out with where, exclude, groups or batch")
+        raise ValueError(
+            "plan: was made for all points; leave it out with where, exclude, exclude_within, groups, batch or ties"
+        )
 
 
 def search_allowed(call: Call, queries: Any, points: Any, k: Any, given: Given) -> Neighbors:
@@ -38,3 +42,25 @@ def search_allowed(call: Call, queries: Any, points: Any, k: Any, given: Given) 
     late = looked_at and rules.shared is not None and not (rules.by_pairs or rules.grouped)
     base = call.rows(base, "points") if looked_at and not late else base
     return nearest_allowed(Scope(points=Points(base, call), unchecked=late), rows, problem.k, rules, call.progress)
+
+
+def search_ties(call: Call, queries: Any, points: Any, k: Any, given: Given) -> RadiusNeighbors:
+    """Search for the k nearest allowed points and all others at the k-th distance; see :func:`tonari.search`."""
+    rows, base = call.both(queries, points)
+    problem = call.problem(base, rows, k)
+    refuse_unsupported(problem, call.method)
+    rules = given.rules(len(rows), len(base))
+    if not len(rows):
+        return none_within_radius(problem, call.method)
+    return nearest_with_ties(Points(base, call), rows, problem.k, rules, call.progress)
+
+
+def graph_ties(call: Call, points: Any, k: Any, given: Given) -> RadiusNeighbors:
+    """Find the k nearest other points of every point and all others at the k-th distance; see `tonari.knn_graph`."""
+    rows = call.rows(points, "points")
+    those, k = Points(rows, call), inputs.check_k(k, len(rows) - 1, without_self=True)
+    those.refuse_unsupported(rows, k)
+    rules = given.rules(len(rows), len(rows), own=True)
+    if rules is not None and rules.mask is not None:
+        raise ValueError(f"where: expected shape ({len(rows)},), one mask for all rows, got {rules.mask.shape}")
+    return nearest_with_ties(those, rows, k, rules, call.progress, self_join=True)

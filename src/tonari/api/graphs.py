@@ -4,24 +4,90 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, overload
 
 from tonari import inputs
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
+from tonari.api.filtered import graph_ties
 from tonari.api.given import graph_given, on_given_values
 from tonari.api.sparse_rows import are_sparse, sparse_graph
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import Given
+from tonari.filters.ties import are_all
 from tonari.graph.building.approximate import GraphOptions
-from tonari.graph.building.build import build_allowed, build_lists, repeated_lists
+from tonari.graph.building.build import build_allowed, build_lists, refuse_options, repeated_lists
 from tonari.graph.building.merging import merge_lists
 from tonari.graph.knn_graph import KNNGraph
 from tonari.methods import repeated
+from tonari.methods.answer import on_side_of
 from tonari.methods.call import Call
 from tonari.metrics import TritonFunction
+
+
+@overload
+def knn_graph(
+    points: Any,
+    k: int,
+    *,
+    metric: str | TritonFunction | Callable[..., Any] = "euclidean",
+    weights: Any = None,
+    VI: Any = None,
+    covariance: Any = None,
+    V: Any = None,
+    transform: Any = None,
+    method: str = "auto",
+    recall: float | None = None,
+    seed: int | None = None,
+    start: str | KNNGraph | None = None,
+    update: str | None = None,
+    include_self: bool = False,
+    symmetric: bool = False,
+    where: Any = None,
+    batch: Any = None,
+    exclude_within: int | None = None,
+    ties: Literal["first"] = "first",
+    differentiable: bool = False,
+    device: str | Sequence[str] = "auto",
+    threads: int | None = None,
+    memory: int | str | None = None,
+    progress: ProgressLike = None,
+    plan: Plan | None = None,
+) -> KNNGraph: ...
+
+
+@overload
+def knn_graph(
+    points: Any,
+    k: int,
+    *,
+    metric: str | TritonFunction | Callable[..., Any] = "euclidean",
+    weights: Any = None,
+    VI: Any = None,
+    covariance: Any = None,
+    V: Any = None,
+    transform: Any = None,
+    method: str = "auto",
+    recall: float | None = None,
+    seed: int | None = None,
+    start: str | KNNGraph | None = None,
+    update: str | None = None,
+    include_self: bool = False,
+    symmetric: bool = False,
+    where: Any = None,
+    batch: Any = None,
+    exclude_within: int | None = None,
+    ties: Literal["all"],
+    differentiable: bool = False,
+    device: str | Sequence[str] = "auto",
+    threads: int | None = None,
+    memory: int | str | None = None,
+    progress: ProgressLike = None,
+    plan: Plan | None = None,
+) -> RadiusNeighbors: ...
 
 
 @in_default_floats
@@ -46,13 +112,15 @@ def knn_graph(
     symmetric: bool = False,
     where: Any = None,
     batch: Any = None,
+    exclude_within: int | None = None,
+    ties: str = "first",
     differentiable: bool = False,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
     memory: int | str | None = None,
     progress: ProgressLike = None,
     plan: Plan | None = None,
-) -> KNNGraph:
+) -> KNNGraph | RadiusNeighbors:
     """Build the k-nearest-neighbour graph of a set of points: exactly, or by NN-Descent to a given recall.
 
     Parameters that are not listed are those of :func:`search`.
@@ -103,12 +171,20 @@ def knn_graph(
         The group of each point, such as the number of its cloud, as whole numbers in any order. A point's neighbours
         are in its own group. For clouds of known lengths: ``numpy.repeat(numpy.arange(len(lengths)), lengths)``. If a
         group has fewer than k other points, its rows end with -1 at distance inf (-inf for "inner_product").
+    exclude_within : int, optional
+        Points whose row numbers differ by at most this are not neighbours: the Theiler window of a time series, whose
+        points resemble the points just before and after them. Memory does not depend on it. Only for exact graphs, like
+        `where`. If fewer than k points are outside the window, rows end with -1.
+    ties : str
+        "first" (default): k neighbours; of several points at the k-th distance, those with the smallest row numbers.
+        "all": also all other points at the distance of the k-th, as :class:`RadiusNeighbors`, by an exact method and
+        without `include_self`.
     differentiable : bool
         Let gradients flow from each distance to both of its points, as for :func:`search`.
 
     Returns
     -------
-    KNNGraph
+    KNNGraph, or with ``ties="all"`` RadiusNeighbors(indptr, indices, distances)
         Its arrays belong to the library of the points and are on their device. The `report` of an approximate graph
         has the measured recall.
 
@@ -128,12 +204,14 @@ def knn_graph(
     """
     if are_sparse(points):
         arguments: dict[str, Any] = {"recall": recall, "seed": seed, "start": start, "update": update, "where": where}
+        arguments |= {"exclude_within": exclude_within, "ties": are_all(ties) and ties}
         arguments |= {"batch": batch, "differentiable": differentiable, "plan": plan}
         arguments |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
         return sparse_graph(points, k, include_self=include_self, progress=progress, **arguments)
-    key = None
+    key, tied = None, are_all(ties)
     if (
-        recall is seed is threads is where is batch is memory is None
+        not tied
+        and recall is seed is threads is where is batch is exclude_within is memory is None
         and start is update is None
         and plan is None
         and include_self is False
@@ -156,7 +234,12 @@ def knn_graph(
     carry = carries(differentiable, points, points, call.metric.name)
     begin = start.lists if isinstance(start, KNNGraph) else start
     options = GraphOptions(recall=recall, seed=seed, start=begin, update=update, plan=plan, include_self=include_self)
-    given = Given(where=where, batch=batch)
+    given = Given(where=where, batch=batch, exclude_within=exclude_within)
+    if tied:
+        refuse_options(call.method, options, "ties='all' is")
+        if inputs.check_flag(include_self, "include_self"):
+            raise ValueError("include_self: not with ties='all', whose lists have no column for the point itself")
+        return carry(on_side_of(points, graph_ties(call, points, k, given), "points"))
     lists = build_allowed(points, k, call, given, options) if given else build_lists(points, k, call, options, key)
     found = carry(lists.found)
     return KNNGraph.of_lists(lists if found is lists.found else replace(lists, found=found))

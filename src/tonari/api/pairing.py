@@ -19,7 +19,7 @@ from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import index_dtype
 from tonari.core.results.pairs import Pairs, pairs_of
-from tonari.filters.arguments import shared_mask
+from tonari.filters.arguments import shared_mask, window_of
 from tonari.filters.scope import Scope
 from tonari.io.pairs import SUFFIXES, write_pairs
 from tonari.methods import repeated
@@ -44,6 +44,7 @@ def pairs(
     transform: Any = None,
     method: str = "auto",
     where: Any = None,
+    exclude_within: int | None = None,
     out: str | os.PathLike[str] | None = None,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
@@ -57,13 +58,15 @@ def pairs(
     Parameters
     ----------
     points : array of shape (n, d)
-        Or sparse rows, as for :func:`search`; `where` and `out` are then not supported.
+        Or sparse rows, as for :func:`search`; `where`, `exclude_within` and `out` are then not supported.
     radius, min_similarity : float
         One number, as for :func:`radius_search`.
     closed : bool
         Whether a distance equal to the radius is within it.
     where : bool array of shape (n,), optional
         Points that may be in a pair.
+    exclude_within : int, optional
+        Points whose row numbers differ by at most this are not a pair, as for :func:`radius_graph`.
     out : path, optional
         Write the pairs to this .npy file, block by block, so that there may be more than fit in memory. The file
         contains records with the fields ``left``, ``right`` and ``distance``; ``numpy.load(out, mmap_mode="r")`` maps
@@ -98,14 +101,15 @@ def pairs(
     if are_sparse(points):
         options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
         options |= {"memory": memory, "progress": progress, "where": where, "out": out}
+        options["exclude_within"] = exclude_within
         return sparse_pairs(points, Radius(radius, min_similarity, closed), **options)
     key = within = None
-    if where is threads is memory is None:
+    if where is exclude_within is threads is memory is None:
         key = repeated.key_within(points, points, radius, min_similarity, closed, metric, method, device)
         known = repeated.within(key, points, points, progress)
         if known is not None and path is None:
             _, decided, limits = known
-            return _Wanted(decided, limits, None, len(limits)).pairs(slice(0, len(limits)), decided.call.progress)
+            return _Wanted(decided, limits, None, len(limits), None).pairs(slice(0, len(limits)), decided.call.progress)
         within = None if known is None else WithinCall(*known)
     if within is None:
         call = Call.of(
@@ -120,6 +124,7 @@ def pairs(
         within = WithinCall.of(call, points, points, radius, min_similarity, closed).decided(key, points, points)
     rows, those, limits = within
     n, ids, progress, scope = len(those), None, those.call.progress, Scope(points=those)
+    window = None if exclude_within is None else window_of(exclude_within, n, n)
     allowed = shared_mask(where, n)
     if allowed is not None:
         ids = allowed.host_places
@@ -127,9 +132,14 @@ def pairs(
         scope = scope.among(ids)
         those, rows, limits = scope.points, scope.rows, limits[ids]
     with scope.refusals():
-        wanted = _Wanted(those.decided_within(rows, limits, progress) if len(rows) else None, limits, ids, n)
+        wanted = _Wanted(those.decided_within(rows, limits, progress) if len(rows) else None, limits, ids, n, window)
     if path is None:
-        found = wanted.pairs(slice(0, len(rows)), progress)
+        if window is None:
+            found = wanted.pairs(slice(0, len(rows)), progress)
+        else:  # block by block, since most pairs of a block may be within the window
+            with Progress(progress, total=len(rows), seconds=None, label="pairs", unit="row") as bar:
+                blocks = list(_blocks(wanted, bar)) or [wanted.pairs(slice(0, 0), False)]
+            found = Pairs(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
         side = inputs.side_of(points, "points")
         return Pairs(*(inputs.hand_back(part, side) for part in found))
     with Progress(progress, total=len(rows), seconds=None, label="pairs", unit="row") as bar:
@@ -148,12 +158,15 @@ class _Wanted(NamedTuple):
     ids : int64 array of shape (points,), optional
         The row numbers of these points among all n.
     n : int
+    window : int, optional
+        Pairs of rows whose numbers differ by at most this are left out.
     """
 
     points: DecidedPoints | None
     limits: npt.NDArray[Any]
     ids: npt.NDArray[np.int64] | None
     n: int
+    window: int | None
 
     def pairs(self, rows: slice, progress: ProgressLike) -> Pairs:
         """Find the pairs of each of the given rows with later rows.
@@ -164,10 +177,13 @@ class _Wanted(NamedTuple):
             none = np.empty(0, index_dtype(self.n))
             return Pairs(none, none.copy(), np.empty(0, self.limits.dtype))
         made = pairs_of(self.points.pairs(rows, self.limits, progress), rows.start)
-        if self.ids is None:
+        if self.ids is not None:
+            numbers = inputs.ids_for(made.left, self.ids.astype(index_dtype(self.n)))
+            made = made._replace(left=inputs.rows_at(numbers, made.left), right=inputs.rows_at(numbers, made.right))
+        if self.window is None:
             return made
-        numbers = inputs.ids_for(made.left, self.ids.astype(index_dtype(self.n)))
-        return Pairs(inputs.rows_at(numbers, made.left), inputs.rows_at(numbers, made.right), made.distances)
+        apart = made.right - made.left > self.window
+        return Pairs(made.left[apart], made.right[apart], made.distances[apart])
 
 
 def _blocks(wanted: _Wanted, bar: Progress) -> Iterator[Pairs]:

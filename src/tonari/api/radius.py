@@ -104,6 +104,7 @@ def radius_search(
     query_groups: Any = None,
     point_groups: Any = None,
     groups: str | None = None,
+    exclude_within: int | None = None,
     differentiable: bool = False,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
@@ -127,7 +128,7 @@ def radius_search(
         Whether a distance equal to the radius is within it.
     max_neighbors : int, optional
         Return at most this number of points for each query: the nearest ones within the radius.
-    where, exclude, query_groups, point_groups, groups
+    where, exclude, query_groups, point_groups, groups, exclude_within
         Which points may be found, as for :func:`search`.
     differentiable : bool
         Let gradients flow from the distances, as for :func:`search`.
@@ -165,17 +166,14 @@ def radius_search(
     """
     if are_sparse(queries, points):
         options: dict[str, Any] = {"where": where, "exclude": exclude, "query_groups": query_groups}
-        options |= {"point_groups": point_groups, "groups": groups}
+        options |= {"point_groups": point_groups, "groups": groups, "exclude_within": exclude_within}
         options |= {"differentiable": differentiable, "max_neighbors": max_neighbors}
         options |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
         limit = Radius(radius, min_similarity, closed)
         return sparse_radius(queries, points, limit, progress=progress, **options)
     key = None
-    if (
-        where is exclude is query_groups is point_groups is groups is None
-        and max_neighbors is threads is memory is None
-        and differentiable is False
-    ):
+    given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
+    if not given and max_neighbors is threads is memory is None and differentiable is False:
         key = repeated.key_within(queries, points, radius, min_similarity, closed, metric, method, device)
         known = repeated.within(key, queries, points, progress)
         if known is not None:
@@ -192,7 +190,6 @@ def radius_search(
     )
     within = WithinCall.of(call, queries, points, radius, min_similarity, closed).decided(key, queries, points)
     carry = carries(differentiable, queries, points, call.metric.name)
-    given = Given(where, exclude, query_groups, point_groups, groups)
     return carry(on_side_of(queries, within.found(given, max_neighbors)))
 
 
@@ -218,6 +215,7 @@ def radius_count(
     query_groups: Any = None,
     point_groups: Any = None,
     groups: str | None = None,
+    exclude_within: int | None = None,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
     memory: int | str | None = None,
@@ -230,7 +228,8 @@ def radius_count(
     Parameters
     ----------
     radius, min_similarity, closed
-        As for :func:`radius_search`, like the filters `where`, `exclude` and groups. All other parameters are as for
+        As for :func:`radius_search`, like the filters `where`, `exclude`, groups and `exclude_within`. All other
+        parameters are as for
         :func:`search`.
 
     Returns
@@ -252,7 +251,8 @@ def radius_count(
     [2, 3, 2]
     """
     key = None
-    if where is exclude is query_groups is point_groups is groups is None and threads is memory is None:
+    given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
+    if not given and threads is memory is None:
         key = repeated.key_within(queries, points, radius, min_similarity, closed, metric, method, device)
         known = repeated.within(key, queries, points, progress)
         if known is not None:
@@ -268,7 +268,7 @@ def radius_count(
         progress=progress,
     )
     within = WithinCall.of(call, queries, points, radius, min_similarity, closed).decided(key, queries, points)
-    counts = within.counted(Given(where, exclude, query_groups, point_groups, groups))
+    counts = within.counted(given)
     return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
 
 
@@ -292,6 +292,7 @@ def radius_graph(
     symmetric: bool = False,
     where: Any = None,
     batch: Any = None,
+    exclude_within: int | None = None,
     differentiable: bool = False,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
@@ -310,6 +311,8 @@ def radius_graph(
         For a metric that is a function: compute each distance once, as for :func:`knn_graph`.
     where, batch
         A mask of the points that may be found, and the group of each point, as for :func:`knn_graph`.
+    exclude_within : int, optional
+        Points whose row numbers differ by at most this are not neighbours, as for :func:`knn_graph`.
     differentiable : bool
         Let gradients flow from each distance to both of its points, as for :func:`search`.
 
@@ -329,11 +332,12 @@ def radius_graph(
     """
     if are_sparse(points):
         options: dict[str, Any] = {"where": where, "batch": batch, "differentiable": differentiable}
+        options["exclude_within"] = exclude_within
         options |= {"max_neighbors": max_neighbors, "metric": metric, "method": method, "device": device}
         limit = Radius(radius, min_similarity, closed)
         return sparse_radius_graph(points, limit, threads=threads, memory=memory, progress=progress, **options)
     key = None
-    if max_neighbors is threads is where is batch is memory is None and differentiable is False:
+    if max_neighbors is threads is where is batch is exclude_within is memory is None and differentiable is False:
         key = repeated.key_within(points, points, radius, min_similarity, closed, metric, method, device)
         known = repeated.within(key, points, points, progress)
         if known is not None:
@@ -351,6 +355,5 @@ def radius_graph(
     within = WithinCall.of(call, points, points, radius, min_similarity, closed).decided(key, points, points)
     carry = carries(differentiable, points, points, call.metric.name)
     shared_mask(where, len(within.points))
-    return carry(
-        on_side_of(points, within.found(Given(where=where, batch=batch), max_neighbors, self_join=True), "points")
-    )
+    given = Given(where=where, batch=batch, exclude_within=exclude_within)
+    return carry(on_side_of(points, within.found(given, max_neighbors, self_join=True), "points"))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 from tonari import inputs, io
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
-from tonari.api.filtered import refuse_plan, search_allowed
+from tonari.api.filtered import refuse_plan, search_allowed, search_ties
 from tonari.api.given import on_given_values, search_given
 from tonari.api.index.index import Index
 from tonari.api.sparse_rows import are_sparse, sparse_search
@@ -18,7 +18,9 @@ from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import Given
+from tonari.filters.ties import are_all
 from tonari.io._common import StrPath
 from tonari.methods import repeated
 from tonari.methods.answer import answer, check_plan, on_side_of
@@ -30,6 +32,64 @@ from tonari.streams.output import check_absent, check_unfinished
 from tonari.streams.writing import write_neighbors
 
 SUFFIXES = (".ibin",)
+
+
+@overload
+def search(
+    queries: Any,
+    points: Any,
+    k: int,
+    *,
+    metric: str | Callable[..., Any] = "euclidean",
+    weights: Any = None,
+    VI: Any = None,
+    covariance: Any = None,
+    V: Any = None,
+    transform: Any = None,
+    method: str = "auto",
+    where: Any = None,
+    exclude: Any = None,
+    query_groups: Any = None,
+    point_groups: Any = None,
+    groups: str | None = None,
+    exclude_within: int | None = None,
+    ties: Literal["first"] = "first",
+    differentiable: bool = False,
+    device: str | Sequence[str] = "auto",
+    threads: int | None = None,
+    memory: int | str | None = None,
+    progress: ProgressLike = None,
+    plan: Plan | None = None,
+) -> Neighbors: ...
+
+
+@overload
+def search(
+    queries: Any,
+    points: Any,
+    k: int,
+    *,
+    metric: str | Callable[..., Any] = "euclidean",
+    weights: Any = None,
+    VI: Any = None,
+    covariance: Any = None,
+    V: Any = None,
+    transform: Any = None,
+    method: str = "auto",
+    where: Any = None,
+    exclude: Any = None,
+    query_groups: Any = None,
+    point_groups: Any = None,
+    groups: str | None = None,
+    exclude_within: int | None = None,
+    ties: Literal["all"],
+    differentiable: bool = False,
+    device: str | Sequence[str] = "auto",
+    threads: int | None = None,
+    memory: int | str | None = None,
+    progress: ProgressLike = None,
+    plan: Plan | None = None,
+) -> RadiusNeighbors: ...
 
 
 @in_default_floats
@@ -52,13 +112,15 @@ def search(
     query_groups: Any = None,
     point_groups: Any = None,
     groups: str | None = None,
+    exclude_within: int | None = None,
+    ties: str = "first",
     differentiable: bool = False,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
     memory: int | str | None = None,
     progress: ProgressLike = None,
     plan: Plan | None = None,
-) -> Neighbors:
+) -> Neighbors | RadiusNeighbors:
     """Find the k nearest points of every query, exactly.
 
     Parameters
@@ -123,6 +185,13 @@ def search(
         The group of each query and of each point, as whole numbers in any order.
     groups : str, optional
         "same" (default): a query finds only points of its own group. "other": only points of other groups.
+    exclude_within : int, optional
+        Query i counts as point i, and does not find the points i - w to i + w, for this w: the Theiler window of a time
+        series. There must be as many queries as points; 0 leaves out the point itself. Memory does not depend on w.
+    ties : str
+        "first" (default): k neighbours; of several points at the k-th distance, those with the smallest row numbers.
+        "all": also all other points at the returned distance of the k-th, as :class:`RadiusNeighbors`. A query for
+        which filters leave fewer than k points has a list of these.
     differentiable : bool
         Let gradients flow from the distances to queries and points, which must be torch tensors. Only first derivatives
         exist. They are computed in float64, and are 0 if a distance has no derivative, as between equal rows. Indices
@@ -146,7 +215,7 @@ def search(
 
     Returns
     -------
-    Neighbors(distances, indices)
+    Neighbors(distances, indices), or with ``ties="all"`` RadiusNeighbors(indptr, indices, distances)
         Two arrays of shape (m, k), in the library and on the device of the queries. Results on CUDA follow the order of
         the caller's stream and do not pass through host memory.
 
@@ -156,8 +225,8 @@ def search(
         indices: int32, or int64 from 2**31 points on.
 
         Each row is ordered by (returned distance, index): ties go to the smaller index. "haversine" orders by (chord,
-        index) and "minkowski:p" by (sum of powers, index). If `where`, `exclude` or groups leave a query fewer than k
-        points, its last entries are -1 at distance inf (-inf for "inner_product").
+        index) and "minkowski:p" by (sum of powers, index). If filters leave a query fewer than k points, its last
+        entries are -1 at distance inf (-inf for "inner_product").
 
     Raises
     ------
@@ -189,11 +258,13 @@ def search(
     if are_sparse(queries, points):
         options: dict[str, Any] = {"where": where, "exclude": exclude, "query_groups": query_groups}
         options |= {"point_groups": point_groups, "groups": groups, "differentiable": differentiable, "plan": plan}
+        options |= {"exclude_within": exclude_within, "ties": are_all(ties) and ties}
         options |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
         return sparse_search(queries, points, k, progress=progress, **options)
-    filtered = not (where is exclude is query_groups is point_groups is groups is None)
+    given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
+    filtered, tied = bool(given), are_all(ties)
     key = None
-    if not filtered and differentiable is False and plan is None and threads is None and memory is None:
+    if not (filtered or tied) and differentiable is False and plan is None and threads is None and memory is None:
         key = repeated.key_of(queries, points, k, metric, method, device)
         known = repeated.answered(key, queries, points, progress)
         if known is not None:
@@ -209,9 +280,10 @@ def search(
     )
     check_plan(plan, graph=False)
     carry = carries(differentiable, queries, points, call.metric.name)
-    if filtered:
+    if filtered or tied:
         refuse_plan(plan)
-        given = Given(where, exclude, query_groups, point_groups, groups)
+        if tied:
+            return carry(on_side_of(queries, search_ties(call, queries, points, k, given)))
         return carry(on_side_of(queries, search_allowed(call, queries, points, k, given)))
     if plan is None:
         again = Points(points, call).replayed(queries, k, call.progress)

@@ -14,6 +14,7 @@ from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph.directory import open_neighbors
 from tonari.graph.knn_graph import KNNGraph
+from tonari.methods.rows.where import may_take_fewer
 from tonari.metrics import get_metric
 from tonari.metrics.names import is_own
 from tonari.nn_descent.plan import check_recall, check_seed
@@ -75,6 +76,7 @@ def build_graph(
         Seed of the random choices of "clusters" and "ggm".
     device : str or sequence of str
         As for :func:`tonari.knn_graph`; "auto" means the CPU. With several CUDA devices, each runs separate tasks.
+        "cuda:all" uses as many devices as are expected to be fastest; the graph's `record` gives the reason.
     executor : "local" or dask.distributed.Client
         "local" runs the tasks in this process. A Dask client (``pip install 'tonari[dask]'``) runs them on the workers
         of its cluster, which must reach the source and the directory by the same paths.
@@ -153,6 +155,7 @@ def build_graph(
         devices=devices,
         threads=threads,
         memory=inputs.parse_memory(memory),
+        may_take_fewer=may_take_fewer(device),
     )
     _build(request, out, executor, resume, overwrite, progress)
     return KNNGraph.open(out)
@@ -234,6 +237,7 @@ def build_neighbors(
         devices=devices,
         threads=threads,
         memory=inputs.parse_memory(memory),
+        may_take_fewer=may_take_fewer(device),
     )
     _build(request, out, executor, resume, overwrite, progress)
     return open_neighbors(out)

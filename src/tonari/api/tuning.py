@@ -15,3 +15,6 @@ PAIRS_FIRST_ROWS = 8_192  # rows of the first block whose pairs are written to a
 PAIRS_LEAST_ROWS = 256  # fewest rows of a block
 PAIRS_HELD = 1 << 23  # target number of pairs in a block
 PAIRS_GROWTH = 8  # largest ratio of the rows of a block to those of the one before
+
+# Not measured.
+CHECKED_SLICES = 4  # slices of rows on disk whose checksums are compared if their file has its old size and time

@@ -103,6 +103,12 @@ metric_option = click.option(
     callback=named_metric,
     help=f"Metric of the distances: {METRIC_NAMES}.",
 )
+exclude_within_option = click.option(
+    "--exclude-within",
+    metavar="W",
+    type=click.IntRange(min=0),
+    help="Leave out pairs of rows whose numbers differ by at most W (the Theiler window of a time series).",
+)
 method_option = click.option(
     "--method",
     default="auto",

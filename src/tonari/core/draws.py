@@ -28,6 +28,7 @@ class Purpose(enum.IntEnum):
     DIRECTIONS = 11  # the start of the search for principal directions
     PROBE = 12  # operands of the test of matrix units
     VERIFIED = 13  # rows of an answer that is compared with the exact one
+    CODES = 14  # the rotation of the directions of codes
 
 
 def generator(seed: int, purpose: Purpose) -> np.random.Generator:

@@ -8,14 +8,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.allowed import Allowed
 from tonari.core.errors import Unsupported
 from tonari.core.listed import Listed
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.results.radius_neighbors import RadiusNeighbors, later_points
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 
 
 class GraphLists(NamedTuple):
@@ -110,7 +109,7 @@ class SearchMethod(Method):
     Attributes
     ----------
     filters : bool
-        Whether searches within limits apply rules: :meth:`find_allowed` and :meth:`count_allowed`.
+        Whether searches within limits apply the rules of a request.
     """
 
     filters: ClassVar[bool] = False
@@ -157,31 +156,18 @@ class SearchMethod(Method):
         In a self-join the queries are the points, and no point is its own neighbour.
         """
 
-    def find_within(
-        self,
-        queries: Any,
-        prepared: Any,
-        plan: Any,
-        limits: Any,
-        *,
-        self_join: bool = False,
-        progress: ProgressLike = None,
-    ) -> RadiusNeighbors:
+    def find_within(self, request: Within, prepared: Any, plan: Any, progress: ProgressLike = None) -> RadiusNeighbors:
         """Find all prepared points whose returned distance is at most the limit of the query.
 
         For similarities, the value must be at least the limit.
 
         Parameters
         ----------
-        queries : checked rows of shape (m, d)
+        request : Within
         prepared
             The result of :meth:`prepare`.
         plan : Plan
             For the same problem with k = 1.
-        limits : NumPy array of shape (m,), of the dtype of returned distances
-            See :func:`tonari.core.results.radius_neighbors.limits_for`.
-        self_join : bool
-            The queries are the points, and no point is its own neighbour.
         progress : None, bool or callable(done, total)
 
         Returns
@@ -191,52 +177,13 @@ class SearchMethod(Method):
         """
         raise Unsupported(f"method={self.name!r} on {self.device} does not search within a radius")
 
-    def count_within(
-        self,
-        queries: Any,
-        prepared: Any,
-        plan: Any,
-        limits: Any,
-        *,
-        self_join: bool = False,
-        progress: ProgressLike = None,
-    ) -> Any:
+    def count_within(self, request: Within, prepared: Any, plan: Any, progress: ProgressLike = None) -> Any:
         """Count the points that :meth:`find_within` would find: int64 of shape (m,), on the device of the queries."""
         raise Unsupported(f"method={self.name!r} on {self.device} does not count within a radius")
 
-    def find_allowed(
-        self, queries: Any, prepared: Any, plan: Any, limits: Any, allowed: Allowed, progress: ProgressLike = None
-    ) -> RadiusNeighbors:
-        """Find the points that :meth:`find_within` finds and that rules allow."""
-        raise Unsupported(f"method={self.name!r} on {self.device} applies no rules within a radius")
-
-    def count_allowed(
-        self, queries: Any, prepared: Any, plan: Any, limits: Any, allowed: Allowed, progress: ProgressLike = None
-    ) -> Any:
-        """Count the points that :meth:`find_allowed` would find."""
-        raise Unsupported(f"method={self.name!r} on {self.device} applies no rules within a radius")
-
-    def count_once(self, queries: Any, points: Any, plan: Any, limits: Any) -> Any:
+    def count_once(self, request: Within, points: Any, plan: Any) -> Any:
         """Prepare the points for this count alone, and count as :meth:`count_within` does."""
-        return self.count_within(queries, self.prepare(points, plan, False), plan, limits, progress=False)
-
-    def find_pairs(
-        self, rows: slice, points: Any, prepared: Any, plan: Any, limits: Any, *, progress: ProgressLike = None
-    ) -> RadiusNeighbors:
-        """Find, for each of some consecutive points, the later points whose distance is at most the point's limit.
-
-        Parameters
-        ----------
-        rows : slice
-            Rows with a start and a stop; row i of the result belongs to point ``rows.start + i``.
-        points : checked rows
-            All points, as passed to :meth:`prepare`.
-        limits : array of shape (rows.stop - rows.start,)
-        prepared, plan, progress
-            As in :meth:`find_within`.
-        """
-        found = self.find_within(points[rows], prepared, plan, limits, progress=progress)
-        return later_points(found, rows.start)
+        return self.count_within(request, self.prepare(points, plan, False), plan, False)
 
     def search_listed(
         self,

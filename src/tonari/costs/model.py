@@ -176,7 +176,7 @@ def expected_visits(n: int, d: int, k: int, height: int) -> MeanVisits:
     """
     leaves = 1 << height
     size = n / leaves
-    width = min(1.0, k / n) ** (1.0 / d)  # of a cube of k points, in one of width 1
+    width = min(1.0, k / n) ** (1.0 / d)  # the width of a cube with k of the n points of a unit cube
     across = (k / size) ** (1.0 / d) + 1.0 - width**2
     # In many dimensions the power overflows float64, and is far more than the number of leaves.
     touched = float(leaves) if d * math.log2(across) > height + 1 else min(float(leaves), across**d)

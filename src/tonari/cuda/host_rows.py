@@ -113,9 +113,9 @@ _LOCKING = threading.Lock()
 
 
 def _locked(rows: npt.NDArray[Any], device: Any) -> _Lock | None:
-    """Return the lock of the memory of these rows, which counts one more user; None if the system refuses it.
+    """Lock the memory of these rows, or find its lock, and count one more user; None if the system refuses.
 
-    Memory that is locked already, by others, is refused.
+    The system refuses memory that others have locked.
     """
     begin, size = rows.ctypes.data, rows.nbytes
     with _LOCKING:

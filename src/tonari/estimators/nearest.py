@@ -10,6 +10,7 @@ from tonari.api.graphs import knn_graph
 from tonari.core.results.neighbors import Neighbors
 from tonari.estimators.searching import Searching, check_mode
 from tonari.estimators.settings import check_n_neighbors, threads_of
+from tonari.graph.knn_graph import KNNGraph
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -30,7 +31,8 @@ class Nearest(Searching):
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         k = check_n_neighbors(k, self.n_samples_fit_, without_self=X is None)
         if queries is None:
-            return knn_graph(self._rows.array, k, **self._how()).lists.found
+            graph: KNNGraph = knn_graph(self._rows.array, k, **self._how())
+            return graph.lists.found
         return self._prepared().search(queries, k, threads=threads_of(self.n_jobs))
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:

@@ -123,7 +123,8 @@ class GivenRows:
     def search(self, queries: Any, k: int, *, threads: int | None) -> Neighbors:
         """Find the k nearest fitted rows of each query; for "precomputed", queries are distances to fitted rows."""
         points = None if self.how["metric"] == PRECOMPUTED else self.array
-        return search(queries, points, k, **self.how | {"threads": threads})
+        found: Neighbors = search(queries, points, k, **self.how | {"threads": threads})
+        return found
 
     def __len__(self) -> int:
         return int(self.array.shape[0])

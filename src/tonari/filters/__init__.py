@@ -1,4 +1,4 @@
-"""Filters: masks, lists of excluded points, and groups, which decide which points a query may find.
+"""Filters decide which points a query may find: masks, lists of excluded points, windows of row numbers, and groups.
 
     rules.py       the rules of a call, and whether a query may find a point
     shared.py      a mask that is the same for all queries
@@ -9,6 +9,7 @@
     dropping.py    many allowed points per query: searches for more than k neighbours, and drops the forbidden ones
     nearest.py     the k nearest allowed points, by the faster of these two
     within.py      all points within a radius, or the nearest of them
+    ties.py        the k nearest points, and all others at the distance of the k-th
     counting.py    the number of points within a radius
 
 Every answer has the bits of a search among the allowed points alone: row numbers keep their order when points are left

@@ -18,7 +18,7 @@ GROUPS = ("same", "other")
 
 
 class Given(NamedTuple):
-    """The arguments of a public function that restrict the points that it may find: masks, exclusions and groups.
+    """The arguments of a public function that restrict the points that it may find: masks, exclusions, groups, windows.
 
     See :func:`tonari.search`, and :func:`tonari.knn_graph` for `batch`."""
 
@@ -28,6 +28,7 @@ class Given(NamedTuple):
     point_groups: Any = None
     groups: Any = None
     batch: Any = None
+    exclude_within: Any = None
 
     def __bool__(self) -> bool:
         """Whether any rule is set.
@@ -35,8 +36,7 @@ class Given(NamedTuple):
         >>> bool(Given()), bool(Given(exclude=[]))
         (False, True)
         """
-        where, exclude, query_groups, point_groups, groups, batch = self
-        return not (where is exclude is query_groups is point_groups is groups is batch is None)
+        return any(value is not None for value in self)
 
     def rules(self, m: int, n: int, *, own: bool = False, noun: str = "points") -> Rules | None:
         """Return the checked rules for m queries and n points; None if there are no rules.
@@ -52,8 +52,8 @@ class Given(NamedTuple):
         Raises
         ------
         TypeError, ValueError
-            A dtype or shape is not supported, a row number is out of range, or only one of the two group arguments is
-            given.
+            A dtype or shape is not supported, a row number is out of range, only one of the two group arguments is
+            given, or there is a window although queries and points differ in their number.
 
         Examples
         --------
@@ -66,7 +66,7 @@ mask: mask = np.zeros(n, bool); mask[numbers] = True
 
 
 def _rules_of(m: int, n: int, given: Given, *, own: bool, noun: str) -> Rules:
-    where, exclude, query_groups, point_groups, groups, batch = given
+    where, exclude, query_groups, point_groups, groups, batch, exclude_within = given
     shared, mask = _masks(where, m, n, noun)
     excluded = None if exclude is None else _excluded(exclude, m, n)
     if batch is not None:
@@ -91,7 +91,19 @@ def _rules_of(m: int, n: int, given: Given, *, own: bool, noun: str) -> Rules:
         point_groups=point_groups,
         same=groups != "other",
         own=own,
+        window=None if exclude_within is None else window_of(exclude_within, m, n),
     )
+
+
+def window_of(exclude_within: Any, m: int, n: int) -> int:
+    """Check `exclude_within` of m queries and n points."""
+    window = inputs.check_count(exclude_within, "exclude_within", least=0)
+    if m != n:
+        raise ValueError(
+            f"exclude_within={window}: query i counts as point i, so there must be as many queries as points, got {m} "
+            f"and {n}; for some of the points, name the near ones in exclude="
+        )
+    return min(window, n)
 
 
 def shared_mask(where: Any, n: int) -> SharedMask | None:

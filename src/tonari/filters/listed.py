@@ -154,14 +154,28 @@ def row_bytes(queries: Any) -> int:
 
 def groups_of(rules: Rules) -> tuple[Ids, Ids, Ids]:
     """Return the searched points ordered by group, and for each query the beginning and end of its group."""
-    assert rules.query_groups is not None
-    assert rules.point_groups is not None
-    points = rules.point_groups if rules.ids is None else rules.point_groups[rules.ids]
-    asked = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]
-    points, asked = _short(points, asked)
+    points, asked = _groups(rules)
     order = np.argsort(points, kind="stable")
     groups = points[order]
     return order, np.searchsorted(groups, asked, "left"), np.searchsorted(groups, asked, "right")
+
+
+def group_sizes(rules: Rules) -> Ids:
+    """Return for each query the number of searched points in its group."""
+    points, asked = _groups(rules)
+    if points.dtype != np.uint16:
+        ordered = np.sort(points)
+        return np.searchsorted(ordered, asked, "right") - np.searchsorted(ordered, asked, "left")
+    sizes = np.append(np.bincount(points), 0)
+    return np.asarray(sizes.take(asked, mode="clip"), np.int64)  # beyond all groups of points: none
+
+
+def _groups(rules: Rules) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return the groups of the searched points and of the queries."""
+    assert rules.query_groups is not None
+    assert rules.point_groups is not None
+    points = rules.point_groups if rules.ids is None else rules.point_groups[rules.ids]
+    return _short(points, rules.query_groups if rules.rows is None else rules.query_groups[rules.rows])
 
 
 def _short(points: npt.NDArray[Any], asked: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.filters import tuning
-from tonari.filters.listed import PAIR, groups_of, row_bytes
+from tonari.filters.listed import PAIR, group_sizes, row_bytes
 from tonari.filters.rules import Ids, Rules
 from tonari.filters.scope import Scope
 
@@ -43,8 +43,7 @@ def is_listed_soon(scope: Scope, queries: Any, rules: Rules, *, filtered: bool =
         most -= tuning.LOOKED_AT * m * n
         pairs += 0 if most < 0 else int((n - rules.forbidden(scope.room)).sum())
     if rules.query_groups is not None:
-        _order, begins, ends = groups_of(rules)
-        pairs += int((ends - begins).sum())
+        pairs += int(group_sizes(rules).sum())
     return most >= 0 and scope.listed_seconds(m, pairs) < most
 
 
@@ -74,8 +73,9 @@ def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int, point_secon
         return False
     pairs = m if rules.own else 0
     if rules.query_groups is not None:
-        _order, begins, ends = groups_of(rules)
-        pairs += int((ends - begins).sum())
+        pairs += int(group_sizes(rules).sum())
+    if rules.window is not None:
+        pairs += m * min(scope.n, 2 * rules.window + 1)
     if rules.excluded is not None:
         pairs += len(rules.excluded) * m // rules.m
     return scope.listed_seconds(m, pairs) < point_seconds * float(near.mean()) * m

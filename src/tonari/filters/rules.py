@@ -94,6 +94,9 @@ class Rules:
         Whether a query may find only points of its own group; else only points of other groups.
     own : bool
         Whether the queries are the points, and no point may find itself.
+    window : int, optional
+        Queries are numbered as points, and a query may not find points whose number differs from its own by at most
+        this.
     rows, ids : int64 arrays, optional
         The queries and points of the current search, ascending; None for all.
     """
@@ -107,6 +110,7 @@ class Rules:
     point_groups: Ids | None = None
     same: bool = True
     own: bool = False
+    window: int | None = None
     rows: Ids | None = None
     ids: Ids | None = None
 
@@ -119,7 +123,7 @@ class Rules:
     def by_pairs(self) -> bool:
         """Whether different queries may find different points by a rule other than groups="same"."""
         other = self.query_groups is not None and not self.same
-        return self.mask is not None or self.excluded is not None or other
+        return self.mask is not None or self.excluded is not None or self.window is not None or other
 
     def without(self, *names: str) -> Rules:
         """Return the rules without the named ones, which all points of the current search must fulfil."""
@@ -150,6 +154,8 @@ class Rules:
             kept &= own if self.same else ~own
         if self.own:
             kept &= asked != at
+        if self.window is not None:
+            kept &= abs(asked - at) > self.window
         if self.excluded is not None and asked.size:
             first, last = np.searchsorted(self.excluded, np.array([asked.min(), asked.max() + 1]) * self.n)
             kept &= ~are_among((asked * self.n + at).ravel(), self.excluded[first:last]).reshape(kept.shape)
@@ -177,7 +183,8 @@ class Rules:
         packed = source is not None and source.dtype != np.bool_
         groups = self.query_groups, self.point_groups
         rows, ids = (None if x is None else np.ascontiguousarray(x, np.int64) for x in (self.rows, self.ids))
-        native = _native.Allowed(self.m, self.n, mask, packed, *groups, self.same, self.excluded, self.own, rows, ids)
+        window = max(-1 if self.window is None else min(self.window, self.n), int(self.own) - 1)
+        native = _native.Allowed(self.m, self.n, mask, packed, *groups, self.same, self.excluded, window, rows, ids)
         return Allowed(native, rows)
 
     def table(self, rows: Ids) -> npt.NDArray[np.bool_]:
@@ -195,8 +202,11 @@ class Rules:
             kept &= self.shared.host[at]
         if self.query_groups is not None and self.point_groups is not None and not self.same:
             kept &= self.query_groups[asked][:, None] != self.point_groups[at]
-        which, places = self._excluded_places(rows)
+        which, places = self.without("window")._excluded_places(rows)
         kept[which, places] = False
+        if self.window is not None:
+            for row, begin, end in zip(kept, *(each.tolist() for each in self._near(asked)), strict=True):
+                row[begin:end] = False
         return kept
 
     def lists(self, rows: Ids, *, allowed: bool) -> tuple[Ids, Ids]:
@@ -213,7 +223,7 @@ class Rules:
             bounds = np.searchsorted(places, np.arange(len(rows) + 1) * n)
             return np.remainder(places, max(1, n), out=places), bounds
         queries = rows if self.rows is None else self.rows[rows]
-        if self.excluded is None or self.own or self.ids is not None or not _follow(queries):
+        if self.excluded is None or self.own or self.window is not None or self.ids is not None or not _follow(queries):
             which, places = self._excluded_places(rows)
             return np.ascontiguousarray(places), np.searchsorted(which, np.arange(len(rows) + 1))
         bounds = np.searchsorted(self.excluded, np.arange(queries[0], queries[-1] + 2) * self.n)
@@ -222,16 +232,20 @@ class Rules:
 
     @property
     def only_excluded(self) -> bool:
-        """Whether only excluded pairs and the queries themselves are forbidden."""
+        """Whether only excluded pairs, and points whose numbers are near the query's, are forbidden."""
         return self.mask is None and self.shared is None and (self.query_groups is None or self.same)
 
     def held_bytes(self) -> int:
-        """Return the bytes of the rules: excluded pairs, numbers for each query, and the points ordered by group."""
+        """Return the bytes of the rules: excluded pairs, numbers for each query, and entries of the points.
+
+        The points are ordered by group; a tree copies its points' groups or entries of a mask in its own order.
+        """
         pairs = 0 if self.excluded is None else len(self.excluded)
-        return 24 * pairs + 128 * self.m + (64 * self.n if self.query_groups is not None else 0)
+        entry = 64 if self.query_groups is not None else 8 if self.shared is not None else 0
+        return 24 * pairs + 128 * self.m + entry * self.n
 
     def _excluded_places(self, rows: Ids) -> tuple[Ids, Ids]:
-        """Return the excluded pairs of some queries and those with themselves: queries, ascending, and positions."""
+        """Return the excluded pairs of some queries and those within the window: queries, ascending, and positions."""
         asked = rows if self.rows is None else self.rows[rows]
         which = points = np.empty(0, np.int64)
         if self.excluded is not None:
@@ -244,8 +258,12 @@ class Rules:
                 ahead = np.cumsum(lengths) - lengths
                 pairs = self.excluded.take(np.repeat(begins - ahead, lengths) + np.arange(len(which)))
             points = pairs - np.repeat(asked * self.n, lengths)
-        if self.own:
-            pairs = np.concatenate([which * self.n + points, np.arange(len(asked)) * self.n + asked])
+        if self.own or self.window is not None:
+            begins, ends = np.maximum(asked - (self.window or 0), 0), np.minimum(asked + (self.window or 0) + 1, self.n)
+            lengths = ends - begins
+            of = np.repeat(np.arange(len(asked)), lengths)
+            near = np.arange(len(of)) + np.repeat(begins - (np.cumsum(lengths) - lengths), lengths)
+            pairs = np.concatenate([which * self.n + points, of * self.n + near])
             which, points = np.divmod(distinct(pairs), self.n)
         if self.ids is None or not len(which):
             return which, points
@@ -254,6 +272,14 @@ class Rules:
         places = np.minimum(np.searchsorted(self.ids, points), len(self.ids) - 1)
         here = self.ids[places] == points
         return which[here], places[here]
+
+    def _near(self, asked: Ids) -> tuple[Ids, Ids]:
+        """Return where the points within the window of some queries begin and end among the searched points."""
+        assert self.window is not None
+        first, last = asked - self.window, asked + self.window + 1
+        if self.ids is None:
+            return np.clip(first, 0, self.n), np.clip(last, 0, self.n)
+        return np.searchsorted(self.ids, first), np.searchsorted(self.ids, last)
 
     def forbidden(self, room: int) -> Ids:
         """Return an upper bound of the number of forbidden points for each query of the current search.
@@ -280,6 +306,10 @@ class Rules:
             least = np.maximum(least, each)
         if self.excluded is not None:
             most += np.diff(np.searchsorted(self.excluded, np.arange(self.m + 1) * self.n))[rows]
+        if self.window is not None:
+            begins, ends = self._near(rows)
+            most += (each := ends - begins)
+            least = np.maximum(least, each)
         if self.query_groups is not None and self.point_groups is not None and not self.same:
             groups = np.sort(self.point_groups if self.ids is None else self.point_groups[self.ids])
             own = self.query_groups[rows]

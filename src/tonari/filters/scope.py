@@ -106,7 +106,7 @@ class Scope:
             return np.asarray(inputs.to_host(self.points.count(queries, limits, False, allowed)))
 
     def allowed_by(self, rules: Rules) -> Allowed | None:
-        """Return the rules for :meth:`within` and :meth:`count`; None if they cannot apply these rules."""
+        """Return the rules for :meth:`within` and :meth:`count`; None if these methods cannot apply them."""
         device = self.points.call.place.device
         return rules.as_allowed() if search_method(by_force(self.metric.name), device).filters else None
 
@@ -165,7 +165,8 @@ class Scope:
         return 0
 
     def enough(self, needed: int) -> int:
-        """Return a budget of the whole call that leaves `needed` bytes for searches without rules and for copies."""
+        """Return a sufficient budget for the whole call: it leaves `needed` bytes for searches without rules and for
+        copies."""
         needed += needed // tuning.SLACK + 1
         share = tuning.ROOM_SHARE
         return self.fixed + max(self.row + needed, needed * share // (share - 1) + share)
@@ -244,7 +245,7 @@ class Scope:
         method = self.points.method_for(problem)
         method = by_force(self.metric.name) if method == "auto" else method
         try:
-            seconds, preparing = (_planned_there if problem.devices else _planned)(method, problem)
+            seconds, preparing = _planned(method, problem)
         except BudgetExceeded:  # an estimate ends no call: the caller compares it with other ways
             return math.inf
         if n is None:
@@ -291,11 +292,9 @@ def on_host(found: Any) -> Any:
     return type(found)(*(np.asarray(inputs.to_host(part)) for part in found))
 
 
+# A plan takes longer than a small search: on CUDA, it asks for the memory that is free.
+@cached(maxsize=256)
 def _planned(method: str, problem: Problem) -> tuple[float, float]:
     """Return the expected seconds of a search, and the part for preparing the points."""
     plan: Any = search_method(method, problem.device).plan(problem)
     return float(plan.seconds), float(getattr(plan, "prepare_seconds", 0.0))
-
-
-# A plan on CUDA asks for the memory that is free, which takes longer than a small search.
-_planned_there = cached(maxsize=256)(_planned)

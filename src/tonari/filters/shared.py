@@ -41,15 +41,12 @@ class SharedMask:
     def places_for(self, device: Any) -> Any:
         """Return the positions of allowed points, for points on a device; they are on that device or in host memory.
 
-        A large mask in host memory is copied to the device of the points, and its positions are computed there. If it
-        is not very large, the host counts the true entries and does not wait for the device; else the positions are
-        computed in host memory if very few entries are true.
+        A large mask in host memory is copied to the device of the points, and its positions are computed there, unless
+        very few entries are true.
         """
         mask = self._given
         if not isinstance(mask, np.ndarray) or len(mask) < tuning.COPIED_ENTRIES:
             return self.places
-        if len(mask) <= tuning.COUNTED_ENTRIES:
-            return _places_on(mask, device)
         sample = _words(mask)[:: tuning.SAMPLED_WORDS]
         if tuning.READ_WORDS * np.count_nonzero(sample) <= len(sample):
             return self.places
@@ -80,21 +77,6 @@ def true_places(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
             at, whole = np.flatnonzero(words[some].view(bool)), 8 * len(words)
             return np.concatenate([(some[at >> 3] << 3) + (at & 7), whole + np.flatnonzero(mask[whole:])])
     return np.flatnonzero(mask)
-
-
-def _places_on(mask: npt.NDArray[np.bool_], device: Any) -> Any:
-    """Return the positions of the true entries of a mask, ascending, on a device, without waiting for it.
-
-    The position of the j-th true entry, from 1 on, is the first one up to which j entries are true.
-    """
-    import torch
-
-    from tonari.cuda.devices import sent_to
-
-    entries = mask.view(np.uint8)  # an array of bools may have other bytes than 0 and 1
-    counts = (sent_to(entries, device) != 0).cumsum(0, dtype=torch.int32)
-    ranks = torch.arange(1, int(np.count_nonzero(entries)) + 1, dtype=torch.int32, device=device)
-    return torch.searchsorted(counts, ranks)
 
 
 def _words(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:

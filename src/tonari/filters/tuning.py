@@ -8,7 +8,6 @@ FOUND_WORDS = 2  # at most one in this many words may have a true entry
 # Not measured by a case, but by hand on an H100: finding 1 % of a million entries takes 0.2 ms on the device, with the
 # copy of the mask, and 0.5 ms in host memory; finding 0.1 % takes 0.1 ms in host memory.
 COPIED_ENTRIES = 1 << 18  # entries of a mask; a larger one is copied to the points' device, and read there
-COUNTED_ENTRIES = 1 << 22  # entries of a mask; on the device, the counts of a longer one take too much memory
 READ_WORDS = 64  # unless at most one in this many words of eight entries has a true entry
 SAMPLED_WORDS = 64  # one in this many words is looked at to estimate their share
 

@@ -32,7 +32,7 @@ from tonari.nn_descent.report import DescentReport
 MANIFEST, INDICES, DISTANCES = "manifest.json", "indices.npy", "distances.npy"
 GRAPH, NEIGHBORS = "graph", "neighbors"
 VERSION = 1  # of a complete directory
-BUILDING_VERSION = 2  # of an unfinished directory; raised when the same call would draw or compute anything else
+BUILDING_VERSION = 2  # of an unfinished directory; raised when the same call would draw or compute something different
 _FORMATS = {GRAPH: "tonari.graph", NEIGHBORS: "tonari.neighbors"}
 BUILDING, COMPLETE = "building", "complete"
 _LONGEST = 64 << 20  # bytes of a manifest; an entry of `rows` takes about 60

@@ -27,6 +27,7 @@ from tonari.graph.imports.made_from import MadeFrom
 from tonari.graph.lists import Lists, check_lists, in_numpy, plain_array
 from tonari.graph.recall import graph_recall
 from tonari.graph.reshaping import Reshaped
+from tonari.graph.structure import ReverseNeighbors
 from tonari.metrics import get_metric
 from tonari.metrics.changed import check_weights
 from tonari.metrics.maps import check_transform
@@ -232,6 +233,26 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Changing, Hinted):
         [1, 2, 0]
         """
         return structure.occurrence(self.lists)
+
+    def reverse_neighbors(self) -> ReverseNeighbors:
+        """Return for each point the other points that list it as a neighbour, in ascending order of row number.
+
+        The time is proportional to the number of entries. A graph on CUDA is copied to host memory.
+
+        Returns
+        -------
+        ReverseNeighbors(indptr, indices, distances)
+            NumPy arrays in compressed rows: the points that list point i are ``indices[indptr[i]:indptr[i + 1]]``. The
+            numbers of them, ``numpy.diff(indptr)``, are those of :meth:`occurrence`.
+
+        Examples
+        --------
+        >>> import numpy as np, tonari
+        >>> found = tonari.knn_graph(np.array([[0.0], [1.0], [3.0]], dtype=np.float32), k=1).reverse_neighbors()
+        >>> found.indptr.tolist(), found.indices.tolist()
+        ([0, 1, 3, 3], [1, 0, 2])
+        """
+        return structure.reverse_neighbors(self.lists)
 
     def overlap(self, other: KNNGraph) -> npt.NDArray[np.float64]:
         """Return for each point the share of neighbours that two graphs have in common: float64 of shape (n,).

@@ -35,6 +35,7 @@ from tonari.inputs.arrays.rows import ACCEPTED, ACCEPTED_NAMES, as_rows, dtype_o
 from tonari.inputs.arrays.selected import SELECTED, as_lengths, as_values
 from tonari.inputs.arrays.unchanged import Unchanged, can_change, shares_memory
 from tonari.inputs.arrays.values import LARGEST_FLOAT64, check_flags, check_held_values, check_nonnegative, check_values
+from tonari.inputs.codes import check_codes
 from tonari.inputs.devices import devices_for, parse_device
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "as_values",
     "bool_columns",
     "can_change",
+    "check_codes",
     "check_count",
     "check_flag",
     "check_flags",

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy.typing as npt
-
-from tonari.core.allowed import Allowed
+from tonari.core.errors import Unsupported
 from tonari.core.method import GraphLists, Method
 from tonari.core.plan import Plan
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.core.trail import current
 from tonari.methods import tuning
 
@@ -84,43 +82,22 @@ class Decision(NamedTuple):
         )
         return lists
 
-    def find_within(
-        self,
-        queries: Any,
-        limits: npt.NDArray[Any],
-        progress: ProgressLike,
-        *,
-        self_join: bool = False,
-        allowed: Allowed | None = None,
-    ) -> RadiusNeighbors:
-        """Find all prepared points within limits, or all allowed ones."""
-        self._begun()
-        if allowed is not None:
-            mine: RadiusNeighbors = self.method.find_allowed(
-                queries, self.prepared, self.plan, limits, allowed, progress=progress
-            )
-            return mine
-        found: RadiusNeighbors = self.method.find_within(
-            queries, self.prepared, self.plan, limits, self_join=self_join, progress=progress
-        )
+    def find_within(self, request: Within, progress: ProgressLike) -> RadiusNeighbors:
+        """Find all prepared points that a request asks for."""
+        self._begin_within(request)
+        found: RadiusNeighbors = self.method.find_within(request, self.prepared, self.plan, progress)
         return found
 
-    def count_within(
-        self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, allowed: Allowed | None = None
-    ) -> Any:
-        """Count the prepared points within limits, or the allowed ones."""
-        self._begun()
-        if allowed is not None:
-            return self.method.count_allowed(queries, self.prepared, self.plan, limits, allowed, progress=progress)
-        return self.method.count_within(queries, self.prepared, self.plan, limits, progress=progress)
+    def count_within(self, request: Within, progress: ProgressLike) -> Any:
+        """Count the prepared points that a request asks for."""
+        self._begin_within(request)
+        return self.method.count_within(request, self.prepared, self.plan, progress)
 
-    def find_pairs(self, rows: slice, points: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
-        """Find, for each of some consecutive prepared points, the later points within the point's limit."""
+    def _begin_within(self, request: Within) -> None:
         self._begun()
-        found: RadiusNeighbors = self.method.find_pairs(
-            rows, points, self.prepared, self.plan, limits, progress=progress
-        )
-        return found
+        if request.allowed is not None and not self.method.filters:
+            name, device = self.method.name, self.method.device
+            raise Unsupported(f"method={name!r} on {device} applies no rules within a radius")
 
 
 def by_plan(method: Method, plan: Plan, prepared: Any = None, reason: str = "") -> Decision:

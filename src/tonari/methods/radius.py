@@ -21,7 +21,7 @@ from tonari.core.problem import Problem
 from tonari.core.process.caches import emptied_by
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.results.radius_neighbors import RadiusNeighbors, cut_lists
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, cut_lists
 from tonari.core.trail import part
 from tonari.inputs.arrays.kinds import kind_of
 from tonari.methods import tuning
@@ -126,5 +126,5 @@ def _mean_count(problem: Problem, points: Any, queries: Any, limits: npt.NDArray
     method = search_method("exact", problem.device)
     plan = method.plan(dataclasses.replace(problem, n=len(among), m=len(some), memory=None))
     with part("counts of a few rows", len(some)):
-        counts = method.count_once(some, among, plan, np.ascontiguousarray(limits[::step]))
+        counts = method.count_once(Within(some, np.ascontiguousarray(limits[::step])), among, plan)
     return min(problem.n, max(1, round(float(counts.sum()) / len(some) * every)))

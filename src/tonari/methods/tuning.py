@@ -53,6 +53,7 @@ SEARCHED = 64  # up to this many nearest neighbours, a search is cheaper than li
 USUAL_K = 10  # the k for which an Index chooses its method
 PREPARE_POINT = 2e-7  # approximate seconds of packing a point, or of putting it into a tree
 LOOKED_AT_ONCE = 1 << 16  # counted neighbours that are examined in one step
+FEW_RESULTS = 1 << 12  # so few values are copied from a device, and searched one by one, for the extremes
 
 # Not measured: room for some hundred kinds of small calls; a cache that is full is emptied.
 KEPT_CALLS = 64  # cached calls, by arguments

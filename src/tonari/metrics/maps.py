@@ -23,8 +23,8 @@ from tonari.core.slices import cut
 from tonari.metrics import tuning
 from tonari.metrics.definitions import Float64
 
-_ASYMMETRY = 2.0**-20  # of the largest element: more than a computed inverse has
-_ROUNDING = 2.0**-50  # of a pivot, for each column: more than the elimination of the others rounds
+_ASYMMETRY = 2.0**-20  # relative to the largest element; computed inverses have less
+_ROUNDING = 2.0**-50  # relative to a pivot, for each column; eliminating other columns rounds less
 
 
 def check_transform(transform: Any) -> Float64 | None:

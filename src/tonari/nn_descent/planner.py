@@ -173,7 +173,7 @@ def _numbers(
         "sample": min(n, max(sample, round(tuning.SAMPLED_MISSES / (1 - recall)))),
         "block": block if on_cuda else tuning.BLOCK,
     }
-    if gnnd:  # its tasks are short: many rows at once
+    if gnnd:  # many rows at once, because its tasks are short
         usual |= {"n_hubs": 0, "reverse": 0, "neighbors_per_hub": 0, "width": 0, "block": tuning.MOST_BLOCK_ON_CUDA}
     chosen = usual | {name: int(value) for name, value in given.items() if name in usual}
     for name, most, why in (

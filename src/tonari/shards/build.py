@@ -23,6 +23,7 @@ from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
 from tonari.shards.directory.disk import Lock, check_own, full_disk_named, remove_graph
 from tonari.shards.plan import ShardPlan
+from tonari.shards.planning.devices import devices_for_shards
 from tonari.shards.planning.planner import plan_build
 from tonari.shards.planning.sizes import Sizes
 from tonari.shards.routes.registry import ROUTES
@@ -30,7 +31,7 @@ from tonari.shards.source import Source
 from tonari.shards.tasks import Job, Task, add_tasks, title_of
 
 logger = logging.getLogger("tonari")
-STAGE_DONE = "%s: %d tasks in %.3g s"  # what is logged after each stage
+STAGE_DONE = "%s: %d tasks in %.3g s"  # logged after each stage
 plan_logger = logging.getLogger("tonari.plan")  # the command line shows it without -v
 
 
@@ -45,6 +46,9 @@ class Executor(Protocol):
 
     @property
     def workers(self) -> int: ...
+
+    def first(self, count: int) -> Executor:
+        """Return an executor on the first `count` of several devices."""
 
     def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
         """Run tasks, in any order, and call `done` after each; raise if one fails."""
@@ -64,6 +68,7 @@ class Request:
     threads: int | None
     memory: int | None
     queries: Source | None = None
+    may_take_fewer: bool = False  # the executor may use fewer of its devices
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -92,7 +97,7 @@ def build(
         job.files.begin()
         with recording(title_of(manifest), manifest.shape[0]) as record:
             record.planned(job.plan.route, _reason(request), job.plan)
-            rows = _run(job, executor, progress, record)
+            rows = _run(job, _chosen(executor, request, job.plan, record), progress, record)
         _finish(job, manifest, rows, record, time.perf_counter() - started)
 
 
@@ -127,11 +132,7 @@ def begin(request: Request, folder: Path, *, resume: bool, overwrite: bool, work
             _check_memory(manifest, request, folder)
             return manifest
         remove_graph(folder)
-    m = None if request.queries is None else request.queries.n
-    sizes = Sizes(
-        *(request.source, request.k, request.metric, request.recall, request.devices, request.threads, m, workers)
-    )
-    plan = plan_build(sizes, request.method, request.memory)
+    plan = plan_build(_sizes(request, workers), request.method, request.memory)
     method = "exact" if plan.is_exact else "nn-descent"
     made = Manifest(
         state=BUILDING,
@@ -144,6 +145,13 @@ def begin(request: Request, folder: Path, *, resume: bool, overwrite: bool, work
     with full_disk_named(folder):
         made.write(folder)
     return made
+
+
+def _sizes(request: Request, workers: int) -> Sizes:
+    m = None if request.queries is None else request.queries.n
+    return Sizes(
+        *(request.source, request.k, request.metric, request.recall, request.devices, request.threads, m, workers)
+    )
 
 
 def _other(manifest: Manifest, request: Request, facts: tuple[dict[str, Any], dict[str, Any] | None]) -> str:
@@ -211,6 +219,15 @@ def _reason(request: Request) -> str:
     if request.method != "auto":
         return ""
     return "auto is exact without a recall" if request.recall is None else "auto expects it to be the fastest"
+
+
+def _chosen(executor: Executor, request: Request, plan: ShardPlan, record: Record) -> Executor:
+    """Return the executor, or an executor on fewer devices if these are expected to be as fast."""
+    if not request.may_take_fewer or len(request.devices) < 2:
+        return executor
+    count, why = devices_for_shards(_sizes(request, executor.workers), plan)
+    record.decided("devices", why)
+    return executor.first(count)
 
 
 def _run(job: Job, executor: Executor, progress: ProgressLike, record: Record) -> list[list[int]]:

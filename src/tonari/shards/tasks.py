@@ -199,7 +199,8 @@ class Worker:
         The rows of all samples. The first task that finds true neighbours reads them, and later tasks use them again,
         because an object may have to make all its rows whenever some are read.
     dealt_by : tuple or None
-        What rows are assigned to shards by, on the device; the first task that assigns rows loads it.
+        The centres, their distances and the shards that rows are assigned to, on the device; the first task that
+        assigns rows loads them.
     """
 
     def __init__(self, job: Job, device: str, progress: ProgressLike = False, *, workers: int = 1) -> None:

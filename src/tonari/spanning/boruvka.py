@@ -5,8 +5,8 @@ a component C in this order belongs to the unique minimum spanning tree, so a co
 
 Each point i has a list of its nearest points outside of its component, in the order of (distance, number) of every
 search. Its last entry has distance r_i and number l_i, and the core distance of i is at most r_i. So an unlisted j
-outside of C has (d_ij, j) > (r_i, l_i) and w_ij >= d_ij >= r_i; if w_ij = r_i, then d_ij = r_i and j > l_i. For a given
-i, edges of equal weight are ordered by the other end, so each of these edges is after
+outside of C has (d_ij, j) > (r_i, l_i) and w_ij >= d_ij >= r_i; if w_ij = r_i, then d_ij = r_i and j > l_i. Edges of i
+with equal weights are in the order of their other ends, so each of these edges is after
 
     B_i = (r_i, min(i, l_i), max(i, l_i)).
 

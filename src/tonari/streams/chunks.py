@@ -150,7 +150,7 @@ class Source:
 
     def _cut(self, pace: Pace, first: int) -> Iterator[Any]:
         if not len(self.array):
-            yield self.array  # whose width is checked, and which has an answer
+            yield self.array  # its width is checked, and it has an empty answer
         while first < len(self.array):
             part = self.array[first : first + pace.rows]
             first += len(part)

@@ -52,8 +52,7 @@ def test_a_changed_index_and_filters() -> None:
     [
         ({"codes": "float16"}, "codes='float16': there are no such codes yet; pass 'auto', 'int8', or"),
         ({"codes": "int4"}, "codes='int4': there are no such codes yet"),
-        ({"codes": "pq"}, "codes='pq': expected 'auto', 'int8', or"),
-        ({"device": "cpu"}, "are kept on a GPU: pass device='cuda'"),
+        ({"codes": "pq"}, "codes='pq': expected one of 'auto', 'float16', 'int8', 'int4'"),
         ({"metric": "inner_product"}, "there are none for metric='inner_product', only for euclidean"),
         ({"metric": "l1"}, "there are none for metric='l1'"),
         ({"route": "streamed"}, "codes='int8' and route='streamed': leave one of them out"),

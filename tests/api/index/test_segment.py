@@ -45,6 +45,24 @@ def test_a_search_like_another_is_not_planned_again(method: str, monkeypatch: py
     assert [(plan.m, plan.k) for plan in planned] == [(1, 5), (2, 5), (2, 6), (2, 6), *again]
 
 
+@pytest.mark.parametrize("d", [3, 40])
+def test_points_like_others_are_not_planned_again(d: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    points, others = checks.gaussian(1_000, d), checks.gaussian(1_000, d, seed=1)
+    planned = Planned().watch(tonari.Index(points), monkeypatch)
+    index = tonari.Index(others)
+    assert not planned
+    assert_same_neighbors(index.search(points[:3], 4), brute(points[:3], others, 4))
+    planned.clear()
+    for isa in _native.supported_isas():
+        monkeypatch.setenv("TONARI_ISA", isa)
+        tonari.Index(points)
+        assert planned[-1].isa == isa
+    for others, options in ((points, {"memory": "1GB"}), (points[:999], {}), (points, {"threads": 2})):
+        planned.clear()
+        tonari.Index(others, **options)
+        assert planned, options
+
+
 def test_the_environment_and_threads_are_looked_at_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     index = tonari.Index(POINTS, method="exact")
     planned = Planned().watch(index, monkeypatch)
@@ -96,3 +114,34 @@ def test_a_call_that_asks_for_nothing_else_has_the_record_of_the_index() -> None
         assert segment.those(threads).call is segment.call
     assert segment.those(1).call.threads == 1
     assert segment.those(2, taken=9).call.memory == segment.memory - 9
+
+
+@pytest.mark.parametrize("method", ["exact", "kdtree"])
+def test_a_search_like_another_checks_values_alone(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = tonari.Index(POINTS, method=method)
+    index.search(POINTS[:2], 5)
+    monkeypatch.setattr(type(index._state.only), "decided", None)  # any other way would fail
+    for queries in (POINTS[5:7], POINTS[::-1][:2], np.asfortranarray(POINTS[7:9])):
+        assert_same_neighbors(index.search(queries, 5), brute(queries, POINTS, 5))
+    with pytest.raises(ValueError, match="queries: row 1 has a value that is not finite"):
+        index.search(np.array([[0, 0, 0], [0, np.nan, 0]], np.float32), 5)
+    seen = []
+    index.search(POINTS[:2], 5, progress=lambda done, total: seen.append(total))
+    assert seen
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="columns"):
+        index.search(POINTS[:2, :2], 5)
+    with pytest.raises(ValueError, match="overflows"):
+        index.search(np.full((2, 3), 3e38, np.float32), 5)
+
+
+def test_rows_of_bits_and_searches_within_memory_are_checked_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    bits = np.random.default_rng(0).integers(0, 256, (50, 4), dtype=np.uint8)
+    columns = tonari.Index(np.unpackbits(bits, axis=1)[:, :30].astype(bool), metric="hamming")
+    packed = np.packbits(np.unpackbits(bits, axis=1)[:, :30], axis=1)
+    columns.search(np.unpackbits(bits, axis=1)[:2, :30].astype(bool), 3)
+    with pytest.raises(ValueError, match="bool"):
+        columns.search(packed[:2], 3)
+    within = tonari.Index(POINTS, memory="10MB")
+    within.search(POINTS[:2], 3)
+    assert within._state.only.again(POINTS[:2], 3, None) is None

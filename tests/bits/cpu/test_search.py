@@ -15,7 +15,10 @@ from tests.helpers.checks import check_interrupt
 from tests.helpers.kernels import ISAS
 from tonari.bits import tuning
 from tonari.core.errors import BudgetExceeded
+from tonari.core.results.radius_neighbors import Within
+from tonari.methods.registry import search_method
 from tonari.metrics import BIT_METRICS
+from tonari.metrics.problem import make_problem
 from tonari.metrics.radius_reference import brute_within
 from tonari.metrics.reference import brute
 
@@ -181,6 +184,15 @@ def test_a_budget_is_kept_or_refused() -> None:
     assert small.query_block < whole.query_block
     with pytest.raises(BudgetExceeded, match="allow at least"):
         tonari.search(points[:3], points, 10, metric="hamming", memory=1000)
+
+
+def test_pairs_of_later_rows_name_later_points_alone() -> None:
+    points = np.repeat(np.arange(6, dtype=np.uint8)[:, None] // 2, 2, axis=1)
+    method = search_method("bits", "cpu")
+    plan = method.plan(make_problem(6, 6, 2, 1, dtype="uint8", metric="hamming"))
+    request = Within(points[2:5], np.full(3, 64, np.float32), range(2, 5), later=True)
+    found = method.find_within(request, method.prepare(points, plan), plan)
+    assert [sorted(part.tolist()) for part in np.split(found.indices, found.indptr[1:-1])] == [[3, 4, 5], [4, 5], [5]]
 
 
 def test_progress_counts_all_pairs() -> None:

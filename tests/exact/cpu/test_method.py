@@ -6,6 +6,7 @@ import numpy as np
 
 from tests.helpers import plans
 from tests.helpers.checks import assert_same_neighbors, gaussian
+from tonari.core.results.radius_neighbors import Within
 from tonari.exact.cpu.method import ExactOnCpu, plan_for
 from tonari.metrics.radius_reference import brute_within
 from tonari.metrics.reference import brute
@@ -37,7 +38,9 @@ def test_what_is_packed_again_is_given_up() -> None:
 def test_pairs_are_of_later_points_only() -> None:
     plan = METHOD.plan(plans.problem(90, 90, 6, 1, threads=1))
     limits = np.full(5, 2.5, np.float32)
-    found = METHOD.find_pairs(slice(40, 45), POINTS, METHOD.prepare(POINTS, plan), plan, limits)
+    found = METHOD.find_within(
+        Within(POINTS[40:45], limits, range(40, 45), later=True), METHOD.prepare(POINTS, plan), plan
+    )
     whole = brute_within(POINTS[40:45], POINTS, limits)
     for row in range(5):
         ids = whole.indices[whole.indptr[row] : whole.indptr[row + 1]]

@@ -13,6 +13,7 @@ from tests.helpers.kernels import ways
 from tests.helpers.radius_checks import all_values, assert_same_within, check_within, hard_limits, later_than
 from tonari.core import _native
 from tonari.core.process.workers import Stopped
+from tonari.core.results.radius_neighbors import Within
 from tonari.core.trail import recording
 from tonari.exact.cpu.method import ExactOnCpu
 from tonari.metrics import METRICS
@@ -89,7 +90,9 @@ def test_pairs_are_found_once(metric: str, begin: int, end: int, capacity: int) 
     prepared = METHOD.prepare(points, plan, False)
     limits = hard_limits(points, points, metric)
     truth = later_than(brute_within(points, points, limits, metric, self_ids=np.arange(150)))
-    found = METHOD.find_pairs(slice(begin, end), points, prepared, plan, limits[begin:end])
+    found = METHOD.find_within(
+        Within(points[begin:end], limits[begin:end], range(begin, end), later=True), prepared, plan
+    )
     part = slice(truth.indptr[begin], truth.indptr[end])
     expected = truth._replace(
         indptr=truth.indptr[begin : end + 1] - truth.indptr[begin],
@@ -97,8 +100,6 @@ def test_pairs_are_found_once(metric: str, begin: int, end: int, capacity: int) 
         distances=truth.distances[part],
     )
     assert_same_within(found, expected)
-    with_default = super(ExactOnCpu, METHOD).find_pairs(slice(begin, end), points, prepared, plan, limits[begin:end])
-    assert_same_within(with_default, expected)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner_product"])
@@ -121,7 +122,7 @@ def test_a_contraction_that_leaves_too_much_gives_way(monkeypatch: pytest.Monkey
     assert prepared.falls_back
     limits = np.full(700, np.float32(8.5))
     with recording("radius", 700) as record:
-        found = METHOD.find_within(points, prepared, plan, limits, self_join=True)
+        found = METHOD.find_within(Within(points, limits, range(700)), prepared, plan)
     assert record.choices[0].why.startswith("all 48: 3 left ")
     assert record.proved == 700
     assert_same_within(found, brute_within(points, points, limits, self_ids=np.arange(700)))
@@ -140,7 +141,7 @@ def test_the_rest_is_screened_more_finely_where_that_is_faster(caplog: pytest.Lo
             adaptive=True,
         )
         with caplog.at_level("INFO", "tonari"):
-            counts = METHOD.count_within(points, METHOD.prepare(points, plan, False), plan, limits, self_join=True)
+            counts = METHOD.count_within(Within(points, limits, range(4000)), METHOD.prepare(points, plan, False), plan)
         assert counts.sum() == 0
         assert f"3744 at {precisions[1]}" in caplog.text
         assert f"precision: {precisions[1]}: coarser ones took" in caplog.text
@@ -153,7 +154,7 @@ def test_counts_need_few_exact_values(caplog: pytest.LogCaptureFixture) -> None:
     values = all_values(points[:1], points, "euclidean").distances
     limits = np.full(2000, values[1000])
     with caplog.at_level("INFO", "tonari"):
-        counts = METHOD.count_within(points, METHOD.prepare(points, plan, False), plan, limits)
+        counts = METHOD.count_within(Within(points, limits), METHOD.prepare(points, plan, False), plan)
     assert counts.sum() > 100_000
     assert "1." not in caplog.text.partition("survivors")[0].rpartition(";")[2]  # less than one per row
     assert counts[:1] == 1001
@@ -166,14 +167,14 @@ def test_progress_counts_all_pairs_and_its_errors_come_through(threads: int) -> 
     prepared = METHOD.prepare(points, plan, False)
     limits = np.full(2000, np.float32(0.5))
     seen: list[tuple[int, int]] = []
-    METHOD.find_within(points, prepared, plan, limits, progress=lambda *step: seen.append(step))
+    METHOD.find_within(Within(points, limits), prepared, plan, progress=lambda *step: seen.append(step))
     assert seen[-1] == (4_000_000, 4_000_000)
 
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises((KeyboardInterrupt, Stopped)):
-        METHOD.find_within(points, prepared, plan, limits, progress=interrupt)
+        METHOD.find_within(Within(points, limits), prepared, plan, progress=interrupt)
 
 
 def test_read_only_rows_and_every_row_empty() -> None:

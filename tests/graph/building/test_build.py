@@ -63,5 +63,5 @@ def test_neighbours_by_rules_are_those_that_are_allowed() -> None:
     assert made.indices[:, 0].tolist() == list(range(40))
     assert mask[made.indices[:, 1:]].all()
     assert made.method == "exact"
-    with pytest.raises(ValueError, match="start: where and batch are for exact graphs alone"):
+    with pytest.raises(ValueError, match="start: where, batch and exclude_within are for exact graphs alone"):
         tonari.knn_graph(POINTS, 3, where=mask, start="random")

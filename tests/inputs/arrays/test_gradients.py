@@ -62,6 +62,12 @@ DROPPING: dict[str, tuple[Verb, str, str]] = {
         "points",
         "edges in torch",
     ),
+    "farthest": (lambda x, _: tonari.farthest(x, x.detach(), 2), "queries", "compute the distances"),
+    "mutual_neighbors": (
+        lambda x, _: tonari.mutual_neighbors(x.detach(), x, 2),
+        "points_b",
+        f"search in both directions with {WITH}",
+    ),
     "merge": (
         lambda x, _: tonari.merge(_graph(x), _graph(x), x.detach(), x),
         "points_b",

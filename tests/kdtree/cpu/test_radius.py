@@ -12,6 +12,7 @@ from tests.helpers.checks import DTYPES, HOSTILE
 from tests.helpers.radius_checks import assert_same_within, check_within, hard_limits, later_than
 from tests.helpers.trees import ISAS
 from tonari.core.process.workers import Stopped
+from tonari.core.results.radius_neighbors import Within
 from tonari.kdtree.cpu.method import TreeOnCpu
 from tonari.kdtree.plan import TREE_METRICS
 from tonari.metrics.problem import make_problem
@@ -67,11 +68,11 @@ def test_whole_boxes_are_counted_unseen(isa: str, dtype: str) -> None:
     limits = np.linspace(0, 0.5, 300).astype(dtype)
     plan = METHOD.plan(make_problem(20_000, 300, 2, 1, dtype=dtype, metric="euclidean"), isa=isa)
     prepared = METHOD.prepare(points, plan, False)
-    counts = METHOD.count_within(points[:300], prepared, plan, limits)
-    assert counts.tolist() == np.diff(METHOD.find_within(points[:300], prepared, plan, limits).indptr).tolist()
+    counts = METHOD.count_within(Within(points[:300], limits), prepared, plan)
+    assert counts.tolist() == np.diff(METHOD.find_within(Within(points[:300], limits), prepared, plan).indptr).tolist()
     # With its leaves outside of the order, a box is found only if it is counted as a whole.
     prepared.tree.rows[...] = 7
-    unseen = METHOD.count_within(points[:300], prepared, plan, limits)
+    unseen = METHOD.count_within(Within(points[:300], limits), prepared, plan)
     assert (unseen <= counts).all()
     assert unseen[200:].sum() > counts[200:].sum() // 2
 
@@ -93,7 +94,9 @@ def test_pairs_are_found_once(begin: int, end: int) -> None:
     prepared = METHOD.prepare(points, plan, False)
     limits = hard_limits(points, points, "linf")
     truth = later_than(brute_within(points, points, limits, "linf", self_ids=np.arange(150)))
-    found = METHOD.find_pairs(slice(begin, end), points, prepared, plan, limits[begin:end])
+    found = METHOD.find_within(
+        Within(points[begin:end], limits[begin:end], range(begin, end), later=True), prepared, plan
+    )
     part = slice(truth.indptr[begin], truth.indptr[end])
     indptr = truth.indptr[begin : end + 1] - truth.indptr[begin]
     assert_same_within(
@@ -107,11 +110,11 @@ def test_progress_counts_queries_and_its_errors_come_through() -> None:
     prepared = METHOD.prepare(points, plan, False)
     limits = np.full(2000, np.float32(0.5))
     seen: list[tuple[int, int]] = []
-    METHOD.count_within(points, prepared, plan, limits, progress=lambda *step: seen.append(step))
+    METHOD.count_within(Within(points, limits), prepared, plan, progress=lambda *step: seen.append(step))
     assert seen[-1] == (2000, 2000)
 
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises((KeyboardInterrupt, Stopped)):
-        METHOD.find_within(points, prepared, plan, limits, progress=interrupt)
+        METHOD.find_within(Within(points, limits), prepared, plan, progress=interrupt)

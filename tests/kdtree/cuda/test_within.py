@@ -16,7 +16,7 @@ from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import rows_of, tensors
 from tests.helpers.radius_on_cuda import check_within, limits_at
 from tests.helpers.tree_search import DEVICE, plan_for
-from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.kdtree import tuning
 from tonari.kdtree.plan import TREE_METRICS
 
@@ -133,8 +133,8 @@ def test_a_graph_of_a_million_points() -> None:
     prepared = method.prepare(points, plan)
     radius = np.float32((32 / 1e6 / (4 / 3 * np.pi)) ** (1 / 3))
     limits = np.full(len(points), radius, np.float32)
-    found = method.find_within(points, prepared, plan, limits, self_join=True)
-    counts = method.count_within(points, prepared, plan, limits, self_join=True)
+    found = method.find_within(Within(points, limits, range(len(points))), prepared, plan)
+    counts = method.count_within(Within(points, limits, range(len(points))), prepared, plan)
     assert torch.equal(found.indptr.diff(), counts)
     assert 28 < float(counts.float().mean()) < 33
     lists = dispatch.search(points, prepared, nearest, self_join=True)

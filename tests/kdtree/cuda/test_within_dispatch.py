@@ -13,7 +13,7 @@ from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
 from tests.helpers.radius_checks import assert_same_within
 from tests.helpers.radius_on_cuda import check_within, limits_at, on_host
 from tests.helpers.tree_search import DEVICE, plan_for
-from tonari.core.results.radius_neighbors import RadiusNeighbors, later_points
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, later_points
 from tonari.kdtree import tuning
 from tonari.metrics.radius_reference import brute_within
 
@@ -64,7 +64,7 @@ def test_a_query_that_is_not_finite_is_refused() -> None:
     queries[1, 0] = np.nan
     method, plan = TreeOnCuda(), plan_for(queries, points, 1)
     with pytest.raises(ValueError, match=r"queries.*row 1"):
-        method.find_within(queries, method.prepare(points, plan), plan, np.ones(3, np.float32), progress=False)
+        method.find_within(Within(queries, np.ones(3, np.float32)), method.prepare(points, plan), plan, False)
 
 
 def operations(monkeypatch: pytest.MonkeyPatch, points: Array, self_join: bool, counted: bool) -> tuple[int, list[str]]:
@@ -86,9 +86,10 @@ def operations(monkeypatch: pytest.MonkeyPatch, points: Array, self_join: bool, 
     prepared = method.prepare(rows, plan)
     one = np.ndarray((len(points),), np.float32, np.array([0.4], np.float32), 0, (0,))  # one radius for all
     verb = method.count_within if counted else method.find_within
-    verb(asked, prepared, plan, one, self_join=self_join, progress=False)
+    request = Within(asked, one, range(len(points)) if self_join else None)
+    verb(request, prepared, plan, False)
     with launched() as kernels, Counting() as seen:
-        verb(asked, prepared, plan, one, self_join=self_join, progress=False)
+        verb(request, prepared, plan, False)
     return seen.count, [kernel[0].__name__ for kernel in kernels]
 
 
@@ -123,7 +124,9 @@ def test_pairs_are_those_with_later_points(rows: slice, choices: dict[str, Any],
     limits = np.full(9, 0.9, np.float32)
     there, method = torch.from_numpy(points).to(DEVICE), TreeOnCuda()
     plan = plan_for(there, there, 1, **choices)
-    found = method.find_pairs(rows, there, method.prepare(there, plan), plan, limits[rows], progress=False)
+    queries = there if rows == slice(0, 9) else there[rows]
+    request = Within(queries, limits[rows], range(rows.start, rows.stop), later=True)
+    found = method.find_within(request, method.prepare(there, plan), plan, False)
     truth = later_points(brute_within(points[rows], points, limits[rows], "euclidean"), rows.start)
     assert len(truth.indices) or rows.start > 4
     assert_same_within(on_host(found), truth)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.api.index.coded import CodedRows
 from tonari.api.index.segment import Segment
 from tonari.api.index.state import State
 from tonari.core.errors import BudgetExceeded, Unsupported
@@ -47,6 +48,7 @@ class IndexBase(Hinted):
     _base: str
     _call: Call
     _change: Change | None
+    _coded: CodedRows | None = None
     _copied: int
     _memory: int | None
     _metric: Metric  # of the returned values; searches compare rows by the metric of the call
@@ -97,7 +99,15 @@ class IndexBase(Hinted):
         overrides = self._overrides if method is None else None
         compared = self._compared(rows, "points")
         try:
-            return Segment(compared, call, taken=taken, chosen=chosen, given=rows, source=source, overrides=overrides)
+            return Segment(
+                *(compared, call),
+                taken=taken,
+                chosen=chosen,
+                given=rows,
+                source=source,
+                overrides=overrides,
+                coded=self._coded,
+            )
         except BudgetExceeded as error:
             if not self._copied or error.least is None:
                 raise
@@ -147,8 +157,14 @@ class IndexBase(Hinted):
 
     def _rules(self, now: State, m: int, given: Given) -> Rules | None:
         """Check the filters of m queries; arrays refer to ids."""
+        self._refuse_codes("filters", "search the array of the rows, tonari.search(queries, points, k, ...)")
         noun = "points" if now.next_id == now.n else f"ids given so far (Index.next_id), of which {now.n} are left"
         return given.rules(m, now.next_id, noun=noun)
+
+    def _refuse_codes(self, what: str, fix: str) -> None:
+        """Raise Unsupported if only codes of the rows are in memory."""
+        if self._coded is not None:
+            raise Unsupported(f"{what}: an Index with codes={self._coded.codes!r} supports none; {fix}")
 
     def _check_method(self, now: State, k: int) -> None:
         """Raise if the named method does not support all points together, as the constructor does."""

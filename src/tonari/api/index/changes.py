@@ -13,6 +13,8 @@ from tonari import inputs
 from tonari.api.index.base import IndexBase
 from tonari.core.process.floats import in_default_floats
 
+_CHANGED_FILE = "change the file of the rows, and make the Index again"
+
 
 class ChangingIndex(IndexBase):
     """The updates of :class:`tonari.Index`."""
@@ -45,6 +47,7 @@ class ChangingIndex(IndexBase):
         A few added rows are packed together with at most 1,024 others. Segments are merged as they grow: an Index has
         O(log n) segments, and each row is packed O(log n) times in all.
         """
+        self._refuse_codes("add", _CHANGED_FILE)
         sample = self._state.sample
         no_rows = tuple(getattr(points, "shape", ())) == (0, self.d)
         if no_rows and inputs.dtype_of_rows(points) == inputs.name_of_dtype(sample):
@@ -91,6 +94,7 @@ class ChangingIndex(IndexBase):
         removed ones. After more removals, the segment is packed without them. On average, removing a point packs n / 64
         rows.
         """
+        self._refuse_codes("remove", _CHANGED_FILE)
         with self._updating:
             self._state.check_unchanged()
             self._state = self._state.without_ids(checked_ids(ids), self._segment)

@@ -1,4 +1,4 @@
-"""The argument `codes` of an Index: what a device holds of points that stay in host memory."""
+"""The argument `codes` of an Index on CUDA: what a device holds of points that stay in host memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def with_codes(codes: str, metric: Metric, place: Place, overrides: dict[str, An
     codes : str
         "auto" sets nothing; "int8" selects the route of codes.
     metric : Metric
-        The metric by which transformed rows are compared.
+        The metric that compares transformed rows.
     place : Place
     overrides : dict
         The fields that the caller sets.
@@ -27,16 +27,12 @@ def with_codes(codes: str, metric: Metric, place: Place, overrides: dict[str, An
     Raises
     ------
     ValueError, Unsupported
-        There are no such codes, or none for this metric or place.
+        There are no such codes, or none for this metric.
     """
     if codes == "auto":
         return overrides
     if codes in ("float16", "int4"):
         raise Unsupported(f"codes={codes!r}: there are no such codes yet; pass {_OTHERS}")
-    if codes != "int8":
-        raise ValueError(f"codes={codes!r}: expected {_OTHERS}")
-    if not place.devices:
-        raise ValueError("codes='int8' are kept on a GPU: pass device='cuda', or leave codes out")
     if not (metric.squares or metric.angular):
         raise Unsupported(
             f"codes='int8': there are none for metric={metric.name!r}, only for euclidean, sqeuclidean, cosine and "

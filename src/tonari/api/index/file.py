@@ -1,24 +1,19 @@
-"""The file of an Index: a header, the ids, and the points as one block that can be mapped.
+"""The file of an Index: a header (header.py), the ids, and the points as one block that can be mapped.
 
-    bytes 0 - 7      MAGIC
-    8 - 11           length of the text; with the 32 bytes before it, the length is a multiple of 64
-    12 - 15          CRC-32 of the text
-    16 - 31          zero
-    32 -             the text: JSON, then spaces
-    then             the ids, int64, and zeros up to a multiple of 64 bytes; nothing if ids are row numbers
-    then             the matrix that rows are multiplied by, float64, and zeros as above; nothing if there is none
-    then             the points, in C order
+    the header
+    the ids, int64, and zeros up to a multiple of 64 bytes; nothing if ids are row numbers
+    the matrix that rows are multiplied by, float64, and zeros as above; nothing if there is none
+    the points, in C order
 
 All numbers are little-endian. A single file can be replaced in one step, unlike a directory of arrays, and blocks at
-multiples of 64 bytes can be mapped. The text holds the CRC-32 of each block, so a change of any byte is detected.
+multiples of 64 bytes can be mapped. The header has the CRC-32 of each block, so a change of any byte is detected. An
+Index of codes has another file (coded_file.py).
 """
 
 from __future__ import annotations
 
-import json
 import math
 import os
-import struct
 import zlib
 from pathlib import Path
 from typing import Any
@@ -26,18 +21,19 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
+from tonari.api.index import coded_file
+from tonari.api.index.header import ALIGNED, MAGIC, check_version, header_of, is_index, padded, read_header, refusal
 from tonari.io import schema
 from tonari.io._atomic import atomic
-from tonari.io._common import FileFormatError, little, open_regular, pieces, reason, size_of
+from tonari.io._common import little, pieces, reason
 from tonari.io.schema import whole
 from tonari.methods.registry import check_search_method
 from tonari.metrics import get_metric
 from tonari.metrics.changed import change_of, check_weights
 
-MAGIC = b"\x93tnrINDX"
 FORMAT, VERSION = "tonari.Index", 1
-_PREFIX, _ALIGNED = 32, 64
-_LONGEST = 1 << 20  # bytes of the text
+__all__ = ["MAGIC", "describe", "is_index", "load", "save"]
+
 _FIELDS: dict[str, schema.Test] = {
     **dict.fromkeys(("format", "metric", "method", "asked", "dtype"), schema.text),
     "version": whole(1),
@@ -60,26 +56,20 @@ _MATRIX: dict[str, schema.Test] = {
 }
 # Of an Index of bool rows: their number of columns.
 _BITS: dict[str, schema.Test] = {"bits": whole(1)}
-_EXPECTED = "what tonari.Index.save writes"
-
-
-def is_index(path: Path) -> bool:
-    """Whether a file begins with the magic number of an Index."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
 
 
 def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
     """Write the pickled state of an Index."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path: expected a path, got {type(path).__name__}")
+    if "_coded" in state:
+        coded_file.save(path, state)
+        return
     given, ids = state["_points"], state["_ids"]
     points = inputs.held(inputs.to_host(given))
-    named = b"" if ids is None else _padded(ids.astype("<i8").tobytes())
+    named = b"" if ids is None else padded(ids.astype("<i8").tobytes())
     transform = state["transform"]
-    matrix = b"" if transform is None else _padded(transform.astype("<f8").tobytes())
+    matrix = b"" if transform is None else padded(transform.astype("<f8").tobytes())
     checksum = 0
     for _, rows in pieces(points):
         checksum = zlib.crc32(rows.view(np.uint8).data, checksum)
@@ -108,10 +98,8 @@ def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
     }
     if transform is not None:
         about |= {"transform": list(transform.shape), "transform_crc": zlib.crc32(matrix)}
-    text = json.dumps(about).encode()
-    text = text.ljust(-(-(_PREFIX + len(text)) // _ALIGNED) * _ALIGNED - _PREFIX)
     with atomic(path) as file:
-        file.write(MAGIC + struct.pack("<II", len(text), zlib.crc32(text)) + bytes(16) + text + named + matrix)
+        file.write(header_of(about) + named + matrix)
         for _, rows in pieces(points):
             file.write(rows.view(np.uint8).data)
 
@@ -124,22 +112,11 @@ def describe(path: Path) -> dict[str, Any]:
     FileNotFoundError, IsADirectoryError
     tonari.io.FileFormatError
     """
-    size = size_of(path)
-    with open_regular(path) as file:
-        start = file.read(_PREFIX)
-        if not start.startswith(MAGIC):
-            why = f"it begins with {start[:8]!r}, not with {MAGIC!r}; tonari.io.read and KNNGraph.load read others"
-            raise _refusal(path, size, why)
-        length, checksum = struct.unpack("<II", start[8:16].ljust(8, b"\0"))
-        text = file.read(min(length, _LONGEST))
-    if start[16:] != bytes(16) or (_PREFIX + length) % _ALIGNED or len(text) != length or zlib.crc32(text) != checksum:
-        raise _refusal(path, size, "its header is damaged")
+    about, size, begin = read_header(path)
+    if about.get("format") == coded_file.FORMAT:
+        return coded_file.described(path, about, size, begin)
     try:
-        about: dict[str, Any] = json.loads(text)
-        if about["format"] != FORMAT:
-            raise ValueError(f"its format is {about['format']!r}")
-        if type(about["version"]) is not int or about["version"] != VERSION:
-            raise ValueError(f"its format version is {about['version']!r}, this release reads {VERSION}")
+        check_version(about, FORMAT, VERSION)
         schema.check(about, _FIELDS, optional={"overrides": lambda value: isinstance(value, dict), **_MATRIX, **_BITS})
         if get_metric(about["metric"]).name != about["metric"]:
             raise ValueError(f"its metric is {about['metric']!r}")
@@ -148,18 +125,18 @@ def describe(path: Path) -> dict[str, Any]:
                 check_search_method(about[name])
         if about["next_id"] < about["n"]:
             raise ValueError(f"its next_id is {about['next_id']}, which {about['n']} points exceed")
-        if about["ids_bytes"] not in (0, -(-8 * about["n"] // _ALIGNED) * _ALIGNED):
+        if about["ids_bytes"] not in (0, -(-8 * about["n"] // ALIGNED) * ALIGNED):
             raise ValueError(f"its ids_bytes is {about['ids_bytes']}, which does not fit {about['n']} points")
         check_weights(about["metric"], about["weights"])
         if ("transform" in about) != ("transform_crc" in about):
             raise ValueError("it has one of transform and transform_crc, expected both or neither")
-        about["matrix"] = -(-8 * math.prod(about.get("transform", (0,))) // _ALIGNED) * _ALIGNED
-        about["offset"] = _PREFIX + length + about["ids_bytes"] + about["matrix"]
+        about["matrix"] = -(-8 * math.prod(about.get("transform", (0,))) // ALIGNED) * ALIGNED
+        about["offset"] = begin + about["ids_bytes"] + about["matrix"]
         needed = about["offset"] + about["n"] * about["d"] * inputs.dtype_of(about["dtype"]).itemsize
         if size != needed:
             raise ValueError(f"its header says {needed} bytes; the file is truncated or has extra bytes")
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise _refusal(path, size, reason(error)) from error
+        raise refusal(path, size, reason(error)) from error
     return about
 
 
@@ -167,6 +144,8 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the state of a saved Index, whose points are mapped; "_on" is the CUDA device of the points, or None."""
     path = Path(path)
     about = describe(path)
+    if about["format"] == coded_file.FORMAT:
+        return coded_file.load(path, about)
     n, d, offset = about["n"], about["d"], about["offset"]
     size, dtype, middle = path.stat().st_size, inputs.dtype_of(about["dtype"]), offset - about["matrix"]
     begin = middle - about["ids_bytes"]
@@ -177,7 +156,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
         ("points", raw[offset:], about["points_crc"]),
     ):
         if zlib.crc32(block.data) != checksum:
-            raise _refusal(path, size, f"the checksum of its {name} is another, they are damaged; save it again")
+            raise refusal(path, size, f"the checksum of its {name} is another, they are damaged; save it again")
     ids = raw[begin : begin + 8 * n].view("<i8").astype(np.int64) if about["ids_bytes"] else None
     points = raw[offset:].view(little(dtype)).reshape(n, d)
     try:
@@ -191,7 +170,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
         if n:
             inputs.as_rows(points, "its points")
     except (ValueError, TypeError) as error:
-        raise _refusal(path, size, reason(error)) from error
+        raise refusal(path, size, reason(error)) from error
     return {
         "metric": about["metric"],
         "weights": about["weights"],
@@ -209,13 +188,3 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
         "_ids": ids,
         "_points": points if points.dtype == dtype else points.astype(dtype),
     }
-
-
-def _padded(block: bytes) -> bytes:
-    return block.ljust(-(-len(block) // _ALIGNED) * _ALIGNED, b"\0")
-
-
-def _refusal(path: Path, size: int, why: str) -> FileFormatError:
-    return FileFormatError(
-        f"{path}: not a whole Index file: found {size} bytes, expected {_EXPECTED}: {why}", path, size, _EXPECTED
-    )

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.api.index import coded
 from tonari.api.index import file as index_file
 from tonari.api.index.changes import ChangingIndex
 from tonari.api.index.codes import with_codes
@@ -48,12 +49,21 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         for a tensor it also checks torch's version counter. This check takes less than 2 % of a search. It detects an
         array that was filled with new data, but it may miss a change of a few values of a NumPy or CuPy array.
 
-    codes : str
-        What a GPU holds of points in host memory: with "int8", one byte for each coordinate of their contracted rows,
-        68 bytes per point at 64 coordinates, while the original rows stay in host memory, which is page-locked.
-        Answers are as exact, and have the same bits. Only for one device, and for euclidean, sqeuclidean, cosine and
-        correlation. "auto", the default, keeps the rows themselves on the device; if they do not fit there, the first
-        search streams them, and the second one makes codes.
+    codes : {"auto", "float16", "int8", "int4"}
+        The form of the rows that stays in memory; the original rows stay where they are. Codes rule out most points of
+        a search, and the original rows of the others are read. Answers have the same bits.
+
+        On a GPU, "int8" has one byte for each coordinate of the contracted rows, 64 or 128 bytes per point,
+        while the original rows stay in host memory, which is page-locked. Only for one device, and for euclidean,
+        sqeuclidean, cosine and correlation. "auto", the default, keeps the rows themselves on the device; if they do
+        not fit there, the first search streams them, and the second one makes codes.
+
+        On the CPU, "int8" is supported for these metrics and inner_product. `points` may then be the path of a file
+        that :func:`tonari.io.read` maps, a memory map, or an array, also with gaps between its rows; the codes are made
+        in one pass. "auto" makes codes of the rows of a path, and none of arrays and memory maps. A pilot chooses the
+        number of columns, `form_dim` sets it, and `memory` limits it. The size and the time of the file are compared
+        before each search. :meth:`save` writes the codes and the path of the rows. Filters, :meth:`add` and
+        :meth:`remove` are refused.
 
     With method="auto" the method is chosen once, in the constructor, for an expected number of queries equal to the
     number of points.
@@ -87,7 +97,8 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
     Raises
     ------
     RuntimeError
-        The array of the points has changed (see `copy`). Every method that uses the points raises it.
+        The array or the file of the points has changed (see `copy` and `codes`). Every method that uses the points
+        raises it.
 
     Warns
     -----
@@ -138,6 +149,9 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         progress: ProgressLike = None,
         **overrides: Any,
     ) -> None:
+        codes, in_file = inputs.check_codes(codes), coded.is_path(points)
+        if in_file:
+            points = coded.opened(points)
         dropped = "but searches of an Index carry none to its points"
         inputs.warn_of_dropped({"points": points}, "use tonari.search with differentiable=True", dropped=dropped)
         if are_sparse(points):
@@ -151,16 +165,24 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         )
         progress = inputs.check_progress(progress)
         place = place_for(device, points=points)
+        has_codes = not place.devices and (codes != "auto" or in_file)
         self._device = device
         self._threads = inputs.check_threads(threads)
         self._memory = inputs.parse_memory(memory)
-        self._overrides = with_codes(codes, get_metric(self._base), place, overrides)
-        self._asked = by_force(self._base) if self._overrides and method == "auto" else method
+        self._overrides = with_codes(codes, get_metric(self._base), place, overrides) if place.devices else overrides
+        self._asked = by_force(self._base) if (self._overrides or has_codes) and method == "auto" else method
         self._set_call(place)
-        rows = self._given_rows(points, "points")
+        copy = inputs.check_flag(copy, "copy")
+        if not has_codes:
+            rows = self._given_rows(points, "points")
+        else:
+            changed = self._change is not None
+            coded.refuse_unsupported(codes, self._metric, self._call, copy=copy, changed=changed)
+            self._coded = coded.coded_rows(points, codes, self._call, overrides)
+            rows, self._overrides = self._coded.rows, self._coded.overrides
         self._bits = inputs.bool_columns(points) if self._metric.bits else None
         self.d, self._copied = rows.shape[1], 0
-        if inputs.check_flag(copy, "copy") and inputs.shares_memory(rows, points):
+        if copy and inputs.shares_memory(rows, points):
             rows = self._copy_of(rows)
         self._state = State([Part(self._segment(rows, progress=progress, source=points))], len(rows))
         self._updating = threading.Lock()  # held by the one update that replaces the state
@@ -224,10 +246,13 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         """Write the points, their ids, the chosen method and the arguments of the Index to a file, atomically.
 
         The file holds the points as one aligned block, which :meth:`load` maps. An older file of this name is replaced
-        in one step. Checksums cover every byte. Points on CUDA are copied from the device.
+        in one step. Checksums cover every byte. Points on CUDA are copied from the device. An Index with `codes` writes
+        its codes, the absolute path of the rows and their checksums, not the rows.
 
         Raises
         ------
+        ValueError
+            The Index has codes of rows that are not in a file.
         FileNotFoundError, IsADirectoryError
             The directory of `path` does not exist, or `path` is itself a directory. An older file is then unchanged.
         """
@@ -245,7 +270,9 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
     ) -> Index:
         """Open an Index that :meth:`save` wrote. Its answers have the same bits.
 
-        Points in host memory are mapped, not copied, and packed for the saved method by a plan for this machine.
+        Points in host memory are mapped, not copied, and packed for the saved method by a plan for this machine. Codes
+        are read from the file, and rows are compared with some of their checksums, or with all of them if their file
+        has another time than before.
 
         Parameters
         ----------
@@ -264,6 +291,8 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
             The file is damaged, of another format or of a later version.
         ValueError
             This machine lacks the device of the saved Index; pass another one, such as device="cpu".
+        RuntimeError
+            The rows of saved codes have changed.
         """
         state = index_file.load(path)
         on = state.pop("_on")
@@ -285,9 +314,12 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        now, left = self._state, ("_copied", "_call", "_state", "_updating", "_change", "_base", "_metric")
+        now, left = self._state, ("_copied", "_call", "_state", "_updating", "_change", "_base", "_metric", "_coded")
         state = {name: value for name, value in self.__dict__.items() if name not in left}
         now.check_unchanged()
+        if self._coded is not None:
+            kept = {"_points": None, "_ids": None, "_next_id": now.next_id, "_chosen": now.chosen}
+            return state | kept | {"_coded": self._coded.state()}
         points = now.points
         if inputs.kind_of(points) == "torch" and points.untyped_storage().nbytes() > points.nbytes:
             # A pickled tensor contains all the memory that it is a view of.
@@ -297,9 +329,13 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         points, ids, next_id, chosen = (state.pop(name) for name in ("_points", "_ids", "_next_id", "_chosen"))
+        codes = state.pop("_coded", None)
         self.__dict__.update(state)
         self._copied = 0
         self._set_metric(self.metric, change_of(self.metric, self.weights, self.transform))
+        if codes is not None:
+            self._coded = coded.CodedRows.of_state(codes, self._base)
+            points, self._overrides = self._coded.rows, self._coded.overrides
         self._set_call(place_for(self._device, points=points))
         if len(points):
             self._state = State([Part(self._segment(points, chosen=chosen), ids)], next_id)
@@ -316,4 +352,6 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         dtype, also = inputs.name_of_dtype(self._state.sample), "" if self.weights is None else ", weighted"
         if self.transform is not None:
             also = f", transform of shape {self.transform.shape}"
+        if self._coded is not None:
+            also = f", codes={self._coded.codes!r}"
         return f"Index(n={self.n}, d={self.d}, metric={self.metric!r}, dtype={dtype}, method={self.method!r}{also})"

@@ -39,7 +39,6 @@ class SearchIndex(IndexBase):
         `exclude` and `point_groups` refer to ids: a mask and `point_groups` have :attr:`next_id` entries, one for
         each id assigned so far. The entries of removed points are ignored.
         """
-        inputs.warn_of_dropped({"queries": queries}, "use tonari.search with differentiable=True")
         progress, threads = inputs.check_progress(progress), inputs.check_threads(threads)
         now = self._state
         for one in now.unchanged:
@@ -47,6 +46,10 @@ class SearchIndex(IndexBase):
         filtered = not (where is exclude is query_groups is point_groups is groups is None)
         only = None if filtered else now.only
         as_given = self._change is None and threads is None
+        again = only.again(queries, k, progress) if only is not None and as_given else None
+        if again is not None:
+            return again
+        inputs.warn_of_dropped({"queries": queries}, "use tonari.search with differentiable=True")
         if only is not None and as_given:
             again = only.replayed(queries, k, progress)
             if again is not None:

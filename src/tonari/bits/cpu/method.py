@@ -9,7 +9,6 @@ import numpy.typing as npt
 from tonari.bits.cpu.listed import search_listed
 from tonari.bits.cpu.search import PreparedBits, count_bits, find_bits, search_bits
 from tonari.bits.plan import BitsPlan, plan_bits, refusal
-from tonari.core.method import SearchMethod
 from tonari.core.on_cpu import OnCpu
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
@@ -23,11 +22,8 @@ class BitsOnCpu(OnCpu):
 
     refuses = staticmethod(refusal)
     nearest = staticmethod(search_bits)
-    lists = staticmethod(find_bits)
-    counts = staticmethod(count_bits)
-    find_pairs = SearchMethod.find_pairs
-    find_allowed = SearchMethod.find_allowed
-    count_allowed = SearchMethod.count_allowed
+    find_within = staticmethod(find_bits)
+    count_within = staticmethod(count_bits)
     search_listed = search_listed
 
     def plan(self, problem: Problem, *, prepared_by: BitsPlan | None = None, **given: Any) -> BitsPlan:

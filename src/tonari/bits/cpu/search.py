@@ -18,7 +18,7 @@ from tonari.core import _native
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, later_points
 from tonari.core.slices import cut
 from tonari.core.trail import current
 
@@ -153,6 +153,8 @@ def find_bits(
     request: Within, prepared: PreparedBits, plan: BitsPlan, progress: ProgressLike = None
 ) -> RadiusNeighbors:
     """Find all points within the radius of each query; see :meth:`tonari.core.method.SearchMethod.find_within`."""
+    if request.later:
+        return later_points(find_bits(request._replace(later=False), prepared, plan, progress), request.first)
     counts = np.empty(len(request.queries), np.int64)
     blocks: dict[int, _native.BitBlock] = {}
 

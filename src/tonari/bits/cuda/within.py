@@ -13,7 +13,7 @@ from tonari.bits.cuda.plan import BitsCudaPlan
 from tonari.bits.cuda.prepared import PreparedBits
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import index_dtype
-from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, later_points
 from tonari.inputs import Side, hand_back
 from tonari.select.cuda.ragged import join_parts, moved, one_after_another, order_lists
 
@@ -21,16 +21,13 @@ _FARTHEST = float(1 << 24)  # no value is larger, except that of a query and its
 
 
 def find_bits(
-    queries: Any,
-    prepared: PreparedBits,
-    plan: BitsCudaPlan,
-    limits: npt.NDArray[np.float32],
-    *,
-    self_join: bool = False,
-    progress: ProgressLike = None,
+    request: Within, prepared: PreparedBits, plan: BitsCudaPlan, progress: ProgressLike = None
 ) -> RadiusNeighbors:
     """Find all points within the radius of each query; see :meth:`tonari.core.method.SearchMethod.find_within`."""
-    host, columns = isinstance(queries, np.ndarray), _columns(limits)
+    if request.later:
+        return later_points(find_bits(Within(request.queries, request.limits), prepared, plan, progress), request.first)
+    queries, columns = request.queries, _columns(request.limits)
+    host, self_join = isinstance(queries, np.ndarray), request.own is not None
     where = "cpu" if host else queries.device
     dtype = torch.int64 if index_dtype(plan.n).itemsize == 8 else torch.int32
 
@@ -42,17 +39,10 @@ def find_bits(
     return RadiusNeighbors(*(hand_back(part, side) for part in one_after_another(parts)))
 
 
-def count_bits(
-    queries: Any,
-    prepared: PreparedBits,
-    plan: BitsCudaPlan,
-    limits: npt.NDArray[np.float32],
-    *,
-    self_join: bool = False,
-    progress: ProgressLike = None,
-) -> Any:
+def count_bits(request: Within, prepared: PreparedBits, plan: BitsCudaPlan, progress: ProgressLike = None) -> Any:
     """Count the points that :func:`find_bits` finds for each query."""
-    host, columns = isinstance(queries, np.ndarray), _columns(limits)
+    queries, columns = request.queries, _columns(request.limits)
+    host, self_join = isinstance(queries, np.ndarray), request.own is not None
 
     def count(pairs: Pairs, rows: slice) -> Any:
         bounds = columns[rows].to(pairs.device)

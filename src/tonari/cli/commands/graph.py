@@ -42,6 +42,7 @@ from tonari.shards.state import bytes_of
 @_options.recall_option
 @_options.seed_option
 @click.option("--include-self", is_flag=True, help="Make each point the first of its own k neighbours.")
+@_options.exclude_within_option
 @_options.key_option
 @inputs_option
 @id_option
@@ -56,6 +57,7 @@ def graph(
     force: bool,
     method: str,
     include_self: bool,
+    exclude_within: int | None,
     key: str | None,
     read: Inputs,
     as_json: bool,
@@ -87,7 +89,7 @@ def graph(
     if folder:
         refuse(
             context,
-            ("key", "columns", "drop", "ids", "include_self", *_options.COLUMNS),
+            ("key", "columns", "drop", "ids", "include_self", "exclude_within", *_options.COLUMNS),
             f"{output} is a directory, which does not support this; leave it out",
         )
         target = Path(output)
@@ -103,7 +105,14 @@ def graph(
         read.check(points)
         names = read.names_of_rows(points[0])
         with _common.warnings_as_lines():
-            made = graphs.knn_graph(read.read(points[0], key), k, method=method, include_self=include_self, **options)
+            made = graphs.knn_graph(
+                read.read(points[0], key),
+                k,
+                method=method,
+                include_self=include_self,
+                exclude_within=exclude_within,
+                **options,
+            )
         if target.suffix.lower() == ".npz":
             made.save(target)
         else:

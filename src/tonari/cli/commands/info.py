@@ -53,7 +53,7 @@ def info(file: Path, key: str | None, read: Inputs, as_json: bool) -> None:
         read.check([file])
     facts = _facts(file, key, read)
     extra = dict(facts["extra"])
-    plan = extra.pop("plan", {})  # of a directory; the rows of a shard, not those of the graph
+    plan = extra.pop("plan", {})  # a directory's plan has the rows of a shard, not of the graph
     ran = extra.pop("record", None)
     flat = {name: value for name, value in facts.items() if name != "extra"} | extra
     text = "\n".join(f"{name:>14}  {_shown(value)}" for name, value in flat.items())
@@ -142,7 +142,8 @@ def _index_facts(path: Path) -> dict[str, Any]:
         "dtype": about["dtype"],
         "bytes": path.stat().st_size,
         "extra": {name: about[name] for name in names}
-        | {name: about[name] for name in ("weights", "transform") if about.get(name)},
+        | {name: about[name] for name in ("weights", "transform", "codes") if about.get(name)}
+        | ({"rows_in": about["path"]} if "codes" in about else {}),
     }
 
 

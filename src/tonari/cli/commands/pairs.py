@@ -28,6 +28,7 @@ from tonari.io.pairs import SUFFIXES, write_pairs
 @_options.metric_option
 @_options.columns_options
 @_options.method_option
+@_options.exclude_within_option
 @_options.key_option
 @inputs_option
 @id_option

@@ -51,6 +51,14 @@ from tonari.streams.output import kept
     help="Mask of the points that may be found: a bool array with an entry for each of the POINTS. Rows with "
     "fewer than K neighbours end with -1.",
 )
+@_options.exclude_within_option
+@click.option(
+    "--ties",
+    type=click.Choice(["first", "all"]),
+    default="first",
+    show_default=True,
+    help='"all": also write all other points at the distance of the K-th, to a .npz file of lists as for --radius.',
+)
 @_options.key_option
 @inputs_option
 @id_option
@@ -69,6 +77,8 @@ def search(
     force: bool,
     metric: str,
     where: Path | None,
+    exclude_within: int | None,
+    ties: str,
     key: str | None,
     read: Inputs,
     queries_key: str | None,
@@ -102,9 +112,17 @@ def search(
     if k is None and not within:
         raise click.UsageError("how many neighbours? Give -k, or --radius or --min-similarity", context)
     options = _options.with_columns(options) | {"metric": metric}
-    if where is not None and (names_a_directory(output) or output.lower().endswith(".ibin")):
-        message = f"{output} cannot be combined with --where; name a .npz file"
+    filters = [name for name, value in (("--where", where), ("--exclude-within", exclude_within)) if value is not None]
+    if filters and (names_a_directory(output) or output.lower().endswith(".ibin")):
+        message = f"{output} cannot be combined with {filters[0]}; name a .npz file"
         raise click.BadParameter(message, context, param_hint="'-o'")
+    if ties == "all":
+        if within:
+            message = "a radius has no K-th neighbour; leave it out"
+            raise click.BadParameter(message, context, param_hint="'--ties'")
+        if not output.lower().endswith(".npz"):
+            message = f"{output} cannot be combined with --ties; name a .npz file"
+            raise click.BadParameter(message, context, param_hint="'-o'")
     if within:
         if names_a_directory(output):
             message = f"{output} is a directory, which holds k neighbours of each query; name a .npz file, or give -k"
@@ -113,11 +131,12 @@ def search(
         check_named(context, target, read)
         read.check([points, queries])
         near = {"radius": radius, "min_similarity": min_similarity, "max_neighbors": k, "where": _mask(where)}
+        near["exclude_within"] = exclude_within
         _within(points, queries, key, _queries_key(queries, queries_key), target, near | options, read, as_json=as_json)
         return
     assert k is not None
     if names_a_directory(output):
-        _in_directory(context, points, queries, k, output, read, force=force, as_json=as_json, options=options)
+        _in_directory(points, queries, k, output, read, force=force, as_json=as_json, options=options)
         return
     target = _common.check_output(Path(output), (".npz", ".ibin", *SUFFIXES), inputs=(points, queries), force=force)
     check_writable(target)
@@ -136,10 +155,11 @@ def search(
         (record,) = record.parts  # the record of the whole file, including rows found by earlier runs
     else:
         with recording("search", len(asked)) as record:
-            found = searching.search(asked, base, k, where=_mask(where), **options)
+            options |= {"where": _mask(where), "exclude_within": exclude_within, "ties": ties}
+            found = searching.search(asked, base, k, **options)
         if target.suffix.lower() == ".npz":
             with atomic(target) as file:
-                np.savez(file, indices=found.indices, distances=found.distances)
+                np.savez(file, **found._asdict())
         else:
             names = read.names_of_rows(queries), read.names_of_rows(points)
             write_found(target, found.indices, found.distances, {"metric": metric}, names=names)
@@ -192,7 +212,6 @@ def _within(
 
 
 def _in_directory(
-    context: click.Context,
     points: Path,
     queries: Path,
     k: int,
@@ -203,6 +222,7 @@ def _in_directory(
     as_json: bool,
     options: dict[str, Any],
 ) -> None:
+    context = click.get_current_context()
     refuse(
         context,
         ("key", "queries_key", "columns", "drop", "ids", *_options.COLUMNS),

@@ -210,7 +210,7 @@ class _Thread(Helper):
             try:
                 work()
             finally:
-                del given, work  # or what they refer to would stay in memory while the thread waits
+                del given, work  # otherwise, their objects would stay in memory while the thread waits
                 ended.put(None)
             given = self._next() if self._idle else None
 

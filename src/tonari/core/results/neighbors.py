@@ -7,6 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+_VALUES = {"float32": _FLOAT32, "float64": _FLOAT64}
+
 
 class Neighbors(NamedTuple):
     """The k nearest points of each of m queries.
@@ -49,13 +53,8 @@ class Neighbors(NamedTuple):
         >>> found.distances.shape, found.distances.dtype, found.indices.dtype
         ((2, 5), dtype('float64'), dtype('int32'))
         """
-        value = _FLOAT64 if "float64" in dtypes else _FLOAT32
-        return cls(np.empty((m, k), value), np.empty((m, k), index_dtype(n)))
-
-
-# Made once: a dtype from its name or type takes as long as a small array.
-_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
+        shape = m, k
+        return cls(np.empty(shape, _VALUES[value_dtype(*dtypes)]), np.empty(shape, index_dtype(n)))
 
 
 def value_dtype(*dtypes: Any) -> str:
@@ -64,7 +63,10 @@ def value_dtype(*dtypes: Any) -> str:
     >>> value_dtype("uint8", np.dtype("float64")), value_dtype("float16")
     ('float64', 'float32')
     """
-    return "float64" if "float64" in dtypes else "float32"
+    for dtype in dtypes:  # a dtype is compared with a dtype, since comparing it with a name takes ten times as long
+        if dtype == ("float64" if type(dtype) is str else _FLOAT64):
+            return "float64"
+    return "float32"
 
 
 def index_dtype(n: int) -> np.dtype[Any]:

@@ -46,30 +46,45 @@ class RadiusNeighbors(NamedTuple):
 
 
 class Within(NamedTuple):
-    """A radius search on the CPU: its queries, and the conditions for the points that each query may find.
+    """A radius search: its queries, and the conditions for the points that each query may find.
 
     Attributes
     ----------
     queries : checked rows of shape (m, d)
     limits : array of shape (m,), of the dtype of returned distances
         See :func:`limits_for`.
-    self_ids : int64 array of shape (m,), optional
-        For each query, the number of the point that it must not find.
+    own : range, or int64 array of shape (m,), optional
+        For each query, the number of the point that it must not find. A range means that the queries are consecutive
+        points; only methods on the CPU take arrays.
     later : bool
-        Whether a query finds only points after its own; `self_ids` must ascend.
+        Whether a query finds only points after its own; `own` must ascend.
     allowed : Allowed, optional
-        Which points each query may find; `self_ids` is then None.
+        Which points each query may find; `own` is then None. For methods with `filters`.
     """
 
-    queries: npt.NDArray[Any]
+    queries: Any
     limits: npt.NDArray[Any]
-    self_ids: npt.NDArray[np.int64] | None = None
+    own: npt.NDArray[np.int64] | range | None = None
     later: bool = False
     allowed: Allowed | None = None
 
+    @property
+    def first(self) -> int:
+        """The number of the first query's own point."""
+        own = self.own
+        assert own is not None
+        return own.start if isinstance(own, range) else int(own[0])
+
+    @property
+    def self_ids(self) -> npt.NDArray[np.int64] | None:
+        """The numbers of the queries' own points as an array."""
+        own = self.own
+        return np.arange(own.start, own.stop, dtype=np.int64) if isinstance(own, range) else own
+
     def in_order(self, order: npt.NDArray[np.int64]) -> Within:
         """Return the same request with its queries in another order."""
-        own = None if self.self_ids is None else self.self_ids[order]
+        ids = self.self_ids
+        own = None if ids is None else ids[order]
         allowed = None if self.allowed is None else self.allowed.of(order)
         return Within(self.queries[order], self.limits[order], own, self.later, allowed)
 
@@ -119,10 +134,7 @@ def limits_for(
     """
     outwards = -1.0 if descending else 1.0
     if type(radius) is float or np.ndim(radius) == 0:
-        one = np.array([_limit(float(radius), np.dtype(dtype), outwards, closed=closed)])
-        everyone: npt.NDArray[Any] = np.ndarray((m,), one.dtype, one, 0, (0,))  # faster than broadcast_to
-        everyone.flags.writeable = False
-        return everyone
+        return _one_limit(float(radius), m, np.dtype(dtype), outwards, closed)
     asked = np.asarray(radius, dtype=np.float64)
     if closed and np.dtype(dtype) == np.float64:
         return asked.copy()
@@ -134,8 +146,16 @@ def limits_for(
 
 
 @cached(maxsize=64)
+def _one_limit(radius: float, m: int, dtype: np.dtype[Any], outwards: float, closed: bool) -> npt.NDArray[Any]:
+    """Return :func:`limits_for` for one number."""
+    one = np.array([_limit(radius, dtype, outwards, closed=closed)])
+    everyone: npt.NDArray[Any] = np.ndarray((m,), one.dtype, one, 0, (0,))  # unlike broadcast_to, also for m = 1
+    everyone.flags.writeable = False
+    return everyone
+
+
 def _limit(radius: float, dtype: np.dtype[Any], outwards: float, *, closed: bool) -> Any:
-    """Return the farthest value of a dtype within a radius: :func:`limits_for`, for one number."""
+    """Return the farthest value of a dtype within a radius."""
     value = dtype.type
     with np.errstate(over="ignore"):
         limit = value(radius)

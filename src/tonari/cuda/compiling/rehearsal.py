@@ -2,8 +2,8 @@
 
 On torch's device "meta", tensors have shapes, dtypes and strides, but no memory, and operations on them do nothing. So
 the code of a search runs on such rows in milliseconds, and :func:`tonari.cuda.launch.launch` records each launch
-instead of making it. The record is complete, because it comes from the code of the search and not from a separate list
-of kernels.
+instead of making it. The record is complete, because the code of the search makes it, and not a separate list of
+kernels.
 """
 
 from __future__ import annotations

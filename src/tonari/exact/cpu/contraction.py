@@ -215,7 +215,7 @@ def _in_whole(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan) -> 
         return None
     squares = np.einsum("ij,ij->i", rows, rows)
     own = np.arange(0, size, -(-size // tuning.PILOT_QUERIES))
-    scores = _scores(rows, own, squares)
+    scores = sample_scores(rows, own, squares)
     kth = np.partition(scores, rank - 1, axis=1)[:, rank - 1 : rank]
     norms, rounding = np.sqrt(squares), _rounding(rows, squares, plan)
     errors = 2 * (norms[own, None] * rounding + rounding[own, None] * norms)
@@ -244,10 +244,10 @@ def _pilot(points: npt.NDArray[Any], made: _native.Form, whole: InWhole | None, 
         return Seen(n, dict.fromkeys(widths, n), 1.0, every, every)
     squares, own, kth, candidates, rank = whole
     wide = _rows(made, points, -(-len(points) // SAMPLE_ROWS), widths[-1])
-    some, nearest = _nearest(_narrowed(wide, min(CLUSTER_COLUMNS, widths[0])), squares)
+    some, nearest = _nearest(narrowed_rows(wide, min(CLUSTER_COLUMNS, widths[0])), squares)
     left, alone = {}, {}
     for columns in widths:
-        near = _scores(_narrowed(wide, columns), own, squares) <= kth
+        near = sample_scores(narrowed_rows(wide, columns), own, squares) <= kth
         left[columns] = float(np.mean(near))
         beside_them = near[:, nearest][near[:, some]]
         alone[columns] = 1 - float(np.mean(beside_them)) if beside_them.size else 1.0
@@ -261,7 +261,7 @@ def _pilot(points: npt.NDArray[Any], made: _native.Form, whole: InWhole | None, 
     )
 
 
-def _scores(rows: Floats, asked: npt.NDArray[np.intp], squares: Floats) -> Floats:
+def sample_scores(rows: Floats, asked: npt.NDArray[np.intp], squares: Floats) -> Floats:
     """Return the scores of all rows for the requested rows; the score of a row and itself is infinity."""
     found = np.empty((len(rows), len(asked)))
     _native.products(rows, rows[asked], found)
@@ -274,10 +274,10 @@ def _scores(rows: Floats, asked: npt.NDArray[np.intp], squares: Floats) -> Float
 def _nearest(rows: Floats, squares: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return the numbers of some rows, and the nearest row of each."""
     some = np.arange(0, len(rows), tuning.ASKED_ONE_OF)
-    return some, _scores(rows, some, squares).argmin(axis=1)
+    return some, sample_scores(rows, some, squares).argmin(axis=1)
 
 
-def _narrowed(rows: Floats, columns: int) -> Floats:
+def narrowed_rows(rows: Floats, columns: int) -> Floats:
     """Return contracted rows with fewer directions; the length along the others is added to the residual."""
     rest = np.linalg.norm(rows[:, columns - 1 :], axis=1)
     return np.column_stack([rows[:, : columns - 1], rest])

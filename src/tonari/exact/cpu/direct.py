@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.process.progress import ProgressLike, counting
+from tonari.core.process.progress import Progress, ProgressLike, Silent, counting
 from tonari.core.process.workers import Workers, worth_sharing
 from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
@@ -64,40 +64,59 @@ def _search(
     checked: bool,
     progress: ProgressLike,
 ) -> Neighbors | None:
-    started = time.perf_counter()
-    m, n = len(queries), len(points)
+    started, m, n = time.perf_counter(), len(queries), len(points)
     rows, size = _sizes(m, n, plan, self_ids is None)
-    workers = Workers(plan.threads)
     with counting(progress, total=m * n, seconds=plan.seconds, label="neighbours") as bar:
-
-        def call(some: slice, part: slice) -> Neighbors | None:
-            workers.check()
-            asked, among = queries[some], points[part]
-            found = _room(asked, among, plan.k)
-            own = None if self_ids is None else self_ids[some]
-            finite = _native.search_directly(plan.metric, plan.isa, asked, among, plan.k, own, *found, checked)
-            bar.add(len(asked) * len(among))
-            return found if finite else None
-
-        if size < n:
-            parts = cut(n, size)
-            if n - parts[-1].start < size:  # the last slice has at least `size` points, like all others
-                parts[-2:] = [slice(parts[-2].start, n)]
-            lists = workers.map(lambda part: call(slice(0, m), part), parts)
-            finite = [each for each in lists if each is not None]
-            found = _merged(finite, [part.start for part in parts], plan, n) if len(finite) == len(lists) else None
-        elif rows < m:
-            lists = workers.map(lambda some: call(some, slice(0, n)), cut(m, rows))
-            finite = [each for each in lists if each is not None]
-            found = Neighbors(*map(np.concatenate, zip(*finite, strict=True))) if len(finite) == len(lists) else None
+        if rows >= m and size >= n:  # for most searches of a few microseconds
+            found = _call(queries, points, plan, self_ids, checked)
+            bar.add(m * n)
         else:
-            found = call(slice(0, m), slice(0, n))
+            found = _in_calls(queries, points, plan, self_ids, checked, (rows, size), bar)
     if found is not None:
         seconds, record = time.perf_counter() - started, current.get()
         if record is not None:
             record.tried("exact values", m, m, seconds)
         logger.info("%d rows in %.3g s by exact values alone", m, seconds)
     return found
+
+
+def _call(
+    queries: Rows, points: Rows, plan: ExactPlan, self_ids: npt.NDArray[np.int64] | None, checked: bool
+) -> Neighbors | None:
+    found = _room(queries, points, plan.k)
+    finite = _native.search_directly(plan.metric, plan.isa, queries, points, plan.k, self_ids, *found, checked)
+    return found if finite else None
+
+
+def _in_calls(
+    queries: Rows,
+    points: Rows,
+    plan: ExactPlan,
+    self_ids: npt.NDArray[np.int64] | None,
+    checked: bool,
+    sizes: tuple[int, int],
+    bar: Progress | Silent,
+) -> Neighbors | None:
+    """Search by several native calls, of these numbers of queries and points."""
+    (rows, size), m, n, workers = sizes, len(queries), len(points), Workers(plan.threads)
+
+    def call(some: slice, part: slice) -> Neighbors | None:
+        workers.check()
+        asked, among = queries[some], points[part]
+        found = _call(asked, among, plan, None if self_ids is None else self_ids[some], checked)
+        bar.add(len(asked) * len(among))
+        return found
+
+    if size < n:
+        parts = cut(n, size)
+        if n - parts[-1].start < size:  # the last slice has at least `size` points, like all others
+            parts[-2:] = [slice(parts[-2].start, n)]
+        lists = workers.map(lambda part: call(slice(0, m), part), parts)
+        finite = [each for each in lists if each is not None]
+        return _merged(finite, [part.start for part in parts], plan, n) if len(finite) == len(lists) else None
+    lists = workers.map(lambda some: call(some, slice(0, n)), cut(m, rows))
+    finite = [each for each in lists if each is not None]
+    return Neighbors(*map(np.concatenate, zip(*finite, strict=True))) if len(finite) == len(lists) else None
 
 
 def _sizes(m: int, n: int, plan: ExactPlan, may_slice: bool) -> tuple[int, int]:

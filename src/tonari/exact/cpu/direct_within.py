@@ -44,14 +44,17 @@ class Unpacked:
 
 def find_directly(request: Within, points: Rows, plan: ExactPlan, progress: ProgressLike = None) -> RadiusNeighbors:
     """Find all points within the limits; see :func:`tonari.exact.cpu.radius.find_prepared`."""
-    queries, limits, self_ids, later, allowed = request
+    queries, limits, _, later, allowed = request
     m, n, started = len(queries), len(points), time.perf_counter()
     indptr = np.empty(m + 1, np.int64)
     distances, indices = np.empty(m * n, limits.dtype), np.empty(m * n, index_dtype(n))
     rules = None if allowed is None else allowed.native
     with counting(progress, total=m * n, seconds=plan.seconds, label="neighbours") as bar:
         found = _native.find_directly(
-            *(plan.metric, plan.isa, queries, points, limits, self_ids, rules, later), indptr, distances, indices
+            *(plan.metric, plan.isa, queries, points, limits, request.self_ids, rules, later),
+            indptr,
+            distances,
+            indices,
         )
         bar.add(m * n)
     _record(m, started)
@@ -62,11 +65,11 @@ def count_directly(
     request: Within, points: Rows, plan: ExactPlan, progress: ProgressLike = None
 ) -> npt.NDArray[np.int64]:
     """Count, for each query, the points that :func:`find_directly` finds."""
-    queries, limits, self_ids, _, allowed = request
+    queries, limits, _, _, allowed = request
     m, n, started = len(queries), len(points), time.perf_counter()
     counts, rules = np.empty(m, np.int64), None if allowed is None else allowed.native
     with counting(progress, total=m * n, seconds=plan.seconds, label="neighbours") as bar:
-        _native.count_directly(plan.metric, plan.isa, queries, points, limits, self_ids, rules, counts)
+        _native.count_directly(plan.metric, plan.isa, queries, points, limits, request.self_ids, rules, counts)
         bar.add(m * n)
     _record(m, started)
     return counts

@@ -95,14 +95,14 @@ class ExactOnCpu(OnCpu):
         few = plan.direct_within < SCREEN_START + plan.prepare_seconds
         return Unpacked(points) if few else self.prepare(points, plan, progress)
 
-    def lists(
+    def find_within(
         self, request: Within, prepared: PreparedPoints, plan: ExactPlan, progress: ProgressLike = None
     ) -> RadiusNeighbors:
         if prepared.is_compared(plan):
             return find_directly(request, prepared.points, plan, progress)
         return find_prepared(request, prepared, plan, progress)
 
-    def counts(
+    def count_within(
         self, request: Within, prepared: PreparedPoints, plan: ExactPlan, progress: ProgressLike = None
     ) -> npt.NDArray[np.int64]:
         if prepared.is_compared(plan):

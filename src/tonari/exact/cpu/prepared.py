@@ -15,7 +15,7 @@ from tonari.core._native import PackedPoints
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.process.workers import Workers
 from tonari.exact import tuning
-from tonari.exact.cpu.contraction import arrange_points
+from tonari.exact.cpu.contraction import Arrangement, arrange_points
 from tonari.exact.plan import ExactPlan
 from tonari.metrics import get_metric
 
@@ -36,6 +36,10 @@ class PreparedPoints:
         Expected number of queries. Default: that of the plan. More queries justify more preparation.
     kept : int64 array, optional
         Row numbers of the searched points, ascending, if only a subset is searched; the plan is then for this subset.
+    made : Arrangement, optional
+        The form and the order of the points. Default: as the plan has them, or as a pilot chooses.
+    slices : list of (begin, end), optional
+        The slices of the points. Default: those of the plan.
 
     Attributes
     ----------
@@ -62,11 +66,14 @@ class PreparedPoints:
         boundary: int = 0,
         asked: int | None = None,
         kept: npt.NDArray[np.int64] | None = None,
+        made: Arrangement | None = None,
+        slices: list[tuple[int, int]] | None = None,
     ) -> None:
         self.points, self.kept = points, kept
         self.count = len(points) if kept is None else len(kept)
-        form = _native.Form(plan.metric, *_centre_and_scale(points, plan.metric))
-        made = arrange_points(points, form, plan, plan.m if asked is None else asked, kept)
+        if made is None:
+            form = _native.Form(plan.metric, *centre_and_scale(points, plan.metric))
+            made = arrange_points(points, form, plan, plan.m if asked is None else asked, kept)
         self.form, self.form_dim, self.look, self.clusters = made
         # A pilot may misjudge later rows, so they may fall back on all columns; columns set by the caller are final.
         self._whole_plan = replace(plan, may_contract=False) if self.form_dim < plan.form_dim else None
@@ -74,7 +81,7 @@ class PreparedPoints:
         self._making_whole = threading.Lock()
         plan = plan.contracted_to(self.form_dim)
         sides, size = ((0, boundary), (boundary, self.count)), plan.point_chunk
-        self.slices = [(a, min(a + size, end)) for begin, end in sides for a in range(begin, end, size)]
+        self.slices = slices or [(a, min(a + size, end)) for begin, end in sides for a in range(begin, end, size)]
         self._held: tuple[str, list[PackedPoints]] = ("", [])  # a kernel, and the first slices packed for it
         self._holding = threading.Lock()  # lock of the one search that changes the packed points
         if plan.resident_points:
@@ -184,7 +191,8 @@ class PreparedPoints:
         return clusters + sum(part.nbytes for part in self._held[1])
 
 
-def _centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float], float]:
+def centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float], float]:
+    """Return the centre and the scale of a form, from a sample of the points."""
     n, d = points.shape
     step = -(-n // min(tuning.CENTRED_ROWS, max(1, tuning.CENTRED_VALUES // d)))
     zeros = [0.0] * d

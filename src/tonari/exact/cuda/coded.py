@@ -1,22 +1,25 @@
-"""Whether prepared points that do not fit on a device are kept there as codes (routes/codes.py), or streamed.
+"""Choose between codes on the device (routes/codes.py) and streaming, for prepared points that do not fit there.
 
 An Index does not know how often it will be searched. Its first search streams the points, unless codes take less time
-even with their preparation. This search takes about as long as the preparation of codes, so from the second search on
-the codes are made and kept: all searches together then take at most about twice the time of the better choice.
+even with their preparation. The second search makes codes, and later ones use them. Since the preparation takes about
+as long as one streamed search, all searches together take at most about twice the time of the better choice.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from tonari import inputs
 from tonari.core.errors import BudgetExceeded
 from tonari.core.problem import Problem
 from tonari.core.process.caches import cached
 from tonari.core.trail import decided
+from tonari.cuda import tuning as cuda_tuning
+from tonari.cuda.memory import available
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.planning import plan_on_cuda
+from tonari.exact.cuda.planning import plan_on_cuda, rounded
 from tonari.exact.cuda.rows.codes import code_columns, codes_bytes
 from tonari.metrics import get_metric
 
@@ -25,14 +28,14 @@ def is_coded_for(problem: Problem, searched: int) -> bool:
     """Whether codes answer a search of prepared points, after `searched` queries among the same points."""
     if not _may_be_coded(problem):
         return False
-    if searched > 0:  # of any number of queries, since later the codes themselves take memory
+    if searched > 0:  # the same cached plan for any m: a new one would not fit once codes take memory
         return _plans(dataclasses.replace(problem, m=1, k=1))[1] is not None
     streamed, coded = _plans(problem)
     return coded is not None and coded.seconds < streamed.seconds
 
 
 def coded_plan(problem: Problem) -> CudaPlan:
-    """Return the plan by which codes are made; BudgetExceeded if the device has no room for them."""
+    """Return the plan that makes codes; BudgetExceeded if the device has no room for them."""
     streamed, coded = _plans(problem)
     made = plan_on_cuda(problem, route="codes")
     if coded is not None:
@@ -44,6 +47,17 @@ def coded_plan(problem: Problem) -> CudaPlan:
     return made
 
 
+def plan_again(problem: Problem, prepared_by: CudaPlan, overrides: dict[str, Any]) -> CudaPlan:
+    """Return the plan of a search of points that are codes already; it is kept for equal searches."""
+    free = rounded(available(problem.devices))
+    return _plan_again(problem, prepared_by, free, tuple(overrides.items()))
+
+
+@cached(maxsize=1024)
+def _plan_again(problem: Problem, prepared_by: CudaPlan, free: int, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan:
+    return plan_on_cuda(problem, free_bytes=free + cuda_tuning.RESERVE, prepared_by=prepared_by, **dict(overrides))
+
+
 def _may_be_coded(problem: Problem) -> bool:
     """Whether points are in host memory, large for a device, and much larger than their codes."""
     metric, size = get_metric(problem.metric), problem.n * problem.d * inputs.dtype_of(problem.dtype).itemsize
@@ -51,14 +65,14 @@ def _may_be_coded(problem: Problem) -> bool:
         return False
     if not (metric.squares or metric.angular) or problem.d < tuning.LEAST_CODED:
         return False
-    return tuning.CODED_WORTH * codes_bytes(problem.n, code_columns(problem.d)) <= size
+    return tuning.CODED_WORTH * codes_bytes(problem.n, code_columns(problem.n, problem.d)) <= size
 
 
 @cached(maxsize=256)
 def _plans(problem: Problem) -> tuple[CudaPlan, CudaPlan | None]:
-    """Return the plan without codes, and that with codes; None if the first keeps the points, or if codes do not fit.
+    """Return the plan without codes and the plan with codes; None if the former keeps the points, or codes do not fit.
 
-    Plans are those of the first call, before there are codes.
+    Both are cached by the first call, at which no codes take memory yet.
     """
     usual = plan_on_cuda(problem)
     if usual.route != "streamed":

@@ -7,10 +7,9 @@ import dataclasses
 from tonari.costs.rates import CARD
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.memory import LEAST_BATCH, LISTED_BYTES, SMALL_CHANGE, CudaNeeds, Slabs
-from tonari.exact.cuda.rows.codes import code_columns, codes_bytes, coding_bytes
+from tonari.exact.cuda.rows.codes import code_columns, code_width, codes_bytes, coding_bytes
 from tonari.exact.cuda.rows.contraction import contracted_row_bytes, contraction_bytes, sample_rows
 from tonari.exact.cuda.rows.groups import group_count
-from tonari.exact.cuda.rows.pack import query_bytes
 from tonari.exact.cuda.screens.sampling import Sample, sample_for
 from tonari.exact.cuda.screens.widths import usual_width
 
@@ -84,15 +83,15 @@ class CodesNeeds(CudaNeeds):
     def _batch_row_bytes(self, slabs: Slabs) -> int:
         minima = self._minima_bytes()
         near = tuning.NEAR_KEPT * tuning.WIDEST * self.width * LISTED_BYTES
-        packed = query_bytes(self.form_dim, ("int8",)) + 3 * contracted_row_bytes(self.form_dim)
+        packed = code_width(self.form_dim) + 3 * contracted_row_bytes(self.form_dim)
         lists = 4 * self.k * (self.value_itemsize + 4)
-        original = 2 * self.d * self.query_itemsize + 8 * self.d  # also as float64 rows
+        original = 2 * self.d * self.query_itemsize + 8 * self.d  # also as float64
         return minima + minima // 4 + near + packed + lists + original + 64 + 8 * self.self_join
 
 
 def in_codes(needs: CudaNeeds) -> CodesNeeds:
     """Return the needs of the same search by codes."""
     fields = {field.name: getattr(needs, field.name) for field in dataclasses.fields(needs)}
-    p = needs.form_dim or code_columns(needs.d)
-    width = max(needs.width, tuning.CONTRACTED_WIDTH if needs.width == usual_width(needs.k + needs.self_join) else 0)
+    p = needs.form_dim or code_columns(needs.n, needs.d)
+    width = max(needs.width, tuning.CODED_WIDTH if needs.width == usual_width(needs.k + needs.self_join) else 0)
     return CodesNeeds(**fields | {"precisions": PRECISIONS, "form_dim": p, "width": width})

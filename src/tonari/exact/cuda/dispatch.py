@@ -23,13 +23,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.core.trail import decided
 from tonari.cuda.compiling.ahead import card_of, compile_ahead, expecting
 from tonari.cuda.devices import on, to_device
@@ -156,54 +155,18 @@ def warm(plan: CudaPlan, *, self_join: bool, progress: ProgressLike = None) -> i
         return compile_ahead(stage, card_of(plan.devices[0]), progress=progress)
 
 
-def find_within(
-    queries: Any,
-    prepared: Any,
-    plan: CudaPlan,
-    limits: npt.NDArray[Any],
-    *,
-    self_join: bool = False,
-    progress: ProgressLike = None,
-) -> RadiusNeighbors:
+def find_within(request: Within, prepared: Any, plan: CudaPlan, progress: ProgressLike = None) -> RadiusNeighbors:
     """Find all points within each query's limit; see :meth:`tonari.core.method.SearchMethod.find_within`."""
     with on(plan.devices[0]):
-        found = within(
-            queries, prepared, plan, limits, finding(plan), place=Place(self_join=self_join), progress=progress
-        )
-    return RadiusNeighbors(*(inputs.hand_back(part, side_of(queries)) for part in found))
+        found = within(request.queries, prepared, plan, request.limits, finding(plan), Place.of(request), progress)
+    return RadiusNeighbors(*(inputs.hand_back(part, side_of(request.queries)) for part in found))
 
 
-def find_pairs(
-    rows: slice,
-    points: Any,
-    prepared: Any,
-    plan: CudaPlan,
-    limits: npt.NDArray[Any],
-    *,
-    progress: ProgressLike = None,
-) -> RadiusNeighbors:
-    """Find, for each point, later points within its limit; see :meth:`tonari.core.method.SearchMethod.find_pairs`."""
-    place = Place(first_query=rows.start, self_join=True, later=True)
-    with on(plan.devices[0]):
-        found = within(points[rows], prepared, plan, limits, finding(plan), place=place, progress=progress)
-    return RadiusNeighbors(*(inputs.hand_back(part, side_of(points)) for part in found))
-
-
-def count_within(
-    queries: Any,
-    prepared: Any,
-    plan: CudaPlan,
-    limits: npt.NDArray[Any],
-    *,
-    self_join: bool = False,
-    progress: ProgressLike = None,
-) -> Any:
+def count_within(request: Within, prepared: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
     """Count all points within each query's limit; see :meth:`tonari.core.method.SearchMethod.count_within`."""
     with on(plan.devices[0]):
-        counts = within(
-            queries, prepared, plan, limits, counting(), place=Place(self_join=self_join), progress=progress
-        )
-    return inputs.hand_back(counts, side_of(queries))
+        counts = within(request.queries, prepared, plan, request.limits, counting(), Place.of(request), progress)
+    return inputs.hand_back(counts, side_of(request.queries))
 
 
 def compares_all(plan: CudaPlan) -> bool:
@@ -211,14 +174,14 @@ def compares_all(plan: CudaPlan) -> bool:
     return plan.m * plan.n * (plan.d + tuning.OF_PAIR) <= tuning.OF_ATTEMPT
 
 
-def count_by_values(queries: Any, points: Any, plan: CudaPlan, limits: npt.NDArray[Any]) -> Any:
+def count_by_values(request: Within, points: Any, plan: CudaPlan) -> Any:
     """Count the points within each query's limit by the exact values of all points, without checking the rows."""
     place = plan.devices[0]
     with on(place):
-        rows, base = to_device(queries, place), to_device(points, place)
+        rows, base = to_device(request.queries, place), to_device(points, place)
         blocks = blocks_of_all(len(rows), len(base), parts_per_block(plan.metric), base.device)
-        hits = refine_within(rows, base, blocks, limits_on(limits, base.device), plan.metric, listed=False)
-    return inputs.hand_back(hits.counts, side_of(queries))
+        hits = refine_within(rows, base, blocks, limits_on(request.limits, base.device), plan.metric, listed=False)
+    return inputs.hand_back(hits.counts, side_of(request.queries))
 
 
 def side_of(queries: Any) -> inputs.Side:

@@ -10,9 +10,10 @@ from tonari.core.method import Preparation, SearchMethod
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import Within
 from tonari.core.trail import decided
 from tonari.exact.cuda import dispatch
-from tonari.exact.cuda.coded import coded_plan, is_coded_for
+from tonari.exact.cuda.coded import coded_plan, is_coded_for, plan_again
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.planning import is_contracted_for, plan_on_cuda
 from tonari.exact.cuda.refine.listed import search_listed
@@ -30,11 +31,12 @@ class ExactOnCuda(SearchMethod):
     warm = staticmethod(dispatch.warm)
     prepare = staticmethod(dispatch.prepare)
     find_within = staticmethod(dispatch.find_within)
-    find_pairs = staticmethod(dispatch.find_pairs)
     count_within = staticmethod(dispatch.count_within)
     search_listed = staticmethod(search_listed)
 
     def plan(self, problem: Problem, *, prepared_by: CudaPlan | None = None, **given: Any) -> CudaPlan:
+        if prepared_by is not None and prepared_by.route == "codes" and "free_bytes" not in given:
+            return plan_again(problem, prepared_by, given)
         return plan_on_cuda(problem, prepared_by=prepared_by, **given)
 
     def kind(self, problem: Problem, searched: int = 0) -> str:
@@ -56,7 +58,7 @@ class ExactOnCuda(SearchMethod):
         return Preparation(dataclasses.replace(plan, copied_bytes=0), made)  # `before` has the same original rows
 
     def _prepare_coded(self, points: Any, problem: Problem, before: Preparation, progress: ProgressLike) -> Preparation:
-        """Return the codes of the points, or the earlier preparation if there is no room for them any more."""
+        """Return the codes of the points, or the earlier preparation if the device has no room left for them."""
         try:
             plan = coded_plan(problem)
         except BudgetExceeded as error:
@@ -85,7 +87,7 @@ class ExactOnCuda(SearchMethod):
             return found
         return dispatch.search_once(queries, points, plan, self_join=self_join, progress=progress)
 
-    def count_once(self, queries: Any, points: Any, plan: CudaPlan, limits: Any) -> Any:
+    def count_once(self, request: Within, points: Any, plan: CudaPlan) -> Any:
         if not dispatch.compares_all(plan):
-            return super().count_once(queries, points, plan, limits)
-        return dispatch.count_by_values(queries, points, plan, limits)
+            return super().count_once(request, points, plan)
+        return dispatch.count_by_values(request, points, plan)

@@ -161,15 +161,25 @@ FORM_WARPS = 4
 FORM_COLUMNS = 64
 
 # Not measured by a case, but counted: rows of SIFT in 64 coordinates, 10 nearest of 100,000.
-# Codes: their coordinates; the largest element of the sample, or this multiple of what nearly all rows have if that is
-# less, times a margin for all other points, is 127 steps.
-CODE_COLUMNS = 64
+# Codes: their coordinates. 127 steps are the largest element of the sample (or CODE_FARTHEST times the element that
+# nearly all rows stay below, if that is less), times a margin for all other points.
+CODE_COLUMNS = 123  # and five of the squared length: 128 bytes; for more points than CODED_WIDE 61 and three
+CODE_FEWER = 61
+CODED_WIDE = 1 << 26
 CODE_FARTHEST = 4.0
 CODE_NEARLY_ALL = 0.999
 CODE_MARGIN = 1.25
 CODE_ROWS = 16  # per program that rounds
-CODED_BYTES = 1 << 30  # least bytes of points for which an Index compares codes with streaming
-CODED_WORTH = 1.5  # least bytes of points, relative to those of their codes
+FOLDED_HOPPER = True  # lists on Hopper by a kernel whose products do not wait for the maxima
+FOLDED_ROWS = 128  # queries of a tile, then warps, buffers and programs of a multiprocessor
+FOLDED_WARPS = 4
+FOLDED_STAGES = 3
+FOLDED_PROGRAMS = 2
+CODED_WIDTH = 128  # groups per row at first; doubled for later searches if more than this share is left unproved:
+CODED_LEFT = 0.002
+MOST_BEYOND = 512  # points beyond range; with more, points are streamed
+CODED_BYTES = 1 << 30  # if points have fewer bytes, an Index does not compare codes with streaming
+CODED_WORTH = 1.5  # least bytes of points, relative to their codes
 LEAST_CODED = 16  # columns: few columns are no faster as codes
 CODED_BATCH = 8192  # most queries of a batch: the rows of one are read while the next one is screened
 
@@ -244,6 +254,7 @@ WITHIN_WORTH = 0.5  # the next precision is given up if it leaves more than this
 # longer than the start of a thread.
 HOST_MEMBERS = 1 << 13
 HOST_LEAST_MEMBERS = 1 << 9
+CODES_LONG_SECONDS = 0.03  # the same for codes, whose Index is searched often
 HOST_LONG_SECONDS = 1.0  # if the CPU needs longer, the device may answer rows, although it may have to compile kernels
 
 # Not measured: bounds of memory.

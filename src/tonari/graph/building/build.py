@@ -81,10 +81,7 @@ def build_allowed(points: Any, k: int, call: Call, given: Given, options: GraphO
 
     `include_self` is the only option that may be set.
     """
-    named = [name for name in ("recall", "seed", "start", "update", "plan") if getattr(options, name) is not None]
-    if named or not is_search(call.method):
-        named = named or [f"method={call.method!r}"]
-        raise ValueError(f"{', '.join(named)}: where and batch are for exact graphs alone; leave it out")
+    refuse_options(call.method, options, "where, batch and exclude_within are")
     include_self = inputs.check_flag(options.include_self, "include_self")
     rows = call.rows(points, "points")
     n = len(rows)
@@ -106,6 +103,14 @@ def build_allowed(points: Any, k: int, call: Call, given: Given, options: GraphO
     found = on_side_of(points, _with_self(found, rows, call, include_self), "points")
     made_by = "exact" if call.method == "auto" else call.method
     return Lists(found, call.metric.name, made_by, include_self, record=record)
+
+
+def refuse_options(method: str, options: GraphOptions, what: str) -> None:
+    """Refuse options of approximate graphs and plans together with arguments that only exact searches have."""
+    named = [name for name in ("recall", "seed", "start", "update", "plan") if getattr(options, name) is not None]
+    if named or not is_search(method):
+        named = named or [f"method={method!r}"]
+        raise ValueError(f"{', '.join(named)}: {what} for exact graphs alone; leave it out")
 
 
 def _refuse_what_a_search_would(those: Points, method: str) -> None:

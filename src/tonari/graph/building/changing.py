@@ -207,6 +207,7 @@ def replace_points(
 
 def _numbers(ids: Any, n: int) -> tuple[Ids, Ids]:
     """Return checked row numbers, ascending, and the caller's order of them."""
+    inputs.refuse_masked(ids, "ids")
     array = np.atleast_1d(np.asarray(inputs.to_host(ids)))
     if array.size == 0:
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -244,7 +245,9 @@ def _new_rows(rows: Any, asked: _Asked) -> Any:
     came, expected = (inputs.name_of_dtype(x) for x in (new, asked.rows))
     shape = (len(asked.ids), asked.rows.shape[1])
     if tuple(new.shape) != shape or came != expected:
-        raise ValueError(f"rows: {came} of shape {tuple(new.shape)}, expected {expected} of shape {shape}: one per id")
+        raise ValueError(
+            f"rows: {came} of shape {tuple(new.shape)}, expected {expected} of shape {shape}: one for each of ids"
+        )
     return inputs.rows_at(new, np.argsort(asked.order, kind="stable"))
 
 

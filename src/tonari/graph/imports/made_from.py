@@ -28,10 +28,10 @@ class MadeFrom:
         metric : str
             The metric of the distances. They are not recomputed.
         include_self : bool
-            True: each list must contain its own point. The point moves to column 0, and its distance becomes that of a
-            point and itself by the metric's definition. False: the own point of each list is removed, in whichever
-            column it is. If at least one list contained its own point, the graph has one column less, and a list
-            without it, as happens among duplicates, loses its last neighbour.
+            True: each list must contain its own point. The point moves to column 0, and its distance is set to the
+        metric's distance of a point from itself. False: each list's own point is removed from whichever column it
+        is in. If at least one list contained its own point, the graph has one column less. A list that did not
+        contain it, which happens among duplicates, then loses its last neighbour.
 
         Returns
         -------

@@ -82,7 +82,7 @@ def as_device_rows(x: Any, name: str) -> Any:
 
 def _from_whole(tensor: Any, name: str) -> Any:
     """Convert whole numbers to float32, and refuse numbers that float32 may not hold."""
-    wide = tensor.double()  # which keeps the order of all whole numbers, and those up to 2**53
+    wide = tensor.double()  # keeps the order of whole numbers; exact up to 2**53
     bad = wide.abs() > LARGEST_WHOLE
     if bool(bad.any()):
         row, column = bad.nonzero()[0].tolist()

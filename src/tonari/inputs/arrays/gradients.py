@@ -66,7 +66,7 @@ def without_gradients(cure: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @functools.wraps(verb)
         def dropping(*args: P.args, **kwargs: P.kwargs) -> R:
-            if any(map(requires_gradients, (*args, *kwargs.values()))):
+            if "torch" in sys.modules and any(map(requires_gradients, (*args, *kwargs.values()))):
                 named = dict(zip(parameters, args, strict=False)) | kwargs
                 warn_of_dropped(named, cure, dropped=f"but none flow through {verb.__name__}")
                 # Detached, so that inner calls do not warn again.

@@ -27,8 +27,8 @@ class TreeOnCpu(OnCpu, TreeMethod):
     name = "kdtree"
 
     refuses = staticmethod(refusal)
-    lists = staticmethod(find_in_tree)
-    counts = staticmethod(count_in_tree)
+    find_within = staticmethod(find_in_tree)
+    count_within = staticmethod(count_in_tree)
 
     def plan(self, problem: Problem, *, prepared_by: TreePlan | None = None, **given: Any) -> TreePlan:
         return plan_tree(problem, prepared_by=prepared_by, **given)

@@ -76,7 +76,10 @@ class PreparedTree:
 
     def report(self, m: int, visits: Visits, seconds: float) -> None:
         """Record and log a search of m queries."""
-        record, leaves, nodes = current.get(), visits.leaves / m, visits.nodes / m
+        record = current.get()
+        if record is None and not logger.isEnabledFor(logging.INFO):
+            return
+        leaves, nodes = visits.leaves / m, visits.nodes / m
         if record is not None:
             note = f"{leaves:.1f} leaves and {nodes:.1f} nodes visited per row"
             record.tried(f"k-d tree of height {self.tree.height}", m, m, seconds, note)

@@ -31,7 +31,10 @@ def find_in_tree(
     search = _search(request, prepared, plan, counts, workers)
     blocks = _run(search, len(counts), prepared, plan, workers, progress)
     indptr = np.zeros(len(counts) + 1, np.int64)
-    counts.cumsum(out=indptr[1:])
+    if len(counts) == 1:  # as quick as possible
+        indptr[1] = counts[0]
+    else:
+        counts.cumsum(out=indptr[1:])
     distances = np.empty(indptr[-1], request.limits.dtype)
     indices = np.empty(indptr[-1], prepared.tree.ids.dtype)
 
@@ -66,14 +69,14 @@ def _search(
     *,
     lists: bool = True,
 ) -> _native.TreeRadius:
-    queries, limits, self_ids, later, allowed = request
+    queries, limits, _, later, allowed = request
     double, tree = limits.dtype == np.float64, prepared.tree
     if double and tree.rows.dtype != np.float64:
         raise ValueError("a tree of float32 cannot answer in float64: build it with double=True")
     order = order_of(queries, tree, workers) if plan.sort and len(queries) > 1 else None
     farthest = np.ascontiguousarray(limits, np.float64)
     return _native.TreeRadius(
-        *(tree.native, plan.isa, plan.metric, queries, order, farthest, self_ids),
+        *(tree.native, plan.isa, plan.metric, queries, order, farthest, request.self_ids),
         *(later, lists, double, counts, None if allowed is None else allowed.native),
     )
 

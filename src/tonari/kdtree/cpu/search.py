@@ -76,9 +76,9 @@ def search_tree(
         Totals over all queries, which do not depend on the traversal.
     """
     m = len(queries)
-    if np.float64 in (queries.dtype, points.dtype) and tree.rows.dtype != np.float64:
-        raise ValueError("a tree of float32 cannot answer in float64: build it with double=True")
     values = np.empty((m, plan.k), value_dtype(queries.dtype, points.dtype))
+    if values.itemsize > tree.rows.itemsize:
+        raise ValueError("a tree of float32 cannot answer in float64: build it with double=True")
     found = Neighbors(values, np.empty((m, plan.k), tree.ids.dtype))
     workers = Workers(plan.threads)
     order = order_of(queries, tree, workers) if plan.sort and m > 1 else None

@@ -7,7 +7,7 @@ from typing import Any
 from tonari.core.method import TreeMethod
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
-from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.costs.formulas import MeanVisits
 from tonari.exact.cuda.dispatch import side_of
 from tonari.exact.cuda.routes.within import counting, finding
@@ -41,49 +41,17 @@ class TreeOnCuda(TreeMethod):
         return super().held_bytes(prepared, plan) if plan.point_slab == plan.n else 0
 
     def find_within(
-        self,
-        queries: Any,
-        prepared: PreparedTrees,
-        plan: TreePlan,
-        limits: Any,
-        *,
-        self_join: bool = False,
-        progress: ProgressLike = None,
+        self, request: Within, prepared: PreparedTrees, plan: TreePlan, progress: ProgressLike = None
     ) -> RadiusNeighbors:
-        found = within(
-            queries, prepared, plan, limits, finding(plan), place=Place(self_join=self_join), progress=progress
-        )
-        return RadiusNeighbors(*(hand_back(part, side_of(queries)) for part in found))
-
-    def find_pairs(
-        self,
-        rows: slice,
-        points: Any,
-        prepared: PreparedTrees,
-        plan: TreePlan,
-        limits: Any,
-        *,
-        progress: ProgressLike = None,
-    ) -> RadiusNeighbors:
-        queries = points if rows.stop - rows.start == len(points) else points[rows]
-        place = Place(first_query=rows.start, self_join=True, later=True)
-        found = within(queries, prepared, plan, limits, finding(plan), place=place, progress=progress)
-        return RadiusNeighbors(*(hand_back(part, side_of(points)) for part in found))
+        place = Place.of(request)
+        found = within(request.queries, prepared, plan, request.limits, finding(plan), place, progress)
+        return RadiusNeighbors(*(hand_back(part, side_of(request.queries)) for part in found))
 
     def count_within(
-        self,
-        queries: Any,
-        prepared: PreparedTrees,
-        plan: TreePlan,
-        limits: Any,
-        *,
-        self_join: bool = False,
-        progress: ProgressLike = None,
+        self, request: Within, prepared: PreparedTrees, plan: TreePlan, progress: ProgressLike = None
     ) -> Any:
-        counts = within(
-            queries, prepared, plan, limits, counting(), place=Place(self_join=self_join), progress=progress
-        )
-        return hand_back(counts, side_of(queries))
+        counts = within(request.queries, prepared, plan, request.limits, counting(), Place.of(request), progress)
+        return hand_back(counts, side_of(request.queries))
 
     def visits(self, queries: Any, prepared: PreparedTrees, plan: TreePlan) -> MeanVisits:
         return dispatch.probe(prepared, queries, plan)

@@ -17,7 +17,7 @@ import torch
 
 from tonari import inputs
 from tonari.core.process.progress import Counter, Progress, ProgressLike
-from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.core.slices import cut
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import on, to_device
@@ -40,7 +40,6 @@ def within(
     plan: TreePlan,
     limits: npt.NDArray[Any],
     verb: Verb,
-    *,
     place: Place,
     progress: ProgressLike,
 ) -> Any:
@@ -157,7 +156,7 @@ class _Asked:
         plan = plan_on_cuda(problem)
         prepared = brute.prepare(points, plan, False)
         limits = self.limits[here][numbers.cpu().numpy()]
-        found = brute.find_within(rows, prepared, plan, limits, progress=False)
+        found = brute.find_within(Within(rows, limits), prepared, plan, False)
         indptr, ids, values = (torch.as_tensor(part).to(self.device) for part in found)
         ids = ids + slab.start
         of = torch.repeat_interleave(numbers, indptr.diff(), output_size=len(ids))

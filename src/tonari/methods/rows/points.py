@@ -17,7 +17,7 @@ from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.exact.cuda.replay import cache as cuda_graph_cache
 from tonari.exact.cuda.replay.cache import GraphKey
 from tonari.methods.answer import answer, checked, decide
@@ -198,21 +198,23 @@ class DecidedPoints(Points):
         self_join: bool = False,
         allowed: Allowed | None = None,
     ) -> RadiusNeighbors:
-        found = self.decision.find_within(queries, limits, progress, self_join=self_join, allowed=allowed)
-        return checked(found, queries, self.rows, self.call.metric)
+        request = Within(queries, limits, range(len(queries)) if self_join else None, allowed=allowed)
+        return checked(self.decision.find_within(request, progress), queries, self.rows, self.call.metric)
 
     def count(
         self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, allowed: Allowed | None = None
     ) -> Any:
-        counts = self.decision.count_within(queries, limits, progress, allowed)
+        counts = self.decision.count_within(Within(queries, limits, allowed=allowed), progress)
+
+        def request(rows: npt.NDArray[np.int64], limits: npt.NDArray[Any]) -> Within:
+            ours = None if allowed is None else allowed.of(rows)
+            return Within(inputs.rows_at(queries, rows), limits, allowed=ours)
 
         def some(rows: npt.NDArray[np.int64], limits: npt.NDArray[Any]) -> Any:
-            ours = None if allowed is None else allowed.of(rows)
-            return self.decision.count_within(inputs.rows_at(queries, rows), limits, False, ours)
+            return self.decision.count_within(request(rows, limits), False)
 
         def found(rows: npt.NDArray[np.int64]) -> RadiusNeighbors:
-            ours = None if allowed is None else allowed.of(rows)
-            return self.decision.find_within(inputs.rows_at(queries, rows), limits[rows], False, allowed=ours)
+            return self.decision.find_within(request(rows, limits[rows]), False)
 
         filtered = allowed is not None
         check_counts(counts, limits, queries, self.rows, self.call.metric, some, found, filtered=filtered)
@@ -220,5 +222,7 @@ class DecidedPoints(Points):
 
     def pairs(self, rows: slice, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
         """Find, for consecutive rows of the points, the later points within their limits."""
-        found = self.decision.find_pairs(rows, self.rows, limits[rows], progress)
-        return checked(found, self.rows[rows], self.rows, self.call.metric, names=range(rows.start, rows.stop))
+        own = range(rows.start, rows.stop)
+        queries = self.rows if len(own) == len(self.rows) else self.rows[rows]
+        found = self.decision.find_within(Within(queries, limits[rows], own, later=True), progress)
+        return checked(found, queries, self.rows, self.call.metric, names=own)

@@ -79,7 +79,10 @@ def check_range(
 
 def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
     """Return the smallest and the largest value, and a lower bound of the smallest magnitude."""
-    if not isinstance(values, np.ndarray):
+    if math.prod(values.shape) <= tuning.FEW_RESULTS:
+        values = _on_host(values)  # of few values, a copy takes less time than two kernels
+        low, high = values.item(values.argmin()), values.item(values.argmax())  # a third of the time of a reduction
+    elif not isinstance(values, np.ndarray):
         import torch
 
         low, high = torch.stack(values.aminmax()).tolist()  # waits for the device once

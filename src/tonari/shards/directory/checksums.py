@@ -10,7 +10,6 @@ where |B| is the number of bytes of B. As in zlib, the highest bit of a number i
 
 from __future__ import annotations
 
-import functools
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core.process.caches import cached
 from tonari.core.process.workers import Workers
 from tonari.core.slices import cut
 from tonari.shards import tuning
@@ -55,7 +55,7 @@ def checksums_beside(arrays: Sequence[npt.NDArray[Any]], work: Callable[[int], o
     return found
 
 
-@functools.lru_cache(maxsize=64)
+@cached(maxsize=64)
 def _shift(count: int) -> int:
     """Return x^(8 count)."""
     power, square = _ONE, _BYTE

@@ -121,9 +121,10 @@ def _kept(near: Near, shards: Shards) -> tuple[Any, Any]:
     """Return the shards of the near centres of rows, and a mask of the shards that contain the row."""
     of = _shards_of(near, shards)
     kept = near.reaches <= shards.margin
-    for later in range(1, kept.shape[1]):
-        for before in range(later):
-            kept[:, later] &= ~(kept[:, before] & (of[:, before] == of[:, later]))
+    earlier = of[:, :, None] == of[:, None, :]  # all pairs of centres in one step: few launches on a device
+    earlier = np.tril(earlier, -1) if isinstance(earlier, np.ndarray) else earlier.tril_(-1)
+    earlier &= kept[:, None, :]
+    kept &= ~earlier.any(-1)
     return of, kept
 
 

@@ -43,6 +43,10 @@ class LocalExecutor:
     def workers(self) -> int:
         return len(self.devices)
 
+    def first(self, count: int) -> LocalExecutor:
+        """Return an executor on the first `count` devices."""
+        return LocalExecutor(self.devices[:count])
+
     def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
         """Run tasks in any order; `done` is called after each task, from any thread.
 

@@ -85,6 +85,10 @@ class DaskExecutor:
     def workers(self) -> int:
         return max(1, len(self._client.nthreads()))
 
+    def first(self, count: int) -> DaskExecutor:
+        """Return this executor, whose workers have one device each."""
+        return self
+
     def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
         """Run tasks in any order; `done` is called after each task, from this thread.
 

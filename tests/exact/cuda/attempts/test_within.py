@@ -18,7 +18,7 @@ from tests.helpers.gpu_checks import DEVICE, plan_of, rows_of, tensors
 from tests.helpers.radius_checks import assert_same_within
 from tests.helpers.radius_on_cuda import check_within, limits_at, on_host
 from tonari.core.errors import Unsupported
-from tonari.core.results.radius_neighbors import RadiusNeighbors, later_points
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, later_points
 from tonari.exact.cuda import tuning
 from tonari.metrics import METRICS
 from tonari.metrics.radius_reference import brute_within
@@ -178,7 +178,8 @@ def check_pairs(points: Array, rows: slice, metric: str = "euclidean", limit: fl
     plan = plan_of(there, there, 1, metric, **HERE | choices)
     plan = dataclasses.replace(plan, bytes_first=in_bytes, bytes_later=in_bytes)
     method = ExactOnCuda()
-    found = method.find_pairs(rows, there, method.prepare(there, plan, False), plan, limits[rows], progress=False)
+    request = Within(there[rows], limits[rows], range(rows.start, rows.stop), later=True)
+    found = method.find_within(request, method.prepare(there, plan, False), plan, False)
     assert_same_within(on_host(found), truth)
     return plan
 
@@ -363,7 +364,7 @@ def test_counts_of_a_few_rows_by_all_values(
     limits = limits_at(queries, points, metric, 0.3)
     asked, rows = (queries, points) if where == "host" else tensors(DEVICE, queries, points)
     with launched() as kernels:
-        counts = ExactOnCuda().count_once(asked, rows, plan_of(asked, rows, 1, metric, **HERE), limits)
+        counts = ExactOnCuda().count_once(Within(asked, limits), rows, plan_of(asked, rows, 1, metric, **HERE))
     assert counts.tolist() == np.diff(brute_within(queries, points, limits, metric).indptr).tolist()
     assert type(counts) is type(asked)
     if most:
@@ -383,7 +384,7 @@ def test_rows_that_no_search_takes(where: str) -> None:
     method, plan = ExactOnCuda(), plan_of(queries, points, 1, query_batch=1, **HERE)
     prepared = method.prepare(points, plan, False)
     with pytest.raises(ValueError, match=rf"{where}.*row 1"):
-        method.find_within(queries, prepared, plan, np.ones(M, np.float32), progress=False)
+        method.find_within(Within(queries, np.ones(M, np.float32)), prepared, plan, False)
 
 
 def test_more_points_than_lists_have_places_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -416,9 +417,9 @@ def test_a_graph_of_twenty_thousand_points(d: int) -> None:
     rows = torch.from_numpy(points).to(DEVICE)
     method, plan = ExactOnCuda(), plan_of(rows, rows, 1, self_join=True, **HERE)
     limits = np.full(20_000, 2.0, np.float32)
-    prepared = method.prepare(rows, plan, False)
-    found = method.find_within(rows, prepared, plan, limits, self_join=True, progress=False)
-    counts = method.count_within(rows, prepared, plan, limits, self_join=True, progress=False)
+    prepared, request = method.prepare(rows, plan, False), Within(rows, limits, range(20_000))
+    found = method.find_within(request, prepared, plan, False)
+    counts = method.count_within(request, prepared, plan, False)
     assert torch.equal(found.indptr.diff(), counts)
     some = np.arange(0, 20_000, 67)
     truth = returned_within(points, some, limits)

@@ -171,3 +171,21 @@ def test_limits_allow_for_sums_in_float32(device: str) -> None:
     found = near_members(*there(device, query, points, raised), groups, 256, group=8, own=None)
     inside = set(np.flatnonzero(squares <= limit).tolist())
     assert inside <= set(found.numbers[0, : int(found.found)].tolist())
+
+
+@on_device
+def test_codes(device: str) -> None:
+    """Codes are members like other rows, of any stride; those that are marked are not."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(-9, 10, (130, 32)).astype(np.int8)
+    codes[[5, 129], 0] = -128
+    queries = gaussian(2, 7)
+    squares = ((queries[:, None].astype(np.float64) - codes[None, :, :7]) ** 2).sum(2)
+    limits = np.array([np.inf, np.median(squares[1])], np.float32)
+    groups = np.tile(np.arange(group_count(130, 8), dtype=np.int32), (2, 1))
+    found = np.full(2, groups.shape[1], np.int32)
+    asked, rows, most, numbers, counts = there(device, queries, codes, limits, groups, found)
+    near = near_members(asked, rows[:, :7], most, Near(numbers, counts), 130, group=8, own=None)
+    expected = [set(np.flatnonzero((squares[row] <= limits[row]) & (codes[:, 0] != -128)).tolist()) for row in range(2)]
+    assert len(expected[0]) == 128
+    agree(near, expected)

@@ -18,6 +18,7 @@ from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import DEVICE, check, check_stops, on_host, plan_of, rows_of, search, tensors
 from tonari.core.errors import BudgetExceeded
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import Within
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.metrics.reference import brute
@@ -108,15 +109,19 @@ def test_without_the_errors_of_codes_a_neighbour_is_lost(part: str, monkeypatch:
         check(queries, points, K, width=16, form_dim=4, **HERE)
 
 
-def test_points_beyond_the_range_of_codes_are_candidates_of_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most points are: the steps are too short by far."""
+@pytest.mark.parametrize("many", [False, True])
+def test_points_beyond_the_range_of_codes_are_candidates_of_all_rows(
+    many: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most points are: the steps are too short by far. With too many of them, codes are of no use. It is a graph."""
     monkeypatch.setattr(tuning, "CODE_MARGIN", 0.4)
+    monkeypatch.setattr(tuning, "MOST_BEYOND", 4 if many else 40)
     points = near_a_plane(40, 8)
-    queries = points[[3, 30]] + np.float32(1e-3)
-    report = check(queries, points, K, width=16, form_dim=4, **HERE)
-    assert report.rows_by_precision == {"codes in 4 dimensions": 2}
+    queries = points[:3]
+    report = check(points, points, K, self_join=True, width=16, form_dim=4, **HERE)
+    assert (report.rows_by_precision == {"codes in 4 dimensions": 40}) is not many
     prepared = codes.prepare_codes(points, plan_of(queries, points, K, form_dim=4, **HERE))
-    assert 5 < int(prepared.beyond) < 40
+    assert 5 < len(prepared.beyond) < 40
 
 
 def test_sampled_thresholds_and_batches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +181,7 @@ def test_an_index_answers_again_and_again_and_widens(monkeypatch: pytest.MonkeyP
         assert_same_neighbors(on_host(run.search(queries, prepared, later)), brute(queries, points, k))
     assert prepared.fitted[5].width == 4
     limits = np.full(M, 4, np.float32)
-    counts = run.count_within(queries, prepared, plan_of(queries, points, 1, form_dim=4, **HERE), limits)
+    counts = run.count_within(Within(queries, limits), prepared, plan_of(queries, points, 1, form_dim=4, **HERE))
     assert counts.tolist() == [int((brute(queries, points, N).distances[row] <= 4).sum()) for row in range(M)]
 
 
@@ -214,12 +219,12 @@ def planned(n: int = 500 * 10**6, **choices: Any) -> CudaPlan:
 
 def test_what_a_device_holds_of_500_million_rows() -> None:
     plan = planned(free_bytes=72 * 10**9)
-    assert (plan.route, plan.form_dim, plan.precisions) == ("codes", 64, ("int8", "values"))
-    assert plan.packed_bytes == pytest.approx(500e6 * 68.0625, rel=1e-6)
+    assert (plan.route, plan.form_dim, plan.precisions) == ("codes", 61, ("int8", "values"))
+    assert plan.packed_bytes == pytest.approx(500e6 * 64, rel=1e-6)
     assert plan.query_batch == 2048
     assert plan.total_bytes < 40 * 10**9
     later = planned(prepared_by=plan, free_bytes=72 * 10**9 - plan.packed_bytes)
-    assert (later.route, later.form_dim, later.point_slab) == ("codes", 64, plan.point_slab)
+    assert (later.route, later.form_dim, later.point_slab) == ("codes", 61, plan.point_slab)
     with pytest.raises(BudgetExceeded, match=r"allow at least \d+") as refused:
         planned(memory=20 * 10**9)
     (least,) = map(int, re.findall(r"allow at least (\d+)", str(refused.value)))
@@ -234,7 +239,7 @@ def test_what_a_device_holds_of_500_million_rows() -> None:
         ({"precisions": ("float16", "values")}, "screens in int8 only"),
         ({"form_dim": "full"}, "has fewer coordinates"),
         ({"form_dim": "pilot"}, "pilot rows choose for route='resident' only, got route='codes'"),
-        ({"form_dim": 600, "d": 960}, "form_dim=600: route='codes' takes at most 512 coordinates"),
+        ({"form_dim": 600, "d": 960}, "form_dim=600: route='codes' takes at most 247 coordinates"),
         ({"metric": "inner_product"}, "there is no contraction for metric='inner_product'"),
         ({"query_slab": 10}, "query_slab=10: only route='streamed' takes queries slab by slab"),
     ],

@@ -32,6 +32,7 @@ from tests.helpers.gpu_checks import (
 from tonari.core import _native
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import Within
 from tonari.exact.cuda import tuning
 from tonari.metrics.reference import brute
 
@@ -167,7 +168,7 @@ def test_an_index_answers_again_and_again() -> None:
         later = plan_of(queries, points, k, form_dim=4, **HERE)
         assert_same_neighbors(on_host(run.search(queries, prepared, later)), brute(queries, points, k))
     limits = np.full(M, 4, np.float32)
-    counts = run.count_within(queries, prepared, plan_of(queries, points, 1, form_dim=4, **HERE), limits)
+    counts = run.count_within(Within(queries, limits), prepared, plan_of(queries, points, 1, form_dim=4, **HERE))
     assert counts.tolist() == [int((brute(queries, points, N).distances[row] <= 4).sum()) for row in range(M)]
 
 

@@ -28,39 +28,43 @@ pytestmark = needs_torch
 
 
 def coded(device: str, rows: Array, metric: str, p: int, by: Any = None) -> tuple[Any, ...]:
-    """The codes of rows as points and as queries, and the largest error of the points."""
+    """The codes of rows as points and as queries, their map, and the errors of the points, -1 if marked."""
     (there,) = tensors(device, rows)
     coding = coding_of(there if by is None else tensors(device, by)[0], metric, p)
     flags, room = new_flags(there.device), codes_for(len(rows), p, there.device)
-    farthest, beyond = code_points(there, coding, flags, first=0, room=room)
+    apart = code_points(there, coding, flags, first=0, room=room)
     asked = code_queries(there, coding, flags, first=0)
     assert flags.tolist() == [NO_ROW] * 3
-    return room, asked, coding, float(farthest), int(beyond)
+    return room, asked, coding, apart.cpu().numpy()
 
 
 def check_bound(device: str, rows: Array, metric: str, p: int, by: Array | None = None) -> Array:
-    room, asked, coding, farthest, beyond = coded(device, rows, metric, p, by)
-    n = len(rows)
-    points, queries = (part[:n, :p].cpu().numpy().astype(Long) for part in (room.values, asked.packed.values))
-    low = room.low.cpu().numpy()
-    marked = low[:n] == np.float32(-1e30)
-    assert marked.sum() == beyond
-    assert (points[marked] == -128).all()
-    assert np.abs(points[~marked]).max(initial=0) <= 127
-    assert np.array_equal(low[:n][~marked], (points[~marked] ** 2).sum(1).astype(np.float32))
-    assert (low[n:] == np.inf).all()
-    assert not room.values[n:].any()
-    assert not room.e1.any()
-    assert not room.e2.any()
+    room, asked, coding, errors_of_points = coded(device, rows, metric, p, by)
+    n, farthest = len(rows), errors_of_points.max()
+    whole, query = (part.cpu().numpy().astype(np.int64) for part in (room.values, asked.values))
+    points, queries = whole[:n, :p].astype(Long), query[:, :p].astype(Long)
+    marked = errors_of_points < 0
+    assert (points[marked, 0] == -128).all()
+    assert not points[marked, 1:].any()
+    assert np.abs(whole[:n][~marked]).max(initial=0) <= 127
+    assert np.abs(queries).max() <= 127
+    # Products contain the squared lengths; padding and marked points have the least ones.
+    scores = 2 * room.offset - 2 * (query @ whole.T)
+    lengths = (whole[:n, :p] ** 2).sum(1)
+    expected = lengths // 2 * 2 - 2 * (query[:, :p] @ whole[:n, :p].T)
+    assert np.array_equal(scores[:, :n][:, ~marked], expected[:, ~marked])
+    assert (scores[:, n:] == 4 * room.offset).all()
+    assert (np.abs(scores[:, :n][:, marked] - 4 * room.offset) <= 2 * 128 * 127).all()
     assert farthest <= np.sqrt(p) / 2 + 1e-3  # half a step of each coordinate: a bound that says nothing is no good
     truth = true_distances(rows, metric, float(coding.by.form.scale)) * (1 + float(coding.by.stretch))
+    assert np.array_equal(asked.squares.cpu().numpy(), (query[:, :p] ** 2).sum(1).astype(np.float64))
     rounded, errors = asked.rows.values.cpu().numpy().astype(Long), asked.rows.errors.cpu().numpy()
     for asking, apart in ((queries, asked.apart.cpu().numpy()), (rounded, errors)):
         found = np.sqrt(((asking[:, None] - points[None]) ** 2).sum(2))
         bound = truth + apart[:, None] + farthest
         sound = np.isfinite(apart)[:, None] & ~marked[None]
         assert (found <= bound)[sound].all()
-    return marked
+    return np.asarray(marked)
 
 
 # Of the hostile data, what the thin suite takes.
@@ -104,23 +108,40 @@ def test_points_beyond_the_sample_are_marked(device: str) -> None:
 
 
 @on_device
-def test_a_few_rows_far_away_do_not_make_the_steps_long(device: str) -> None:
-    rows = gaussian(2000, 5)
-    rows[7] = 1e6
-    room, _, coding, _, beyond = coded(device, rows, "euclidean", 4)
-    assert beyond == 1
-    assert float(coding.by.form.scale) > 1
-    assert np.abs(room.values[:2000].cpu().numpy().astype(int)).max(1).mean() > 8
+def test_points_with_codes_too_long_are_marked(device: str) -> None:
+    """All coordinates of a row are as large as those of the others are at most: the row is far longer than these."""
+    sample = np.vstack([np.eye(29), -np.eye(29)]).astype(np.float32)
+    rows = np.vstack([sample, np.full((1, 29), 0.7, np.float32)])
+    with_margin = check_bound(device, rows, "euclidean", 28, by=sample)
+    assert not with_margin[:58].any()
 
 
 @on_device
-def test_a_point_takes_68_bytes(device: str) -> None:
-    room = codes_for(1280, 64, torch.device(device))
-    assert (
-        sum(part.nbytes for part in (room.values, room.low, room.e1, room.e2))
-        == codes_bytes(1280, 64)
-        == 1280 * 68 + 80
-    )
+def test_a_few_rows_far_away_do_not_make_the_steps_long(device: str) -> None:
+    rows = gaussian(2000, 5)
+    rows[7] = 1e6
+    room, _, coding, apart = coded(device, rows, "euclidean", 4)
+    assert np.flatnonzero(apart < 0).tolist() == [7]
+    assert float(coding.by.form.scale) > 1
+    assert np.abs(room.values[:2000, :4].cpu().numpy().astype(int)).max(1).mean() > 8
+
+
+@on_device
+def test_a_point_takes_64_bytes(device: str) -> None:
+    room = codes_for(1280, 61, torch.device(device))
+    assert room.values.nbytes == codes_bytes(1280, 61) == 1280 * 64
+
+
+@on_device
+def test_codes_of_some_points(device: str) -> None:
+    rows = gaussian(300, 6)
+    room = coded(device, rows, "euclidean", 5)[0]
+    some = room.every(3)
+    assert torch.equal(some.values[:100], room.values[:300:3])
+    assert torch.equal(some.values[100:], room.values[300:328])
+    part = room.part(slice(128, 300))
+    assert torch.equal(part.values, room.values[128:])
+    assert part.n == 172
 
 
 @on_device
@@ -130,9 +151,9 @@ def test_rows_that_searches_refuse_are_named(device: str) -> None:
     (there,) = tensors(device, rows)
     coding, flags = coding_of(tensors(device, gaussian(20, 9))[0], "euclidean", 4), new_flags(there.device)
     room = codes_for(20, 4, there.device)
-    code_points(there, coding, flags, first=100, room=room)
+    apart = code_points(there, coding, flags, first=100, room=room)
     assert flags.tolist()[0] == 106
-    assert float(room.low[6]) == np.float32(-1e30)
+    assert np.flatnonzero(apart.cpu().numpy() < 0).tolist() == [6]
     assert float(code_queries(there, coding, flags, first=0).apart[6]) == np.inf
 
 

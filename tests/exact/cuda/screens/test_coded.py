@@ -34,5 +34,5 @@ def test_limits() -> None:
     assert (apart > 10 * errors).all()
     assert squares == pytest.approx((reach + errors) ** 2, rel=1e-4)
     assert (squares >= (reach + errors) ** 2).all()
-    assert scores == pytest.approx((reach + apart) ** 2 - coded.packed.shift.cpu().numpy(), rel=1e-4)
+    assert scores == pytest.approx((reach + apart) ** 2 - coded.squares.cpu().numpy(), rel=1e-4)
     assert look.nearest.shape == (3, 12)

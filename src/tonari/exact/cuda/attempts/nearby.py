@@ -164,9 +164,9 @@ def is_worth_a_round(rows: int, points: Any, least: int) -> bool:
 def are_inseparable(queries: Any, points: Any, form: DeviceForm, reach: Any, most: int) -> bool:
     """Whether, for most of these rows, too many points are near for bounds to certify an answer.
 
-    Only rows with neighbourhoods count.
+    A row counts only if few points are within twice its reach, so that it can have a neighbourhood.
 
-    The estimate takes a few queries and points and much less than a millisecond. Waits for the device.
+    The estimate uses a few queries and points, and takes much less than a millisecond. Waits for the device.
 
     Parameters
     ----------

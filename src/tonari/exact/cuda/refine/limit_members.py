@@ -152,7 +152,7 @@ def near_members(
     queries : float32 tensor of shape (m, p), contiguous
         Contracted rows of the queries.
     rows : tensor of shape (n, p)
-        Contracted rows of the points, float32, or codes, int8, with marks for points beyond range (rows/codes.py).
+        Contracted rows of the points, float32, or codes, int8; marked codes (rows/codes.py) are not listed.
     limits : float32 tensor of shape (m,)
         Squared distances, with an allowance for the rounding of float32 sums of p squares.
     groups : Near

@@ -71,14 +71,15 @@ def refine_within(
     block = max(1, tuning.WITHIN_SCRATCH_BYTES // per_block) if listed else max(1, count)
     found = []
     for begin in range(0, count, block):
-        some = min(block, count - begin)
+        part = slice(begin, min(begin + block, count))
+        some = part.stop - begin
         values = ids = None
         if listed:
             values = torch.empty((some, chunk), dtype=limits.dtype, device=device)
             ids = torch.empty((some, chunk), dtype=torch.int32, device=device)
-        _compare(widened, points, blocks, limits, metric, (own, later), begin, some, (values, ids, hits))
+        _compare(widened, points, blocks, limits, metric, (own, later), part, (values, ids, hits))
         if listed:
-            found.append(_pack(values, ids, hits[begin : begin + some]))
+            found.append(_pack(values, ids, hits[part]))
     ends = torch.zeros(count + 1, dtype=torch.int64, device=device)
     torch.cumsum(hits, 0, out=ends[1:])
     counts = ends[blocks.begins].diff()
@@ -98,8 +99,7 @@ def _compare(
     limits: Any,
     metric: str,
     own: tuple[Any, bool],
-    begin: int,
-    some: int,
+    part: slice,
     out: tuple[Any, Any, Any],
 ) -> None:
     import torch
@@ -109,7 +109,7 @@ def _compare(
     record, unit = get_metric(metric), load_unit(points)
     launch(
         within_kernel,
-        some,
+        part.stop - part.start,
         {
             "queries_ptr": widened.rows,
             "norms_ptr": widened.norms,
@@ -125,7 +125,7 @@ def _compare(
             "query_width": widened.rows.shape[1],
             "units": points.stride(0) // unit,
             "n": len(points),
-            "first_block": begin,
+            "first_block": part.start,
         },
         constants={
             "METRIC": record,

@@ -5,9 +5,9 @@
     within     screens/coded.py             -> all points that may be as near, and a mark for complete lists
     refine     their rows, in the same way  -> the k best
 
-Codes take 68 bytes per point of 64 coordinates, and a query reads about a hundred rows, so that points may be several
-times as large as the memory of the device. Unproved rows, whose lists were too short, are searched again with longer
-lists. The remaining rows are searched in all dimensions (host_search.py).
+Codes take 64 bytes per point of 61 coordinates, or 128 of 123, and a query reads few rows, so that points may be
+several times as large as the memory of the device. Unproved rows, whose lists were too short, are searched again with
+longer lists. The remaining rows are searched in all dimensions (host_search.py).
 """
 
 from __future__ import annotations
@@ -37,11 +37,10 @@ from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.groups import NO_MEMBER, refine_groups
 from tonari.exact.cuda.routes.host_search import HostSearch, Sent, ascending
 from tonari.exact.cuda.routes.partition import search_whole
-from tonari.exact.cuda.rows.codes import code_points, codes_for, coding_of
+from tonari.exact.cuda.rows.codes import FoldedCodes, code_points, codes_for, coding_of
 from tonari.exact.cuda.rows.contraction import ContractedRows, sample_rows
 from tonari.exact.cuda.rows.pack import new_flags
 from tonari.exact.cuda.rows.part import Place
-from tonari.exact.cuda.rows.prepared import OneCopy
 from tonari.exact.cuda.screens.coded import CodedScreen
 from tonari.exact.cuda.screens.contracted import retried_at_once
 from tonari.exact.cuda.screens.sampling import Sample
@@ -60,6 +59,8 @@ class CodedPoints:
 
     Attributes
     ----------
+    beyond : int32 tensor
+        The numbers of the points beyond the range of codes.
     host : HostRows
         The original rows, as the device reads them.
     fitted : dict of int to Fitted
@@ -77,22 +78,43 @@ class CodedPoints:
         self.by, self.form = self.coding.by, self.coding.by.form
         whole = codes_for(n, p, device)
         self.farthest = torch.zeros(1, dtype=torch.float64, device=device)
-        beyond = torch.zeros(1, dtype=torch.int64, device=device)
+        beyond = []
         bounds = cut(n, plan.point_slab)
         with contextlib.closing(slabs(points, bounds, device)) as arriving:
             for here, rows in zip(bounds, arriving, strict=True):
-                room = whole.part(here.start, len(rows))
-                apart, count = code_points(rows, self.coding, self.flags, first=here.start, room=room)
-                self.farthest = torch.maximum(self.farthest, apart)
-                beyond += count
+                apart = code_points(rows, self.coding, self.flags, first=here.start, room=whole.part(here))
+                self.farthest = torch.maximum(self.farthest, apart.amax()[None])
+                beyond.append((apart < 0).nonzero()[:, 0] + here.start)  # waits for the device
         self.host = HostRows(points, device)
         decided("rows", f"read {'by the device' if self.host.is_mapped else 'by the CPU'}, from host memory")
-        self.beyond = beyond
+        self.beyond = torch.cat(beyond).to(torch.int32)
+        if len(self.beyond):
+            decided("codes", f"{len(self.beyond)} points are beyond range, and candidates of all queries")
         self.rows = ContractedRows(whole.values[:n, :p], None)
         self.fitted: dict[int, Fitted] = {}
-        self.copies = OneCopy(whole)
+        self.copies: Any = _Samples(whole)  # codes, which are packed rows of another kind
         tensors = (self.by.directions, self.by.origin, self.by.stretch, self.coding.shift, self.farthest, self.flags)
-        self.written = Written(self.form.centre, self.form.scale, *tensors, beyond)
+        self.written = Written(self.form.centre, self.form.scale, *tensors, self.beyond, whole.values)
+
+
+class _Samples:
+    """The codes of all points, and the samples that are taken from them."""
+
+    def __init__(self, whole: FoldedCodes) -> None:
+        self._made = {1: whole}
+        self._written = {1: Written(whole.values)}
+
+    def packed(self, precision: str, stride: int = 1) -> FoldedCodes:
+        """Return the codes of every stride-th point, for use on the current stream."""
+        if stride not in self._made:
+            made = self.packed(precision).every(stride)
+            self._made[stride], self._written[stride] = made, Written(made.values)
+        self._written[stride].read()
+        return self._made[stride]
+
+    def forget_samples(self) -> None:
+        """Drop the codes of some of the points."""
+        self._made, self._written = {1: self._made[1]}, {1: self._written[1]}
 
 
 def prepare_codes(points: npt.NDArray[Any], plan: CudaPlan, progress: ProgressLike = None) -> CodedPoints:
@@ -127,7 +149,7 @@ class _Batch:
     some : slice
         The batch among the queries of this pass.
     sent : Sent
-        Distances, indices, and a mark for each proved row.
+        Distances, indices, a mark for each proved row, and the number of refined points.
     """
 
     some: slice
@@ -139,6 +161,11 @@ class _Search(HostSearch):
 
     refined_where: ClassVar[str] = "refined from host memory"
 
+    @property
+    def long_seconds(self) -> float:
+        """See :class:`HostSearch`."""
+        return tuning.CODES_LONG_SECONDS
+
     def __init__(self, queries: Any, prepared: CodedPoints, plan: CudaPlan, place: Place, bar: Counter) -> None:
         super().__init__(queries, prepared, plan, place, bar)
         self.prepared = prepared
@@ -149,12 +176,12 @@ class _Search(HostSearch):
         left, k = np.arange(len(self.queries)), self.plan.k
         with self.workers:
             width, unproved = self._fitted()
-            worth = unproved <= tuning.HOPELESS
+            worth = unproved <= tuning.HOPELESS and len(self.prepared.beyond) <= tuning.MOST_BEYOND
             if worth:
                 left = self._certified(left, width, first_pass=True)
                 self.check_queries()
                 share = len(left) / len(self.queries)
-                if share > tuning.FEW_UNPROVED and width < tuning.WIDEST * self.plan.contracted_width:
+                if share > tuning.CODED_LEFT and width < tuning.WIDEST * self.plan.contracted_width:
                     self.prepared.fitted[k] = Fitted(2 * width, 0.0)  # for the next search
                 for times in (tuning.WIDER, tuning.ROOMY):
                     left = self._certified(left, times * width)
@@ -164,7 +191,8 @@ class _Search(HostSearch):
     def _fitted(self) -> Fitted:
         """Return the number of groups per row for the first pass: the plan's, or, for many queries, a fitted number."""
         plan, fitted = self.plan, self.prepared.fitted
-        if plan.k not in fitted and plan.m >= tuning.FITTED_ROWS:
+        few = len(self.prepared.beyond) <= tuning.MOST_BEYOND
+        if plan.k not in fitted and plan.m >= tuning.FITTED_ROWS and few:
             rows = np.arange(min(tuning.PILOT_ROWS, plan.query_batch, len(self.queries)))
 
             def unproved_at(width: int) -> float:
@@ -195,7 +223,8 @@ class _Search(HostSearch):
         sample = self.screen.chooser.sample(width)
 
         def finish(batch: _Batch) -> None:
-            distances, indices, proved[batch.some] = batch.sent.arrive()
+            distances, indices, proved[batch.some], refined = batch.sent.arrive()
+            self.report.refined += int(refined)
             self.write(numbers[batch.some], Neighbors(distances, indices))
             if bar is not None:
                 bar.add(len(distances) * len(self.points))
@@ -216,15 +245,27 @@ class _Search(HostSearch):
         rows, own = self.there(self.on_host(numbers)), self.own_there(numbers)
         coded = self.screen.code(rows, self.prepared.coding, int(numbers[0]))
         look = self.screen.coded_look(coded, own, width, sample)
-        kth = self._refine(rows, look.nearest).distances[:, -1]
+        nearest = ascending(look.nearest)
+        kth = self._refine(rows, nearest).distances[:, -1]
         members, proved = self.screen.within(look, kth, own, width)
         del look  # all minima
-        found = self._refine(rows, members.numbers.masked_fill(~proved[:, None], -1))
-        return Sent(*found, proved)
+        listed = ascending(self._with_beyond(members.numbers, own).masked_fill(~proved[:, None], -1))
+        found = self._refine(rows, listed)
+        refined = (nearest != NO_MEMBER).sum() + (listed != NO_MEMBER).sum()
+        return Sent(*found, proved, refined)
 
-    def _refine(self, queries: Any, numbers: Any) -> Neighbors:
-        """Return the k best of each row's listed points, from rows read from host memory; missing ones are -1."""
-        plan, listed = self.plan, ascending(numbers)
+    def _with_beyond(self, numbers: Any, own: Any) -> Any:
+        """Return each row's members with the points beyond range, but not the row's own."""
+        beyond = self.prepared.beyond
+        if not len(beyond):
+            return numbers
+        others = beyond.expand(len(numbers), -1)
+        others = others if own is None else others.masked_fill(others == own[:, None], -1)
+        return torch.cat([numbers, others], 1)
+
+    def _refine(self, queries: Any, listed: Any) -> Neighbors:
+        """Return the k best of each row's points, listed as by ``ascending``; missing neighbours are -1."""
+        plan = self.plan
         columns, row = listed.shape[1], plan.d * self.points.itemsize
         block = max(1, tuning.REFINE_SCRATCH_BYTES // (columns * row))
         parts = [self._refine_block(queries[here], listed[here]) for here in cut(len(listed), block)]

@@ -89,6 +89,11 @@ class HostSearch:
 
     refined_where: ClassVar[str] = "refined on the CPU"
 
+    @property
+    def long_seconds(self) -> float:
+        """The time on the CPU from which on the device may answer rows, although it may have to compile kernels."""
+        return tuning.HOST_LONG_SECONDS
+
     def __init__(self, queries: Any, prepared: Prepared, plan: CudaPlan, place: Place, bar: Counter) -> None:
         self.queries, self.points, self.plan, self.place, self.bar = queries, prepared.points, plan, place, bar
         self._prepared = prepared
@@ -162,7 +167,7 @@ class HostSearch:
         problem = make_problem(n, len(rows), d, plan.k, **sizes)
         on_cpu, on_device = plan_on_cpu(problem, resident=False), self._streamed_plan(len(rows), sizes)
         own = self.own(numbers)
-        if on_device is not None and max(on_device.seconds, tuning.HOST_LONG_SECONDS) < on_cpu.seconds:
+        if on_device is not None and max(on_device.seconds, self.long_seconds) < on_cpu.seconds:
             decided("rows left", "all points are streamed through the device, which takes less time than the CPU")
             self._prepared.copies.forget_samples()
             # Each query's number in the whole search, because these queries are not consecutive.

@@ -294,7 +294,7 @@ def _all_ended(
     begun: Sequence[Begun], left: Sequence[int], workers: Workers, devices: Sequence[str]
 ) -> list[tuple[Neighbors, Report]]:
     """End all parts; the parts in `left`, which have unproved rows, side by side."""
-    ended = {at: part.end() for at, part in enumerate(begun) if at not in left}  # which does not wait
+    ended = {at: part.end() for at, part in enumerate(begun) if at not in left}  # end() does not wait here
     again = side_by_side(workers, [devices[at] for at in left], len(left), lambda at: begun[left[at]].end())
     ended.update(zip(left, again, strict=True))
     return [ended[at] for at in range(len(begun))]

@@ -89,7 +89,6 @@ def within(
     plan: CudaPlan,
     limits: npt.NDArray[Any],
     verb: Verb,
-    *,
     place: Place,
     progress: ProgressLike,
 ) -> Any:

@@ -5,9 +5,11 @@
     g(x)    f(x) with a constant subtracted from the length of the residual, which is never negative
     c(x)    g(x) rounded to whole numbers from -127 to 127
 
-A distance of codes exceeds the distance of contracted rows by at most apart(q) + apart(x), and the squares, products
-and sums of codes are whole numbers that int32 and float32 represent. A point beyond this range is a candidate of every
-query. Queries are clamped, so that no query is beyond the range.
+A distance of codes exceeds the distance of contracted rows by at most apart(q) + apart(x). A few more columns contain
+the squared length of c(x), so that a product of int8 alone gives the score of a pair (kernels/rows/round_codes.py).
+
+A point beyond this range is marked; it is a candidate of every query, and no screen needs to find it. Queries are
+clamped, so that none is beyond it.
 """
 
 from __future__ import annotations
@@ -29,34 +31,86 @@ from tonari.exact.cuda.rows.contraction import (
     with_directions,
 )
 from tonari.exact.cuda.rows.form import DeviceForm, make_form
-from tonari.exact.cuda.rows.pack import PackedPoints, PackedQueries, packed_bytes, packed_row_bytes, room_for
-from tonari.select.cuda.survivors import power_of_two
+from tonari.exact.cuda.rows.groups import POINT_TILE
 
-MOST_CODED = 512  # coordinates: products of codes are then below 2^23, and float32 represents twice as much
-LARGEST_CODE = 127.0
+LARGEST_CODE = 127
+WIDTHS = (32, 64, 128, 256)  # bytes of a point
+MOST_CODED = 247  # coordinates
 
 
-def code_columns(d: int) -> int:
-    """Return the usual number of coordinates of a code, for rows of d dimensions.
+def code_columns(n: int, d: int) -> int:
+    """Return the usual number of coordinates of codes of n rows of d dimensions: fewer if there are many rows.
 
-    >>> code_columns(128), code_columns(20)
-    (64, 19)
+    >>> code_columns(10**7, 128), code_columns(10**9, 128), code_columns(10**7, 20)
+    (123, 61, 19)
     """
-    return min(tuning.CODE_COLUMNS, d - 1)
+    return min(tuning.CODE_COLUMNS if n <= tuning.CODED_WIDE else tuning.CODE_FEWER, d - 1)
+
+
+def code_width(p: int) -> int:
+    """Return the bytes of a point of p coordinates: the coordinates and the columns of its squared length.
+
+    >>> code_width(30), code_width(61), code_width(62), code_width(247)
+    (32, 64, 128, 256)
+    """
+    return next(width for width in WIDTHS if p + _folds(width) + 1 <= width)
+
+
+def _folds(width: int) -> int:
+    """Return the number of columns with weight 127 of the squared length, in proportion to the width."""
+    return width // 32
 
 
 def codes_bytes(n: int, p: int) -> int:
     """Return the bytes of the codes of n points in p coordinates.
 
-    >>> codes_bytes(1280, 64) / 1280
-    68.0625
+    >>> codes_bytes(1280, 61) / 1280
+    64.0
     """
-    return packed_bytes(n, p, "int8")
+    return -(-n // POINT_TILE) * POINT_TILE * code_width(p)
 
 
 def coding_bytes(d: int, p: int) -> int:
     """Return the scratch bytes for the codes of a block of points."""
     return max(1, tuning.FORM_VALUES // d) * (contracted_row_bytes(p) + 8)
+
+
+@dataclass(frozen=True)
+class FoldedCodes:
+    """Codes of points, in tiles of POINT_TILE.
+
+    Attributes
+    ----------
+    values : int8 (tiles * POINT_TILE, width)
+        The codes and the columns of their squared lengths; padding has the least possible product with every query.
+    p : int
+        Coordinates.
+    n : int
+        Number of points.
+    """
+
+    values: Any
+    p: int
+    n: int
+
+    @property
+    def offset(self) -> int:
+        """The number that is added to all products; larger than half the squared length of each code."""
+        return LARGEST_CODE * (LARGEST_CODE * _folds(self.values.shape[1]) + 1)
+
+    def part(self, here: slice) -> FoldedCodes:
+        """Return the codes of some points; ``here.start`` must be the first point of a tile."""
+        n = here.stop - here.start
+        end = here.start + -(-n // POINT_TILE) * POINT_TILE
+        return FoldedCodes(self.values[here.start : end], self.p, n)
+
+    def every(self, stride: int) -> FoldedCodes:
+        """Return every stride-th point, in new tiles."""
+        n = -(-self.n // stride)
+        made = codes_for(n, self.p, self.values.device)
+        made.values[:n] = self.values[: self.n : stride]
+        pad(made)
+        return made
 
 
 @dataclass(frozen=True)
@@ -82,14 +136,17 @@ class CodedQueries:
     ----------
     rows : ContractedRows
         g(q) in float32, with bounds on the distance from the contracted row.
-    packed : PackedQueries
-        c(q); their norms and errors are 0, as codes of points have none.
+    values : int8 tensor (m, width)
+        c(q), and the weights of the columns of squared lengths.
+    squares : float64 tensor (m,)
+        The squared length of c(q); +inf for a row that cannot be contracted.
     apart : float64 tensor (m,)
         A bound on the distance of c(q) from the contracted row; +inf for a row that cannot be contracted.
     """
 
     rows: ContractedRows
-    packed: PackedQueries
+    values: Any
+    squares: Any
     apart: Any
 
 
@@ -123,8 +180,8 @@ def coding_of(points: Any, metric: str, p: int) -> Coding:
     return Coding(with_directions(scaled, directions, origin * factor), (shift * factor)[None])
 
 
-def code_points(points: Any, coding: Coding, flags: Any, *, first: int, room: PackedPoints) -> Any:
-    """Write the codes of some points; return the largest distance of a code from its row, and the points beyond range.
+def code_points(points: Any, coding: Coding, flags: Any, *, first: int, room: FoldedCodes) -> Any:
+    """Write the codes of some points; return how far each is from its row, float64 (n,), -1 for marked points.
 
     Parameters
     ----------
@@ -135,31 +192,20 @@ def code_points(points: Any, coding: Coding, flags: Any, *, first: int, room: Pa
         Output: lowered to the first row that searches refuse.
     first : int
         The row number that the flags report for ``points[0]``.
-    room : PackedPoints
+    room : FoldedCodes
         Output for the same number of points; the padding of its last tile is written too.
-
-    Returns
-    -------
-    float64 tensor (1,), and int64 tensor (1,)
     """
     import torch
 
     n, d = points.shape
-    farthest = torch.zeros(1, dtype=torch.float64, device=points.device)
-    beyond = torch.zeros(1, dtype=torch.int64, device=points.device)
-    room.e1.zero_()
-    room.e2.zero_()
-    room.values[n:] = 0
-    room.low[n:] = float("inf")
+    apart = torch.empty(n, dtype=torch.float64, device=points.device)
     block = max(1, tuning.FORM_VALUES // d)
     for begin in range(0, n, block):
         here = slice(begin, min(begin + block, n))
         made = contract(points[here], coding.by, flags, first=first + begin)
-        apart = torch.empty_like(made.errors)
-        _round(made, coding, room.values[here], apart, {"low_ptr": room.low[here]}, points=True)
-        farthest = torch.maximum(farthest, apart.amax()[None])
-        beyond += (apart < 0).sum()
-    return farthest, beyond
+        _round(made, coding, room.values[here], apart[here], {}, points=True)
+    pad(room)
+    return apart
 
 
 def code_queries(queries: Any, coding: Coding, flags: Any, *, first: int) -> CodedQueries:
@@ -168,18 +214,27 @@ def code_queries(queries: Any, coding: Coding, flags: Any, *, first: int) -> Cod
 
     m, p, device = len(queries), coding.by.p, queries.device
     made = contract(queries, coding.by, flags, first=first)
-    codes = torch.empty((m, packed_row_bytes(p, "int8")), dtype=torch.int8, device=device)
+    codes = torch.empty((m, code_width(p)), dtype=torch.int8, device=device)
     apart, squares, errors = (torch.empty_like(made.errors) for _ in range(3))
     rounded = torch.empty_like(made.values)
     out = {"squares_ptr": squares, "rounded_ptr": rounded, "rounded_errors_ptr": errors}
     _round(made, coding, codes, apart, out, points=False)
-    none = torch.zeros(m, dtype=torch.float32, device=device)
-    return CodedQueries(ContractedRows(rounded, errors), PackedQueries(codes, none, none, squares), apart)
+    return CodedQueries(ContractedRows(rounded, errors), codes, squares, apart)
 
 
-def codes_for(n: int, p: int, device: Any) -> PackedPoints:
+def codes_for(n: int, p: int, device: Any) -> FoldedCodes:
     """Allocate the codes of n points, uninitialised."""
-    return room_for(n, p, "int8", device)
+    import torch
+
+    shape = -(-n // POINT_TILE) * POINT_TILE, code_width(p)
+    return FoldedCodes(torch.empty(shape, dtype=torch.int8, device=device), p, n)
+
+
+def pad(codes: FoldedCodes) -> None:
+    """Write the padding of the last tile."""
+    rest = codes.values[codes.n :]
+    rest[:] = 0
+    rest[:, codes.p : codes.p + _folds(rest.shape[1]) + 1] = -LARGEST_CODE
 
 
 def _rotation(count: int, device: Any) -> Any:
@@ -194,7 +249,7 @@ def _round(made: ContractedRows, coding: Coding, codes: Any, apart: Any, out: di
     from tonari.exact.cuda.kernels.rows.round_codes import round_codes_kernel
 
     n, p = made.values.shape
-    sides = ("low_ptr", "squares_ptr", "rounded_ptr", "rounded_errors_ptr")
+    sides = ("squares_ptr", "rounded_ptr", "rounded_errors_ptr")
     launch(
         round_codes_kernel,
         -(-n // tuning.CODE_ROWS),
@@ -210,6 +265,11 @@ def _round(made: ContractedRows, coding: Coding, codes: Any, apart: Any, out: di
             "p": p,
             "width": codes.shape[1],
         },
-        constants={"POINTS": points, "ROWS": tuning.CODE_ROWS, "COLUMNS": power_of_two(codes.shape[1])},
+        constants={
+            "POINTS": points,
+            "FOLDS": _folds(codes.shape[1]),
+            "ROWS": tuning.CODE_ROWS,
+            "COLUMNS": codes.shape[1],
+        },
         warps=4,
     )

@@ -182,7 +182,7 @@ def pack_points(
     n, d = points.shape
     packed = room_for(n, d, precision, points.device) if room is None else room
     out = {"values_ptr": packed.values, "low_ptr": packed.low, "e1_ptr": packed.e1, "e2_ptr": packed.e2}
-    _launch(points, form, precision, out, flags, first, POINT_TILE, tuning.POINT_WARPS, points=True)
+    _launch(points, form, precision, out, flags, first, points=True)
     return packed
 
 
@@ -195,7 +195,7 @@ def pack_queries(queries: Any, form: DeviceForm, precision: str, flags: Any, *, 
     norm, rest = (torch.empty(m, dtype=torch.float32, device=queries.device) for _ in range(2))
     shift = torch.empty(m, dtype=torch.float64, device=queries.device)
     out = {"values_ptr": values, "norm_ptr": norm, "rest_ptr": rest, "shift_ptr": shift}
-    _launch(queries, form, precision, out, flags, first, tuning.QUERY_ROWS, tuning.QUERY_WARPS, points=False)
+    _launch(queries, form, precision, out, flags, first, points=False)
     return PackedQueries(values, norm, rest, shift)
 
 
@@ -222,19 +222,11 @@ def largest_element(d: int, precision: str, *, points: bool) -> float:
 
 
 def _launch(
-    rows: Any,
-    form: DeviceForm,
-    precision: str,
-    out: dict[str, Any],
-    flags: Any,
-    first: int,
-    tile: int,
-    warps: int,
-    *,
-    points: bool,
+    rows: Any, form: DeviceForm, precision: str, out: dict[str, Any], flags: Any, first: int, *, points: bool
 ) -> None:
     from tonari.exact.cuda.kernels.rows.pack import pack_kernel
 
+    tile, warps = (POINT_TILE, tuning.POINT_WARPS) if points else (tuning.QUERY_ROWS, tuning.QUERY_WARPS)
     n, d = rows.shape
     height, width = out["values_ptr"].shape
     metric, terms = get_metric(form.metric), cuda_terms(form.metric)

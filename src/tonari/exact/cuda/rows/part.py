@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.process.caches import cached
+from tonari.core.results.radius_neighbors import Within
 from tonari.cuda.compiling.rehearsal import numbers_from
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.rows.groups import group_count
@@ -33,6 +34,11 @@ class Place(NamedTuple):
     self_join: bool = False
     numbers: npt.NDArray[np.int64] | None = None
     later: bool = False
+
+    @classmethod
+    def of(cls, request: Within) -> Place:
+        """Return the position of a radius search, which has all points."""
+        return cls() if request.own is None else cls(0, request.first, self_join=True, later=request.later)
 
     def at(self, point: int, query: int) -> Place:
         """Return the position, in the whole search, of a part of this part."""

@@ -90,7 +90,7 @@ def _split_for_lists(m: int, n: int, length: int, device: Any) -> Split:
     held = held_tiling(length, device)
     if held is not None:
         return held.split(m, n, 0, device)
-    return _split_for_hopper(m, n, device) if _is_for_hopper(m, length, device) else _split_of(m, n, length, device)
+    return split_for_hopper(m, n, device) if _is_for_hopper(m, length, device) else _split_of(m, n, length, device)
 
 
 def _split_of(m: int, n: int, length: int, device: Any) -> Split:
@@ -180,7 +180,8 @@ def _is_for_hopper(m: int, length: int, device: Any) -> bool:
     return m > tuning.HOPPER_ROWS and length == tuning.HOPPER_BYTES and is_hopper(device)
 
 
-def _split_for_hopper(m: int, n: int, device: Any) -> Split:
+def split_for_hopper(m: int, n: int, device: Any) -> Split:
+    """Divide work among the programs of Hopper's kernels, of which a multiprocessor runs one."""
     row_tiles, tiles = -(-m // tuning.HOPPER_ROWS), -(-n // POINT_TILE)
     slots = multiprocessors(device)
     most = max(1, min(-(-tuning.MOST_ROUNDS * slots // row_tiles), tiles // (2 * tuning.HOPPER_TILES)))

@@ -1,23 +1,27 @@
-"""The screen of codes (rows/codes.py): the two steps of screens/contracted.py, by products of int8.
+"""The screen of codes (rows/codes.py): the two steps of screens/contracted.py, by products of int8 (folded.py).
 
-Each query has two forms. Products compare its code with the codes of points. The members of the remaining groups are
-then compared with its contracted row in float32; the limit of this comparison is smaller by the error of the query's
-code.
+A query takes part in two forms. Products compare its code, and the members of the groups that these leave are compared
+with its contracted row in float32, whose limit is lower by the error of the query's code.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from tonari.exact.cuda.refine.group_lists import AllMinima, Listed
 from tonari.exact.cuda.rows.codes import CodedQueries, Coding, code_queries
+from tonari.exact.cuda.rows.groups import group_count
 from tonari.exact.cuda.screens.contracted import ContractedScreen, Look
+from tonari.exact.cuda.screens.folded import screen_folded, screen_folded_below
 from tonari.exact.cuda.screens.sampling import Sample
-
-PRECISION = "int8"
+from tonari.select.cuda.dispatch import k_smallest
 
 
 class CodedScreen(ContractedScreen):
-    """Screen codes in two steps; see :class:`tonari.exact.cuda.screens.contracted.ContractedScreen`."""
+    """Screen codes in two steps; see :class:`tonari.exact.cuda.screens.contracted.ContractedScreen`.
+
+    The prepared points are :class:`tonari.exact.cuda.routes.codes.CodedPoints`.
+    """
 
     def code(self, queries: Any, coding: Coding, first: int) -> CodedQueries:
         """Return the codes of a batch; `first` is the number of its first query, for flags."""
@@ -25,8 +29,14 @@ class CodedScreen(ContractedScreen):
 
     def coded_look(self, coded: CodedQueries, own: Any, width: int, sample: Sample | None) -> Look:
         """Screen a batch, and find the nearest points by the distances from their codes."""
-        screened = self.chooser.screened(coded.packed, PRECISION, sample)
-        look = self.nearest(coded.rows, coded.packed.shift, screened, own, width)
+        if sample is None:
+            screened: AllMinima | Listed = AllMinima(self._minima(coded, 1), self.plan.group)
+        else:
+            thresholds = k_smallest(self._minima(coded, sample.stride), sample.rank).values[:, -1].contiguous()
+            codes: Any = self.prepared.copies.packed("int8")
+            lists = screen_folded_below(coded.values, codes, thresholds, sample.capacity, sample.least_slots)
+            screened = Listed(lists, thresholds)
+        look = self.nearest(coded.rows, coded.squares, screened, own, width)
         return look._replace(apart=coded.apart)
 
     def limits(self, look: Look, kth: Any) -> tuple[Any, Any]:
@@ -38,3 +48,13 @@ class CodedScreen(ContractedScreen):
     def level(self, precision: str) -> str:
         """Return the name of the codes in reports."""
         return f"codes in {self.prepared.by.p} dimensions"
+
+    def _minima(self, coded: CodedQueries, stride: int) -> Any:
+        """Return the lowest scores of all groups of every stride-th point."""
+        import torch
+
+        codes: Any = self.prepared.copies.packed("int8", stride)
+        shape = len(coded.values), group_count(codes.n, self.plan.group)
+        minima = torch.empty(shape, dtype=torch.float32, device=coded.values.device)
+        screen_folded(coded.values, codes, self.plan.group, minima)
+        return minima

@@ -114,9 +114,8 @@ def near_members_kernel(
         ids, present = candidates(groups_ptr, own_ptr, row, numbers, found, room, n, HAS_OWN, GROUP, POINT_TILE)
         x_ptrs = rows_ptr + ids.to(tl.int64) * (units.to(tl.int64) * UNIT)
         square = tl.zeros([CHUNK], tl.float32)
-        marked = present & False
         if rows_ptr.dtype.element_ty == tl.int8:  # codes, with marks for points beyond range
-            marked = present & (tl.load(x_ptrs, mask=present, other=0) == MARK)
+            present = present & (tl.load(x_ptrs, mask=present, other=0) != MARK)
         for at in tl.range(0, p, COLUMNS):
             column = at + tl.arange(0, COLUMNS)
             q = tl.load(queries_ptr + row * p + column, mask=column < p, other=0.0)[None, :]  # [1, COLUMNS]
@@ -125,7 +124,7 @@ def near_members_kernel(
             )  # [CHUNK, COLUMNS]
             square += tl.sum((x - q) * (x - q), 1)
             present = present & (square <= limit)  # points above the limit are not read further
-        near = (present | marked).to(tl.int32)
+        near = present.to(tl.int32)
         if PARTS > 1:
             total = tl.atomic_add(near_ptr + row, tl.sum(near, 0), sem="relaxed")
         place = total + tl.cumsum(near, 0) - near

@@ -4,8 +4,14 @@
     code   = g rounded, from -127 to 127
     apart  = |g - code| + error(f)            float64
 
-A point with an element beyond the range is marked by MARK in all its columns, and its `low` passes every threshold. The
-elements of a query are clamped, which `apart` measures. One program per ROWS rows, all columns at once.
+The squared length of a point's code is folded into further columns, so that the products of all columns are
+
+    <q, x> + offset - half,     half = |code(x)|^2 / 2 rounded down,     offset = 127^2 FOLDS + 127
+    point  FOLDS columns a and one r with 127 (sum of a) + r = offset - half           query  127, ..., 127, 1
+
+A point with an element beyond the range, or with too long a code, becomes zeros with the least possible product, and
+MARK in its first column. The elements of a query are clamped, which `apart` measures. One program per ROWS rows, all
+columns at once.
 """
 
 from __future__ import annotations
@@ -16,7 +22,6 @@ import triton.language as tl
 MARK = tl.constexpr(-128)
 _LARGEST = tl.constexpr(127.0)
 _INFINITY = tl.constexpr(float("inf"))
-_HUGE = tl.constexpr(-1e30)  # as of other points beyond range (kernels/rows/pack.py)
 _RAISED = tl.constexpr(1 + 2.0**-20)  # covers the rounding of sums of squares in float64
 _TINY = tl.constexpr(2.0**-40)  # far above the rounding of g, relative to codes
 
@@ -30,8 +35,7 @@ def round_codes_kernel(
     # outputs: int8 [n][width], float64 [n]
     codes_ptr,
     apart_ptr,
-    # of points: float32 [n]; of queries: float64 [n], and g in float32 [n][p] with its errors, float64 [n]
-    low_ptr,
+    # of queries: float64 [n], and g in float32 [n][p] with its errors, float64 [n]
     squares_ptr,
     rounded_ptr,
     rounded_errors_ptr,
@@ -41,6 +45,7 @@ def round_codes_kernel(
     width,
     # constants
     POINTS: tl.constexpr,
+    FOLDS: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
@@ -58,12 +63,20 @@ def round_codes_kernel(
     out_ptrs = codes_ptr + row[:, None] * width + column
     stored = present[:, None] & (column < width)
     if POINTS:
-        beyond = (tl.max(tl.abs(g), 1) > _LARGEST + 0.5) | (error == _INFINITY)
-        marked = tl.where(beyond[:, None] & inside, MARK, code.to(tl.int32))
-        tl.store(out_ptrs, marked.to(tl.int8), mask=stored)
-        tl.store(low_ptr + row, tl.where(beyond, _HUGE, square).to(tl.float32), mask=present)
+        left = (_LARGEST * _LARGEST * FOLDS + _LARGEST) - tl.floor(square * 0.5)
+        for fold in tl.static_range(FOLDS):
+            part = tl.minimum(tl.maximum(tl.floor(left / _LARGEST + 0.5), -_LARGEST), _LARGEST)
+            left -= part * _LARGEST
+            code = tl.where(column == p + fold, part[:, None], code)
+        code = tl.where(column == p + FOLDS, left[:, None], code)
+        beyond = (tl.max(tl.abs(g), 1) > _LARGEST + 0.5) | (error == _INFINITY) | (tl.abs(left) > _LARGEST)
+        farthest = tl.where(column < p, 0.0, tl.where(column <= p + FOLDS, -_LARGEST, 0.0))
+        code = tl.where(beyond[:, None], tl.where(column == 0, MARK, farthest), code)
+        tl.store(out_ptrs, code.to(tl.int32).to(tl.int8), mask=stored)
         tl.store(apart_ptr + row, tl.where(beyond, -1.0, apart), mask=present)
     else:
+        weight = tl.where(column < p + FOLDS, _LARGEST, tl.where(column == p + FOLDS, 1.0, 0.0))
+        code = tl.where(column < p, code, weight)
         tl.store(out_ptrs, code.to(tl.int32).to(tl.int8), mask=stored)
         tl.store(apart_ptr + row, apart, mask=present)
         tl.store(squares_ptr + row, tl.where(error < _INFINITY, square, _INFINITY), mask=present)

@@ -53,7 +53,7 @@ def list_taken(lower, numbers, limit, list_ptr, SLOTS: tl.constexpr):
     """List the numbers whose `lower` is at most a limit and finite, in order, as far as there is room; return how many
     are listed, and the least `lower` of all others."""
     taken = ((lower <= limit) & (lower < float("inf"))).to(tl.int32)
-    if tl.sum(taken, 0) > SLOTS:  # those below the limit first
+    if tl.sum(taken, 0) > SLOTS:  # first the entries below the limit
         below = (lower < limit).to(tl.int32)
         equal = taken - below
         taken = below + tl.where(tl.cumsum(equal, 0) <= SLOTS - tl.sum(below, 0), equal, 0)

@@ -8,7 +8,7 @@ A note says that a row may be a neighbour of some later points (kernels/screens/
 The limit is raised by more than the rounding errors of both lines. So if a value is at or below the threshold, its
 score is at or below the limit. The screen notes all scores at or below the limit, stored by row. Here one program per
 row appends the row to the lists of all points in the mask of each note, in steps of SLOTS notes. An atomic counter
-gives the next position in a point's list, so the order of a list is arbitrary; entries for which there is no room are
+gives the next position in a point's list, so the order of a list is arbitrary; entries beyond the end of a list are
 only counted.
 
 In int8, where all rows are exact, `low` of the point is added to scores and limits, and subtracted again here. With it,

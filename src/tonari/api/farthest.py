@@ -1,0 +1,98 @@
+"""`tonari.farthest`: the points with the largest distances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tonari import inputs
+from tonari.api.sparse_rows import are_sparse
+from tonari.core.errors import Unsupported
+from tonari.core.process.floats import in_default_floats
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors, no_neighbors
+from tonari.core.trail import recording
+from tonari.exact.cpu import farthest as by_force
+from tonari.methods.answer import on_side_of
+from tonari.methods.call import Call
+from tonari.methods.rows.value_range import check_range
+from tonari.metrics import get_metric
+
+METRICS = ("euclidean", "sqeuclidean")
+
+
+@in_default_floats
+@inputs.without_gradients("compute the distances of the pairs that are found in torch")
+def farthest(
+    queries: Any,
+    points: Any,
+    k: int,
+    *,
+    metric: str = "euclidean",
+    threads: int | None = None,
+    progress: ProgressLike = None,
+) -> Neighbors:
+    """Find the k farthest points of every query, exactly, on the CPU.
+
+    Parameters
+    ----------
+    queries, points : arrays of shape (m, d) and (n, d)
+        As for :func:`search`, in host memory, and not sparse.
+    k : int
+        1 to n.
+    metric : str
+        "euclidean" or "sqeuclidean". For other metrics: by "cosine", "correlation" and "inner_product" the farthest
+        points of q are the nearest of -q. For weights, multiply the columns by their roots.
+    threads, progress
+        As for :func:`search`.
+
+    Returns
+    -------
+    Neighbors(distances, indices)
+        Two arrays of shape (m, k), as for :func:`search`, but in descending order of distance. Ties are in ascending
+        order of row number.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for :func:`search`; also for another metric.
+
+    Notes
+    -----
+    A search by inner product selects candidates, and a bound on all rounding errors proves that no point is farther
+    (``tonari.exact.cpu.farthest``). Where the bound proves nothing, as for many points at nearly the same distance, all
+    distances are computed, which takes far longer than :func:`search`. Memory holds float64 copies of the rows.
+
+    Examples
+    --------
+    >>> import numpy as np, tonari
+    >>> line = np.array([[0.0], [1.0], [3.0]], dtype=np.float32)
+    >>> tonari.farthest(line[:1], line, k=2)
+    Neighbors(distances=array([[3., 1.]], dtype=float32), indices=array([[2, 1]], dtype=int32))
+    """
+    name = get_metric(metric).name
+    if name not in METRICS:
+        raise Unsupported(
+            f"metric={name!r}: the farthest points are found by {' and '.join(map(repr, METRICS))}; by 'cosine', "
+            "'correlation' and 'inner_product' they are the nearest of the negated queries, tonari.search(-queries, …)"
+        )
+    for argument, rows in (("queries", queries), ("points", points)):
+        if are_sparse(rows):
+            raise Unsupported(f"{argument}: sparse rows are not supported here; use .toarray() if they fit in memory")
+        if inputs.place_of(rows, argument) is not None:
+            raise Unsupported(
+                f"{argument}: on {inputs.place_of(rows, argument)}, but this search runs on the CPU; copy"
+            )
+    call = Call.of(
+        {"queries": queries, "points": points}, metric=name, device="cpu", threads=threads, progress=progress
+    )
+    rows, base = call.both(queries, points)
+    problem = call.problem(base, rows, k)
+    if not len(rows):
+        return on_side_of(queries, no_neighbors(problem.k, problem.n, problem.value_dtype))
+    rows, base = (np.ascontiguousarray(each) for each in (rows, base))
+    with recording("farthest", len(rows)):
+        found = by_force.farthest(rows, base, problem.k, name, threads=call.threads, progress=call.progress)
+    check_range(found.distances, found.indices, None, rows, base, call.metric)
+    return on_side_of(queries, found)

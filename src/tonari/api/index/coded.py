@@ -1,0 +1,245 @@
+"""The rows of an Index with `codes`: where they are, and how their codes are made, kept and made again."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs, io
+from tonari.api import tuning as api_tuning
+from tonari.core.errors import Unsupported
+from tonari.core.process.progress import ProgressLike
+from tonari.exact.cpu.codes import CodedPoints, CodeForm, WrittenCodes, checksum_of, choose_form, overrides_of
+from tonari.exact.plan import ExactPlan
+from tonari.inputs.arrays.rows import check_shape
+from tonari.io.stored import StoredRows
+from tonari.methods import tuning
+from tonari.methods.call import Call
+from tonari.metrics import Metric
+
+Rows = npt.NDArray[Any]
+
+_FIX = "make the Index again from the rows as they are now"
+
+
+class CodedState(NamedTuple):
+    """The codes of an Index as plain values, for a file or a pickle.
+
+    Attributes
+    ----------
+    codes : str
+        The name of the form of codes.
+    stored : StoredRows, optional
+    rows : array, optional
+        The rows, if they are not in a file.
+    checksums : list of (int, int, int)
+        Begin, end and CRC-32 of slices of the rows.
+    centre, scale, directions
+        As of :class:`tonari.exact.cpu.codes.CodeForm`.
+    kernel : str
+        The kernel that the codes are packed for.
+    written : sequence of WrittenCodes
+    """
+
+    codes: str
+    stored: StoredRows | None
+    rows: Rows | None
+    checksums: list[tuple[int, int, int]]
+    centre: list[float]
+    scale: float
+    directions: npt.NDArray[np.float64] | None
+    kernel: str
+    written: Sequence[WrittenCodes]
+
+
+class CodedRows:
+    """The rows of an Index with `codes`.
+
+    Attributes
+    ----------
+    codes : str
+        The name of the form of codes.
+    rows : array of shape (n, d)
+        The original rows; there may be gaps between them.
+    stored : StoredRows, optional
+        Their position in a file.
+    form : CodeForm
+    points : CodedPoints
+        The codes, once they are prepared.
+    """
+
+    def __init__(self, codes: str, rows: Rows, stored: StoredRows | None, form: CodeForm) -> None:
+        self.codes, self.rows, self.stored, self.form = codes, rows, stored, form
+        self.points: CodedPoints | None = None
+        self._checksums: list[tuple[int, int, int]] = []
+        self._written: tuple[str, Sequence[WrittenCodes]] = ("", ())
+        self._unchanged = inputs.Unchanged(rows) if stored is None and inputs.can_change(rows) else None
+
+    @property
+    def overrides(self) -> dict[str, Any]:
+        """The fields of every plan of a search of the codes."""
+        return overrides_of(self.form.columns)
+
+    def prepare(self, points: Rows, plan: ExactPlan, progress: ProgressLike) -> CodedPoints:
+        """Make the codes in one pass over the rows, or take those that were written for the same kernel."""
+        kernel, written = self._written
+        taken = written if kernel == plan.kernels[plan.precisions[0]] else None
+        self.points = CodedPoints(points, plan, self.form, progress, taken)
+        self._checksums = self.points.checksums or self._checksums
+        self._written = "", ()
+        return self.points
+
+    def check(self, queries: Any = None) -> None:
+        """Raise RuntimeError if a change of the rows is detected, from the size and the time of their file."""
+        if self._unchanged is not None:
+            self._unchanged.check(queries)
+        changed = "" if self.stored is None else self.stored.changed()
+        if changed:
+            raise self._error(changed)
+
+    def state(self) -> CodedState:
+        """Return the codes and the position of the rows as plain values."""
+        assert self.points is not None
+        rows = self.rows if self.stored is None else None
+        centre, scale, directions = self.form[1:]
+        packed = self.points.kernel, self.points.written()
+        return CodedState(self.codes, self.stored, rows, self._checksums, centre, scale, directions, *packed)
+
+    @classmethod
+    def of_state(cls, state: CodedState, metric: str) -> CodedRows:
+        """Return the rows and the codes of a state, after comparing the rows with their checksums.
+
+        Raises
+        ------
+        FileNotFoundError
+            The file of the rows is gone.
+        RuntimeError
+            The rows have changed.
+        """
+        form = CodeForm.of(metric, state.centre, state.scale, state.directions)
+        stored, rows = state.stored, state.rows
+        if stored is not None:
+            now = _stamped(stored)
+            rows = now.mapped()
+        assert rows is not None
+        made = cls(state.codes, rows, stored, form)
+        if stored is not None:
+            made._compare(now.time == stored.time, state.checksums)
+            made.stored = now
+        made._checksums, made._written = state.checksums, (state.kernel, state.written)
+        return made
+
+    def _compare(self, same_time: bool, checksums: list[tuple[int, int, int]]) -> None:
+        """Compare rows with their checksums: some slices if the file has its old time, else all."""
+        step = max(1, (len(checksums) - 1) // (api_tuning.CHECKED_SLICES - 1)) if same_time else 1
+        for begin, end, checksum in checksums[::step]:
+            if checksum_of(np.ascontiguousarray(self.rows[begin:end])) != checksum:
+                raise self._error(f"holds other rows from {begin} to {end - 1}")
+
+    def _error(self, changed: str) -> RuntimeError:
+        assert self.stored is not None
+        return RuntimeError(f"points: the file {self.stored.path} {changed} since its codes were made; {_FIX}")
+
+
+def _stamped(stored: StoredRows) -> StoredRows:
+    """Return the position of rows with the time that their file has now; refuse a file of another size."""
+    try:
+        about = os.stat(stored.path)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{stored.path}: no such file; the Index has codes of its rows, and reads the rows from it"
+        ) from None
+    if about.st_size != stored.size:
+        raise RuntimeError(
+            f"points: the file {stored.path} has {about.st_size} bytes, it had {stored.size} when its codes were made; "
+            f"{_FIX}"
+        )
+    return dataclasses.replace(stored, time=about.st_mtime_ns)
+
+
+def is_path(points: Any) -> bool:
+    """Whether points are given as the path of a file."""
+    return isinstance(points, str | os.PathLike)
+
+
+def opened(points: Any) -> Any:
+    """Return the rows of a file as a map, for reads in any order."""
+    rows = io.read(Path(points))
+    if not isinstance(rows, np.memmap):
+        fix = f"convert it first: tonari convert {points} points.npy"
+        raise ValueError(f"{points}: codes= needs a file that can be mapped, and this one is loaded whole; {fix}")
+    stored = StoredRows.of(rows) if rows.dtype.isnative and rows.strides[1] == rows.itemsize else None
+    return rows if stored is None else stored.mapped()
+
+
+def refuse_unsupported(codes: str, metric: Metric, call: Call, *, copy: bool, changed: bool) -> None:
+    """Raise Unsupported for an Index on the CPU that has no codes."""
+    why = ""
+    if codes not in ("auto", "int8"):
+        why = "the CPU has codes in int8; use codes='int8' or 'auto'"
+    elif changed:
+        why = "rows that are transformed first have no codes; transform the rows, and search them by the other metric"
+    elif metric.bits or metric.elementwise:
+        names = "'euclidean', 'sqeuclidean', 'cosine', 'correlation' and 'inner_product'"
+        why = f"metric={metric.name!r} has no codes, only {names}; search the rows of tonari.io.read(path)"
+    elif call.method not in ("auto", "exact"):
+        why = f"method={call.method!r} searches no codes; use method='exact' or 'auto'"
+    elif copy:
+        why = "copy=True would copy the rows, which stay where they are; leave copy out"
+    if why:
+        raise Unsupported(f"codes={codes!r}: {why}")
+
+
+def rows_in_place(points: Any) -> Rows:
+    """Return rows that are accepted as they are, without a copy; there may be gaps between them."""
+    if (
+        type(points) in (np.ndarray, np.memmap)
+        and points.ndim == 2
+        and points.dtype.isbuiltin == 1  # of this machine's byte order
+        and inputs.dtype_name(points.dtype) in inputs.ACCEPTED_NAMES
+        and points.strides[1] == points.itemsize
+        and points.strides[0] >= points.shape[1] * points.itemsize
+        and points.flags.aligned
+    ):
+        check_shape(points.shape, "points")
+        plain: Rows = points.view(np.ndarray)
+        return plain
+    if not hasattr(points, "dtype"):
+        raise TypeError(
+            "points: codes= needs rows that stay where they are: a path, a memory map or an array, got "
+            f"{type(points).__name__}; write the rows to a file first, with tonari.io.write"
+        )
+    rows = inputs.as_rows(points, "points", check_values=False)
+    if not inputs.shares_memory(rows, points):
+        raise ValueError(
+            f"points: codes= needs rows that can stay where they are, in C order and in one of the dtypes "
+            f"{', '.join(inputs.ACCEPTED_NAMES)} of this machine's byte order; got {inputs.name_of_dtype(points)} of "
+            "another layout, which would be copied to memory; convert them first: tonari convert, or tonari.io.write"
+        )
+    return rows
+
+
+def coded_rows(points: Any, codes: str, call: Call, given: dict[str, Any]) -> CodedRows:
+    """Choose the form of the codes of rows.
+
+    Parameters
+    ----------
+    points : array
+    codes : str
+    call : Call
+    given : dict
+        Fields of the plan that the caller sets; only `form_dim`, the number of columns of the codes, may be set.
+    """
+    others = sorted(set(given) - {"form_dim"})
+    if others:
+        raise ValueError(f"codes={codes!r} sets {', '.join(others)} itself; leave it out, only form_dim may be set")
+    rows = rows_in_place(points)
+    stored = StoredRows.of(points) if isinstance(points, np.ndarray) else None
+    problem = dataclasses.replace(call, progress=False).problem(rows, rows[:1], min(tuning.USUAL_K, len(rows)))
+    return CodedRows("int8", rows, stored, choose_form(rows, problem, given.get("form_dim")))

@@ -1,0 +1,141 @@
+"""`tonari.mutual_neighbors`: pairs of points of two sets that are among the nearest of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tonari import inputs
+from tonari.api.given import is_given
+from tonari.api.searching import search
+from tonari.api.sparse_rows import are_sparse
+from tonari.core.errors import Unsupported
+from tonari.core.process.floats import in_default_floats
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.pairs import Pairs
+from tonari.filters.rules import are_among, distinct
+from tonari.methods.call import Call
+from tonari.methods.rows.points import Points
+from tonari.metrics.changed import Change, change_for
+from tonari.metrics.names import PRECOMPUTED
+
+
+@in_default_floats
+@inputs.without_gradients("use tonari.search in both directions with differentiable=True")
+def mutual_neighbors(
+    points_a: Any,
+    points_b: Any,
+    k: int,
+    *,
+    metric: str | Callable[..., Any] = "euclidean",
+    weights: Any = None,
+    VI: Any = None,
+    covariance: Any = None,
+    V: Any = None,
+    transform: Any = None,
+    method: str = "auto",
+    device: str | Sequence[str] = "auto",
+    threads: int | None = None,
+    memory: int | str | None = None,
+    progress: ProgressLike = None,
+) -> Pairs:
+    """Find the mutual nearest neighbours (MNN) of two sets of points, exactly.
+
+    A point of a and a point of b are a pair if each is among the k nearest points of the other, in the other's set.
+    Batch correction of single-cell data joins batches by such pairs [1]_. With k = 1, every point is in at most one
+    pair: the matches that pass a cross-check.
+
+    Parameters that are not listed are those of :func:`search`.
+
+    Parameters
+    ----------
+    points_a, points_b : arrays of shape (n_a, d) and (n_b, d)
+        As the queries and points of :func:`search`; sparse rows too.
+    k : int
+        1 to the number of points of the smaller set. If a set is empty, there are no pairs.
+    metric : str or function
+        As for :func:`search`, except "precomputed".
+    progress : None, bool or callable(done, total)
+        As for :func:`search`, for each of the two searches.
+
+    Returns
+    -------
+    Pairs(left, right, distances)
+        Row numbers of a and of b, and the distance of each pair, ordered by (left, distance, right), in the library and
+        on the device of points_a.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for :func:`search`.
+
+    Notes
+    -----
+    Ties go to the smaller row number, so a point with more than k points at the k-th distance is matched with those of
+    the smallest numbers.
+
+    References
+    ----------
+    .. [1] Haghverdi, Lun, Morgan and Marioni, "Batch effects in single-cell RNA-sequencing data are corrected by
+       matching mutual nearest neighbors", Nature Biotechnology 36 (2018).
+
+    Examples
+    --------
+    >>> import numpy as np, tonari
+    >>> a, b = np.array([[0.0], [1.0], [9.0]]), np.array([[1.25], [8.0]])
+    >>> left, right, distances = tonari.mutual_neighbors(a, b, k=1)
+    >>> left.tolist(), right.tolist(), distances.tolist()
+    ([1, 2], [0, 1], [0.25, 1.0])
+    """
+    if isinstance(metric, str) and metric.lower() == PRECOMPUTED:
+        raise Unsupported(
+            "metric='precomputed': pass the points, or search the distances and their transpose by "
+            "tonari.search(distances, None, k, metric='precomputed')"
+        )
+    columns: dict[str, Any] = {"weights": weights, "VI": VI, "covariance": covariance, "V": V, "transform": transform}
+    options: dict[str, Any] = {"method": method, "device": device, "threads": threads, "memory": memory}
+    options["progress"] = progress
+    empty = [np.ndim(points) == 2 and np.shape(points)[0] == 0 for points in (points_a, points_b)]
+    if any(empty):
+        ways = (points_b, points_a) if empty[1] else (points_a, points_b)  # only queries may be empty
+        none = search(ways[0], ways[1], k, metric=metric, **columns, **options)
+        there = back = Neighbors(*(part[:0, :0] for part in none))
+    elif are_sparse(points_a, points_b) or is_given(metric):
+        there = search(points_a, points_b, k, metric=metric, **columns, **options)
+        back = search(points_b, points_a, k, metric=metric, **columns, **options)
+    else:
+        there, back = _both_ways(points_a, points_b, k, change_for(metric, **columns), {"metric": metric, **options})
+    (values, to_b), (_, to_a) = ([np.asarray(inputs.to_host(part)) for part in found] for found in (there, back))
+    m, n = len(to_b), len(to_a)
+    asked = (np.arange(m)[:, None] * n + to_b).ravel()
+    listed = np.arange(n)[:, None] + to_a.astype(np.int64) * n
+    mutual = are_among(asked, distinct(listed.ravel(), in_place=True))
+    left = np.repeat(np.arange(m, dtype=to_a.dtype), to_b.shape[1])[mutual]
+    side = inputs.side_of(points_a, "points_a")
+    return Pairs(*(inputs.hand_back(part, side) for part in (left, to_b.ravel()[mutual], values.ravel()[mutual])))
+
+
+def _both_ways(
+    points_a: Any, points_b: Any, k: Any, change: Change | None, options: dict[str, Any]
+) -> tuple[Neighbors, Neighbors]:
+    """Search each of two sets of points for the nearest in the other."""
+    if change is not None:
+        options["metric"] = change.base
+    call = Call.of({"points_a": points_a, "points_b": points_b}, **options)
+    given = {"points_a": points_a, "points_b": points_b}
+    if change is not None:
+        given = {name: change.rows(points, name, call.threads) for name, points in given.items()}
+    a, b = (call.rows(points, name) for name, points in given.items())
+    if a.shape[1] != b.shape[1]:
+        raise ValueError(f"points_a has {a.shape[1]} columns, points_b {b.shape[1]}: they must have the same number")
+    if call.metric.bits:
+        inputs.same_bits(inputs.bool_columns(points_a), inputs.bool_columns(points_b))
+    k = inputs.check_k(k, min(len(a), len(b)), without_self=False)
+    found = Points(b, call).nearest(a, k, call.progress), Points(a, call).nearest(b, k, call.progress)
+    if change is None:
+        return found
+    there, back = (Neighbors(change.values(near.distances), near.indices) for near in found)
+    return there, back

@@ -1,0 +1,140 @@
+"""The screen of codes by products of int8 that contain the squared lengths: minima of all groups, or lists.
+
+By the interface of screens/all_minima.py, whose divisions among programs it shares.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari.cuda.launch import launch
+from tonari.exact.cuda import tuning
+from tonari.exact.cuda.rows.codes import FoldedCodes
+from tonari.exact.cuda.rows.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count
+from tonari.exact.cuda.rows.tiles import Lists, Split, blocks_of, fewest_parts, is_hopper, lists_for, room_of, swizzled
+from tonari.exact.cuda.screens.all_minima import split_for_hopper
+
+
+def screen_folded(queries: Any, points: FoldedCodes, group: int, minima: Any) -> None:
+    """Write the lowest score of every group of the points.
+
+    Parameters
+    ----------
+    queries : int8 tensor of shape (m, width)
+    points : FoldedCodes
+    group : int
+        Points per group, one of ``groups.GROUP_SIZES``.
+    minima : float32 (m, group_count(n, group))
+        Output; groups of padding have scores above all others.
+    """
+    _launch(queries, points, _split_of(len(queries), points), group, minima=minima)
+
+
+def screen_folded_below(queries: Any, points: FoldedCodes, thresholds: Any, capacity: int, least_slots: int) -> Lists:
+    """List the groups whose lowest score is at or below the row's threshold.
+
+    Parameters
+    ----------
+    queries, points : as for :func:`screen_folded`
+    thresholds : float32 (m,)
+    capacity, least_slots : as for :func:`tonari.exact.cuda.screens.all_minima.screen_below`
+    """
+    m, device = len(queries), queries.device
+    on_hopper = tuning.FOLDED_HOPPER and m > tuning.HOPPER_ROWS and is_hopper(device)
+    split = split_for_hopper(m, points.n, device) if on_hopper else _split_of(m, points)
+    room = max(room_of(split, points.n, capacity), -(-least_slots // (4 * split.parts)))
+    lists = lists_for(m, split, room, device)
+    if on_hopper:
+        _launch_on_hopper(queries, points, split, thresholds, lists)
+    else:
+        _launch(queries, points, split, LEAST_GROUP, thresholds=thresholds, lists=lists)
+    return lists
+
+
+def _split_of(m: int, points: FoldedCodes) -> Split:
+    rows = tuning.FOLDED_ROWS if m > 64 else 64 if m > 16 else 16
+    tiles = -(-points.n // POINT_TILE)
+    device, programs = points.values.device, tuning.FOLDED_PROGRAMS
+    return fewest_parts(rows, POINT_TILE, -(-m // rows), tiles, device, programs=programs)
+
+
+def _launch(
+    queries: Any,
+    points: FoldedCodes,
+    split: Split,
+    group: int,
+    *,
+    minima: Any = None,
+    thresholds: Any = None,
+    lists: Lists | None = None,
+) -> None:
+    from tonari.exact.cuda.kernels.screens.folded import screen_folded_kernel
+
+    m, width = queries.shape
+    if m == 0:
+        return
+    launch(
+        screen_folded_kernel,
+        split.row_tiles * split.parts,
+        {
+            "queries": blocks_of(queries, split.rows, width),
+            "points": blocks_of(points.values, split.columns, width),
+            "thresholds_ptr": thresholds,
+            "minima_ptr": minima,
+            "values_ptr": None if lists is None else lists.values,
+            "entries_ptr": None if lists is None else lists.entries,
+            "counts_ptr": None if lists is None else lists.counts,
+            "m": m,
+            "tiles": split.blocks,
+            "groups": group_count(points.n, group),
+            "minima_stride": minima.stride(0) if lists is None else 0,
+            "segments": 0 if lists is None else lists.counts.shape[1],
+            "room": 0 if lists is None else lists.room,
+            "row_tiles": split.row_tiles,
+            "tiles_per_program": split.each,
+            "offset": points.offset,
+        },
+        constants={
+            "ROWS": split.rows,
+            "COLUMNS": split.columns,
+            "GROUP": group,
+            "LISTED": LISTED,
+            "DENSE": lists is None,
+            "STAGES": 2 if width > 192 else tuning.FOLDED_STAGES,
+        },
+        warps=8 if split.rows == 128 and width > 192 else tuning.FOLDED_WARPS,
+    )
+
+
+def _launch_on_hopper(queries: Any, points: FoldedCodes, split: Split, thresholds: Any, lists: Lists) -> None:
+    from tonari.exact.cuda.kernels.screens.folded_hopper import screen_folded_hopper_kernel
+
+    m, width = queries.shape
+    half = tuning.HOPPER_ROWS // 2
+    launch(
+        screen_folded_hopper_kernel,
+        split.row_tiles * split.parts,
+        {
+            "queries": swizzled(queries, half, width),
+            "points": swizzled(points.values, POINT_TILE, width),
+            "thresholds_ptr": thresholds,
+            "values_ptr": lists.values,
+            "entries_ptr": lists.entries,
+            "counts_ptr": lists.counts,
+            "m": m,
+            "tiles": split.blocks,
+            "segments": lists.counts.shape[1],
+            "room": lists.room,
+            "row_tiles": split.row_tiles,
+            "tiles_per_program": split.each,
+            "offset": points.offset,
+        },
+        constants={
+            "HALF": half,
+            "COLUMNS": POINT_TILE,
+            "WIDTH": width,
+            "STAGES": tuning.HOPPER_STAGES,
+            "TILES": tuning.HOPPER_TILES,
+        },
+        warps=8,
+    )

@@ -1,0 +1,92 @@
+"""All neighbours at the k-th value: the k nearest, and every other point at the distance of the k-th.
+
+One more neighbour than k shows which queries have such points. They are searched again within the k-th distance.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any
+
+import numpy as np
+
+from tonari import inputs
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.core.trail import part
+from tonari.filters.asking import within
+from tonari.filters.nearest import nearest_allowed
+from tonari.filters.rules import Rules
+from tonari.filters.scope import Scope, on_host
+from tonari.methods.rows.points import Points
+
+TIES = ("first", "all")
+
+
+def are_all(ties: Any) -> bool:
+    """Check the argument `ties` of a public function: whether it is "all".
+
+    >>> are_all("first"), are_all("all")
+    (False, True)
+    """
+    if not isinstance(ties, str) or ties not in TIES:
+        raise ValueError(f"ties={reprlib.repr(ties)}: expected 'first' (k neighbours, by row number) or 'all'")
+    return ties == "all"
+
+
+def nearest_with_ties(
+    points: Points, queries: Any, k: int, rules: Rules | None, progress: ProgressLike, *, self_join: bool = False
+) -> RadiusNeighbors:
+    """Find the k nearest points of checked queries, and all others at the distance of the k-th; in host memory.
+
+    Parameters
+    ----------
+    points : Points
+    queries : checked rows of shape (m, d), at least one
+    k : int
+    rules : Rules, optional
+        A query that may find fewer than k points finds all of them.
+    progress : None, bool or callable(done, total)
+    self_join : bool
+        Whether the queries are the points, and no point finds itself. Ignored with rules, which contain this condition.
+    """
+    wanted = min(k + 1, len(points) - self_join)
+    if rules is None:
+        near = points.nearest(queries, wanted, progress, self_join=self_join, around=True)
+    else:
+        near = nearest_allowed(Scope(points=points), queries, wanted, rules, progress)
+    distances, indices = on_host(near)
+    tied = np.zeros(len(indices), bool)
+    if wanted > k:
+        tied = (indices[:, k] >= 0) & (distances[:, k] == distances[:, k - 1])
+    first = Neighbors(distances[:, :k], indices[:, :k])
+    rows = np.flatnonzero(tied)
+    if not len(rows):
+        return _joined(first, tied, None)
+    if rules is None and self_join:
+        rules = Rules(m=len(queries), n=len(points), own=True)
+    limits = np.ascontiguousarray(distances[rows, k - 1])
+    with part("points at the k-th distance", len(rows)):
+        some = inputs.rows_at(queries, rows)
+        ours = None if rules is None else rules.part(rows, None)
+        more = RadiusNeighbors(*on_host(within(points, some, limits, ours, None, False)))
+    return _joined(first, tied, more)
+
+
+def _joined(first: Neighbors, tied: Any, more: RadiusNeighbors | None) -> RadiusNeighbors:
+    """Return the lists of all queries: of those that are tied, the lists in `more`."""
+    present = (first.indices >= 0) & ~tied[:, None]
+    counts = present.sum(axis=1)
+    if more is None:
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        return RadiusNeighbors(indptr, first.indices[present], first.distances[present])
+    counts[tied] = np.diff(more.indptr)
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    whole = np.repeat(tied, counts)
+    made = RadiusNeighbors(
+        indptr, np.empty(indptr[-1], first.indices.dtype), np.empty(indptr[-1], first.distances.dtype)
+    )
+    for mine, few, many in zip(made[1:], (first.indices, first.distances), more[1:], strict=True):
+        mine[~whole], mine[whole] = few[present], many
+    return made
