@@ -75,7 +75,7 @@ def nearest_with_ties(
 
 
 def _joined(first: Neighbors, tied: Any, more: RadiusNeighbors | None) -> RadiusNeighbors:
-    """Return the lists of all queries: of those that are tied, the lists in `more`."""
+    """Return the lists of all queries; queries with ties have the lists in `more`."""
     present = (first.indices >= 0) & ~tied[:, None]
     counts = present.sum(axis=1)
     if more is None:

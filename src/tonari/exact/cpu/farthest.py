@@ -1,17 +1,17 @@
 """The k farthest points by Euclidean distance.
 
 The farthest point x of a query q has the largest |x|² - 2 q·x, which is the inner product of (-2 q, 1) and (x, |x|²).
-So an exact search by inner product finds candidates, somewhat more than k, and their distances are computed by the
-definition. The mean of the points is subtracted from all rows first, which leaves distances as they are.
+So an exact search by inner product finds somewhat more than k candidates, and their distances are computed by the
+definition. The mean of the points is first subtracted from all rows, which does not change distances.
 
 Let s be the smallest inner product of a candidate, as computed. Every other point has a squared distance of at most
 
     (s + |q|² + E) (1 + e),    E = e (|q| + max |x|)²,    e = (4 d + 64) 2⁻⁵³,
 
 where E bounds the rounding errors of the subtraction (4 · 2⁻⁵³ times (|q| + |x|)²), of inner products and of norms
-(together at most (2 d + 8) 2⁻⁵³ times that), and the last factor those of the definition, which are relative. If this
-bound, rounded as a distance, is less than the k-th candidate's, the k candidates are the answer. All distances of the
-other queries are computed.
+(together at most (2 d + 8) 2⁻⁵³ times that). The last factor bounds the relative errors of the definition. If this
+bound, rounded as a distance, is less than the distance of the k-th candidate, the k farthest candidates are the answer.
+For all other queries, all distances are computed.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _screened(
     q, x = q - centre, x - centre
     squares, lengths = np.einsum("ij,ij->i", q, q), np.einsum("ij,ij->i", x, x)
     reach = np.square(np.sqrt(squares) + np.sqrt(lengths.max()))
-    if not reach.max() < inputs.LARGEST_FLOAT64:  # else inner products may overflow
+    if not reach.max() < inputs.LARGEST_FLOAT64:  # inner products may overflow
         return np.zeros(m, bool)
     asked, listed = np.column_stack([-2.0 * q, np.ones(m)]), np.column_stack([x, lengths])
     del q, x

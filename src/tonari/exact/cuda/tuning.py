@@ -176,8 +176,8 @@ FOLDED_WARPS = 4
 FOLDED_STAGES = 3
 FOLDED_PROGRAMS = 2
 MOST_BEYOND = 512  # points beyond range; with more, points are streamed
-CODED_BYTES = 1 << 30  # if points have fewer bytes, an Index does not compare codes with streaming
-CODED_WORTH = 1.5  # least bytes of points, relative to their codes
+CODED_BYTES = 1 << 30  # an Index makes codes if the points have at least this size,
+CODED_WORTH = 1.5  # and at least this multiple of the size of their codes
 LEAST_CODED = 16  # columns: few columns are no faster as codes
 CODED_BATCH = 8192  # most queries of a batch: the rows of one are read while the next one is screened
 

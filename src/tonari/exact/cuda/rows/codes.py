@@ -8,8 +8,8 @@
 A distance of codes exceeds the distance of contracted rows by at most apart(q) + apart(x). A few more columns contain
 the squared length of c(x), so that a product of int8 alone gives the score of a pair (kernels/rows/round_codes.py).
 
-A point beyond this range is marked; it is a candidate of every query, and no screen needs to find it. Queries are
-clamped, so that none is beyond it.
+A point beyond the range of codes is marked; it is a candidate of every query, and no screen needs to find it. Queries
+are clamped to the range.
 """
 
 from __future__ import annotations
