@@ -53,8 +53,8 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         How rows are kept in memory; the original rows are not copied. Codes rule out most points of a search, and only
         the original rows of the remaining points are read. Answers have the same bits.
 
-        On a GPU, "int8" has one byte for each coordinate of the contracted rows, 64 bytes per point at 61 coordinates.
-        The original rows stay in host memory, which is page-locked. It supports only one device, and euclidean,
+        On a GPU, "int8" has one byte for each coordinate of the contracted rows, 64 or 128 bytes per point. The
+        original rows stay in host memory, which is page-locked. It supports only one device, and euclidean,
         sqeuclidean, cosine and correlation. "auto", the default, keeps the rows themselves on the device. If they do
         not fit there, the first search streams them, and the second one makes codes.
 
