@@ -171,6 +171,7 @@ def is_path(points: Any) -> bool:
 def opened(points: Any) -> Any:
     """Return the rows of a file as a map, for reads in any order."""
     rows = io.read(Path(points))
+    check_shape(rows.shape, "points")
     if not isinstance(rows, np.memmap):
         fix = f"convert it first: tonari convert {points} points.npy"
         raise ValueError(f"{points}: codes= needs a file that can be mapped, and this one is loaded whole; {fix}")

@@ -119,14 +119,11 @@ class CodedPoints(PreparedPoints):
         written: Sequence[WrittenCodes] | None = None,
     ) -> None:
         self.checksums: list[tuple[int, int, int]] = []
-        arrangement = Arrangement(made.form, made.form.columns)
-        if written is None:
-            super().__init__(points, plan, progress, made=arrangement)
-            return
         kernel = plan.kernels[PRECISION]
-        self._restored = [_native.restored_points(kernel, made.form, *part) for part in written]
-        bounds = [(part.begin, part.end) for part in written]
-        super().__init__(points, plan, progress, made=arrangement, slices=bounds)
+        self._restored = [_native.restored_points(kernel, made.form, *part) for part in written or ()]
+        bounds = [(part.begin, part.end) for part in written or ()]
+        arrangement = Arrangement(made.form, made.form.columns)
+        super().__init__(points, plan, progress, made=arrangement, slices=bounds or None)
 
     def pack(
         self,
@@ -138,9 +135,8 @@ class CodedPoints(PreparedPoints):
         looks: bool = True,
     ) -> list[PackedPoints]:
         """Check and pack slices of the points, in one pass over the rows; or return restored codes."""
-        if hasattr(self, "_restored"):
-            restored: list[PackedPoints] = self._restored
-            del self._restored
+        if self._restored:
+            restored, self._restored = self._restored, []
             return restored
 
         def work(bounds: tuple[int, int]) -> tuple[PackedPoints, int]:
