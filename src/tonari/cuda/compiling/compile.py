@@ -22,6 +22,7 @@ import contextvars
 import dis
 import functools
 import logging
+import mmap
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -350,14 +351,38 @@ def begin_soon() -> list[Future[Any]]:
     One hashes Triton's code, for the keys of its cache. The other loads Triton's driver and compiles a part of it in C.
     """
     # Imported here: threads that import Triton's modules at the same time would wait for each other.
-    from triton.runtime import driver
-    from triton.runtime.cache import triton_key
+    from triton.runtime import cache, driver
 
     pool = ThreadPoolExecutor(2)
     try:
-        return [pool.submit(triton_key), pool.submit(lambda: driver.active.utils)]
+        return [pool.submit(_key, cache), pool.submit(lambda: driver.active.utils)]
     finally:
         pool.shutdown(wait=False)
+
+
+def _key(cache: Any) -> str:
+    """Return Triton's key, from `triton.runtime.cache`, with its library hashed in one piece.
+
+    Triton hashes this library, of 400 MB, in 400 pieces, and needs the interpreter's lock twice for each. A busy thread
+    gives up the lock every 5 ms, so most of the hashing would have to wait until the search waits.
+    """
+    cache.open = _open_whole
+    try:
+        return str(cache.triton_key())
+    finally:
+        del cache.open
+
+
+@contextlib.contextmanager
+def _open_whole(path: Any, mode: str = "r", *more: Any, **named: Any) -> Iterator[Any]:
+    """Open a file as open() does; but if it is large and binary, reading returns all of it, whatever is asked for."""
+    with open(path, mode, *more, **named) as file:
+        if mode != "rb" or os.path.getsize(path) < tuning.WHOLE_BYTES:
+            yield file
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
+            pieces = iter([whole])
+            yield SimpleNamespace(read=lambda size=-1: next(pieces, b""))
 
 
 def is_beginning() -> bool:
