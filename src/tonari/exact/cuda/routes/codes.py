@@ -101,20 +101,20 @@ class _Samples:
     """The codes of all points, and the samples that are taken from them."""
 
     def __init__(self, whole: FoldedCodes) -> None:
-        self._made = {1: whole}
-        self._written = {1: Written(whole.values)}
+        self._made = {1: (whole, Written(whole.values))}
 
     def packed(self, precision: str, stride: int = 1) -> FoldedCodes:
         """Return the codes of every stride-th point, for use on the current stream."""
         if stride not in self._made:
-            made = self.packed(precision).every(stride)
-            self._made[stride], self._written[stride] = made, Written(made.values)
-        self._written[stride].read()
-        return self._made[stride]
+            some = self.packed(precision).every(stride)
+            self._made[stride] = some, Written(some.values)
+        codes, written = self._made[stride]
+        written.read()
+        return codes
 
     def forget_samples(self) -> None:
         """Drop the codes of some of the points."""
-        self._made, self._written = {1: self._made[1]}, {1: self._written[1]}
+        self._made = {1: self._made[1]}
 
 
 def prepare_codes(points: npt.NDArray[Any], plan: CudaPlan, progress: ProgressLike = None) -> CodedPoints:
