@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.exact.cuda.attempts.test_contracted import METRICS, large, near_a_plane
-from tests.exact.cuda.routes.test_host_contracted import Quiet, big, costs, in_thin
+from tests.exact.cuda.routes.test_host_contracted import Quiet, big, costs
 from tests.helpers.checks import HOSTILE, assert_same_neighbors, duplicates, gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import DEVICE, check, check_stops, on_host, plan_of, rows_of, search, tensors
@@ -40,11 +40,17 @@ if HAS_TORCH:
 
 HERE: dict[str, Any] = {"route": "codes", "point_slab": 128, "devices": (DEVICE,)}
 N, M, D, K = 140, 3, 19, 3  # two slabs and two tiles of points, the second one short
+# Of the metrics, dtypes and hostile data, what the thin suite takes.
+THIN = [("float32", "euclidean"), ("float32", "correlation"), ("uint8", "cosine"), ("duplicates", "euclidean")]
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_every_metric(metric: str) -> None:
-    points = near_a_plane(N, D)
+def in_thin(name: str, metric: str) -> Any:
+    return pytest.param(name, metric, marks=() if (name, metric) in THIN else pytest.mark.full)
+
+
+@pytest.mark.parametrize(("dtype", "metric"), [in_thin("float32", metric) for metric in METRICS])
+def test_every_metric(dtype: str, metric: str) -> None:
+    points = near_a_plane(N, D).astype(dtype)
     report = check(points[:M] + np.float32(1e-3), points, K, metric, width=16, form_dim=4, **HERE)
     assert report.rows_by_precision == {"codes in 4 dimensions": M}
 
@@ -65,7 +71,7 @@ def test_hostile_data(name: str, metric: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "k"), [(1, 1), (7, 7), *(pytest.param(n, k, marks=pytest.mark.full) for n, k in [(129, 1), (128, 128)])]
+    ("n", "k"), [(7, 7), *(pytest.param(n, k, marks=pytest.mark.full) for n, k in [(1, 1), (129, 1), (128, 128)])]
 )
 def test_few_points_and_all_of_them(n: int, k: int) -> None:
     check(gaussian(2, 5, 1), gaussian(n, 5), k, form_dim=3, **HERE)
