@@ -176,7 +176,7 @@ def knn_graph(
         points resemble the points just before and after them. Memory does not depend on it. Only for exact graphs, like
         `where`. If fewer than k points are outside the window, rows end with -1.
     ties : str
-        "first" (default): k neighbours; of several points at the k-th distance, those with the smallest row numbers.
+        "first" (default): k neighbours; of several points at the k-th distance, the ones with the smallest row numbers.
         "all": also all other points at the distance of the k-th, as :class:`RadiusNeighbors`, by an exact method and
         without `include_self`.
     differentiable : bool

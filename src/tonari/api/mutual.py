@@ -74,8 +74,8 @@ def mutual_neighbors(
 
     Notes
     -----
-    Ties go to the smaller row number, so a point with more than k points at the k-th distance is matched with those of
-    the smallest numbers.
+    Ties go to the smaller row number: if a point has more than k points up to its k-th distance, only the ones with the
+    smallest numbers count.
 
     References
     ----------
@@ -110,9 +110,9 @@ def mutual_neighbors(
         there, back = _both_ways(points_a, points_b, k, change_for(metric, **columns), {"metric": metric, **options})
     (values, to_b), (_, to_a) = ([np.asarray(inputs.to_host(part)) for part in found] for found in (there, back))
     m, n = len(to_b), len(to_a)
-    asked = (np.arange(m)[:, None] * n + to_b).ravel()
+    of_a = (np.arange(m)[:, None] * n + to_b).ravel()
     listed = np.arange(n)[:, None] + to_a.astype(np.int64) * n
-    mutual = are_among(asked, distinct(listed.ravel(), in_place=True))
+    mutual = are_among(of_a, distinct(listed.ravel(), in_place=True))
     left = np.repeat(np.arange(m, dtype=to_a.dtype), to_b.shape[1])[mutual]
     side = inputs.side_of(points_a, "points_a")
     return Pairs(*(inputs.hand_back(part, side) for part in (left, to_b.ravel()[mutual], values.ravel()[mutual])))
@@ -125,10 +125,10 @@ def _both_ways(
     if change is not None:
         options["metric"] = change.base
     call = Call.of({"points_a": points_a, "points_b": points_b}, **options)
-    given = {"points_a": points_a, "points_b": points_b}
+    arrays = {"points_a": points_a, "points_b": points_b}
     if change is not None:
-        given = {name: change.rows(points, name, call.threads) for name, points in given.items()}
-    a, b = (call.rows(points, name) for name, points in given.items())
+        arrays = {name: change.rows(points, name, call.threads) for name, points in arrays.items()}
+    a, b = (call.rows(points, name) for name, points in arrays.items())
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"points_a has {a.shape[1]} columns, points_b {b.shape[1]}: they must have the same number")
     if call.metric.bits:

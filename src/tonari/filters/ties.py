@@ -75,7 +75,7 @@ def nearest_with_ties(
 
 
 def _joined(first: Neighbors, tied: Any, more: RadiusNeighbors | None) -> RadiusNeighbors:
-    """Return the lists of all queries: of those that are tied, the lists in `more`."""
+    """Return the lists of all queries; `more` has the lists of tied queries."""
     present = (first.indices >= 0) & ~tied[:, None]
     counts = present.sum(axis=1)
     if more is None:
@@ -84,9 +84,9 @@ def _joined(first: Neighbors, tied: Any, more: RadiusNeighbors | None) -> Radius
     counts[tied] = np.diff(more.indptr)
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
     whole = np.repeat(tied, counts)
-    made = RadiusNeighbors(
+    joined = RadiusNeighbors(
         indptr, np.empty(indptr[-1], first.indices.dtype), np.empty(indptr[-1], first.distances.dtype)
     )
-    for mine, few, many in zip(made[1:], (first.indices, first.distances), more[1:], strict=True):
+    for mine, few, many in zip(joined[1:], (first.indices, first.distances), more[1:], strict=True):
         mine[~whole], mine[whole] = few[present], many
-    return made
+    return joined

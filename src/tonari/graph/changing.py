@@ -151,8 +151,7 @@ class Changing:
             memory=memory,
             progress=progress,
         )
-        made = remove_points(self.lists, points, ids, call, recall=recall, seed=seed)
-        return self.of_lists(made)
+        return self.of_lists(remove_points(self.lists, points, ids, call, recall=recall, seed=seed))
 
     @inputs.without_gradients("use tonari.knn_graph of the changed points with differentiable=True")
     def replace(
@@ -211,5 +210,4 @@ class Changing:
             memory=memory,
             progress=progress,
         )
-        made = replace_points(self.lists, points, ids, rows, call, recall=recall, seed=seed)
-        return self.of_lists(made)
+        return self.of_lists(replace_points(self.lists, points, ids, rows, call, recall=recall, seed=seed))

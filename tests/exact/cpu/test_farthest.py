@@ -64,7 +64,8 @@ def test_ties_beyond_the_candidates_are_not_proved(monkeypatch: pytest.MonkeyPat
     assert found.indices.tolist() == [[1, 3, 5], [0, 2, 4], [1, 3, 5], [0, 2, 4]]
 
 
-def test_rows_whose_inner_products_would_overflow() -> None:
-    points = checks.gaussian(300, 4).astype(np.float64) * 1e80
+@pytest.mark.parametrize("scale", [1e80, 1e-160])
+def test_rows_whose_inner_products_would_overflow_or_underflow(scale: float) -> None:
+    points = checks.gaussian(300, 4).astype(np.float64) * scale
     found = farthest(points[:9], points, 3, "euclidean")
     np.testing.assert_array_equal(found.indices, by_hand(points[:9], points, 3, "euclidean")[1])

@@ -2,16 +2,16 @@
 
 The farthest point x of a query q has the largest |x|² - 2 q·x, which is the inner product of (-2 q, 1) and (x, |x|²).
 So an exact search by inner product finds candidates, somewhat more than k, and their distances are computed by the
-definition. The mean of the points is subtracted from all rows first, which leaves distances as they are.
+definition. The mean of the points is subtracted from all rows first, which does not change distances.
 
 Let s be the smallest inner product of a candidate, as computed. Every other point has a squared distance of at most
 
-    (s + |q|² + E) (1 + e),    E = e (|q| + max |x|)²,    e = (4 d + 64) 2⁻⁵³,
+    (s + |q|² + E) (1 + e),    E = e (|q| + max |x|)² + e 2⁻⁹⁶⁹,    e = (4 d + 64) 2⁻⁵³.
 
-where E bounds the rounding errors of the subtraction (4 · 2⁻⁵³ times (|q| + |x|)²), of inner products and of norms
-(together at most (2 d + 8) 2⁻⁵³ times that), and the last factor those of the definition, which are relative. If this
-bound, rounded as a distance, is less than the k-th candidate's, the k candidates are the answer. All distances of the
-other queries are computed.
+E bounds the rounding errors: at most 4 · 2⁻⁵³ times (|q| + |x|)² by the subtraction, at most (2 d + 12) 2⁻⁵³ times that
+by inner products, norms and their sum, and less than 2⁻¹⁰²² for each term that underflows. The last factor bounds the
+relative errors of the definition. If the bound, rounded as a distance, is less than the k-th candidate's distance, the
+k candidates are the answer. For all other queries, all distances are computed.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _screened(
     ids = np.sort(near.indices.astype(np.int64), axis=1)
     for rows in cut(m, max(1, tuning.FARTHEST_BLOCK // candidates)):
         _ordered(queries[rows], points, metric, np.ascontiguousarray(ids[rows]), np.arange(m)[rows], found)
-    bound = np.maximum(0.0, near.distances[:, -1] + squares + e * reach) * (1.0 + e)
+    bound = np.maximum(0.0, near.distances[:, -1] + squares + (e * reach + e * 2.0**-969)) * (1.0 + e)
     bound = np.sqrt(bound) if metric == "euclidean" else bound
     proved: npt.NDArray[np.bool_] = returned(bound, found.distances.dtype) < found.distances[:, -1]
     return proved

@@ -42,7 +42,7 @@ Ids = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asked:
+class _Request:
     """A checked call: the graph, its points, and the points that are removed or replaced.
 
     Attributes
@@ -71,7 +71,7 @@ class _Asked:
     seed: int
 
     @classmethod
-    def of(cls, lists: Lists, points: Any, ids: Any, call: Call, recall: Any, seed: Any) -> _Asked:
+    def of(cls, lists: Lists, points: Any, ids: Any, call: Call, recall: Any, seed: Any) -> _Request:
         """Check the arguments of a call."""
         if recall is not None and lists.exact:
             raise ValueError(f"recall={recall!r}: the graph is exact, and stays so; leave recall out")
@@ -81,7 +81,7 @@ class _Asked:
         rows = call.rows(points, "points")
         check_graph(lists, rows, "the graph", "points")
         numbers, order = _numbers(ids, lists.n)
-        made = cls(
+        request = cls(
             lists=lists,
             rows=rows,
             ids=numbers,
@@ -92,8 +92,8 @@ class _Asked:
             seed=seed,
         )
         if lists.exact:
-            made.refuse_incomplete()
-        return made
+            request.refuse_incomplete()
+        return request
 
     @property
     def k(self) -> int:
@@ -134,35 +134,35 @@ class _Asked:
         decided("lists", "the graph is approximate: NN-Descent starts from its lists")
         start = Lists(found, lists.metric, lists.method)
         options = GraphOptions(recall=self.recall, seed=self.seed, start=start, include_self=lists.include_self)
-        made = build_lists(rows, lists.k, dataclasses.replace(self.call, method="nn-descent"), options)
-        near = Neighbors(*(inputs.hand_back(part, self.side) for part in made.found))
-        return dataclasses.replace(made, found=near, record=record)
+        refined = build_lists(rows, lists.k, dataclasses.replace(self.call, method="nn-descent"), options)
+        near = Neighbors(*(inputs.hand_back(part, self.side) for part in refined.found))
+        return dataclasses.replace(refined, found=near, record=record)
 
 
 @in_default_floats
 def remove_points(lists: Lists, points: Any, ids: Any, call: Call, *, recall: float | None, seed: int) -> Lists:
     """Remove points from a graph; see :meth:`tonari.KNNGraph.remove`."""
-    asked = _Asked.of(lists, points, ids, call, recall, seed)
-    if not len(asked.ids):
+    request = _Request.of(lists, points, ids, call, recall, seed)
+    if not len(request.ids):
         return lists
     kept = np.ones(lists.n, bool)
-    kept[asked.ids] = False
+    kept[request.ids] = False
     left = np.flatnonzero(kept)
-    _refuse_few(len(left), asked)
-    rows = inputs.rows_at(asked.rows, left)
+    _refuse_few(len(left), request)
+    rows = inputs.rows_at(request.rows, left)
     with recording("remove", len(left)) as record:
         number = np.full(lists.n + 1, -1, index_dtype(len(left)))  # the last entry is for missing neighbours, -1
         number[left] = np.arange(len(left))
-        distances, indices = (part[left] for part in asked.others())
+        distances, indices = (part[left] for part in request.others())
         found, short = _without_missing(Neighbors(distances, number[indices]), descending=call.metric.descending)
-        if asked.recall is not None:
-            return asked.refined(found, rows, record)
+        if request.recall is not None:
+            return request.refined(found, rows, record)
         record.tried("lists without a removed point", len(left), len(left) - len(short))
-        if asked.k:
-            with part("lists that are searched", len(short)), asked.progress(len(short)) as bar:
+        if request.k:
+            with part("lists that are searched", len(short)), request.progress(len(short)) as bar:
                 _search_again(Points(rows, call), found, short, bar)
         record.tried("lists that contained a removed point", len(short), len(short))
-        return asked.finished(found, rows, record)
+        return request.finished(found, rows, record)
 
 
 @in_default_floats
@@ -170,39 +170,39 @@ def replace_points(
     lists: Lists, points: Any, ids: Any, rows: Any, call: Call, *, recall: float | None, seed: int
 ) -> Lists:
     """Replace the rows of points of a graph; see :meth:`tonari.KNNGraph.replace`."""
-    asked = _Asked.of(lists, points, ids, call, recall, seed)
-    new = _new_rows(rows, asked)
-    if not len(asked.ids):
+    request = _Request.of(lists, points, ids, call, recall, seed)
+    new = _new_rows(rows, request)
+    if not len(request.ids):
         return lists
-    changed = _with_rows(asked.rows, asked.ids, new)
+    changed = _with_rows(request.rows, request.ids, new)
     kept = np.ones(lists.n, bool)
-    kept[asked.ids] = False
+    kept[request.ids] = False
     with recording("replace", lists.n) as record:
-        distances, indices = (np.array(part) for part in asked.others())
+        distances, indices = (np.array(part) for part in request.others())
         descending = call.metric.descending
-        if asked.recall is not None:
-            lost = np.full((len(asked.ids), asked.k), -1, indices.dtype)
+        if request.recall is not None:
+            lost = np.full((len(request.ids), request.k), -1, indices.dtype)
             found = Neighbors(distances, indices)
-            found.indices[asked.ids] = lost
-            if asked.k:
-                with part("lists of new rows", len(asked.ids)), asked.progress(len(asked.ids)) as bar:
-                    _search_plainly(Points(changed, call), found, asked.ids, bar)
-            return asked.refined(found, changed, record)
-        last = Neighbors(distances[:, -1:].copy(), indices[:, -1:].copy()) if asked.k else None
+            found.indices[request.ids] = lost
+            if request.k:
+                with part("lists of new rows", len(request.ids)), request.progress(len(request.ids)) as bar:
+                    _search_plainly(Points(changed, call), found, request.ids, bar)
+            return request.refined(found, changed, record)
+        last = Neighbors(distances[:, -1:].copy(), indices[:, -1:].copy()) if request.k else None
         number = np.append(np.where(kept, np.arange(lists.n), -1), -1).astype(indices.dtype)
         found, _ = _without_missing(Neighbors(distances, number[indices]), descending=descending)
-        found.indices[asked.ids] = -1
+        found.indices[request.ids] = -1
         if last is not None:
-            with part("new rows up to the last entry of each list", lists.n - len(asked.ids)):
-                _enter(asked, found, np.flatnonzero(kept), new, last)
+            with part("new rows up to the last entry of each list", lists.n - len(request.ids)):
+                _enter(request, found, np.flatnonzero(kept), new, last)
             short = np.flatnonzero(kept & ~_are_complete(found, last, descending=descending))
-            those, again = Points(changed, call), len(short) + len(asked.ids)
+            those, again = Points(changed, call), len(short) + len(request.ids)
             record.tried("lists up to their last entry", lists.n, lists.n - again)
-            with part("lists that are searched", again), asked.progress(again) as bar:
+            with part("lists that are searched", again), request.progress(again) as bar:
                 _search_again(those, found, short, bar)
-                _search_plainly(those, found, asked.ids, bar)
+                _search_plainly(those, found, request.ids, bar)
         record.tried("lists that lost an entry, and lists of new rows", lists.n, lists.n - record.proved)
-        return asked.finished(found, changed, record)
+        return request.finished(found, changed, record)
 
 
 def _numbers(ids: Any, n: int) -> tuple[Ids, Ids]:
@@ -224,31 +224,31 @@ def _numbers(ids: Any, n: int) -> tuple[Ids, Ids]:
     return numbers, np.argsort(order, kind="stable")
 
 
-def _refuse_few(left: int, asked: _Asked) -> None:
+def _refuse_few(left: int, request: _Request) -> None:
     """Refuse a graph with more columns than there are points for."""
-    columns = left - (not asked.lists.include_self)
-    if asked.lists.k > columns:
+    columns = left - (not request.lists.include_self)
+    if request.lists.k > columns:
         cure = f"trim the graph before, as by graph.trim({columns})" if columns > 0 else "keep more points"
         raise ValueError(
-            f"ids: {left} points would be left, but lists of k={asked.lists.k} need "
-            f"{asked.lists.k + (not asked.lists.include_self)}; {cure}"
+            f"ids: {left} points would be left, but lists of k={request.lists.k} need "
+            f"{request.lists.k + (not request.lists.include_self)}; {cure}"
         )
 
 
-def _new_rows(rows: Any, asked: _Asked) -> Any:
+def _new_rows(rows: Any, request: _Request) -> Any:
     """Check the rows that replace others, and return them in ascending order of their ids."""
-    if not len(asked.ids) and len(rows) == 0:
+    if not len(request.ids) and len(rows) == 0:
         return rows
-    new = asked.call.rows(rows, "rows")
-    if isinstance(new, np.ndarray) != isinstance(asked.rows, np.ndarray):
+    new = request.call.rows(rows, "rows")
+    if isinstance(new, np.ndarray) != isinstance(request.rows, np.ndarray):
         raise ValueError("points and rows are on different devices, expected both in host memory or on one device")
-    came, expected = (inputs.name_of_dtype(x) for x in (new, asked.rows))
-    shape = (len(asked.ids), asked.rows.shape[1])
+    came, expected = (inputs.name_of_dtype(x) for x in (new, request.rows))
+    shape = (len(request.ids), request.rows.shape[1])
     if tuple(new.shape) != shape or came != expected:
         raise ValueError(
             f"rows: {came} of shape {tuple(new.shape)}, expected {expected} of shape {shape}: one for each of ids"
         )
-    return inputs.rows_at(new, np.argsort(asked.order, kind="stable"))
+    return inputs.rows_at(new, np.argsort(request.order, kind="stable"))
 
 
 def _with_rows(rows: Any, ids: Ids, new: Any) -> Any:
@@ -277,15 +277,15 @@ def _without_missing(found: Neighbors, *, descending: bool) -> tuple[Neighbors, 
     return found, short
 
 
-def _enter(asked: _Asked, found: Neighbors, kept: Ids, new: Any, last: Neighbors) -> None:
+def _enter(request: _Request, found: Neighbors, kept: Ids, new: Any, last: Neighbors) -> None:
     """Enter new rows into the lists of unchanged points, up to the last entry that these lists had."""
-    limits, metric = last.distances[kept, 0], asked.call.metric
-    near = _nearest_within(Points(new, asked.call), inputs.rows_at(asked.rows, kept), limits, asked.k)
+    limits, metric = last.distances[kept, 0], request.call.metric
+    near = _nearest_within(Points(new, request.call), inputs.rows_at(request.rows, kept), limits, request.k)
     here = np.flatnonzero(near.indices[:, 0] >= 0)
-    ids = np.where(near.indices[here] >= 0, asked.ids[near.indices[here]], -1).astype(found.indices.dtype)
+    ids = np.where(near.indices[here] >= 0, request.ids[near.indices[here]], -1).astype(found.indices.dtype)
     parts = [Neighbors(*(part[kept[here]] for part in found)), Neighbors(near.distances[here], ids)]
     if len(here):
-        merged = merge_neighbors(parts, (0, 0), k=asked.k, metric=metric.name)
+        merged = merge_neighbors(parts, (0, 0), k=request.k, metric=metric.name)
         found.distances[kept[here]], found.indices[kept[here]] = merged
 
 
@@ -321,8 +321,8 @@ def _search_again(those: Points, found: Neighbors, short: Ids, bar: Progress) ->
             bounded[:] = False
         else:
             rows = short[bounded]
-            asked = inputs.rows_at(queries, np.flatnonzero(bounded))
-            new = _nearest_within(ready.points, asked, bounds[bounded], k, own=rows)
+            request = inputs.rows_at(queries, np.flatnonzero(bounded))
+            new = _nearest_within(ready.points, request, bounds[bounded], k, own=rows)
             found.distances[rows], found.indices[rows] = new
             bar.add(len(rows))
     if not bounded.all():
@@ -374,8 +374,8 @@ def _nearest_within(those: Points, queries: Any, limits: npt.NDArray[Any], k: in
     memory = those.call.memory
     entries = tuning.WITHIN_ENTRIES if memory is None else min(tuning.WITHIN_ENTRIES, memory // tuning.WITHIN_BYTES)
     for block in cut(m, max(1, entries // len(those))):
-        asked = inputs.rows_at(queries, np.arange(m)[block])
-        within = RadiusNeighbors(*on_host(ready.within(asked, limits[block], False)))
+        request = inputs.rows_at(queries, np.arange(m)[block])
+        within = RadiusNeighbors(*on_host(ready.within(request, limits[block], False)))
         lists = np.repeat(np.arange(len(limits[block])), np.diff(within.indptr))
         kept = np.arange(len(lists)) if own is None else np.flatnonzero(within.indices != own[block][lists])
         column = np.arange(len(kept)) - np.searchsorted(kept, within.indptr[:-1])[lists[kept]]
