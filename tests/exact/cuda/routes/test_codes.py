@@ -225,10 +225,13 @@ def planned(n: int = 500 * 10**6, **choices: Any) -> CudaPlan:
 
 def test_what_a_device_holds_of_500_million_rows() -> None:
     plan = planned(free_bytes=72 * 10**9)
-    assert (plan.route, plan.form_dim, plan.precisions) == ("codes", 61, ("int8", "values"))
-    assert plan.packed_bytes == pytest.approx(500e6 * 64, rel=1e-6)
+    assert (plan.route, plan.form_dim, plan.precisions) == ("codes", 123, ("int8", "values"))
+    assert plan.packed_bytes == pytest.approx(500e6 * 128, rel=1e-6)
     assert plan.query_batch == 2048
-    assert plan.total_bytes < 40 * 10**9
+    assert plan.total_bytes < 70 * 10**9
+    plan = planned(free_bytes=60 * 10**9)  # as many coordinates as fit
+    assert (plan.form_dim, plan.query_batch) == (61, 2048)
+    assert plan.packed_bytes == pytest.approx(500e6 * 64, rel=1e-6)
     later = planned(prepared_by=plan, free_bytes=72 * 10**9 - plan.packed_bytes)
     assert (later.route, later.form_dim, later.point_slab) == ("codes", 61, plan.point_slab)
     with pytest.raises(BudgetExceeded, match=r"allow at least \d+") as refused:
@@ -243,7 +246,6 @@ def test_what_a_device_holds_of_500_million_rows() -> None:
         ({"host_points": False}, "reads rows from host memory, but the points are on a device"),
         ({"devices": ("cuda:0", "cuda:1")}, "takes one device, not 2: name one"),
         ({"precisions": ("float16", "values")}, "screens in int8 only"),
-        ({"form_dim": "full"}, "has fewer coordinates"),
         ({"form_dim": "pilot"}, "pilot rows choose for route='resident' only, got route='codes'"),
         ({"form_dim": 600, "d": 960}, "form_dim=600: route='codes' takes at most 247 coordinates"),
         ({"metric": "inner_product"}, "there is no contraction for metric='inner_product'"),
