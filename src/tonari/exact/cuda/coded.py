@@ -65,7 +65,7 @@ def _may_be_coded(problem: Problem) -> bool:
         return False
     if not (metric.squares or metric.angular) or problem.d < tuning.LEAST_CODED:
         return False
-    return tuning.CODED_WORTH * codes_bytes(problem.n, code_columns(problem.n, problem.d)) <= size
+    return tuning.CODED_WORTH * codes_bytes(problem.n, code_columns(problem.d)[-1]) <= size
 
 
 @cached(maxsize=256)

@@ -38,13 +38,13 @@ WIDTHS = (32, 64, 128, 256)  # bytes of a point
 MOST_CODED = 247  # coordinates
 
 
-def code_columns(n: int, d: int) -> int:
-    """Return the usual number of coordinates of codes of n rows of d dimensions: fewer if there are many rows.
+def code_columns(d: int) -> list[int]:
+    """Return the usual numbers of coordinates of codes of rows of d dimensions: most first, fewer if memory is short.
 
-    >>> code_columns(10**7, 128), code_columns(10**9, 128), code_columns(10**7, 20)
-    (123, 61, 19)
+    >>> code_columns(128), code_columns(20)
+    ([123, 61], [19])
     """
-    return min(tuning.CODE_COLUMNS if n <= tuning.CODED_WIDE else tuning.CODE_FEWER, d - 1)
+    return list(dict.fromkeys(min(columns, d - 1) for columns in tuning.CODE_COLUMNS))
 
 
 def code_width(p: int) -> int:
