@@ -307,8 +307,8 @@ def _search_again(those: Points, found: Neighbors, short: Ids, bar: Progress) ->
     if not len(short):
         return
     queries = inputs.rows_at(those.rows, short)
-    method = those.decided(queries, min(k + 1, len(those)), False).method.name
-    if those.call.place.devices or method != "exact":
+    on_device = bool(those.call.place.devices)
+    if on_device or those.decided(queries, min(k + 1, len(those)), False).method.name != "exact":
         _search_plainly(those, found, short, bar)
         return
     bounds = _bounds(those, found, short, queries)
