@@ -1,33 +1,34 @@
-"""Benchmarks of tonari, proved before they are timed.
+"""Benchmarks of tonari; every answer is proved before it is timed.
 
-    python -m benchmarks list                                   all suites and papers: cases and what they are held to
-    python -m benchmarks list kdtree --device cuda              those of one, on one device
-    python -m benchmarks run exact_cpu                          all its cases, best instruction set
+    python -m benchmarks list                                   all suites and papers: their cases and bars
+    python -m benchmarks list kdtree --device cuda              the cases of one suite, on one device
+    python -m benchmarks run exact_cpu                          all its cases, with the best instruction set
     python -m benchmarks run exact_cpu --case 'graph-*' --case l1     some of them (shell patterns)
     python -m benchmarks run exact_cpu --isa amx --isa avx512   one process per instruction set
     python -m benchmarks run nn_descent --who pynndescent       some contestants only
     python -m benchmarks run kdtree --device cuda --budget 540  on a GPU; end within nine minutes
     python -m benchmarks run exact_cuda --warm                  compile in parallel processes first
     python -m benchmarks run tang2015 --case fig6               a figure of a paper, from this machine
-    python -m benchmarks run select --scale 0.02 --no-csv       a quick look; bars are judged at full size only
-    python -m benchmarks compare --base main exact_cpu          two commits side by side; status 1 where one is slower
-    python -m benchmarks compare --base /tmp/base small         the same without git: /tmp/base has tonari/ of the other
+    python -m benchmarks run select --scale 0.02 --no-csv       a quick run; bars are judged only at full size
+    python -m benchmarks compare --base main exact_cpu          two commits side by side; status 1 if a case is slower
+    python -m benchmarks compare --base /tmp/base small         the same without git: /tmp/base has the other tonari/
     python -m benchmarks plot                                   all figures in docs/images, from the results
     python -m benchmarks report                                 the tables of README.md and docs, from the results
-    python -m benchmarks report --check                         status 1 where a document differs from its rows
+    python -m benchmarks report --check                         status 1 if a document differs from its rows
     python -m benchmarks prune                                  drop the rows that no table, figure or page needs
-    python -m benchmarks tune kdtree --quick                    what other values of a room's tuning.py would take
+    python -m benchmarks tune kdtree --quick                    times other values of a room's constants (tuning.py)
     python -m benchmarks learn                                  the table of select_k's auto, from the results
     python -m benchmarks machine                                processor, versions, measured ceilings
 
-Rows are printed and appended to benchmarks/results/<suite>.csv as soon as they exist (benchmarks/harness/rows.py tells
-the columns; a paper's rows are in the file of the suite that it belongs to). A lent machine writes elsewhere
-(--csv $OUT/x.csv), and all lines of that file are then appended. With --budget a case that would not end in time is
-noted as "not reached", for another run to take up. The exit status is 1 when an answer failed its proof
-or something crashed; a missed bar is shown and recorded.
+Rows are printed and appended to benchmarks/results/<suite>.csv as soon as they exist (benchmarks/harness/rows.py
+describes the columns; a paper's rows are in the file of the suite that it belongs to). On another machine, write to
+another file (--csv $OUT/x.csv), and append all its lines afterwards. With --budget, a case that would not end in time
+is noted as "not reached", and another run can measure it. The exit status is 1 if an answer failed its proof or
+something crashed; a missed bar is shown and recorded.
 
-From a bare copy: PYTHONPATH=src:. and TONARI_COMMIT name what is measured. Real descriptors come from the .bvecs file
-that TONARI_SIFT names, from shared/data, or from photographs (a minute on 16 cores; kept in benchmarks/.cache).
+In a copy without git, PYTHONPATH=src:. and TONARI_COMMIT name the measured code. Real descriptors are read from the
+.bvecs file that TONARI_SIFT names, or from shared/data, or computed from photographs (a minute on 16 cores; kept in
+benchmarks/.cache).
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ MACHINE_LIBRARIES = ("tonari", "numpy", "torch", "triton", "faiss-cpu", "scikit-
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -93,7 +94,7 @@ def build_parser() -> argparse.ArgumentParser:
     learn.add_argument("--csv", type=Path, help="results file (default benchmarks/results/select.csv)")
     ceilings = verbs.add_parser("machine", help="measure what this machine can do at most")
     ceilings.add_argument("--threads", type=int, default=2)
-    # What `run --warm` and `compare` start, a process each.
+    # Commands that `run --warm` and `compare` start, each in a separate process.
     warm = verbs.add_parser("warm-case")
     warm.add_argument("suite", choices=suites.NAMES)
     warm.add_argument("case")
@@ -105,7 +106,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def load(name: str) -> Suite:
-    """A suite or a paper."""
+    """Return a suite or a paper."""
     package = "suites" if name in suites.NAMES else "papers"
     found: Suite = importlib.import_module(f"benchmarks.{package}.{name}").SUITE
     return found
@@ -120,7 +121,7 @@ def list_cases(options: argparse.Namespace) -> int:
 
 
 def run(options: argparse.Namespace, arguments: list[str]) -> int:
-    """Prove and time cases; the exit status."""
+    """Prove and time cases; return the exit status."""
     suite = load(options.suite)
     command.checked(options, suite)
     cases = suite.chosen(options.device, options.case)
@@ -150,7 +151,7 @@ def run(options: argparse.Namespace, arguments: list[str]) -> int:
 
 
 def compare(options: argparse.Namespace) -> int:
-    """Time the present tree and a base side by side; the exit status."""
+    """Time the present tree and a base side by side; return the exit status."""
     from .harness import compare
 
     suite = load(options.suite)
@@ -173,7 +174,7 @@ def plot(options: argparse.Namespace) -> int:
 
 
 def report(options: argparse.Namespace) -> int:
-    """Write the tables of documents; the exit status."""
+    """Write the tables of documents; return the exit status."""
     from .harness.report import report
     from .suites.tables import CODE, TABLES
 
@@ -181,7 +182,7 @@ def report(options: argparse.Namespace) -> int:
 
 
 def prune(options: argparse.Namespace) -> int:
-    """Drop the rows that nothing is made from."""
+    """Drop the rows that no table, figure or page needs."""
     from .harness.pruning import prune
     from .harness.report.history import History
     from .suites.select import learn
@@ -195,7 +196,7 @@ def prune(options: argparse.Namespace) -> int:
 
 
 def tune(options: argparse.Namespace) -> int:
-    """Time other values of a room's constants; the exit status."""
+    """Time other values of a room's constants; return the exit status."""
     options.scale = options.scale or (0.02 if options.quick else 1.0)
     options.repeats = options.repeats or (3 if options.quick else 7)
     options.csv, options.no_csv = None, True
@@ -223,7 +224,7 @@ def learn(options: argparse.Namespace) -> int:
 
 
 def describe_machine(options: argparse.Namespace) -> int:
-    """Print what this machine is, and can do at most."""
+    """Print the facts and the ceilings of this machine."""
     machine.pin(options.threads)
     from .harness import ceilings
 
@@ -233,14 +234,14 @@ def describe_machine(options: argparse.Namespace) -> int:
 
 
 def warm_case(options: argparse.Namespace) -> int:
-    """Compile what one case needs."""
+    """Compile the kernels that one case needs."""
     from .suites.exact_cuda import warm
 
     return warm.warm_one(load(options.suite), options.case, options.scale)
 
 
 def serve_case(options: argparse.Namespace) -> int:
-    """One side of a comparison: answer requests on standard input."""
+    """Run one side of a comparison: answer requests on standard input."""
     from .harness import compare
 
     suite = load(options.suite)
@@ -249,7 +250,7 @@ def serve_case(options: argparse.Namespace) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Run one verb; the exit status."""
+    """Run one command; return the exit status."""
     options = build_parser().parse_args(arguments)
     if options.verb == "run":
         return run(options, arguments)

@@ -1,1 +1,1 @@
-"""What all suites share: one of each. Nothing here knows a suite or a paper."""
+"""The common part of all suites. No module here imports a suite or a paper."""

@@ -1,4 +1,4 @@
-"""The record of a case, of what it is held to, and of a suite of cases: data that suites and papers are made of."""
+"""The records of a case, of its bars, and of a suite of cases; suites and papers consist of such records."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .rows import RESULTS
 
 @dataclass(frozen=True)
 class Bar:
-    """What a measurement is held to.
+    """A bar: the bound that a measurement has to meet.
 
     Attributes
     ----------
-    on : what is measured; of a peer's name, its seconds over ours
-    bound : the measurement has to be at least this, or with `most` at most
-    home : part of the name of the machine that the bar was set for; empty for any
-    isa : instruction set that it was set for; empty for any
+    on : the measured quantity; if it is a peer's name, the peer's seconds divided by ours
+    bound : the least value of the measurement, or with `most` the largest
+    home : part of the name of the machine for which the bar was set; empty for any machine
+    isa : the instruction set for which it was set; empty for any
     """
 
     on: str
@@ -31,7 +31,7 @@ class Bar:
     isa: str = ""
 
     def verdict(self, value: float, *, judged: bool) -> dict[str, Any]:
-        """The columns of a verdict; without one, of what was measured."""
+        """Return the columns of a verdict; without a bar, those of the measurement."""
         passed = bool(value <= self.bound if self.most else value >= self.bound)
         return {"bar_on": self.on, "bar": self.bound, "value": value, "passed": passed if judged else None}
 
@@ -47,28 +47,28 @@ class Case:
     ----------
     device : "cpu" or "cuda"
     n, m, d, k : points, queries, dimensions, neighbours; a selection is of k of n values in each of m rows
-    graph : the queries are the points, and no point finds itself
-    prepared : an index of the points is made before the clock starts
-    asked : queries that there are where they come one at a time (m = 1); seconds are of one
-    loops : calls back to back whose time is shared out, where one is too short for a clock
-    truth_k : largest k of the cases that share these data and what is true of them
+    graph : whether the queries are the points, and no point finds itself
+    prepared : whether an index of the points is made before the clock starts
+    asked : number of queries, if they are searched one at a time (m = 1); seconds are per query
+    loops : number of successive calls whose time is averaged, if one call is too short for a clock
+    truth_k : largest k of the cases that share these data and their true neighbours
     grid : (m, d) of a sweep over both
     chunk : queries of a stream's chunk
     split : points of the first of two graphs that are merged
-    exact_rows : rows that brute force is timed on, 0 for none; what it takes is scaled to all
+    exact_rows : rows on which brute force is timed, 0 for none; its time is scaled to all rows
     auto : whether method="auto" is timed too
-    screened : whether the screen is timed by itself too
-    target : recall that is asked for
-    parameters : of the plan, beside what it chooses
-    peers : who is timed beside tonari
-    against : those of them that the bars are about, of whom the fastest counts; empty for the one a bar names
-    peer_settings : with which peers are timed too, beside their defaults
-    figure : of the paper that the case measures
-    rare : runs only when its name is asked for
-    gpus, gigabytes : of the machine, without peers
-    warm_scale : part of the points with which a warm-up compiles what the whole needs
-    cost : seconds that the whole takes on the machine it is for, peers included
-    work : what proves, times and writes it, called with the run and the case
+    screened : whether the screen is also timed alone
+    target : the requested recall
+    parameters : fields of the plan that the case sets
+    peers : libraries that are timed as well
+    against : peers to which the bars refer; the fastest one counts. Empty: each bar names its peer
+    peer_settings : settings with which peers are timed, in addition to their defaults
+    figure : figure of the paper that the case measures
+    rare : whether the case runs only if its name is given
+    gpus, gigabytes : GPUs and memory that the machine must have, without peers
+    warm_scale : share of the points with which a warm-up compiles everything that the case needs
+    cost : seconds of the whole case on its machine, with peers
+    work : function that proves, times and writes the case, called with the run and the case
     """
 
     name: str
@@ -107,20 +107,20 @@ class Case:
 
     @property
     def single(self) -> bool:
-        """Whether queries come one at a time."""
+        """Whether queries are searched one at a time."""
         return self.asked > 0
 
     @property
     def queries(self) -> int:
-        """Queries to make."""
+        """The number of queries to make."""
         return 0 if self.graph else self.asked or self.m
 
     def resized(self, **changes: Any) -> Case:
-        """The case with other sizes."""
+        """Return the case with other sizes."""
         return replace(self, **changes)
 
     def scaled(self, scale: float) -> Case:
-        """Fewer points and queries, enough for k all the same; a graph then has as many queries as points."""
+        """Return the case with fewer points and queries, but enough for k; a graph has as many queries as points."""
         if scale == 1:
             return self
         n = min(self.n, max(round(self.n * scale), 4 * max(self.k, self.truth_k)))
@@ -136,7 +136,7 @@ class Case:
         )
 
     def columns(self) -> dict[str, Any]:
-        """Columns of the results that say what was asked."""
+        """Return the columns of the results that describe the case."""
         sizes = {name: getattr(self, name) or None for name in ("n", "m", "d", "k")}
         names = ("metric", "dtype", "data", "prepared", "figure")
         return {"case": self.name} | sizes | {name: getattr(self, name) for name in names}
@@ -144,7 +144,7 @@ class Case:
 
 @dataclass(frozen=True)
 class FirstCalls:
-    """Work that is a process of its own each time, as a first call has to be.
+    """Work that runs in a new process each time, as a first call must.
 
     Attributes
     ----------
@@ -157,17 +157,17 @@ class FirstCalls:
 
 @dataclass(frozen=True)
 class Suite:
-    """The cases that one command runs, and what they share.
+    """The cases that one command runs, and their common properties.
 
     Attributes
     ----------
     name : the word on the command line and in the column ``suite``
     results : name of the file in benchmarks/results
-    libraries : whose versions are written into rows
-    torch : whether cases work on torch's tensors; such a run proves its own proof first
+    libraries : libraries whose versions are written into rows
+    torch : whether cases use torch's tensors; such a run first checks its own proof
     repeats, peer_seconds : defaults of the command line
-    workload : one call of tonari's public verbs on a case, for comparing versions; None where there is none
-    figures : what is drawn of rows
+    workload : a call of a public function of tonari on a case, for comparing versions; None if the suite has none
+    figures : the figures that are drawn from rows
     """
 
     name: str
@@ -182,11 +182,11 @@ class Suite:
 
     @property
     def path(self) -> Path:
-        """Where results are."""
+        """The path of the results."""
         return RESULTS / f"{self.results}.csv"
 
     def chosen(self, device: str, patterns: Sequence[str] | None) -> list[Case]:
-        """Cases of a device that match any pattern, in their own order; without patterns all but the rare ones.
+        """Return the cases of a device that match any pattern, in their order; without patterns all except rare ones.
 
         Raises
         ------
@@ -205,5 +205,5 @@ class Suite:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Devices that it has cases for."""
+        """The devices for which the suite has cases."""
         return tuple(dict.fromkeys(case.device for case in self.cases))

@@ -1,9 +1,9 @@
-"""What this machine can do at most, measured with the threads that the benchmarks use.
+"""The highest rates of this machine, measured with the threads that the benchmarks use.
 
 - ``copy_rate``: bytes per second of copying a large array, read and written bytes both counted.
-- ``read_rate``: bytes per second of reading one (a maximum over it), the ceiling of one query on a prepared index.
+- ``read_rate``: bytes per second of reading an array (its maximum), the ceiling of one query on a prepared index.
 - ``gemm_rate``: FLOP/s of NumPy's float32 matrix product with the fastest OpenBLAS kernels of this machine.
-- ``kernel_peak``: operations per second of the instruction that one of tonari's kernels lives on.
+- ``kernel_peak``: operations per second of the instruction that does the work of one of tonari's kernels.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ GEMM_SIZE = 4096
 
 
 def _rate(work: Callable[[int], object], threads: int, amount: float, repeats: int = 5) -> float:
-    """Amount per second when ``work(thread)`` runs on every thread at once; the best of some repeats."""
+    """Return the amount per second if ``work(thread)`` runs on every thread at once; the best of some repeats."""
     with ThreadPoolExecutor(threads) as pool:
         best = float("inf")
         for _ in range(repeats + 1):
@@ -38,7 +38,7 @@ def _rate(work: Callable[[int], object], threads: int, amount: float, repeats: i
 
 @functools.cache
 def copy_rate(threads: int) -> float:
-    """Bytes per second (read + written) of numpy.copyto, each thread on its own part."""
+    """Return the bytes per second (read + written) of numpy.copyto, each thread on its own part."""
     source = np.ones(STREAM_FLOATS, np.float32)
     target = np.zeros_like(source)
     parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
@@ -47,7 +47,7 @@ def copy_rate(threads: int) -> float:
 
 @functools.cache
 def read_rate(threads: int) -> float:
-    """Bytes per second of taking a maximum, each thread over its own part."""
+    """Return the bytes per second of computing a maximum, each thread on its own part."""
     source = np.ones(STREAM_FLOATS, np.float32)
     parts = np.array_split(source, threads)
     return _rate(lambda i: parts[i].max(), threads, source.nbytes)
@@ -67,7 +67,7 @@ def _serve_gemm(connection: Connection) -> None:
 
 @functools.cache
 def gemm_rate(threads: int) -> float:
-    """FLOP/s of a float32 4096 x 4096 x 4096 product."""
+    """Return the FLOP/s of a float32 product of 4096 x 4096 x 4096."""
     rates: list[float] = []
     for core in children.blas_cores():
         child = children.Child(_serve_gemm, variables=children.blas_environment(threads, core))
@@ -78,13 +78,13 @@ def gemm_rate(threads: int) -> float:
 
 @functools.cache
 def kernel_peak(native: ModuleType, kernel: str, threads: int) -> float:
-    """FLOP/s of all threads together, from ``native.peak_rate`` of one core, run on every thread at the same time."""
+    """Return the FLOP/s of all threads together, from ``native.peak_rate`` on every thread at the same time."""
     with ThreadPoolExecutor(threads) as pool:
         return float(sum(pool.map(lambda _: native.peak_rate(kernel, 0.5), range(threads))))
 
 
 def describe(threads: int) -> str:
-    """One line for the head of a table."""
+    """Return one line for the head of a table."""
     return (
         f"{threads} of {os.cpu_count()} processors: copy {copy_rate(threads) / 1e9:.1f} GB/s, "
         f"read {read_rate(threads) / 1e9:.1f} GB/s, float32 GEMM {gemm_rate(threads) / 1e9:.0f} GFLOP/s"

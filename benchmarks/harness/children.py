@@ -1,8 +1,8 @@
-"""Work in a process of its own, with its own environment.
+"""Work in a separate process, with its own environment.
 
-Two libraries that each bring an OpenMP runtime or a BLAS disturb one another inside one process: scikit-learn ran on
-one core of two after FAISS had run beside it. And OpenBLAS reads its choice of kernels, OPENBLAS_CORETYPE, only while
-it is loaded. So every peer and every BLAS measurement gets a fresh process.
+Two libraries that each have an OpenMP runtime or a BLAS disturb each other inside one process: after FAISS had run in
+the same process, scikit-learn used only one of two cores. And OpenBLAS reads its choice of kernels, OPENBLAS_CORETYPE,
+only while it is loaded. So every peer and every BLAS measurement has a new process.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def _set(variables: Mapping[str, str | None]) -> None:
 
 
 def blas_environment(threads: int, core: str | None) -> dict[str, str | None]:
-    """Variables that hold BLAS and OpenMP to ``threads`` and OpenBLAS to the kernels named ``core`` (None: its own)."""
+    """Return variables that set the threads of BLAS and OpenMP, and OpenBLAS's kernels to ``core`` (None: its
+    choice)."""
     count = str(threads)
     return {
         "OMP_NUM_THREADS": count,
@@ -49,7 +50,7 @@ def blas_environment(threads: int, core: str | None) -> dict[str, str | None]:
 
 
 def blas_cores() -> list[str | None]:
-    """OpenBLAS kernels that this processor can run: its own choice, and the best for each level.
+    """Return the OpenBLAS kernels that this processor can run: OpenBLAS's choice, and the best for each level.
 
     Old builds do not know new processors and fall back to SSE2 kernels (the 0.3.15 inside faiss-cpu on Zen 5), so
     their own choice is not always the best.
@@ -64,14 +65,14 @@ class Child:
     def __init__(self, serve: Callable[..., None], *arguments: Any, variables: Mapping[str, str | None]) -> None:
         context = multiprocessing.get_context("spawn")
         self._connection, far_end = context.Pipe()
-        # No daemon: joblib allows a daemon no workers, and scikit-learn would fall back to one thread.
+        # Not a daemon: joblib does not let a daemon have workers, and scikit-learn would then use one thread.
         self._process = context.Process(target=_report_errors, args=(far_end, serve, *arguments))
         with environment(variables):
             self._process.start()
         far_end.close()
 
     def ask(self, request: Any) -> Any:
-        """Reply of the process; RuntimeError with its traceback when it failed, or says that it died."""
+        """Return the reply of the process; RuntimeError with its traceback if it failed, or if it has died."""
         try:
             self._connection.send(request)
             kind, value = self._connection.recv()
@@ -92,7 +93,7 @@ class Child:
 
 
 def first_call(work: Callable[..., object], *arguments: Any, variables: Mapping[str, str | None]) -> float:
-    """Seconds that ``work(*arguments)`` takes in a fresh process: what it imports and compiles is part of it."""
+    """Return the seconds of ``work(*arguments)`` in a new process, with everything that it imports and compiles."""
     child = Child(_serve_first_call, work, arguments, variables=variables)
     try:
         return float(child.ask(None))
@@ -113,7 +114,7 @@ def _report_errors(connection: Connection, serve: Callable[..., None], *argument
     try:
         serve(connection, *arguments)
     except EOFError:
-        # The parent closed its end: the work is over.
+        # The parent closed its end, so the work is done.
         return
     except Exception:
         connection.send(("error", traceback.format_exc()))

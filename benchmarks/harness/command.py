@@ -1,4 +1,4 @@
-"""One set of options for every suite, and the run that they describe."""
+"""The options of all suites, and the run that they describe."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .rows import aligned
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of every command that measures."""
+    """Add the options of every command that measures."""
     parser.add_argument("--device", choices=("cpu", "cuda"), help="where (default cpu, if there are cases for it)")
     parser.add_argument("--case", action="append", metavar="PATTERN", help="cases to run, repeatable (default all)")
     parser.add_argument("--scale", type=float, default=1.0, help="shrink points and queries by this factor")
@@ -28,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """The options of `run` alone."""
+    """Add the options of `run`."""
     parser.add_argument("--budget", type=float, default=float("inf"), help="seconds that the whole may take")
     parser.add_argument("--who", action="append", metavar="PATTERN", help="peers and other contestants (default all)")
     parser.add_argument("--peer-seconds", type=float, help="longest call of a peer before it gets a slice")
@@ -54,7 +54,7 @@ def checked(options: argparse.Namespace, suite: Suite) -> argparse.Namespace:
 
 
 def one_process_each(isas: list[str], arguments: list[str]) -> int:
-    """The same command once per instruction set, each in its own process; the worst exit status."""
+    """Run the command once for each instruction set, each in its own process; return the worst exit status."""
     kept = []
     skip = False
     for argument in arguments:
@@ -71,7 +71,7 @@ def one_process_each(isas: list[str], arguments: list[str]) -> int:
 def settle(options: argparse.Namespace) -> None:
     """Fix the instruction set and the processors before any library starts its threads.
 
-    Where a GPU works the processors are all its own.
+    If a GPU does the work, the process keeps all processors.
     """
     if options.isa:
         os.environ["TONARI_ISA"] = options.isa[0]
@@ -80,7 +80,7 @@ def settle(options: argparse.Namespace) -> None:
 
 
 def open_run(suite: Suite, options: argparse.Namespace) -> Any:
-    """A run of a suite as the options say, with tonari imported."""
+    """Return a run of a suite by the options, with tonari imported."""
     from .cuda_ceilings import CudaCeilings
     from .device import open_device
     from .run import Run
@@ -118,7 +118,7 @@ def open_run(suite: Suite, options: argparse.Namespace) -> Any:
 
 
 def listing(suite: Suite, device: str | None, patterns: list[str] | None) -> str:
-    """The cases of a suite and what they are held to, as text."""
+    """Return the cases of a suite and their bars, as text."""
     lines = [("case", "device", "m", "n", "d", "k", "data", "about s", "bars")]
     cases = [
         case

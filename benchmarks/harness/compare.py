@@ -1,11 +1,11 @@
 """Two commits of tonari side by side: the same cases through the public verbs, in turns, on the same processors.
 
-The base is built in a git worktree under build/compare, unless it is a folder that tonari can be imported from, such as
-`pip install --no-deps --target FOLDER CHECKOUT` makes where there is no git. Each side has a process of its own, which
+The base is built in a git worktree under build/compare, unless it is a folder from which tonari can be imported.
+Without git, `pip install --no-deps --target FOLDER CHECKOUT` makes such a folder. Each side has its own process, which
 finds its tonari on PYTHONPATH and everything else in the present tree; both make the same data and warm up. Then they
-take turns, one at a time, and in every other round in the other order. First calls (:class:`FirstCalls`) have a
-process each and are not warmed up. Of each round the ratio counts: what disturbs the machine for longer
-than a round disturbs both. A case is slower where three quarters of the rounds say so by more than the tolerance.
+take turns, one at a time, and in every other round in the other order. Each first call (:class:`FirstCalls`) has a
+separate process and is not warmed up. The ratio of each round counts, because a disturbance that is longer than a round
+disturbs both sides. A case is slower if three quarters of the rounds are slower by more than the tolerance.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .machine import ROOT
 from .run import Run, say, seconds_of
 
 FOLDER = ROOT / "build" / "compare"
-# Seconds of one measurement at least: shorter calls are repeated back to back.
+# Least seconds of one measurement: shorter calls are repeated without a pause.
 LEAST_SECONDS = 0.05
 ONLY = "tonari"
 HEAD = ("case", "base s", "now s", "now / base", "quartiles", "rounds", "")
@@ -44,7 +44,7 @@ HEAD = ("case", "base s", "now s", "now / base", "quartiles", "rounds", "")
 
 
 def git(*arguments: str) -> str:
-    """What git says of this repository; SystemExit with its complaint where it fails."""
+    """Return git's output for this repository; SystemExit with its error message if it fails."""
     found = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
     if found.returncode:
         raise SystemExit(f"git {' '.join(arguments)}: {found.stderr.strip()}")
@@ -52,7 +52,7 @@ def git(*arguments: str) -> str:
 
 
 def base_of(named: str) -> tuple[str, Path]:
-    """The name of a base in tables and rows, and the folder from which its tonari can be imported.
+    """Return the name of a base in tables and rows, and the folder from which its tonari can be imported.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def base_of(named: str) -> tuple[str, Path]:
 
 
 def built(commit: str) -> Path:
-    """The folder from which tonari of a commit can be imported; it is built where that was not done before."""
+    """Return the folder from which tonari of a commit can be imported; it is built if necessary."""
     home = FOLDER / commit
     site, source = home / "site", home / "source"
     if (home / "built").exists():
@@ -80,7 +80,7 @@ def built(commit: str) -> Path:
     shutil.rmtree(home, ignore_errors=True)
     git("worktree", "prune")
     git("worktree", "add", "--detach", "--force", str(source), commit)
-    # What ccache knows of another commit counts here too: paths below this folder are alike.
+    # ccache's files of another commit can be used here, because paths below this folder are equal.
     variables = os.environ | {"CCACHE_BASEDIR": str(home)}
     try:
         for step in steps(source, home / "build", site):
@@ -95,7 +95,8 @@ def built(commit: str) -> Path:
 
 
 def steps(source: Path, build: Path, site: Path) -> Iterator[list[str]]:
-    """The commands that build a source tree into a site: with CMake where its tools are here, else with pip."""
+    """Return the commands that build a source tree into a site: with CMake if its tools are installed, else with
+    pip."""
     if not (importlib.util.find_spec("nanobind") and shutil.which("cmake") and shutil.which("ninja")):
         yield [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(source)]
         return
@@ -108,7 +109,7 @@ def steps(source: Path, build: Path, site: Path) -> Iterator[list[str]]:
 
 
 def present() -> Path:
-    """The folder from which this process would import tonari."""
+    """Return the folder from which this process would import tonari."""
     found = importlib.util.find_spec("tonari")
     if found is None or found.origin is None:
         raise SystemExit("tonari cannot be imported here: install it, or put src on PYTHONPATH")
@@ -119,7 +120,7 @@ def present() -> Path:
 
 
 class Side:
-    """A process with one of the two tonaris, which answers requests on its standard streams."""
+    """A process with one of the two versions of tonari, which answers requests on its standard streams."""
 
     def __init__(self, who: str, site: Path, command: Sequence[str]) -> None:
         self.who = who
@@ -134,7 +135,7 @@ class Side:
         Raises
         ------
         RuntimeError
-            The process died, or says what went wrong.
+            The process died, or reported an error.
         """
         streams = self._process
         assert streams.stdin is not None
@@ -161,9 +162,9 @@ class Side:
 
 
 def serve(suite: Suite, options: argparse.Namespace) -> None:
-    """Answer requests until there are no more: ``{"case": name}`` makes ready, ``{"loops": number}`` times.
+    """Answer requests until the input ends: ``{"case": name}`` prepares a case, ``{"loops": number}`` times it.
 
-    The replies have standard output for themselves; what libraries print goes to standard error.
+    Only replies are written to standard output; the output of libraries is sent to standard error.
     """
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -182,14 +183,15 @@ def serve(suite: Suite, options: argparse.Namespace) -> None:
             else:
                 assert work is not None
                 reply = {"seconds": seconds_of_calls(run, work, request["loops"])}
-        except Exception as error:  # told to the other side, which ends the comparison
+        except Exception as error:  # reported to the other side, which ends the comparison
             reply = {"error": f"{type(error).__name__}: {error}"}
         replies.write(json.dumps(reply) + "\n")
         replies.flush()
 
 
 def first_reply(run: Run, work: Callable[[], Any] | FirstCalls) -> dict[str, Any]:
-    """Run the work of a case for the first time: its seconds once it is warm, and a fingerprint of its answer."""
+    """Run the work of a case for the first time; return its seconds after warming up, and a fingerprint of its
+    answer."""
     if isinstance(work, FirstCalls):
         told = work.call()
         return {"seconds": told["seconds"], "digest": digest_of(told["answer"]), "kernels": told["kernels"]}
@@ -197,7 +199,7 @@ def first_reply(run: Run, work: Callable[[], Any] | FirstCalls) -> dict[str, Any
 
 
 def seconds_of_calls(run: Run, work: Callable[[], Any] | FirstCalls, loops: int) -> float:
-    """Seconds of one call, where so many follow one another."""
+    """Return the seconds of one call, the mean of this many successive calls."""
     if isinstance(work, FirstCalls):
         return float(work.call()["seconds"])
 
@@ -209,7 +211,7 @@ def seconds_of_calls(run: Run, work: Callable[[], Any] | FirstCalls, loops: int)
 
 
 def digest_of(answer: Any) -> str:
-    """A fingerprint of what a verb returned: values or distances, and indices."""
+    """Return a fingerprint of a result: values or distances, and indices."""
     found = hashlib.sha256()
     for name in ("distances", "values", "indices"):
         part = getattr(answer, name, None)
@@ -224,19 +226,19 @@ def digest_of(answer: Any) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What rounds say of two sides: seconds of each round, ours and the base's."""
+    """The result of a comparison: seconds of each round, ours and the base's."""
 
     ours: tuple[float, ...]
     base: tuple[float, ...]
 
     @property
     def ratio(self) -> float:
-        """Our median over the base's."""
+        """Our median divided by the base's."""
         return float(np.median(self.ours) / np.median(self.base))
 
     @property
     def quartiles(self) -> tuple[float, float]:
-        """A quarter of the rounds have a lower ratio, a quarter a higher one."""
+        """The lower and the upper quartile of the rounds' ratios."""
         low, high = np.quantile(np.array(self.ours) / np.array(self.base), (0.25, 0.75))
         return float(low), float(high)
 
@@ -246,7 +248,7 @@ class Verdict:
 
 
 def take_turns(ours: Side, base: Side, repeats: int, loops: int) -> Verdict:
-    """Rounds in which each side runs once, in another order every time."""
+    """Run rounds in which each side runs once, in alternating order."""
     seconds: dict[str, list[float]] = {ours.who: [], base.who: []}
     for turn in range(repeats):
         for side in (ours, base) if turn % 2 else (base, ours):
@@ -255,7 +257,7 @@ def take_turns(ours: Side, base: Side, repeats: int, loops: int) -> Verdict:
 
 
 def compare(suite: Suite, options: argparse.Namespace) -> int:
-    """Time the present tree and the base on cases of a suite; 1 where a case is slower or fails, else 0."""
+    """Time the present tree and the base on cases of a suite; return 1 if a case is slower or fails, else 0."""
     if suite.workload is None:
         raise SystemExit(f"{suite.name} has no work that two versions could be compared by")
     commit, site = base_of(options.base)
@@ -280,7 +282,7 @@ def compare(suite: Suite, options: argparse.Namespace) -> int:
             try:
                 ready = [side.ask(case=case.name) for side in sides]
                 loops = max(1, round(LEAST_SECONDS / max(min(reply["seconds"] for reply in ready), 1e-9)))
-                cold = "kernels" in ready[0]  # those were the first calls of processes: a round already
+                cold = "kernels" in ready[0]  # these were the first calls of processes, which count as a round
                 verdict = take_turns(sides[0], sides[1], options.repeats - cold, loops)
                 if cold:
                     first, of_base = (reply["seconds"] for reply in ready)
@@ -312,14 +314,15 @@ def compare(suite: Suite, options: argparse.Namespace) -> int:
 
 
 def line_of(case: Case, verdict: Verdict, repeats: int, remark: str) -> tuple[str, ...]:
-    """A case as a line of the table."""
+    """Return a case as a line of the table."""
     low, high = verdict.quartiles
     medians = (f"{np.median(seconds):.4g}" for seconds in (verdict.base, verdict.ours))
     return (case.name, *medians, f"{verdict.ratio:.3f}", f"{low:.3f} to {high:.3f}", str(repeats), remark.strip())
 
 
 def rows_of(case: Case, verdict: Verdict, commits: Mapping[str, str], note: str) -> list[rows.Row]:
-    """Rows of results by contestant and its commit: the present tree, and the base with its seconds over ours."""
+    """Return rows of results for each contestant and its commit: the present tree, and the base with its ratio to
+    ours."""
     low, high = verdict.quartiles
     ours = {"extras": {"ratio_to_base": verdict.ratio, "quartiles": [low, high]}}
     base = {"ratio": 1 / verdict.ratio}

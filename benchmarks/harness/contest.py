@@ -1,4 +1,4 @@
-"""Contestants that take turns with the clock: a call of ours on the device, or a peer in a process of its own."""
+"""Contestants that are timed in turns: a call of tonari on the device, or a peer in a separate process."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from .run import Run
 
 # FAISS takes queries in blocks of 4096: a slice is a whole number of them.
 SLICE_ROWS = 4096
-# Two pilots: the small one spares a slow peer, the large one does justice to one that wants large blocks.
+# Two pilots: the small one keeps the time of a slow peer short, the large one is fair to a peer that needs large
+# blocks.
 PILOT_ROWS = (256, 2048)
 
 
 class Timed(NamedTuple):
-    """Seconds for the whole workload (per call if single), its answer, and how many rows that is."""
+    """Seconds of the whole workload (of one call if queries are single), its answer, and its number of rows."""
 
     seconds: float
     distances: Any
@@ -29,12 +30,12 @@ class Timed(NamedTuple):
 
 
 class Contestant(Protocol):
-    """Who takes turns with the clock."""
+    """Something that is timed in turns with others."""
 
     name: str
 
     def run(self) -> Timed:
-        """Do the workload once."""
+        """Run the workload once."""
 
 
 class Ours:
@@ -45,7 +46,7 @@ class Ours:
         self._run, self._call = run, call
 
     def run(self) -> Timed:
-        """Do it once."""
+        """Run the call once."""
         last: list[Any] = [None]
 
         def call() -> None:
@@ -56,13 +57,13 @@ class Ours:
 
 
 class Theirs:
-    """A running peer on one case, on as many rows as it may take; its first run decides how many."""
+    """A running peer on one case; its first run determines on how many rows it is timed."""
 
     def __init__(self, peer: peers.RunningPeer, case: Case, rows: int, seconds: float) -> None:
         self.peer, self.case, self.name = peer, case, peer.name
         self.all_rows = self.rows = rows
         if not case.single:
-            # The very first call also pays for imports and thread starts.
+            # The first call also imports modules and starts threads.
             self._ask(min(rows, PILOT_ROWS[0]))
             estimate = 0.0
             for pilot in PILOT_ROWS:
@@ -76,12 +77,12 @@ class Theirs:
                 self.rows = blocks or max(PILOT_ROWS[0], int(wanted))
 
     def _ask(self, rows: int) -> peers.Reply:
-        # A graph by a search holds each point itself: one more is asked for.
+        # If a peer makes a graph by a search, each list contains the point itself, so one more neighbour is requested.
         k = self.case.k + self.case.graph
         return self.peer.search(peers.Request(0, rows, k, self.case.single, self.case.prepared))
 
     def run(self) -> Timed:
-        """Search ``rows`` rows; the time is scaled to all of them, building the index counted once."""
+        """Search ``rows`` rows; the time is scaled to all rows, with the time of building the index added once."""
         reply = self._ask(self.rows)
         if self.case.single:
             seconds = reply.search_seconds / self.rows
@@ -92,12 +93,12 @@ class Theirs:
         return Timed(seconds, reply.distances, reply.indices)
 
     def sliced(self) -> dict[str, int]:
-        """The column that says on how many rows, where they are not all."""
+        """Return the column with the number of rows, if it is less than all rows."""
         return {"rows_timed": self.rows} if self.rows < self.all_rows else {}
 
 
 class Build:
-    """The making of an index, of which nothing is asked."""
+    """The construction of an index, without a search."""
 
     def __init__(self, name: str, seconds: Callable[[], float]) -> None:
         self.name, self._seconds = name, seconds
@@ -108,7 +109,7 @@ class Build:
 
 
 def race(contestants: Sequence[Contestant], repeats: int) -> dict[str, Timing]:
-    """Seconds of each contestant: one warm-up each, then ``repeats`` rounds in which everyone runs once."""
+    """Return the seconds of each contestant: one warm-up each, then ``repeats`` rounds in which each runs once."""
     seconds: dict[str, list[float]] = {contestant.name: [] for contestant in contestants}
     for turn in range(repeats + 1):
         for contestant in contestants:
@@ -127,7 +128,7 @@ def start_peers(
     queries: Any,
     core_of: Callable[[str], str | None] = lambda name: None,
 ) -> list[peers.RunningPeer]:
-    """The case's peers that are wanted, each in a process of its own; a row says of others why not.
+    """Start the selected peers of the case, each in its own process; for each other peer, write a row with the reason.
 
     `core_of` names the OpenBLAS kernels for a peer; None is OpenBLAS's own choice.
     """

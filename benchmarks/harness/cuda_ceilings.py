@@ -1,4 +1,4 @@
-"""What the GPU of a run can do at most, measured in that run and once each."""
+"""The highest rates of a run's GPU; each is measured once in the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CudaCeilings:
     """The ceilings of one GPU.
 
     - ``gemm``: FLOP/s of torch.matmul in float16 on random data at 8192 x 8192 x 8192.
-    - ``gemm_at``: the same for 8192 rows times 2^17 at the inner dimension of a screen, which writes what it computes.
+    - ``gemm_at``: the same for 8192 rows and 2^17 columns, with the inner dimension of a screen; it writes its output.
     - ``copy``: bytes per second of copying on the device, read and written bytes both counted.
     - ``pcie``: bytes per second from pinned host memory to the device.
     """

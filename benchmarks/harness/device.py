@@ -1,11 +1,11 @@
-"""The two places where benchmarks run: what their clocks, ceilings and memories are.
+"""The two kinds of devices on which benchmarks run, with their clocks, ceilings and memory.
 
-A CPU is timed with the wall clock, a GPU with CUDA events around one call. Before each call on a GPU 256 MB are
-written, so that none of the input is left in its level-2 cache (50 MB on an H100) and the call is launched while the
-device is still busy. A call that makes the host wait, as one that refuses NaN does, carries that wait in its time.
+A CPU is timed with the wall clock, a GPU with CUDA events around one call. Before each call on a GPU, 256 MB are
+written, so that its level-2 cache (50 MB on an H100) contains no input, and so that the call is launched while the
+device is still busy. If a call makes the host wait, as a check for NaN does, its time includes this wait.
 
-Ceilings: ``read_rate`` is bytes per second of a sum (GPU) or a maximum (CPU) over an array far larger than any cache;
-``copy_rate`` of copying it, read and written bytes both counted.
+Ceilings: ``read_rate`` is the bytes per second of a sum (GPU) or a maximum (CPU) over an array far larger than any
+cache; ``copy_rate`` is the rate of copying it, with read and written bytes both counted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from . import ceilings, machine
 
-# A peer's threads may spin for a moment after their work; nobody is timed meanwhile.
+# A peer's threads may spin for a moment after their work; nothing is timed during this moment.
 SETTLE_SECONDS = 0.3
 FLUSH_BYTES = 256 << 20
 STREAM_BYTES = 4 << 30
@@ -27,7 +27,7 @@ STREAM_REPEATS = 10
 
 
 class Timing(NamedTuple):
-    """Seconds of the calls that were timed."""
+    """The seconds of the timed calls."""
 
     median: float
     least: float
@@ -35,21 +35,21 @@ class Timing(NamedTuple):
     repeats: int
 
     def times(self, factor: float) -> Timing:
-        """The same for so many times the work."""
+        """Return the timing of this multiple of the work."""
         return Timing(self.median * factor, self.least * factor, self.most * factor, self.repeats)
 
 
 def timing_of(seconds: Sequence[float]) -> Timing:
-    """What some seconds say."""
+    """Return the timing of calls that took these seconds."""
     return Timing(float(np.median(seconds)), min(seconds), max(seconds), len(seconds))
 
 
 class Device(Protocol):
-    """Where something runs."""
+    """A device on which calls run."""
 
     kind: str  # "cpu" or "cuda"
-    threads: int | None  # of everyone; None on a GPU
-    slice_rows: int  # rows of a first, small call that tells what a whole one would take
+    threads: int | None  # of all contestants; None on a GPU
+    slice_rows: int  # rows of a first, small call, from which the time of a whole one is estimated
 
     def title(self) -> str:
         """Model of the processor or the GPU."""
@@ -58,19 +58,19 @@ class Device(Protocol):
         """Instruction set that the library uses; None on a GPU."""
 
     def memory(self) -> int:
-        """Bytes that one input may take, so that peers and methods find room beside it."""
+        """The bytes that one input may take, so that enough memory is left for peers and methods."""
 
     def once(self, call: Callable[[], object]) -> float:
         """Seconds of one call."""
 
     def settle(self) -> None:
-        """Wait until nothing of the call before is still running."""
+        """Wait until the previous call has completely ended."""
 
     def whole(self, seconds: float, part: int, rows: int) -> float:
-        """Least seconds for ``rows`` rows when ``part`` of them took ``seconds``."""
+        """Return the least seconds for ``rows`` rows, if ``part`` of them took ``seconds``."""
 
     def values(self, tensor: Any) -> Any:
-        """A tensor as what users of this device hold: a NumPy array where NumPy has the type."""
+        """Return a tensor in the form that users of this device have: on a CPU a NumPy array, if NumPy has the type."""
 
     def read_rate(self) -> float:
         """Bytes per second of reading."""
@@ -80,7 +80,7 @@ class Device(Protocol):
 
 
 class Cpu:
-    """Some threads of this processor."""
+    """This processor, with a number of threads."""
 
     kind = "cpu"
     slice_rows = 256
@@ -157,7 +157,7 @@ class Cuda:
         self._torch.cuda.synchronize()
 
     def replay(self, call: Callable[[], object]) -> Callable[[], object]:
-        """A call from a CUDA graph: its kernels alone."""
+        """Time a call that is replayed from a CUDA graph, so that only its kernels are timed."""
         call()  # compiles
         graph = self._torch.cuda.CUDAGraph()
         with self._torch.cuda.graph(graph):
@@ -170,7 +170,7 @@ class Cuda:
         return replayed
 
     def whole(self, seconds: float, part: int, rows: int) -> float:
-        # A part may leave most of the device idle: the whole can take as little as that.
+        # A part may leave most of the device idle, and all rows may take no longer.
         return seconds
 
     def values(self, tensor: Any) -> Any:
@@ -197,7 +197,7 @@ class Cuda:
 
 
 def open_device(kind: str, threads: int) -> Device:
-    """The device of that kind."""
+    """Return the device of this kind."""
     return Cuda() if kind == "cuda" else Cpu(threads)
 
 
@@ -210,9 +210,9 @@ def take_turns(
     most: int = 20,
     settle: bool = False,
 ) -> dict[str, Timing]:
-    """Time calls that ran before: rounds in which each runs once, until ``seconds`` are spent or ``most`` are done.
+    """Time warm calls in rounds in which each runs once, until ``seconds`` have passed or ``most`` rounds are done.
 
-    ``settle`` before each, where peers bring threads of their own.
+    With ``settle``, each call waits first, because peers have their own threads.
     """
     times: dict[str, list[float]] = {name: [] for name in calls}
     spent = 0.0

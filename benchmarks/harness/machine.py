@@ -1,4 +1,4 @@
-"""The facts a timing means nothing without: processor, cores, instruction sets, versions, commit, date.
+"""The facts that belong to a timing: processor, cores, instruction sets, versions, commit, date.
 
 Nothing here imports NumPy: ``pin`` must run before any library starts its threads.
 """
@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# Level -> what /proc/cpuinfo must list for it; each level of x86-64 implies those before it.
+# Level -> the flags of /proc/cpuinfo that it needs; each level of x86-64 implies all before it.
 LEVEL_FLAGS = {
     "generic": (),
     "avx2": ("avx2", "fma", "f16c", "bmi2"),
@@ -33,14 +33,14 @@ def _cpuinfo(key: str) -> str:
 
 
 def cpu_name() -> str:
-    """Processor model, with family and model number where Linux tells (virtual machines blur the name)."""
+    """Return the processor's name, on Linux with family and model (in virtual machines the name may be vague)."""
     name = _cpuinfo("model name") or platform.processor() or platform.machine()
     family, model = _cpuinfo("cpu family"), _cpuinfo("model")
     return f"{name} (family {family} model {model})" if family else name
 
 
 def levels() -> list[str]:
-    """Instruction-set levels of this processor, lowest first."""
+    """Return the instruction-set levels of this processor, lowest first."""
     if "asimd" in _cpuinfo("Features").split():  # Linux on aarch64
         return ["generic", "neon"]
     flags = set(_cpuinfo("flags").split())
@@ -53,7 +53,7 @@ def levels() -> list[str]:
 
 
 def cores_allowed() -> int:
-    """Cores this process may use: its affinity, cut by the cgroup's quota."""
+    """Return the number of cores that this process may use: its affinity, limited by the cgroup's quota."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = Path("/sys/fs/cgroup/cpu.max")
     if quota.exists():
@@ -64,11 +64,11 @@ def cores_allowed() -> int:
 
 
 def pin(threads: int) -> list[int]:
-    """Keep this process and its children to ``threads`` processors, one to a physical core where possible.
+    """Restrict this process and its children to ``threads`` processors, if possible one per physical core.
 
-    So no library can use more threads than it is given, whatever it makes of the setting, and two threads never
-    share a core's units while another core is idle. Returns the processors; an empty list where the operating
-    system has no affinity.
+    So no library can use more processors than this, however it interprets its settings, and two threads never share
+    the units of a core while another core is idle. Returns the processors; an empty list if the operating system has
+    no affinity.
     """
     if not hasattr(os, "sched_setaffinity"):
         return []
@@ -89,20 +89,21 @@ def pin(threads: int) -> list[int]:
 
 
 def library_versions(libraries: tuple[str, ...]) -> dict[str, str]:
-    """Python and the installed ones of some libraries."""
+    """Return the versions of Python and of the given libraries, if they are installed."""
     found = {"python": platform.python_version()}
     for name in libraries:
         try:
             found[name] = version(name)
         except PackageNotFoundError:
-            # Run from a bare copy tonari has no installed metadata; an absent peer has no version to report.
+            # In a copy that is not installed, tonari has no metadata; a peer that is not installed has no version.
             continue
     return found
 
 
 def commit() -> str:
-    """Short commit, with ``+`` when tracked files differ; outside a checkout TONARI_COMMIT, else ``unknown``."""
-    if "TONARI_COMMIT" in os.environ:  # a bare copy, whose origin the caller knows
+    """Return the short commit, with ``+`` if tracked files differ; outside a checkout TONARI_COMMIT, else
+    ``unknown``."""
+    if "TONARI_COMMIT" in os.environ:  # a copy without git, whose commit the caller names
         return os.environ["TONARI_COMMIT"]
 
     def git(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -120,11 +121,11 @@ def commit() -> str:
 
 
 def today() -> str:
-    """Date and minute in UTC, ISO 8601."""
+    """Return date and minute in UTC, ISO 8601."""
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%MZ")
 
 
 def describe(libraries: tuple[str, ...]) -> str:
-    """One line for the head of a table."""
+    """Return one line for the head of a table."""
     versions = ", ".join(f"{name} {number}" for name, number in library_versions(libraries).items())
     return f"{cpu_name()}, {cores_allowed()} cores, {'/'.join(levels())}; {versions}; commit {commit()}; {today()}"

@@ -1,8 +1,8 @@
-"""The most memory that a call takes beyond what is there before it.
+"""The peak memory of a call, beyond the memory that was in use before.
 
-On CUDA as torch's allocator counts it: everything of ours, nothing of a library with an allocator of its own. On Linux
-as the kernel counts it: the process's largest resident set, which can be set back (proc(5), clear_refs). What malloc
-has kept of earlier work would hide as much of the call's, and is given back first.
+On CUDA, torch's allocator counts: it counts all memory of tonari, but not of libraries with their own allocators. On
+Linux, the kernel counts the process's largest resident set, which can be reset (proc(5), clear_refs). Memory that
+malloc has kept from earlier work would hide as much memory of the call, so it is returned first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _RESET_PEAK = "5"
 
 
 class Peak:
-    """Counts from when it is made; `where` is a device of torch."""
+    """Counts from its construction on; `where` is a device of torch."""
 
     def __init__(self, where: str) -> None:
         gc.collect()
@@ -39,7 +39,7 @@ class Peak:
             self._before = None
 
     def bytes(self) -> int | None:
-        """So much at most since then; None where nobody counts."""
+        """Return the peak since then; None if it is not counted."""
         if self._before is None:
             return None
         if self._where != "cpu":
@@ -50,7 +50,7 @@ class Peak:
 
 
 def resident(what: str) -> int:
-    """Bytes that the kernel has under a name in this process's status."""
+    """Return the bytes that the kernel reports under a name in this process's status."""
     for line in (_PROCESS / "status").read_text().splitlines():
         name, _, value = line.partition(":")
         if name == what:

@@ -21,7 +21,7 @@ Curves = dict[str, list[tuple[float, float]]]
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes; logarithmic to `base` and 10 unless said."""
+    """One pair of axes; by default logarithmic, to `base` and to 10."""
 
     title: str
     x: str
@@ -34,11 +34,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure as data: the name of its file, what is in it, and the rows that it shows.
+    """A figure as data: the name of its file, its panels, and the rows that it shows.
 
     Attributes
     ----------
-    table : text that is printed instead, of a paper's table
+    table : text of a paper's table, which is printed instead
     """
 
     name: str
@@ -48,7 +48,7 @@ class Figure:
     table: str = ""
 
     def write(self, folder: Path) -> Path | None:
-        """Write the file, or print the table; the file's path, None where there is none."""
+        """Write the file, or print the table; return the file's path, or None if there is none."""
         if self.table:
             print(f"{self.heading}\n{self.table}")
             return None
@@ -57,13 +57,13 @@ class Figure:
 
 
 def where(row: Mapping[str, Any]) -> str:
-    """Machine, threads and day of a row, for a heading."""
+    """Return machine, threads and day of a row, for a heading."""
     threads = f", {row['threads']} threads" if row["threads"] else ""
     return f"{row['machine']}{threads}, {row['date'][:10]}"
 
 
 def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
-    """Write the figure; False, and nothing written, where no panel has a curve."""
+    """Write the figure; if no panel has a curve, write nothing and return False."""
     if not any(places for panel in panels for places in panel.curves.values()):
         return False
     # Only drawing needs matplotlib, and no window.
@@ -75,8 +75,8 @@ def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
 
     style: Any = {
         "font.size": 8,
-        "svg.fonttype": "none",  # text stays text: small files
-        "svg.hashsalt": "tonari",  # the same rows give the same file
+        "svg.fonttype": "none",  # text stays text, so that files are small
+        "svg.hashsalt": "tonari",  # so that the same rows give the same file
         "axes.grid": True,
         "grid.linewidth": 0.3,
         "lines.linewidth": 1,
@@ -121,7 +121,7 @@ def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
 
 
 def _wrap(title: Any, figure: Any) -> None:
-    """Break lines of a heading that are wider than its figure between words, as few as it takes; the figure grows."""
+    """Break lines of a heading that are wider than its figure, between words; the figure becomes higher."""
     lines = title.get_text().split("\n")
     for letters in range(max(map(len, lines)), 0, -1):
         parts = [part for line in lines for part in textwrap.wrap(line, letters, break_long_words=False)]
@@ -132,7 +132,7 @@ def _wrap(title: Any, figure: Any) -> None:
 
 
 def _hides_lines(axes: Any) -> bool:
-    """Whether a line of some axes passes under their legend."""
+    """Whether a line passes under the legend of its axes."""
     legend = axes.get_legend()
     if legend is None:
         return False
@@ -143,6 +143,6 @@ def _hides_lines(axes: Any) -> bool:
 
 
 def _put_legend_below(axes: Any) -> None:
-    """Put the legend of some axes under the name of their horizontal axis."""
+    """Put the legend of the axes under the name of their horizontal axis."""
     if axes.get_legend() is not None:
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2))

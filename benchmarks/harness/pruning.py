@@ -1,15 +1,15 @@
-"""Results without the rows that nothing is made from: ``python -m benchmarks prune``.
+"""Delete results that no table, figure or page needs: ``python -m benchmarks prune``.
 
 A row stays if
 
 - a table of a document is made from it,
 - a figure shows it,
 - an entry of a table in the library is learnt from it,
-- a document describes its case in words, or
-- no table and no figure is made from any row of its suite: then only words can refer to it.
+- a sentence of a document refers to its case, or
+- no table and no figure is made from any row of its suite, so that only sentences can refer to it.
 
-Before anything is written, all tables, figures and learnt rows are made again from the rows that stay, and have to be
-the same. Dropped rows remain in git.
+Before anything is written, all tables, figures and learnt rows are made again from the remaining rows, and must be the
+same. Deleted rows remain in the history of git.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .report.results import Missing, Results, Where
 from .report.table import Table, render, shown
 from .rows import RESULTS, Row
 
-# The rows that a table in the library is learnt from, of all rows of a results file.
+# Returns the rows from which a table in the library is learnt, of all rows of a results file.
 Learner = Callable[[Iterable[Row]], list[Row]]
 Files = dict[str, list[Row]]
 
@@ -39,14 +39,14 @@ class _Watched(Results):
     found: list[Row] = field(default_factory=list)
 
     def find(self, where: Where) -> list[Row]:
-        """All rows that are as asked."""
+        """Return all rows that meet the conditions."""
         answer = super().find(where)
         self.found.extend(answer)
         return answer
 
 
 class _Made:
-    """What is made of rows, and from which."""
+    """Everything that is made from rows, and the rows."""
 
     def __init__(
         self, tables: Mapping[str, Table], history: History, suites: Sequence[Suite], learners: Mapping[str, Learner]
@@ -57,13 +57,13 @@ class _Made:
         self.learners = learners
 
     def used(self, files: Files) -> list[Row]:
-        """The rows that anything is made from."""
+        """The rows from which anything is made."""
         results = _results(files)
         of_tables = [row for table in self.tables.values() for row in of_table(table, results, self.history)]
         return of_tables + [row for figure in self._figures(files) for row in figure.rows] + self._learnt(files)
 
     def everything(self, files: Files) -> list[object]:
-        """All that is made, to be compared."""
+        """Everything that is made, for comparison."""
         results = _results(files)
         texts = [render(table, results, self.history) for table in self.tables.values()]
         return [*texts, self._figures(files), self._learnt(files)]
@@ -76,14 +76,14 @@ class _Made:
 
 
 def of_table(table: Table, results: Results, history: History) -> list[Row]:
-    """The rows that give the same table: those that its cells show, or else all that it asks for."""
+    """Return rows that give the same table: the rows that its cells show, or else all rows that it requests."""
     watched = _Watched(results.rows)
     cells = {id(row) for row in shown(table, watched)}
     found = {id(row) for row in watched.found}
     alone = Results([row for row in results.rows if id(row) in cells])
     try:
         same = render(table, alone, history) == render(table, results, history)
-    except Missing:  # a cell asks whether a row exists, and shows another
+    except Missing:  # a cell may check that one row exists, and show another
         same = False
     return [row for row in results.rows if id(row) in (cells if same else found)]
 
@@ -97,7 +97,7 @@ def prune(
     learners: Mapping[str, Learner],
     folder: Path = RESULTS,
 ) -> None:
-    """Drop the rows of all results files that nothing is made from, and print what that saves.
+    """Delete the rows of all results files from which nothing is made, and print the saved bytes.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def prune(
     Raises
     ------
     RuntimeError
-        Tables or figures would change; nothing is written then.
+        Tables or figures would change; then nothing is written.
     """
     made = _Made(tables, history, suites, learners)
     files = {path.stem: rows.read(path) for path in sorted(folder.glob("*.csv"))}

@@ -1,7 +1,7 @@
-"""Rows of results: one schema for every suite and paper, in CSV files that runs only append to.
+"""Rows of results: one schema for every suite and paper, in CSV files to which runs only append.
 
-A row is one contestant on one case; a peer has rows of its own. Where a contestant is held to several bars it has a row
-for each. What rows have in common is written once, in records before them:
+A row is one contestant on one case; a peer has its own rows. A contestant with several bars has a row for each. Values
+that rows have in common are written once, in records before them:
 
     #run,commit=2b64339,suite=kdtree,device=cuda,machine=NVIDIA H100 80GB HBM3,versions=python=3.12.3 torch=2.11.0
     #case,date=2026-11-21T11:34Z,case=sift-d5,n=2000000,m=10000000,d=5,k=10,dtype=float32,data=sift,repeats=3
@@ -9,42 +9,42 @@ for each. What rows have in common is written once, in records before them:
     tonari kdtree,0.0378345,0.0372441,0.0385599,,true
     tonari exact,7.23581,7.2326,7.24072,191.249,
 
-``#run`` holds until the next one. ``#case`` is followed by the names of the columns that differ, and these by the rows.
-An entry of an object is a column of its own, named after both; its value is JSON, or text that is not JSON.
+``#run`` is valid until the next one. ``#case`` is followed by the names of the columns that differ, and then by the
+rows. An entry of an object is a separate column with both names; its value is JSON, or text that is not JSON.
 
 Columns (empty where they do not apply):
 
 ====================  ==============================================================================================
 ``date``              minute in UTC (older rows: the day)
-``commit``            of tonari, with ``+`` where tracked files differed
+``commit``            of tonari, with ``+`` if tracked files differed
 ``suite``             suite or paper that measured the row
 ``case``              its case
-``who``               contestant: ``tonari`` and which of its methods, or the peer
+``who``               contestant: ``tonari`` and the name of a method, or the peer
 ``device``            ``cpu`` or ``cuda``
 ``machine``           model of the processor or of the GPU
 ``gpus``              GPUs used
 ``isa``               instruction set of tonari's kernels on a CPU
-``threads``           threads of everyone on a CPU
+``threads``           threads of each contestant on a CPU
 ``versions``          ``name=version`` of Python and of the libraries that matter
-``figure``            figure or table of the paper that the row is a point of
-``stage``             part of the work that was timed, where a case has several
-``n, m, d, k``        points, queries, dimensions, neighbours; of a selection n values in each of m rows
+``figure``            figure or table of the paper to which the row belongs
+``stage``             part of the work that was timed, if a case has several
+``n, m, d, k``        points, queries, dimensions, neighbours; in a selection, n values in each of m rows
 ``metric, dtype``     metric, and type of the input
 ``data``              kind of data
-``parameters``        what the contestant was given beside its defaults: a JSON object
+``parameters``        arguments of the contestant in addition to its defaults: a JSON object
 ``prepared``          whether an index was built before the clock started
 ``scale``             factor of points and queries: 1 is the full size
 ``repeats``           timed rounds
-``rows_timed``        queries that were timed, where the seconds were scaled from these to all
+``rows_timed``        queries that were timed, if the seconds were scaled from these to all
 ``seconds_median``    seconds of the whole case; ``seconds_min`` and ``seconds_max`` of its rounds
 ``recall``            measured recall at k; ``recall_low`` and ``recall_high`` are the ends of its 95 % interval
-``peak_bytes``        most memory taken beyond the input
-``proof, proved``     what the answer was compared with, and on how many rows
-``ratio``             seconds of this contestant over those of the case's own one, measured side by side
-``bar_on``            what the bar is on: a quantity, or the peer whose seconds are divided by ours
-``bar, value``        the bound, and what was measured
-``passed``            whether the value keeps the bar; empty where bars are not judged (another machine or size)
-``note``              why there are no seconds, or what else has to be known
+``peak_bytes``        peak memory beyond the input
+``proof, proved``     the reference of the answer, and the number of compared rows
+``ratio``             seconds of this contestant divided by those of the case's own one, measured side by side
+``bar_on``            the quantity that has a bar, or the peer whose seconds are divided by ours
+``bar, value``        the bound, and the measured value
+``passed``            whether the value meets the bar; empty if bars are not judged (another machine or size)
+``note``              the reason why there are no seconds, or other remarks
 ``extras``            everything else that a suite measures: a JSON object
 ====================  ==============================================================================================
 """
@@ -59,9 +59,9 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
-COMPARED = "compare"  # the stage of two commits side by side
+COMPARED = "compare"  # the stage of a comparison of two commits
 
-# Column -> the type of what it holds.
+# Column -> the type of its values.
 COLUMNS: dict[str, type] = {
     "date": str,
     "commit": str,
@@ -105,7 +105,7 @@ COLUMNS: dict[str, type] = {
     "note": str,
     "extras": dict,
 }
-# No row is without these.
+# Every row has these.
 REQUIRED = ("date", "commit", "suite", "case", "who", "device", "machine")
 DEVICES = ("cpu", "cuda")
 
@@ -117,10 +117,10 @@ Row = dict[str, Any]
 _RUN, _CASE = "#run", "#case"
 _OF_RUN = ("commit", "suite", "device", "machine", "gpus", "isa", "threads", "versions")
 _OF_CASE = ("date", "case")
-# What every row has in its own line, even where a case has one row.
+# Columns in the line of every row, even if a case has only one row.
 _OWN = ("who", "seconds_median", "seconds_min", "seconds_max")
 
-_Cells = dict[str, str]  # by column, or column.entry; nothing is empty
+_Cells = dict[str, str]  # by column, or column.entry; without empty values
 
 
 def read(path: Path) -> list[Row]:
@@ -172,17 +172,17 @@ def _write_block(writer: Any, block: Sequence[_Cells]) -> None:
 
 
 def keep(path: Path, kept: Sequence[bool]) -> None:
-    """Drop rows of a results file: of each row in its order, whether it stays. Those that stay are not written anew.
+    """Drop rows of a results file, given for each row in order whether it stays. Remaining rows are not formatted anew.
 
     Raises
     ------
     ValueError
-        There are more or fewer rows; nothing is written then.
+        The number of rows is different; then nothing is written.
     """
-    texts = path.read_text().splitlines(keepends=True)  # no row has a line break inside
+    texts = path.read_text().splitlines(keepends=True)  # rows contain no line breaks
     rows = [number for number, cells in _lines(path) if cells]
     staying = dict(zip(rows, kept, strict=True))
-    run: list[str] = []  # records that the next row needs before it
+    run: list[str] = []  # records that must precede the next row
     case: list[str] = []
     written = []
     for number, text in enumerate(texts, 1):
@@ -199,7 +199,7 @@ def keep(path: Path, kept: Sequence[bool]) -> None:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, _Cells]]:
-    """The lines of a file by their numbers, each with the cells of its row; without any where it is not a row."""
+    """Return the lines of a file with their numbers and the cells of their rows; a line that is no row has no cells."""
     with path.open(newline="") as file:
         run: _Cells = {}
         case: _Cells = {}
@@ -241,13 +241,13 @@ def _only(cells: _Cells, names: Sequence[str]) -> _Cells:
 
 
 def _groups(lines: Iterable[_Cells], names: Sequence[str]) -> Iterator[tuple[_Cells, list[_Cells]]]:
-    """Lines that follow one another and agree in these columns."""
+    """Group successive lines that agree in these columns."""
     for shared, group in itertools.groupby(lines, lambda cells: _only(cells, names)):
         yield shared, list(group)
 
 
 def _ordered(names: Iterable[str]) -> list[str]:
-    """Names in the order of their columns, entries of objects in that of their names."""
+    """Return names in the order of their columns; entries of objects are in alphabetical order."""
     columns = list(COLUMNS)
     return sorted(names, key=lambda name: (columns.index(name.partition(".")[0]), name.split(".")))
 
@@ -268,7 +268,7 @@ def _parsed(path: Path, number: int, cells: _Cells) -> Row:
 
 
 def _put(into: Any, entry: Sequence[str], text: str) -> None:
-    """Put an entry into an object, whose name is one or several."""
+    """Store an entry, with one or several names, in an object."""
     if not isinstance(into, dict):
         raise ValueError("an entry of what is no object")
     if len(entry) > 1:
@@ -321,7 +321,7 @@ def _line(row: Mapping[str, Any]) -> _Cells:
 
 
 def _entries(name: str, value: Any) -> _Cells:
-    """The cells of an entry of an object: of one that is an object itself, of its entries."""
+    """Return the cells of an entry of an object; if the entry is an object, the cells of its entries."""
     if isinstance(value, Mapping) and value and not any("." in key for key in value):
         return {path: text for key, inner in value.items() for path, text in _entries(f"{name}.{key}", inner).items()}
     if isinstance(value, str) and value.isprintable() and _entry_value(value) is value and value:
@@ -344,7 +344,8 @@ def _text(name: str, kind: type, value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value of an object: numbers with as many digits as a column's, what is inside of lists and objects whole."""
+    """Return a value of an object: numbers have the digits of a column's numbers, and those in lists and objects
+    all."""
     if hasattr(value, "item"):
         value = value.item()
     return float(f"{value:.6g}") if isinstance(value, float) else value
@@ -354,7 +355,7 @@ def _plain(value: Any) -> Any:
 
 
 def newest(rows: Iterable[Row], *by: str) -> list[Row]:
-    """Keep, of the rows that agree in the columns `by`, those of the last run: the same date and machine."""
+    """Of rows that agree in the columns `by`, keep the rows of the last run, with the same date and machine."""
     found = list(rows)
     last: dict[tuple[Any, ...], tuple[str, str]] = {}
     for row in found:
@@ -364,7 +365,7 @@ def newest(rows: Iterable[Row], *by: str) -> list[Row]:
 
 
 def merged(*parts: Row) -> Row:
-    """A row of several parts, later ones first, with the extras of all of them."""
+    """Merge several parts to a row; later parts take precedence, and the extras of all are kept."""
     whole: Row = {}
     for part in parts:
         whole |= part | {"extras": whole.get("extras", {}) | part.get("extras", {})}
@@ -372,17 +373,17 @@ def merged(*parts: Row) -> Row:
 
 
 def spread(row: Mapping[str, Any]) -> float:
-    """Slowest round less fastest, over the median."""
+    """Return the difference of the slowest and the fastest round, divided by the median."""
     return float((row["seconds_max"] - row["seconds_min"]) / row["seconds_median"])
 
 
 def settings(given: Mapping[str, Any]) -> str:
-    """Parameters as text: ``name=value name=value``."""
+    """Return parameters as text: ``name=value name=value``."""
     return " ".join(f"{name}={value}" for name, value in given.items())
 
 
 def verdict(row: Mapping[str, Any]) -> str:
-    """What a row says of its bar; empty without one."""
+    """Return the verdict of a row on its bar; empty without a bar."""
     if not row.get("bar_on"):
         return ""
     judged = {True: "met", False: "MISSED", None: "not judged"}[row.get("passed")]
@@ -390,7 +391,7 @@ def verdict(row: Mapping[str, Any]) -> str:
 
 
 def line(row: Mapping[str, Any]) -> str:
-    """A row as a line of text: case, contestant, sizes, seconds, what else was measured, verdict."""
+    """Return a row as a line of text: case, contestant, sizes, seconds, other measurements, verdict."""
     sizes = " ".join(f"{name}={row[name]}" for name in ("m", "n", "d", "k") if row.get(name))
     parts = [f"{row['case']:20} {row['who']:28}", sizes]
     if row.get("stage"):
@@ -422,12 +423,12 @@ def _extra(name: str, value: Any) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people write them."""
+    """Return seconds with a suitable unit."""
     return f"{seconds * 1e3:.4g} ms" if seconds < 1 else f"{seconds:.4g} s"
 
 
 def aligned(lines: Sequence[Sequence[str]]) -> str:
-    """Lines of cells as text, columns padded to their widest cell."""
+    """Return lines of cells as text, with columns padded to their widest cell."""
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines

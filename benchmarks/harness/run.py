@@ -1,4 +1,4 @@
-"""One run of a suite: what all its rows share, clocks, what cases hand on, rows as they come."""
+"""One run of a suite: the common values of its rows, clocks, data that cases share, and the writing of rows."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ from .device import Device, Timing, take_turns
 from .proof import WrongAnswer
 from .proof.neighbors import PROVED_ROWS, Proof
 
-# Seconds of a call beyond which it is timed three times, and once.
+# Calls that take longer than these seconds are timed three times, or once.
 LONG, VERY_LONG = 1.0, 20.0
-# The bars of processors were set for so many threads.
+# The bars of processors were set for this number of threads.
 BAR_THREADS = 2
 NOTE_LENGTH = 300
 
 
 class Poisoned(RuntimeError):
-    """The CUDA context is beyond use: nothing more can be measured in this process."""
+    """The CUDA context is unusable: nothing more can be measured in this process."""
 
 
 def say(message: str) -> None:
-    """Progress, on stderr."""
+    """Print progress to stderr."""
     print(message, file=sys.stderr, flush=True)
 
 
 @dataclass
 class Run:
-    """Where results go and what all of them share.
+    """The destination of results, and their common values.
 
     Attributes
     ----------
     suite : name of the suite or paper
-    tonari : module with the verbs
-    where : device of torch that data and answers are on
-    libraries : whose versions rows tell
-    path : results file, or None for none
-    scale : factor of points and queries, for a quick look
-    repeats : timed calls; fewer of long ones
-    peer_seconds : longest call of a peer before it gets a slice of the queries
+    tonari : module with the public functions
+    where : device of torch for data and answers
+    libraries : libraries whose versions are in the rows
+    path : results file, or None
+    scale : factor of points and queries, for a quick run
+    repeats : timed calls; long calls are timed fewer times
+    peer_seconds : longest call of a peer on all queries; a slower peer gets a part of them
     deadline : value of ``time.perf_counter`` after which nothing new is begun
-    who : patterns of the contestants that are wanted
-    gpus : GPUs that there are
-    ceilings : what the machine can do at most; measured when asked for
+    who : patterns of the selected contestants
+    gpus : number of GPUs
+    ceilings : highest rates of the machine, measured when they are first used
     rows : all rows so far
-    wrong : measurements of ours that failed their proof or crashed
-    kept : data of the case, and what is known of them
-    remembered : what cases leave for later ones
+    wrong : number of our measurements that failed their proof or crashed
+    kept : data of the case, and facts about them
+    remembered : data that cases leave for later ones
     """
 
     suite: str
@@ -98,27 +98,27 @@ class Run:
 
     @property
     def threads(self) -> int | None:
-        """Threads of everyone, on a processor."""
+        """The threads of each contestant, on a processor."""
         return self.device.threads
 
     def describe(self) -> str:
-        """One line for the head of a table."""
+        """Return one line for the head of a table."""
         facts = self.shared
         cores = f", {facts['threads']} threads, {facts['isa']}" if facts["threads"] else ""
         return f"{facts['machine']}{cores}; {facts['versions']}; commit {facts['commit']}; {facts['date']}"
 
     def options(self) -> dict[str, Any]:
-        """Arguments that every call of ours has."""
+        """The arguments of all our calls."""
         return {"progress": False} | ({} if self.cuda else {"threads": self.threads})
 
     # --- time ---
 
     def reaches(self, seconds: float) -> bool:
-        """Whether something that takes about so long would still end in time."""
+        """Whether something that takes about this long would end in time."""
         return time.perf_counter() + seconds <= self.deadline
 
     def time(self, call: Callable[[], object], *, loops: int = 1) -> Timing:
-        """Time a call that ran before; with `loops` so many back to back, the seconds of one."""
+        """Time a warm call; with `loops`, this many calls without a pause, and return the seconds of one."""
 
         def repeated() -> None:
             for _ in range(loops):
@@ -132,21 +132,21 @@ class Run:
         return timing.times(1 / loops)
 
     def time_once(self, call: Callable[[], object]) -> float:
-        """Seconds of one call."""
+        """Return the seconds of one call."""
         return self.device.once(call)
 
     def proof(self, queries: Any, points: Any, k: int, *, graph: bool, count: int = PROVED_ROWS) -> Any:
-        """The truth about some rows of tensors."""
+        """Return the true answers of some rows of tensors."""
         return Proof(queries, points, k, self.where, graph=graph, count=count)
 
     def prove(self, check: Callable[[], int]) -> int:
-        """Rows that a check compared; it raises WrongAnswer."""
+        """Run a check, which may raise WrongAnswer; return the number of compared rows."""
         return check()
 
     # --- what is kept ---
 
     def keep(self, key: Any, make: Callable[[], Any]) -> Any:
-        """The data that `make` gives, kept until others are made: cases that follow one another share theirs."""
+        """Return the data that `make` returns, kept until other data are made, so that successive cases share them."""
         if key not in self.kept:
             self.kept.clear()
             self.free()
@@ -154,13 +154,13 @@ class Run:
         return self.kept[key]
 
     def also(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What `make` finds out about the data that are kept, kept beside them."""
+        """Return the facts that `make` computes about the kept data, and keep them too."""
         if key not in self.kept:
             self.kept[key] = make()
         return self.kept[key]
 
     def free(self) -> None:
-        """Give cached memory back: peers have allocators of their own."""
+        """Free cached memory, since peers have their own allocators."""
         if self.where.startswith("cuda"):
             import torch
 
@@ -178,7 +178,8 @@ class Run:
         return self.scale == 1 and home and self.threads in (None, BAR_THREADS)
 
     def verdicts(self, bars: Sequence[Bar], measured: dict[str, float]) -> list[dict[str, Any]]:
-        """Columns of the verdict on each bar that there is a measurement for; one row without where there is none."""
+        """Return the columns of the verdict for each bar with a measurement; if there is none, one row without a
+        verdict."""
         found = [bar.verdict(measured[bar.on], judged=self.judges(bar)) for bar in bars if bar.on in measured]
         return found or [{}]
 
@@ -194,7 +195,7 @@ class Run:
             say(rows.line(row))
 
     def guarded(self, case: Case, who: str, work: Callable[[], None]) -> None:
-        """Run `work`; where it fails, a row that says how: one fault must not lose the rest of a run."""
+        """Run `work`; if it fails, write a row with the error, so that the run continues."""
         try:
             work()
         except Exception as error:
@@ -209,7 +210,7 @@ class Run:
 
 
 def note_of(error: Exception) -> str:
-    """What a row says of a fault."""
+    """Return the note of a row about an error."""
     if isinstance(error, WrongAnswer):
         note = f"WRONG: {error}"
     elif out_of_memory(error):
@@ -220,12 +221,12 @@ def note_of(error: Exception) -> str:
 
 
 def out_of_memory(error: Exception) -> bool:
-    """Whether this is Python's or torch's way to say so; torch is not imported for it."""
+    """Whether an error is Python's or torch's error for too little memory; does not import torch."""
     return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
 
 
 def seconds_of(timing: Timing) -> rows.Row:
-    """Columns about seconds alone."""
+    """Return the columns with seconds."""
     return {
         "repeats": timing.repeats,
         "seconds_median": timing.median,
@@ -235,7 +236,7 @@ def seconds_of(timing: Timing) -> rows.Row:
 
 
 def run_cases(run: Run, cases: Sequence[Case]) -> None:
-    """Run the cases that the machine and the time have room for; a row says of each other why not."""
+    """Run the cases for which machine and time suffice; for each other case, write a row with the reason."""
     poisoned = False
     for whole in cases:
         case = whole.scaled(run.scale)

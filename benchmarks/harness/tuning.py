@@ -1,14 +1,14 @@
-"""The judgments of a room, measured again: ``python -m benchmarks tune ROOM``.
+"""Measure the tuned constants of a room again: ``python -m benchmarks tune ROOM``.
 
-A room's ``tuning.py`` holds constants in groups between empty lines. A group begins with a comment that says by what it
-was chosen,
+A room's ``tuning.py`` has constants in groups between empty lines. A group begins with a comment that names the
+measurement by which it was chosen,
 
     # Case: SUITE CASE, CASE on DEVICE. Chosen on: MACHINE.
     # Not measured: why.
 
-and the comment behind a constant says what it means, and in brackets which values are worth trying. They are set one
-after the other, in this process, and the work of the cases is timed. A change is named where a second measurement
-agrees.
+and the comment behind a constant gives its meaning, and in brackets the values that are worth trying. These values are
+set one after another, in this process, and the work of the cases is timed. A change is reported if a second measurement
+confirms it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .run import Run, note_of, say
 
 CASE = re.compile(r"Case: (?P<suite>\w+) (?P<cases>.+?) on (?P<device>cpu|cuda)\. Chosen on: (?P<machines>.+)\.")
 VALUES = re.compile(r"(?P<meaning>.*?) ?(?P<values>\[.*\])?")
-# A value is better where three quarters of the rounds say so by more than this.
+# A value is better if three quarters of the rounds are faster by more than this.
 TOLERANCE = 0.03
 
 Load = Callable[[str], Suite]
@@ -51,8 +51,8 @@ class Entry:
 
     Attributes
     ----------
-    cases : names of the suite's cases that measure it; none of what is not measured
-    values : what is worth trying; empty where nothing is named
+    cases : names of the suite's cases that measure it; empty if it is not measured
+    values : values that are worth trying; empty if none are named
     """
 
     name: str
@@ -68,12 +68,12 @@ class Entry:
 
 
 def entries(text: str) -> list[Entry]:
-    """The constants of the text of a tuning.py.
+    """Return the constants in the text of a tuning.py.
 
     Raises
     ------
     ValueError
-        A group does not say by what it was chosen.
+        A group does not name its measurement.
     """
     comments = {
         token.start[0]: token.string.lstrip("# ")
@@ -101,7 +101,7 @@ def _name_of(node: ast.stmt) -> str | None:
 
 
 def _above(lines: Sequence[str], comments: dict[int, str], line: int) -> str:
-    """The first line of the comments right above a line."""
+    """Return the first line of the comments directly above a line."""
     first = line
     while lines[first - 2].startswith("#"):
         first -= 1
@@ -129,7 +129,7 @@ def _meaning(comment: str) -> dict[str, Any]:
 
 
 def forget() -> None:
-    """Empty every cache of tonari: plans were made by the values of before."""
+    """Empty every cache of tonari, because plans depend on the earlier values."""
     empty_caches()
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "tonari":
@@ -140,11 +140,11 @@ def forget() -> None:
 
 @dataclass(frozen=True)
 class Tried:
-    """What the rounds of one case say of one value: seconds with it, and with the present one in the same rounds."""
+    """The rounds of one case for one value: seconds with it, and with the present value in the same rounds."""
 
     value: Any
     rounds: Verdict
-    same: bool  # whether the answers are
+    same: bool  # whether the answers are equal
 
     @property
     def better(self) -> bool:
@@ -153,7 +153,7 @@ class Tried:
 
 
 def measure(tuning: ModuleType, entry: Entry, run: Run, suite: Suite, case: Case, rounds: int) -> list[Tried]:
-    """Time a case with each value, in turns; the present value comes first, and holds again afterwards."""
+    """Time a case with each value, in turns; the present value is first, and is set again afterwards."""
     assert suite.workload is not None
     present = getattr(tuning, entry.name)
     values = [present, *(value for value in entry.values if value != present)]
@@ -170,7 +170,7 @@ def measure(tuning: ModuleType, entry: Entry, run: Run, suite: Suite, case: Case
             for at in range(len(values)) if turn % 2 else reversed(range(len(values))):
                 setattr(tuning, entry.name, values[at])
                 forget()
-                once = run.time_once(calls[at])  # makes what is kept for further calls
+                once = run.time_once(calls[at])  # makes everything that later calls use again
                 if not turn:
                     loops = max(loops, round(LEAST_SECONDS / max(once, 1e-9)))
                 seconds[at].append(once if once > 1 else _repeated(run, calls[at], loops))
@@ -196,7 +196,7 @@ def _repeated(run: Run, call: Callable[[], Any], loops: int) -> float:
 
 
 def tune(options: argparse.Namespace, load: Load, open_run: Open) -> int:
-    """Measure the entries of a room that can be measured here, and print what would change; the exit status."""
+    """Measure the entries of a room that can be measured here, and print changes; return the exit status."""
     tuning = importlib.import_module(f"tonari.{options.room.replace('/', '.')}.tuning")
     assert tuning.__file__ is not None
     chosen = [
@@ -223,7 +223,7 @@ def tune(options: argparse.Namespace, load: Load, open_run: Open) -> int:
                 say(f"{entry.name}, {name}")
                 try:
                     changes += _report(tuning, entry, runs[suite.name], suite, name, options)
-                except Exception as error:  # one fault must not lose the rest
+                except Exception as error:  # one error must not end the run
                     failed += 1
                     print(f"  {name}: {note_of(error)}", flush=True)
     except KeyboardInterrupt:
@@ -237,7 +237,7 @@ def tune(options: argparse.Namespace, load: Load, open_run: Open) -> int:
 
 
 def refusal(entry: Entry, device: str) -> str:
-    """Why an entry is not measured; empty where it is."""
+    """Return the reason why an entry is not measured; empty if it is measured."""
     if not entry.cases:
         return "no case measures it"
     if entry.device != device:
@@ -249,7 +249,7 @@ def refusal(entry: Entry, device: str) -> str:
 def _report(
     tuning: ModuleType, entry: Entry, run: Run, suite: Suite, name: str, options: argparse.Namespace
 ) -> list[str]:
-    """Measure an entry on a case, and print it; a line where a change would pay."""
+    """Measure an entry on a case, and print it; return a line if a change would be faster."""
     (case,) = (case for case in suite.cases if (case.name, case.device) == (name, entry.device))
     sized = case.scaled(options.scale)
     found = measure(tuning, entry, run, suite, sized, options.repeats)
@@ -257,7 +257,7 @@ def _report(
     best = min(found, key=lambda one: float(np.median(one.rounds.ours)))
     if not best.better:
         return []
-    # Of several values one may look better where other processes disturbed the present one alone.
+    # One of several values may appear better if other processes disturbed only the present value.
     *_, again = measure(tuning, replace(entry, values=(best.value,)), run, suite, sized, options.repeats)
     if not again.better:
         print(f"  {best.value!r} took {again.rounds.ratio:.3f} of the time when measured again: no change", flush=True)

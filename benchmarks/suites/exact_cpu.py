@@ -43,19 +43,8 @@ MAKERS: dict[str, Callable[[Case], Data]] = {
     "gaussian": lambda case: made_up.gaussian(case.n, case.queries, case.d),
     "clustered": lambda case: made_up.clustered(case.n, case.queries, case.d),
     "half zeros": lambda case: made_up.half_zeros(case.n, case.queries, case.d),
-    "like sift": lambda case: synthesized_sift(case.n, case.queries),
     "gist": lambda case: split(gist.gist(case.n + case.queries, "cpu", seed=0).numpy(), case.n),
 }
-
-
-def synthesized_sift(n: int, m: int) -> Data:
-    """Rows like SIFT descriptors, made from 100,000 of them."""
-    import torch
-
-    from ..harness.datasets.synthesized import Synthesized
-
-    made = Synthesized(n + m, photographs.SIFT_WIDTH, "cpu", torch.from_numpy(photographs.sift_photo().points))
-    return split(made.rows(0, n + m).numpy(), n)
 
 
 class Ours:
@@ -262,8 +251,8 @@ def _contracted(levels: tuple[Bar, ...], times: float) -> dict[str, Any]:
 
 def _on_disk(name: str, m: int, **changes: Any) -> Case:
     """Points in a file, of which codes are in memory, beside rivals that have the points in memory."""
-    shape: dict[str, Any] = {"n": 1_000_000, "m": m, "data": "like sift", "parameters": {"codes": "int8"}}
-    return _case(name, prepared=True, peers=(*FAISS, IN_MEMORY), bars=_bars(1, 1, 1), rare=True, **shape | changes)
+    shape: dict[str, Any] = {"n": 99_000, "m": m, "data": "sift", "parameters": {"codes": "int8"}}
+    return _case(name, prepared=True, peers=(*FAISS, IN_MEMORY), bars=_bars(1, 1, 1), **shape | changes)
 
 
 def _case(name: str, *, bars: tuple[Bar, ...], against: tuple[str, ...] = FAISS, **changes: Any) -> Case:

@@ -577,6 +577,14 @@ _CUDA = (
         ("tests/exact/cuda/rows/test_pack.py::test_minima_of_the_screen_are_lower_bounds",),
     ),
     Fault(
+        "cuda-translation-keeps-stand-ins",
+        "src/tonari/cuda/compiling/translation.py",
+        "            stack.callback(setattr, module, name, getattr(module, name))\n",
+        "",
+        "Triton keeps the trees of kernels whose source may change",
+        ("tests/cuda/compiling/test_translation.py::test_triton_is_as_it_was_after_an_error",),
+    ),
+    Fault(
         "exact-kernels-link-a-library",
         "src/tonari/exact/cuda/kernels/rows/value.py",
         "return sqrt(folded)",
@@ -1076,8 +1084,8 @@ _PYTHON = (
     Fault(
         "exact-pairs-once-more",
         "src/tonari/exact/cpu/direct_within.py",
-        "queries, points, limits, self_ids, rules, later)",
-        "queries, points, limits, self_ids, rules, False)",
+        "queries, points, limits, request.self_ids, rules, later)",
+        "queries, points, limits, request.self_ids, rules, False)",
         "pairs are found from both of their points",
         ("tests/exact/cpu/test_direct_within.py::test_graphs_and_pairs",),
     ),

@@ -1,4 +1,4 @@
-"""Points for the benchmarks of NN-Descent, made in torch where the run is, always the same on one kind of device.
+"""Points for the benchmarks of NN-Descent, made by torch on the device of the run; the same on each kind of device.
 
 ============  =======================================================================================================
 ``sift``      real SIFT descriptors of photographs (``photographs.sift_photo``), d = 128. Where more rows are wanted
@@ -7,8 +7,8 @@
 ``mixture``   one affine cluster for every 10,000 rows, at least 100: 12 to 30 random directions each, whose strength
               falls as 1/sqrt(1), 1/sqrt(2), ..., 25 in all per entry; centres 15 N(0, 1) per entry, so that clusters
               overlap; N(0, 1) per entry on top
-``gist``      what GIST measures of windows of photographs, d = 960 (``gist``)
-``gaussian``  independent N(0, 1): the hardest for any graph, nothing is near anything
+``gist``      filter responses in windows of photographs, as in GIST descriptors, d = 960 (``gist``)
+``gaussian``  independent N(0, 1): the hardest data for approximate graphs, since no points are near each other
 ============  =======================================================================================================
 """
 
@@ -21,25 +21,25 @@ from . import gist, hard, photographs
 
 KINDS = ("sift", "mixture", "gist", "gaussian")
 SEED = 0
-# Values made at once.
+# Number of values that are made at once.
 BLOCK = 1 << 25
 
 CLUSTER_ROWS, LEAST_CLUSTERS = 10_000, 100
 INTRINSIC = (12, 30)
 STRENGTH, APART, NOISE = 25.0, 15.0, 1.0
-# What copies of descriptors are moved by, per entry: near ones differ by about ten.
+# Displacement of copies of descriptors, per entry: near descriptors differ by about ten.
 SIFT_NOISE = 4.0
 
 
 def make(kind: str, n: int, d: int, dtype: str, where: str) -> Any:
-    """Points (n, d) of a kind as a tensor of a floating type on a device of torch.
+    """Return points (n, d) of a kind as a tensor of a floating type on a device of torch.
 
     Raises
     ------
     ValueError
         The kind is unknown, or has no such width.
     RuntimeError, ImportError
-        There are no photographs to make them of.
+        The photographs are not installed.
     """
     import torch
 
@@ -64,10 +64,10 @@ def make(kind: str, n: int, d: int, dtype: str, where: str) -> Any:
 
 
 def mixture(clusters: int, d: int, where: str) -> Callable[[int], Any]:
-    """A function that gives so many more rows of affine clusters, float32."""
+    """Return a function that returns the next rows of affine clusters, float32."""
     import torch
 
-    # Few enough to be drawn in host memory, so that every device has the same clusters.
+    # Drawn in host memory, since they are few, so that every device has the same clusters.
     generator = torch.Generator().manual_seed(SEED)
     fewest, most = (min(bound, d) for bound in INTRINSIC)
     centres = APART * torch.randn((clusters, d), generator=generator)
@@ -98,7 +98,7 @@ def _sift(n: int, where: str) -> Any:
 
 
 def grown(real: Any, n: int, where: str) -> Any:
-    """n rows: the real ones, then as many rotated and moved copies of all of them as it takes."""
+    """Return n rows: the real rows, then as many rotated and displaced copies of them as are needed."""
     import torch
 
     d = real.shape[1]

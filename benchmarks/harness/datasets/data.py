@@ -1,4 +1,4 @@
-"""Points and queries as arrays, and what their makers share."""
+"""Points and queries as arrays, and the common functions of the modules that make them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Data(NamedTuple):
 
 
 def split(rows: Array, n: int) -> Data:
-    """The first n rows as points, the others as queries."""
+    """Return the first n rows as points, the others as queries."""
     return Data(rows[:n], rows[n:] if len(rows) > n else None)
 
 
 def blocks(rows: Array, size: int = 1 << 18) -> Iterator[Array]:
-    """Views of some rows at a time, so that what they are made from stays small."""
+    """Yield views of some rows at a time, so that temporary arrays stay small."""
     for start in range(0, len(rows), size):
         yield rows[start : start + size]

@@ -1,11 +1,11 @@
-"""Rows of few dimensions for the benchmarks of the k-d tree, as tensors where the run is.
+"""Rows of few dimensions for the benchmarks of the k-d tree, as tensors on the device of the run.
 
-In host memory they are those of the modules beside this one. On a device that device makes them, by the same laws and
-from draws of its own: ten million rows in a moment, and a stream's chunk by chunk.
+In host memory, the other modules of this folder make them. On a GPU, the GPU makes them by the same distributions, with
+other random numbers, ten million rows in a moment; the rows of a stream are made chunk by chunk.
 
 ===============  ====================================================================================================
 ``sift``         principal components of real SIFT descriptors (``photographs.pca_sift``)
-``pixels``       colour and place of photographs' pixels, d = 5 (``photographs.pixels``)
+``pixels``       colour and position of the pixels of photographs, d = 5 (``photographs.pixels``)
 ``magnitudes``   a synthetic catalogue of the sky (``sky.magnitudes``)
 ``uniform``      independent, uniform from 0 to 1
 ===============  ====================================================================================================
@@ -21,20 +21,20 @@ from .hard import DeviceData
 
 PIXEL_WIDTH = 5
 KINDS = ("sift", "pixels", "magnitudes", "uniform")
-# Rows made at once on a device.
+# Number of rows that are made at once on a device.
 BLOCK = 1 << 20
 STREAM_SEED = 1000
 
 
 def make(kind: str, n: int, m: int, d: int, where: str) -> DeviceData:
-    """float32 points (n, d) and queries (m, d) of one kind, or None for no queries.
+    """Return float32 points (n, d) and queries (m, d) of one kind, or None for no queries.
 
     Raises
     ------
     ValueError
         The kind is unknown, or has no such width.
     RuntimeError, ImportError
-        There are no photographs to make them of.
+        The photographs are not installed.
     """
     if kind not in KINDS:
         raise ValueError(f"data are {', '.join(KINDS)}, got {kind!r}")
@@ -64,7 +64,7 @@ def _in_host_memory(kind: str, n: int, m: int, d: int) -> DeviceData:
 
 
 def _copies_on_device(kind: str, n: int, m: int, d: int, where: str) -> DeviceData:
-    """Real rows, and behind those of the points and of the queries moved copies of them, as in ``photographs``."""
+    """Return points and queries: real rows, each followed by displaced copies of them, as in ``photographs``."""
     import torch
 
     whole = photographs.principal_components()[:, :d] if kind == "sift" else photographs.all_pixels()
@@ -87,7 +87,7 @@ def _copies_on_device(kind: str, n: int, m: int, d: int, where: str) -> DeviceDa
 
 
 class Law:
-    """Made-up rows of one kind, as many as are asked for, on a device of torch."""
+    """A generator of rows of one kind on a device of torch."""
 
     def __init__(self, kind: str, d: int, where: str, seed: int) -> None:
         import torch
@@ -97,7 +97,7 @@ class Law:
         self._sky = sky.Sky(*(torch.from_numpy(part).to(where) for part in sky.sky()))
 
     def rows(self, count: int) -> Any:
-        """The next so many rows, (count, d) float32."""
+        """Return the next `count` rows, (count, d) float32."""
         import torch
 
         if self.kind == "uniform":
@@ -110,13 +110,13 @@ class Law:
         return rows
 
     def blocks(self, count: int) -> Iterator[Any]:
-        """So many rows in pieces, so that what they are made from stays small."""
+        """Yield this many rows in pieces, so that temporary arrays stay small."""
         for start in range(0, count, BLOCK):
             yield self.rows(min(BLOCK, count - start))
 
 
 def chunks(kind: str, total: int, chunk: int, d: int, where: str) -> Iterator[Any]:
-    """``total`` fresh queries of a made-up kind in chunks that are made when they are asked for."""
+    """Yield ``total`` new queries of a kind in chunks, each made when it is requested."""
     import torch
 
     law = Law(kind, d, where, STREAM_SEED)

@@ -1,9 +1,10 @@
-"""Rows like GIST: how strong 20 oriented filters answer, in 3 colours, in each of 4 x 4 cells of a window of a picture.
+"""Rows like GIST: responses of 20 oriented filters, in 3 colours, in each of 4 x 4 cells of a window of a picture.
 
-Oliva and Torralba's descriptor as it is used on colour pictures has 3 x (8 + 8 + 4) x 16 = 960 numbers. Here a window
-of 32 to 128 pixels lies anywhere in one of the photographs inside scikit-image and scikit-learn. There are few of
-them, and windows of one picture alone would be a surface of three dimensions: so a row is a blend of two windows
-(60 to 100 % of the first), with a gain of 0.7 to 1.3 for each colour. Real statistics of filters, some ten dimensions.
+Oliva and Torralba's descriptor of colour pictures has 3 x (8 + 8 + 4) x 16 = 960 numbers. Here a window of 32 to 128
+pixels is at a random position in one of the photographs of scikit-image and scikit-learn. These are few photographs,
+and the windows of a single picture would form a surface of three dimensions. So a row is a blend of two windows (60 to
+100 % of the first), with a gain of 0.7 to 1.3 for each colour. The rows have the statistics of real filter responses,
+and about ten dimensions.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ BLOCK = 1 << 14
 
 
 def gist(n: int, where: str, seed: int) -> Any:
-    """n rows (n, 960), float32, on a device of torch."""
+    """Return n rows (n, 960), float32, on a device of torch."""
     import torch
 
     pictures = photographs.colour_photographs(PICTURE)
-    # Drawn in host memory: every device has the same windows.
+    # Drawn in host memory, so that every device has the same windows.
     generator = torch.Generator().manual_seed(seed)
     chosen = torch.randint(len(pictures), (2, n), generator=generator)
     place = torch.rand((2, n, 3), generator=generator)

@@ -1,10 +1,10 @@
-"""Rows for the benchmarks of the exact engine on GPUs, made on the device; the same arguments give the same rows there.
+"""Rows for the benchmarks of exact search on GPUs, made on the device; the same arguments give the same rows there.
 
 ==================  ====================================================================================================
 ``gaussian``        independent N(0, 1)
 ``mixture``         1000 centres drawn as N(0, 1) per entry, N(0, 1) around them
 ``sift``            real SIFT descriptors of photographs, 128 small integers (``photographs.sift_photo``)
-``gist``            what GIST measures of windows of photographs, d = 960 (``gist``)
+``gist``            filter responses in windows of photographs, as in GIST, d = 960 (``gist``)
 ``patches``         colours of windows of photographs, d = 768 (``patches``)
 ``topics``          like embeddings of text, of length 1 (``topics``)
 ``slow topics``     the same with variances that fall as i ** -0.5, not as 1 / i
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from . import gist, patches, photographs, topics
 
-# Values made at once: float64 temporaries of 256 MB.
+# Number of values that are made at once, from float64 temporaries of 256 MB.
 BLOCK = 1 << 25
 CENTRES = {"mixture": (1000, 1.0), "tight": (20, 1e4)}
 SHIFTS = {"offset 1e3": 1e3, "offset 1e6": 1e6}
@@ -38,21 +38,21 @@ KINDS = ("gaussian", "mixture", "sift", "gist", "patches", *TOPICS, "few directi
 
 
 class DeviceData(NamedTuple):
-    """float32 points (n, d), and queries (m, d) of the same law, or None for a graph."""
+    """float32 points (n, d), and queries (m, d) of the same distribution, or None for a graph."""
 
     points: Any
     queries: Any
 
 
 def make(kind: str, n: int, m: int, d: int, where: str, *, host: bool = False) -> DeviceData:
-    """Points and queries of one kind, in the device's memory or, with `host`, in the host's (pageable).
+    """Return points and queries of one kind, in device memory or, with `host`, in pageable host memory.
 
     Raises
     ------
     ValueError
         The kind is unknown, or has another width.
     RuntimeError
-        There are not so many real descriptors.
+        There are fewer real descriptors.
     """
     import torch
 
@@ -112,7 +112,7 @@ def _rows(law: Any, count: int, d: int, at: str) -> Any:
 
 
 def _law(kind: str, n: int, d: int, where: str, generator: Any) -> Any:
-    """A function that gives so many more rows of this kind."""
+    """Return a function that returns the next rows of this kind."""
     import torch
 
     def normal(rows: int, dtype: Any = torch.float32) -> Any:

@@ -1,4 +1,4 @@
-"""Rows by laws that can be written down; queries are drawn from the law of the points."""
+"""Rows by formulas; queries are drawn from the distribution of the points."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .data import Data, split
 
 
 def gaussian(n: int, m: int, d: int, *, dtype: str = "float32", seed: int = 0) -> Data:
-    """Independent N(0, 1) entries."""
+    """Return independent N(0, 1) entries."""
     rng = np.random.default_rng(seed)
     return split(rng.standard_normal((n + m, d), dtype=np.float32).astype(dtype, copy=False), n)
 
@@ -16,7 +16,7 @@ def gaussian(n: int, m: int, d: int, *, dtype: str = "float32", seed: int = 0) -
 def clustered(
     n: int, m: int, d: int, *, intrinsic: int = 12, clusters: int = 100, noise: float = 1.0, seed: int = 0
 ) -> Data:
-    """Affine clusters of dimension ``intrinsic`` in width d, spread like 8-bit images; float32.
+    """Return affine clusters of dimension ``intrinsic`` in d columns, with the spread of 8-bit images; float32.
 
     A row is mean brightness 100 + its cluster's centre (45 grey levels per entry) + a combination of the cluster's
     ``intrinsic`` directions whose strength falls as 1/sqrt(1), 1/sqrt(2), ... (25 grey levels per entry in all)
@@ -40,12 +40,12 @@ def clustered(
 
 
 def half_zeros(n: int, m: int, d: int, *, seed: int = 0) -> Data:
-    """Gaussian rows of which about half are zero, as where nothing was measured; float32."""
+    """Return Gaussian rows of which about half are zero, like rows without a measurement; float32."""
     rows = np.random.default_rng(seed).standard_normal((n + m, d), dtype=np.float32)
     rows[np.random.default_rng(seed + 1).random(n + m) < 0.5] = 0
     return split(rows, n)
 
 
 def uniform(n: int, m: int, d: int, *, seed: int = 0) -> Data:
-    """Independent entries, uniform from 0 to 1; float32."""
+    """Return independent entries, uniform from 0 to 1; float32."""
     return split(np.random.default_rng(seed).random((n + m, d), dtype=np.float32), n)

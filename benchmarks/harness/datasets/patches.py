@@ -1,6 +1,6 @@
-"""Rows of the colours of windows of photographs: 16 x 16 pixels of red, green and blue, 768 whole numbers.
+"""Rows with the colours of windows of photographs: 16 x 16 pixels of red, green and blue, 768 whole numbers.
 
-The windows lie anywhere in the pictures inside scikit-image and scikit-learn, no two in the same place.
+The windows are at random positions in the pictures of scikit-image and scikit-learn, no two at the same position.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ WIDTH = SIDE * SIDE * 3
 
 
 def patches(count: int, seed: int) -> Any:
-    """Rows (count, 768), float32.
+    """Return rows (count, 768), float32.
 
     Raises
     ------

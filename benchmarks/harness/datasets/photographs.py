@@ -22,8 +22,8 @@ PICTURES = {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".bmp"}
 COMPONENTS = 27
 # Every 17th descriptor is enough for directions.
 PCA_STEP = 17
-# What copies of real rows are moved by: about what the nearest neighbours of principal components are apart (N(0, 1)
-# times this per entry), and half a grey level or pixel (uniform, to both sides).
+# Displacement of copies of real rows: for principal components about the distance of nearest neighbours (N(0, 1) times
+# # this per entry), for pixels at most half a grey level or pixel (uniform, to both sides).
 PCA_NOISE = 4.0
 PIXEL_NOISE = 0.5
 
@@ -32,18 +32,18 @@ PIXEL_NOISE = 0.5
 
 
 def sift_photo(n: int = 100_000, dtype: str = "float32", *, m: int = 0) -> Data:
-    """SIFT descriptors (n, 128) of photographs, and m more as queries; float32 or uint8 with the same values.
+    """Return SIFT descriptors (n, 128) of photographs, and m more as queries; float32 or uint8 with the same values.
 
-    The rows come from the file that the environment variable TONARI_SIFT names (``.bvecs``, queries taken behind the
-    points), else from ``shared/data`` beside or inside the repository, else they are computed from the photographs
-    inside scikit-image and scikit-learn with OpenCV (about 1.7 million rows; kept under ``benchmarks/.cache``).
+    The rows are read from the file that the environment variable TONARI_SIFT names (``.bvecs``; queries follow the
+    points), or else from ``shared/data`` beside or inside the repository. Otherwise they are computed with OpenCV from
+    the photographs of scikit-image and scikit-learn (about 1.7 million rows; kept under ``benchmarks/.cache``).
 
     Raises
     ------
     ValueError
         The file TONARI_SIFT names holds too few rows or is no ``.bvecs`` file of width 128.
     RuntimeError
-        No source has n + m rows; the message says what each lacked.
+        No source has n + m rows; the message gives the reason for each.
     """
     if dtype not in ("float32", "uint8"):
         raise ValueError(f"SIFT rows come as 'float32' or 'uint8', got {dtype!r}")
@@ -82,13 +82,13 @@ def _sift_rows(n: int, m: int) -> tuple[Array, Array]:
 
 
 def every_sift() -> Array:
-    """All descriptors that there are, (rows, 128) uint8: those of TONARI_SIFT, else of the photographs."""
+    """Return all descriptors of TONARI_SIFT, or else of the photographs, (rows, 128) uint8."""
     named = os.environ.get("TONARI_SIFT")
     return read_bvecs(Path(named)) if named else _sift_of_photographs()
 
 
 def read_bvecs(path: Path) -> Array:
-    """Rows (n, 128) uint8 of a TEXMEX ``.bvecs`` file, as a view of the mapped file."""
+    """Return rows (n, 128) uint8 of a TEXMEX ``.bvecs`` file, as a view of the mapped file."""
     record = 4 + SIFT_WIDTH
     size = path.stat().st_size
     if size == 0 or size % record:
@@ -102,7 +102,7 @@ def read_bvecs(path: Path) -> Array:
 
 
 def write_bvecs(path: Path, rows: Array) -> None:
-    """Write rows (n, 128) uint8 as ``.bvecs``; the file appears whole or not at all."""
+    """Write rows (n, 128) uint8 as ``.bvecs``; the file appears complete or not at all."""
     raw = np.empty((len(rows), 4 + SIFT_WIDTH), np.uint8)
     raw[:, :4] = np.frombuffer(np.array(SIFT_WIDTH, "<i4").tobytes(), np.uint8)
     raw[:, 4:] = rows
@@ -113,7 +113,7 @@ def write_bvecs(path: Path, rows: Array) -> None:
 
 
 def _sift_of_photographs() -> Array:
-    """All distinct descriptors of the bundled photographs, shuffled by a fixed seed; computed once, then kept."""
+    """Return all distinct descriptors of the photographs, shuffled by a fixed seed; computed once, then kept."""
     kept = CACHE / "sift-photo.bvecs"
     if kept.exists():
         return read_bvecs(kept)
@@ -123,7 +123,7 @@ def _sift_of_photographs() -> Array:
     parts: list[Array] = []
     for path in _photographs():
         image = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
-        # OpenCV reads no GIF and no multi-channel TIFF; those few pictures are no part of the set.
+        # OpenCV does not read GIF and multi-channel TIFF files; the few such pictures are left out.
         if image is None:
             continue
         height, width = image.shape
@@ -144,7 +144,7 @@ def _sift_of_photographs() -> Array:
 
 
 def _photographs() -> list[Path]:
-    """The pictures inside scikit-image and scikit-learn."""
+    """Return the pictures of scikit-image and scikit-learn."""
     import skimage
     import sklearn
 
@@ -156,7 +156,7 @@ def _photographs() -> list[Path]:
 
 
 def pca_sift(n: int, m: int, d: int, *, seed: int = 0) -> Data:
-    """The d strongest principal components (1 to 27) of SIFT descriptors, float32; queries are no points.
+    """Return the d strongest principal components (1 to 27) of SIFT descriptors, float32; no row is point and query.
 
     Where n + m rows are more than there are descriptors (1.7 million), the rest are copies moved by N(0, 4) per entry,
     points of points and queries of queries; see :func:`real_rows`.
@@ -184,9 +184,9 @@ def principal_components() -> Array:
 
 
 def pixels(n: int, m: int, *, seed: int = 0) -> Data:
-    """Red, green, blue, and x and y in pixels of photographs that hang side by side: (n, 5) whole numbers, float32.
+    """Return red, green, blue, and x and y in pixels of photographs side by side: (n, 5) whole numbers, float32.
 
-    Drawn without repetition from 5 million pixels; where n + m are more, the rest are copies moved by at most half a
+    Drawn without repetition from 5 million pixels; if n + m is larger, the rest are copies displaced by at most half a
     grey level or pixel.
     """
     rng = np.random.default_rng(seed)
@@ -196,7 +196,7 @@ def pixels(n: int, m: int, *, seed: int = 0) -> Data:
 
 @functools.cache
 def all_pixels() -> Array:
-    """The pixels of all pictures of 8-bit colours, shuffled by a fixed seed: (rows, 5) float32."""
+    """Return the pixels of all pictures with 8-bit colours, shuffled by a fixed seed: (rows, 5) float32."""
     parts: list[Array] = []
     left = 0
     for image in colour_photographs():
@@ -209,14 +209,15 @@ def all_pixels() -> Array:
 
 
 def colour_photographs(side: int | None = None) -> list[Array]:
-    """The pictures of 8-bit colours, (height, width, red green blue) uint8; none larger than ``side``, if given."""
+    """Return the pictures with 8-bit colours, (height, width, red green blue) uint8; none larger than ``side``, if
+    given."""
     from PIL import Image, UnidentifiedImageError
 
     found = []
     for path in _photographs():
         try:
             opened = Image.open(path)
-        except UnidentifiedImageError:  # a TIFF of several channels, say, which is no picture of 8-bit colours
+        except UnidentifiedImageError:  # not a picture with 8-bit colours, for example a TIFF of several channels
             continue
         with opened as image:
             if image.mode != "RGB":
@@ -231,17 +232,17 @@ def colour_photographs(side: int | None = None) -> list[Array]:
 
 
 def real_rows(total: int, n: int, m: int) -> tuple[int, int]:
-    """Of how many of ``total`` real rows n points and m queries are made; they share none.
+    """Return how many of ``total`` real rows become points and how many become queries; no row is both.
 
-    All are real where there are enough. Else the points have at least five sixths of the real rows, or as many as they
-    are, so that they keep the structure of real data.
+    If there are enough real rows, all n points and m queries are real. Otherwise the points have at least five sixths
+    of the real rows, or n if that is less, so that they keep the structure of real data.
     """
     points = n if n + m <= total else min(n, max(total - m, total * 5 // 6))
     return points, min(m, total - points)
 
 
 def _extended(real: Array, n: int, m: int, rng: np.random.Generator, noise: Callable[[Any], Array]) -> Array:
-    """n + m rows: real ones, and behind those of the points and of the queries moved copies of them."""
+    """Return n + m rows: points and queries, each of them real rows followed by displaced copies."""
     if n + m <= len(real):
         return np.ascontiguousarray(real[: n + m])
     points, queries = real_rows(len(real), n, m)

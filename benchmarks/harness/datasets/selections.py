@@ -6,8 +6,8 @@
 ``exponential`` floats with density exp(-x)
 ``leading``     float32 whose first 20 bits are equal and whose last 12 are random: hard for methods by digits
 ``ascending``   every row 0, 1, 2, ..., in steps where the type has fewer values than the row
-``descending``  the same backwards: with enough values each is smaller than all before it
-``equal``       one value everywhere
+``descending``  the same in reverse: with enough values each is smaller than all before it
+``equal``       the same value everywhere
 ``repeated``    16 values, each equally likely
 ``sift``        euclidean distances between real SIFT descriptors, disjoint queries and points
 ==============  ====================================================================================================
@@ -25,21 +25,21 @@ from . import photographs
 
 EXAMPLE = ROOT / "examples" / "sift-photo-10k.bvecs"
 KINDS = ("random", "uniform", "exponential", "leading", "ascending", "descending", "equal", "repeated", "sift")
-# Independent values: a smaller shape is a part of a larger one.
+# Values are independent, so a smaller shape can be a part of a larger one.
 POOLED = ("random", "uniform", "exponential", "repeated")
 REPEATED_VALUES = 16
 LEADING_BITS = 20
-# Whole numbers from 0 up that a type holds.
+# Number of whole numbers from 0 that a type represents.
 LEVELS = {"uint8": 2**8, "float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53, "int32": 2**31}
 
 
 def make(kind: str, rows: int, n: int, dtype: str, device: str) -> Any:
-    """A contiguous tensor (rows, n) of one kind.
+    """Return a contiguous tensor (rows, n) of one kind.
 
     Raises
     ------
     ValueError
-        The kind is unknown, or does not come in this dtype or size.
+        The kind is unknown, or not available in this dtype or size.
     """
     import torch
 
@@ -74,24 +74,24 @@ def make(kind: str, rows: int, n: int, dtype: str, device: str) -> Any:
 
 
 class Pool:
-    """Independent values of many shapes out of one array: a shape is a view of its beginning."""
+    """Independent values of many shapes from one array: each shape is a view of its beginning."""
 
     def __init__(self, count: int, dtype: str, device: str, kind: str = "random") -> None:
         self.count = count
         self._flat = make(kind, 1, count, dtype, device)[0]
 
     def view(self, rows: int, n: int) -> Any:
-        """The first rows * n values as (rows, n)."""
+        """Return the first rows * n values as (rows, n)."""
         return self._flat[: rows * n].view(rows, n)
 
 
 def sift_rows(count: int) -> np.ndarray:
-    """Real descriptors (count, 128), uint8: those that ``sift_photo`` has at hand, else the example file.
+    """Return real descriptors (count, 128), uint8, from a file that ``sift_photo`` finds, else from the example file.
 
     Raises
     ------
     ValueError
-        No file at hand holds that many.
+        No available file has that many.
     """
     at_hand = any((directory / "sift-photo-100k.bvecs").exists() for directory in photographs.SIFT_DIRECTORIES)
     if os.environ.get("TONARI_SIFT") or (at_hand and count <= 100_000):
@@ -103,7 +103,8 @@ def sift_rows(count: int) -> np.ndarray:
 
 
 def sift_size(rows: int, n: int) -> tuple[int, int]:
-    """The (rows, n) wanted, or where only the example file is at hand what it has room for: four points to a query."""
+    """Return the wanted (rows, n), or the largest for the example file, if it is the only one: four points per
+    query."""
     try:
         sift_rows(rows + n)
     except ValueError:
@@ -113,7 +114,7 @@ def sift_size(rows: int, n: int) -> tuple[int, int]:
 
 
 def sift_distances(rows: int, n: int, device: str) -> Any:
-    """Distances (rows, n), float32, from queries to points: |q|² + |x|² - 2 q.x is exact here, as all are integers."""
+    """Return distances (rows, n), float32; |q|² + |x|² - 2 q.x is exact here, because all numbers are integers."""
     import torch
 
     found = torch.from_numpy(sift_rows(rows + n)).to(device).float()

@@ -10,7 +10,7 @@ import numpy as np
 from .data import Array, Data, blocks, split
 
 POPULATIONS = 12
-# Columns of N(0, 1) that one row of magnitudes takes: brightness, four colours, extent, an error for each magnitude.
+# N(0, 1) numbers for one row of magnitudes: brightness, four colours, extent, and an error for each magnitude.
 MAGNITUDE_DRAWS = 6 + 15
 COLOUR_SPREAD = (0.25, 0.12, 0.08, 0.08)
 
@@ -26,7 +26,7 @@ class Sky(NamedTuple):
 
 @functools.cache
 def sky() -> Sky:
-    """The kinds that all catalogues here are made of."""
+    """Return the kinds of objects in all catalogues of this module."""
     rng = np.random.default_rng(99)
     shares = rng.uniform(0.2, 1, POPULATIONS)
     return Sky(
@@ -38,9 +38,9 @@ def sky() -> Sky:
 
 
 def fill_magnitudes(rows: Any, kind: Any, draws: Any, sky: Sky) -> None:
-    """Write magnitudes into ``rows`` (m, d), of NumPy or torch, from kinds (m,) and N(0, 1) draws (m, 21).
+    """Write magnitudes to ``rows`` (m, d), of NumPy or torch, from kinds (m,) and N(0, 1) draws (m, 21).
 
-    ``sky`` holds arrays of the same library. Columns are those of :func:`magnitudes`.
+    ``sky`` has arrays of the same library. The columns are those of :func:`magnitudes`.
     """
     d = rows.shape[1]
     colours = sky.colours[kind]
@@ -61,7 +61,8 @@ def fill_magnitudes(rows: Any, kind: Any, draws: Any, sky: Sky) -> None:
 
 
 def magnitudes(n: int, m: int, d: int = 10, *, seed: int = 0) -> Data:
-    """A synthetic catalogue shaped like SDSS photometry: a correlated 5-band mixture of stars and galaxies; float32.
+    """Return a synthetic catalogue like SDSS photometry: a correlated mixture of stars and galaxies in 5 bands;
+    float32.
 
     Columns: u, g, r, i, z under the point-spread function, under the galaxy model, under Petrosian's aperture (15),
     then the four colours of each (27): the first 5, 10, 15 and 27 are gieseke2014's psf, psf + model, all magnitudes

@@ -1,9 +1,9 @@
-"""As many rows as one likes that are like real SIFT descriptors, made by blocks, the same at every call.
+"""Any number of rows like real SIFT descriptors, made block by block, the same at every call.
 
-The recipe of cuVS (``cuvs_bench.synthesize_dataset``): k-means of the real rows with about a hundred rows a cluster;
-of each cluster its share, its centre, the strongest directions of its rows with their spread, the spread of the rest,
-and 256 quantiles of how far its rows are from its centre. A row is drawn in a cluster along these directions, and put
-at a drawn distance from the centre. Narrower rows are of the real rows' principal components.
+The method is that of cuVS (``cuvs_bench.synthesize_dataset``). The real rows are clustered by k-means, about a hundred
+rows per cluster. Each cluster has its share, its centre, the strongest directions of its rows with their spread, the
+spread of the rest, and 256 quantiles of the distances of its rows from the centre. A new row is drawn in a cluster in
+these directions, and scaled to a drawn distance from the centre. Narrower rows are made from principal components.
 """
 
 from __future__ import annotations
@@ -15,25 +15,23 @@ import numpy as np
 from . import photographs
 
 SEED = 0
-BLOCK = 1 << 16  # rows that a seed is for
+BLOCK = 1 << 16  # rows per seed
 CLUSTER_ROWS = 100
 QUANTILES = 256
-# Of every cluster the strongest directions, and a share of the spread beside them: with cuVS's 32 and the whole of it
-# the rows have twice the local intrinsic dimension of the real ones, with these the same.
+# The number of strongest directions of a cluster, and a share of the spread of the rest. With these numbers, the rows #
+# have the local intrinsic dimension of the real rows; with cuVS's 32 and the whole spread, twice that.
 DIRECTIONS, BESIDE = 8, 0.35
 _ITERATIONS = 8
 
 
 class Law(NamedTuple):
-    """What is drawn from, as tensors on a device.
+    """The distribution of the rows, as tensors on a device.
 
     Attributes
     ----------
-    bounds : (c,), upper ends of the clusters' shares of all rows
-    centres : (c, d)
-    directions : (c, q, d), times their spread
-    rest : (c,), spread of every entry beside them
-    far : (c, 256), ascending distances from the centre
+    bounds : (c,), upper ends of the clusters' shares of all rows centres : (c, d) directions : (c, q, d), times their
+    spread rest : (c,), spread of every entry in all other directions far : (c, 256), ascending distances from the
+    centre
     """
 
     bounds: Any
@@ -44,7 +42,7 @@ class Law(NamedTuple):
 
 
 class Synthesized:
-    """Rows that can be asked for by range, as :func:`tonari.build_graph` does; float32 tensors.
+    """Rows that are read by ranges, as :func:`tonari.build_graph` does; float32 tensors.
 
     Parameters
     ----------
@@ -61,7 +59,7 @@ class Synthesized:
         self._law = learn(principal(torch.from_numpy(np.array(rows)).to(where, torch.float32), d))
 
     def rows(self, begin: int, end: int) -> Any:
-        """Rows [begin, end)."""
+        """Return rows [begin, end)."""
         import torch
 
         first = begin // BLOCK
@@ -88,7 +86,7 @@ class Synthesized:
 
 
 def principal(rows: Any, d: int) -> Any:
-    """Rows on the d strongest of their principal directions."""
+    """Return rows projected to the d strongest of their principal directions."""
     import torch
 
     centred = (rows - rows.mean(dim=0)).double()
@@ -97,7 +95,7 @@ def principal(rows: Any, d: int) -> Any:
 
 
 def learn(rows: Any) -> Law:
-    """The law of rows (n, d) on a device."""
+    """Return the distribution of rows (n, d), on a device."""
     import torch
 
     count = max(1, len(rows) // CLUSTER_ROWS)
@@ -112,7 +110,7 @@ def learn(rows: Any) -> Law:
     directions = rows.new_zeros((count, q, d))
     rest, far = rows.new_zeros(count), rows.new_zeros((count, QUANTILES))
     for cluster, (end, size) in enumerate(zip(ends.tolist(), sizes.tolist(), strict=True)):
-        if size < 2:  # its only row again and again would be copies
+        if size < 2:  # a cluster of one row would give copies of it
             far[cluster] = away.norm(dim=1).median()
             rest[cluster] = 1.0
             continue
@@ -126,7 +124,7 @@ def learn(rows: Any) -> Law:
 
 
 def _clusters(rows: Any, count: int) -> tuple[Any, Any]:
-    """Clusters of k-means: the number of each row's, and the centres; an empty one keeps its centre."""
+    """Return clusters by k-means: the cluster of each row, and the centres; an empty cluster keeps its centre."""
     import torch
 
     drawn = torch.randperm(len(rows), generator=torch.Generator().manual_seed(SEED))[:count]

@@ -1,4 +1,4 @@
-"""The libraries that tonari is measured against, behind one signature.
+"""The libraries with which tonari is compared on a CPU, with one interface.
 
 ``PEERS[name].prepare(points, metric, threads)`` builds the peer's index and returns ``search(queries, k)``, which
 gives ``(distances, indices)``: distances in tonari's meaning (true L2 for euclidean, 1 - similarity for cosine and
@@ -6,8 +6,8 @@ correlation, similarity for inner_product), best first. ``PEERS[name].missing()`
 run here, or None. All take float32. faiss and sklearn call BLAS; pykdtree and ckdtree (SciPy's, which holds float64)
 are k-d trees with the leaves that they choose themselves.
 
-Fair play: a ``RunningPeer`` has a process of its own, exactly the threads it is given (``machine.pin`` keeps it to
-that many processors as well), and the fastest OpenBLAS kernels of those this processor can run, found by measurement.
+For a fair comparison, a ``RunningPeer`` has a separate process, exactly the given number of threads (``machine.pin``
+also restricts it to as many processors), and the OpenBLAS kernels that a measurement finds to be the fastest.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Search = Callable[[Array, int], tuple[Array, Array]]
 
 @dataclass(frozen=True)
 class Peer:
-    """A library, what it offers, and how to call it."""
+    """A library, its abilities, and the way to call it."""
 
     name: str
     module: str
@@ -42,12 +42,12 @@ class Peer:
     prepare: Callable[[Array, str, int], Search]
 
     def missing(self) -> str | None:
-        """Why this peer cannot run, or None."""
+        """Return the reason why this peer cannot run, or None."""
         return None if find_spec(self.module) else f"{self.name} skipped: module {self.module!r} is not installed"
 
 
 def limit_threads(threads: int) -> contextlib.AbstractContextManager[Any]:
-    """Hold every BLAS and OpenMP pool of the process to ``threads``, where threadpoolctl is installed."""
+    """Set every BLAS and OpenMP pool of the process to ``threads``, if threadpoolctl is installed."""
     if find_spec("threadpoolctl") is None:
         return contextlib.nullcontext()
     from threadpoolctl import threadpool_limits
@@ -57,7 +57,8 @@ def limit_threads(threads: int) -> contextlib.AbstractContextManager[Any]:
 
 
 def unit_rows(rows: Array, *, centred: bool) -> Array:
-    """Rows divided by their norms (zero rows stay), after subtracting each row's mean if ``centred``; float32."""
+    """Return rows divided by their norms (zero rows stay), after subtracting each row's mean if ``centred``;
+    float32."""
     if centred:
         rows = rows - rows.mean(axis=1, keepdims=True)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -104,7 +105,7 @@ def _prepare_panorama(points: Array, metric: str, threads: int) -> Search:
             faiss.omp_set_num_threads(threads)
             squares, indices = index.search(queries, k)
         if metric == "euclidean":
-            np.sqrt(np.maximum(squares, 0, out=squares), out=squares)  # of rounding, some are below 0
+            np.sqrt(np.maximum(squares, 0, out=squares), out=squares)  # because of rounding, some are below 0
         return squares, indices
 
     return search
@@ -118,7 +119,7 @@ SCIKIT_METRICS = {
     "linf": "chebyshev",
     "minkowski:3": "minkowski",
 }
-POWERS = {"minkowski:3": 3.0}  # of scikit-learn's p, which other metrics have no use for
+POWERS = {"minkowski:3": 3.0}  # scikit-learn's p, which other metrics do not use
 
 
 def _prepare_sklearn(points: Array, metric: str, threads: int) -> Search:
@@ -136,14 +137,14 @@ def _prepare_sklearn(points: Array, metric: str, threads: int) -> Search:
 
 
 def _prepare_pykdtree(points: Array, metric: str, threads: int) -> Search:
-    # Its threads are those of OMP_NUM_THREADS, which the process was started with.
+    # Its number of threads is OMP_NUM_THREADS, with which the process was started.
     from pykdtree.kdtree import KDTree
 
     tree = KDTree(points)
 
     def search(queries: Array, k: int) -> tuple[Array, Array]:
         distances, indices = tree.query(queries, k, sqr_dists=metric == "sqeuclidean")
-        # Of k = 1 it makes one axis.
+        # For k = 1 it returns arrays of one axis.
         return distances.reshape(len(queries), k), indices.reshape(len(queries), k).astype(np.int64)
 
     return search
@@ -156,7 +157,7 @@ def _prepare_ckdtree(points: Array, metric: str, threads: int) -> Search:
     order = {"l1": 1, "linf": np.inf}.get(metric, 2)
 
     def search(queries: Array, k: int) -> tuple[Array, Array]:
-        # Ranks in a list: k = 1 keeps its axis.
+        # Ranks in a list, so that arrays for k = 1 keep their second axis.
         distances, indices = tree.query(queries, list(range(1, k + 1)), p=order, workers=threads)
         return distances, indices
 
@@ -191,7 +192,7 @@ class Request(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """Seconds to build the index (0 when kept), seconds of all calls together, and what they found."""
+    """Seconds to build the index (0 if it was kept), seconds of all calls together, and their results."""
 
     prepare_seconds: float
     search_seconds: float
@@ -220,7 +221,7 @@ def _serve(connection: Connection, name: str, points_path: str, queries_path: st
 
 
 class RunningPeer:
-    """A peer in its own process, holding float32 copies of ``points`` and ``queries``; use as a context manager."""
+    """A peer in its own process, with float32 copies of ``points`` and ``queries``; use as a context manager."""
 
     def __init__(
         self, name: str, points: Array, queries: Array, metric: str, threads: int, blas_core: str | None
@@ -250,7 +251,7 @@ class RunningPeer:
 
 @functools.cache
 def fastest_blas_core(name: str, threads: int) -> str | None:
-    """OpenBLAS kernels with which the peer answers 4096 queries over 20,000 x 128 points fastest."""
+    """Return the OpenBLAS kernels with which the peer is fastest, for 4096 queries among 20,000 x 128 points."""
     rows = np.random.default_rng(0).standard_normal((20_000, 128), dtype=np.float32)
     seconds: dict[str | None, float] = {}
     for core in children.blas_cores():

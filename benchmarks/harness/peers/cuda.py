@@ -1,8 +1,8 @@
-"""What the exact engine on a GPU is measured against, behind one signature.
+"""The libraries with which exact search on a GPU is compared, with one interface.
 
 ``PEERS[name].prepare(points)`` makes the peer's index of a device tensor and returns ``search(queries, k)``, which
-gives indices (m, k) as a tensor. Fair play: rows are converted to the peer's type outside its time, its index is made
-outside its time where ours is, and its answers stay on the device.
+returns indices (m, k) as a tensor. For a fair comparison, the time does not include the conversion of rows to the
+peer's type, nor the construction of its index if ours is not included, and its answers stay on the device.
 
 ==================  ==================================================================================================
 ``torch float32``   torch.mm in float32, |x|² − 2 q·x, torch.topk; tiled over queries where scores do not fit
@@ -13,7 +13,7 @@ outside its time where ours is, and its answers stay on the device.
 ``flash float16``   flashlib flash_knn, float16 rows
 ==================  ==================================================================================================
 
-cuVS and flashlib come from the kit that ``shared/tools/peer_kit.sh`` packs, unpacked beside us.
+cuVS and flashlib are in the kit that ``shared/tools/peer_kit.sh`` packs.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from typing import Any
 
 Search = Callable[[Any, int], Any]
 
-# Scores that torch holds at once.
+# Number of scores that torch has in memory at once.
 TILE_BYTES = 1 << 33
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A library, the type of its rows, and how to call it. ``compiles``: with Triton, so that it can be warmed."""
+    """A library, the type of its rows, and the way to call it. ``compiles``: it uses Triton, so that it can be
+    warmed."""
 
     name: str
     module: str
@@ -41,11 +42,11 @@ class Peer:
     compiles: bool = False
 
     def missing(self) -> str | None:
-        """Why this peer cannot run, or None."""
+        """Return the reason why this peer cannot run, or None."""
         return None if find_spec(self.module) else f"skipped: module {self.module!r} is not installed"
 
     def rows(self, tensor: Any) -> Any:
-        """Rows as this peer reads them."""
+        """Return rows in the type that this peer reads."""
         import torch
 
         return tensor.to(getattr(torch, self.dtype))
@@ -53,7 +54,7 @@ class Peer:
 
 @contextlib.contextmanager
 def float32_products(precision: str) -> Iterator[None]:
-    """Products of float32 matrices "highest" (float32) or "high" (TF32) inside the block."""
+    """Set the precision of float32 products inside the block: "highest" (float32) or "high" (TF32)."""
     import torch
 
     before = torch.get_float32_matmul_precision()
@@ -65,7 +66,7 @@ def float32_products(precision: str) -> Iterator[None]:
 
 
 def products(queries: Any, points: Any) -> Any:
-    """Inner products (m, n) in float32."""
+    """Return inner products (m, n) in float32."""
     import torch
 
     if queries.dtype == torch.float32:

@@ -1,8 +1,8 @@
-"""Estimators with scikit-learn's interface, its own and tonari's, each in a process of its own with the same data.
+"""scikit-learn's estimators and tonari's, which have the same interface, each in its own process with the same data.
 
-Both are called by the same lines. What scikit-learn does around them, in a grid search most of the time, then takes
-either as long: it looks through the modules that are loaded, and the process of a run has loaded others than theirs.
-scikit-learn runs with the OpenBLAS kernels that are fastest here, found by measurement (``cpu.fastest_blas_core``).
+Both are called by the same code. Most of the time of a grid search is spent in scikit-learn around them. This part then
+takes equally long for both: it depends on the loaded modules, and the process of a run has loaded other modules.
+scikit-learn runs with the OpenBLAS kernels that a measurement finds to be the fastest (``cpu.fastest_blas_core``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ RADIUS, OUTLIERS, CLUSTERS = "NearestNeighbors", "LocalOutlierFactor", "DBSCAN" 
 
 
 class Searched(NamedTuple):
-    """What a grid search found: the mean score of each candidate, the best one, and its classes of the queries."""
+    """The result of a grid search: the mean score of each candidate, the best candidate, and its classes of the
+    queries."""
 
     scores: Any
     best: int
@@ -33,12 +34,12 @@ class Searched(NamedTuple):
 
 
 def missing() -> str | None:
-    """Why the estimators cannot run, or None."""
+    """Return the reason why the estimators cannot run, or None."""
     return None if find_spec(SKLEARN) else f"skipped: module {SKLEARN!r} is not installed"
 
 
 class Estimators:
-    """A process that holds points, and queries and labels of the points if they are given; use as a context manager."""
+    """A process with points, and with queries and labels of the points if they are given; use as a context manager."""
 
     def __init__(
         self, name: str, points: Any, threads: int, blas_core: str | None, *, queries: Any = None, labels: Any = None
@@ -54,16 +55,16 @@ class Estimators:
         self._child.ask(("transform", n_neighbors))
 
     def lists(self, rows: Any) -> tuple[Any, Any]:
-        """The distances and indices that the last graph stores for some rows, in its order."""
+        """Return the distances and indices that the last graph stores for some rows, in its order."""
         found: tuple[Any, Any] = self._child.ask(("lists", rows))
         return found
 
     def search(self, candidates: Sequence[int], folds: int, loops: int) -> None:
-        """Find the best number of neighbours of KNeighborsClassifier so many times, by cross-validation."""
+        """Find the best number of neighbours of KNeighborsClassifier by cross-validation, this many times."""
         self._child.ask(("search", (candidates, folds, loops)))
 
     def searched(self) -> Searched:
-        """What the last search found."""
+        """Return the result of the last search."""
         found: Searched = self._child.ask(("searched", None))
         return found
 
@@ -72,7 +73,7 @@ class Estimators:
         self._child.ask(("fit", (name, dict(parameters))))
 
     def fitted(self) -> tuple[Any, ...]:
-        """What the last estimator found.
+        """Return the result of the last estimator.
 
         RADIUS: the lengths of lists, and their distances and indices in order of both; OUTLIERS: negative factors;
         CLUSTERS: labels and the numbers of core points.
@@ -93,13 +94,13 @@ def _named(points: Any, queries: Any, labels: Any) -> dict[str, Any]:
 
 
 def _class(modules: Sequence[str], name: str) -> Any:
-    """The class of this name of a library."""
+    """Return the class with this name of a library."""
     found = (getattr(importlib.import_module(module), name, None) for module in modules)
     return next(each for each in found if each is not None)
 
 
 def _found(estimator: Any) -> tuple[Any, ...]:
-    """See ``Estimators.fitted``; of RADIUS, the lists."""
+    """Return the result for ``Estimators.fitted``; for RADIUS, the lists."""
     if isinstance(estimator, tuple):
         distances, indices = estimator
         lengths = np.array([len(each) for each in indices])
@@ -126,7 +127,7 @@ def _serve(connection: Connection, modules: Sequence[str], path: str) -> None:
             kept = None
             kept = _class(modules, "KNeighborsTransformer")(n_neighbors=value, n_jobs=-1).fit_transform(points)
         elif verb == "lists":
-            # scikit-learn's matrix has no order of entries, but keeps that of the lists.
+            # scikit-learn's matrix does not define the order of entries, but keeps the order of the lists.
             entries = kept.indptr[value][:, None] + np.arange(kept.indptr[1])
             answer = kept.data[entries], kept.indices[entries]
         elif verb == "search":

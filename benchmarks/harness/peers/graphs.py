@@ -1,8 +1,8 @@
-"""What approximate graphs are measured against: pynndescent on the CPU, cuVS's nn_descent on CUDA.
+"""The libraries with which approximate graphs are compared: pynndescent on the CPU, cuVS's nn_descent on CUDA.
 
-pynndescent compiles on its first calls: it is warmed in its process with a few thousand rows, twice, and the difference
-is kept as ``compile_seconds``. It has the threads of everyone. Its lists hold the point itself, so k + 1 are asked for.
-cuVS (from the kit that ``peers.cuda`` tells of) leaves its graph in host memory.
+pynndescent compiles in its first calls. It is therefore run twice on a few thousand rows in its process, and the
+difference of the two times is stored as ``compile_seconds``. It has as many threads as tonari. Its lists contain the
+point itself, so k + 1 neighbours are requested. cuVS (see ``peers.cuda``) leaves its graph in host memory.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from ..proof import without_self
 PYNNDESCENT, CUVS = "pynndescent", "cuvs nn_descent"
 MODULES = {PYNNDESCENT: "pynndescent", CUVS: "cuvs"}
 WARM_ROWS = 4096
-# cuVS's graph is wider than what is asked for, and worked on wider still (its documentation's 1.5 times).
+# cuVS's graph is wider than requested, and is wider still while it is built (1.5 times, as its documentation advises).
 CUVS_DEFAULTS = {"graph_degree": 64, "intermediate_graph_degree": 96, "max_iterations": 10}
 
 
 def missing(name: str) -> str | None:
-    """Why a peer cannot run, or None."""
+    """Return the reason why a peer cannot run, or None."""
     module = MODULES[name]
     return None if find_spec(module) else f"skipped: module {module!r} is not installed"
 
 
 class Pynndescent:
-    """A process that holds float32 copies of points (NumPy) and makes graphs of them; use as a context manager."""
+    """A process with float32 copies of points (NumPy), which makes graphs of them; use as a context manager."""
 
     def __init__(self, points: Any, threads: int) -> None:
         shared_memory = Path("/dev/shm")
@@ -45,16 +45,16 @@ class Pynndescent:
         self._child = children.Child(_serve, str(path), threads, variables=variables)
 
     def warm(self, settings: dict[str, Any]) -> float:
-        """Compile for such settings; seconds that it took beyond the work."""
+        """Compile for these settings; return the seconds beyond those of the work."""
         return float(self._child.ask(("warm", settings)))
 
     def build(self, settings: dict[str, Any]) -> int | None:
-        """Make the graph; the most memory that it took beyond the points."""
+        """Make the graph; return its peak memory beyond the points."""
         peak: int | None = self._child.ask(("build", settings))
         return peak
 
     def lists(self, rows: Any) -> Any:
-        """Ids of some rows of the last graph, without self; -1 where one is missing."""
+        """Return the ids of some rows of the last graph, without the point itself; -1 if one is missing."""
         indices = self._child.ask(("lists", rows))
         return without_self(indices, rows)
 
@@ -96,7 +96,7 @@ def _serve(connection: Connection, path: str, threads: int) -> None:
 
 
 def first_pynndescent(path: str, settings: dict[str, Any], threads: int) -> None:
-    """Import pynndescent and make a graph of the points in a file: work of a fresh process."""
+    """Import pynndescent and make a graph of the points in a file, as the work of a new process."""
     from pynndescent import NNDescent
 
     made = NNDescent(np.load(path), metric="euclidean", n_jobs=threads, random_state=0, **settings)
@@ -104,7 +104,7 @@ def first_pynndescent(path: str, settings: dict[str, Any], threads: int) -> None
 
 
 def cuvs_graph(points: Any, settings: dict[str, Any]) -> Any:
-    """cuVS's index of a tensor on the device; its graph is in host memory, (n, graph_degree)."""
+    """Return cuVS's index of a tensor on the device; its graph is in host memory, (n, graph_degree)."""
     from cuvs.neighbors import nn_descent
 
     parameters = nn_descent.IndexParams(metric="sqeuclidean", **CUVS_DEFAULTS | settings)
@@ -112,6 +112,6 @@ def cuvs_graph(points: Any, settings: dict[str, Any]) -> Any:
 
 
 def cuvs_lists(index: Any, rows: Any) -> Any:
-    """Ids of some rows, without self, as int64."""
+    """Return the ids of some rows, without the point itself, as int64."""
     indices = np.asarray(index.graph)[rows].astype(np.int64)
     return without_self(indices, rows)

@@ -1,8 +1,8 @@
-"""The libraries that radius searches are measured against: how many points each finds for every query, and how fast.
+"""The libraries with which radius searches are compared, by the number of points for every query, and by time.
 
 ``RADIUS_PEERS[name].prepare(points, metric, threads)`` builds the peer's index and returns ``count(queries, radius)``.
-A ``RunningRadiusPeer`` has a process of its own, with exactly the threads it is given; OpenBLAS has the kernels that it
-chooses by itself, as installed. faiss and sklearn make the lists, of which only the lengths come back; ckdtree counts.
+A ``RunningRadiusPeer`` has a separate process, with exactly the given number of threads; OpenBLAS chooses its kernels
+itself. faiss and sklearn make the lists, and only their lengths are returned; ckdtree counts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Count = Callable[[Array, float], Array]
 
 @dataclass(frozen=True)
 class RadiusPeer:
-    """A library, and how to call it."""
+    """A library, and the way to call it."""
 
     name: str
     module: str
@@ -34,7 +34,7 @@ class RadiusPeer:
     prepare: Callable[[Array, str, int], Count]
 
     def missing(self) -> str | None:
-        """Why this peer cannot run, or None."""
+        """Return the reason why this peer cannot run, or None."""
         return None if find_spec(self.module) else f"{self.name} skipped: module {self.module!r} is not installed"
 
 
@@ -98,7 +98,7 @@ class Asked(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """Seconds of building the index, which is kept, of the call, and the counts."""
+    """Seconds of building the index, which is kept, seconds of the call, and the counts."""
 
     prepare_seconds: float
     seconds: float

@@ -1,7 +1,7 @@
-"""What minimum spanning trees are measured against: fast_hdbscan, in a process of its own.
+"""The library with which minimum spanning trees are compared: fast_hdbscan, in a separate process.
 
-fast_hdbscan compiles on its first calls: it is warmed in its process with a few thousand rows. Its core distances
-do not count the point itself: for our min_samples it is given one less.
+fast_hdbscan compiles in its first calls, so it is first run on a few thousand rows in its process. Its core distances
+do not count the point itself, so it is called with min_samples - 1.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _WARM_ROWS = 4096
 
 
 def missing() -> str | None:
-    """Why fast_hdbscan cannot run, or None."""
+    """Return the reason why fast_hdbscan cannot run, or None."""
     return None if find_spec(FAST_HDBSCAN) else f"skipped: module {FAST_HDBSCAN!r} is not installed"
 
 
 class FastHdbscan:
-    """A process that holds float32 copies of points and makes trees of them; use as a context manager."""
+    """A process with float32 copies of points, which makes trees of them; use as a context manager."""
 
     def __init__(self, points: Any, min_samples: int, threads: int) -> None:
         self._folder = tempfile.TemporaryDirectory()
@@ -36,7 +36,7 @@ class FastHdbscan:
         self._child = children.Child(_serve, str(path), min_samples, variables=variables)
 
     def build(self, rows: int) -> float:
-        """Make the tree of the first rows; the sum of its weights."""
+        """Make the tree of the first rows; return the sum of its weights."""
         return float(self._child.ask(rows))
 
     def __enter__(self) -> FastHdbscan:

@@ -1,8 +1,8 @@
-"""Proof of an approximate graph: what it says is true, and how much of the truth it has.
+"""Proof of an approximate graph: its distances are right, and its recall is measured.
 
-Every row has to be k existing and distinct points in order, ties by index, without self. On a sample of rows the
-distances have to be those of tonari.metrics.reference for the ids that are listed, bit for bit, and recall is measured
-there against the exact engine, whose own answer is compared with all pairs in float64 on the first of these rows.
+Every row must have k existing and distinct points in order, with ties by index, without the point itself. On a sample
+of rows, the distances must equal those of tonari.metrics.reference for the listed ids, bit for bit. The recall of this
+sample is measured against exact search, whose answer is compared with all pairs in float64 on the first sampled rows.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from tonari.core.results.neighbors import Neighbors
     from tonari.metrics.recall import Recall
 
-# Of a sample, rows on which the exact engine itself is proved.
+# Number of sampled rows on which exact search itself is proved.
 TRUSTED = {"cpu": 4, "cuda": 16}
-# Bars are on this many neighbours where k is larger.
+# If k is larger, bars are for this many neighbours.
 RANK = 10
-# Not the seed of the graphs: a run measures itself on a sample of its own, and stops when that says so.
+# Not the seed of the graphs: a run measures its recall on its own sample, and stops by this measurement.
 SAMPLE_SEED = 20_211
 
 
@@ -69,7 +69,8 @@ class GraphTruth:
                 raise WrongAnswer(f"{name} of row {self.rows[wrong.argmax()]}: the exact engine is wrong")
 
     def values_of(self, ids: Any) -> Any:
-        """Distances float32 of points listed for the sample, (len(rows), any); -1 is missing, and infinitely far."""
+        """Return float32 distances of points listed for the sample, (len(rows), any); -1 is missing, and infinitely
+        far."""
         import torch
 
         from tonari.metrics.reference import returned, values_at
@@ -83,7 +84,8 @@ class GraphTruth:
         return returned(values_at(queries, listed, places), np.float32)
 
     def check(self, found: Answer, k: int) -> int:
-        """Raise WrongAnswer unless every row is in order and the sample's distances are exact; rows of the sample."""
+        """Raise WrongAnswer unless all rows are in order and the sample's distances are exact; return the number
+        sampled."""
         import torch
 
         check_rows(*found, self.n, self.n, k, graph=True)
@@ -107,14 +109,14 @@ class GraphTruth:
         return len(self.rows)
 
     def recall(self, ids: Any, k: int) -> Recall:
-        """Recall of the first k that are listed for the sample, with its interval; one named twice counts once."""
+        """Return the recall of the first k that are listed for the sample, with its interval; duplicates count once."""
         from tonari.metrics.recall import neighbors_recall
 
         listed = once(ids[:, :k])
         return neighbors_recall(type(self.nearest)(self.values_of(listed), listed), self.nearest)
 
     def columns(self, ids: Any, k: int) -> dict[str, Any]:
-        """Columns of results about lists (len(rows), k or more): recall at k, and beside it at RANK."""
+        """Return columns of results for lists (len(rows), k or more): recall at k, and at RANK."""
         whole, short = (self.recall(ids, rank) for rank in (k, min(RANK, k)))
         return {
             "recall": whole.by_distance,
@@ -125,7 +127,7 @@ class GraphTruth:
 
 
 def once(ids: Any) -> Any:
-    """Lists as int64, with -1 in the place of whatever they have named before."""
+    """Return lists as int64, with -1 in place of ids that are earlier in the same list."""
     order = np.argsort(ids, axis=1, kind="stable")
     ordered = np.take_along_axis(ids, order, axis=1)
     again = np.zeros(ids.shape, bool)

@@ -1,9 +1,9 @@
-"""Proof of exact neighbours before they are timed: a sample of rows, bit for bit, and the order of all.
+"""Proof of exact neighbours before they are timed: a sample of rows, bit for bit, and the order of all rows.
 
-``check_reference`` asks tonari.metrics.reference.brute itself, for any metric and for arrays of NumPy. ``truth`` is the
-same in torch, on the device and thousands of times faster: the same float64 sums in the same order, one torch operation
-a step, so that nothing is fused. A run compares the two before it trusts either (``self_check``); the tests do so bit
-by bit on the CPU.
+``check_reference`` uses tonari.metrics.reference.brute, for any metric and for arrays of NumPy. ``truth`` does the same
+in torch, on the device and thousands of times faster: it computes the same float64 sums in the same order, one torch
+operation per step, so that nothing is fused. A run compares the two before it uses either (``self_check``); the tests
+compare them bit by bit on the CPU.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 from .rows import WrongAnswer, check_rows, first
 
 PROVED_ROWS = 256
-# A peer that is timed on a slice of the queries takes the first ones: half of the proved rows are among these.
+# A peer that is timed on a slice of the queries gets the first queries, so half of the proved rows are among these.
 FIRST_ROWS = 8192
-# Pairs worked on at once: 16 sums of 8 bytes each.
+# Number of pairs that are computed at once, with 16 sums of 8 bytes each.
 PAIRS = 1 << 24
-# Pairs x dimensions that the reference itself is asked for in one case: some seconds of NumPy.
+# Pairs x dimensions that the reference computes in one case: some seconds of NumPy.
 REFERENCE_WORK = 10**9
 REFERENCE_ROWS = 64
 PROOF = "bits of tonari.metrics.reference"
@@ -36,14 +36,15 @@ class Answer(NamedTuple):
 
 
 def as_answer(found: Any, where: str) -> Answer:
-    """What a verb returned, Neighbors or KNNGraph, of tensors or arrays, as tensors on `where`."""
+    """Return a result, Neighbors or KNNGraph of tensors or arrays, as tensors on `where`."""
     import torch
 
     return Answer(torch.as_tensor(found.distances, device=where), torch.as_tensor(found.indices, device=where))
 
 
 def sample_rows(m: int, count: int = PROVED_ROWS) -> Any:
-    """Rows to prove (NumPy, ascending): all where there are few, else half of them among the first FIRST_ROWS."""
+    """Return the rows to prove (NumPy, ascending): all if they are few, else half of them among the first
+    FIRST_ROWS."""
     if m <= count:
         return np.arange(m)
     rng = np.random.default_rng(0)
@@ -53,7 +54,7 @@ def sample_rows(m: int, count: int = PROVED_ROWS) -> Any:
 
 
 def lane_sum(term: Callable[[int], Any], d: int) -> Any:
-    """term(0) + ... + term(d - 1) in the reference's order: 16 lanes, folded in halves."""
+    """Return term(0) + ... + term(d - 1) in the reference's order: 16 lanes, which are added in halves."""
     import torch
 
     first = term(0)
@@ -68,7 +69,8 @@ def lane_sum(term: Callable[[int], Any], d: int) -> Any:
 
 
 def squares_of(queries: Any, points: Any) -> Any:
-    """Squared distances in float64; both columns first, (d, ...), float64, and broadcast."""
+    """Return squared distances in float64; both arguments are float64, have columns first, (d, ...), and are
+    broadcast."""
 
     def term(i: int) -> Any:
         difference = queries[i] - points[i]
@@ -78,14 +80,14 @@ def squares_of(queries: Any, points: Any) -> Any:
 
 
 def distances_of(queries: Any, points: Any) -> Any:
-    """Distances as they are returned, float32."""
+    """Return distances, rounded to float32 as in results."""
     import torch
 
     return squares_of(queries, points).sqrt_().to(torch.float32)
 
 
 def truth(queries: Any, points: Any, k: int, where: str, *, own: Any = None) -> Answer:
-    """The k nearest points of every query, by computing and ordering all distances.
+    """Return the k nearest points of every query, by computing and ordering all distances.
 
     Parameters
     ----------
@@ -150,7 +152,7 @@ def self_check(reference: ModuleType, where: str) -> None:
 
 
 class Proof:
-    """The truth about some rows of a search, and what it says of an answer.
+    """The true answers of some rows of a search, for comparison with an answer.
 
     Attributes
     ----------
@@ -171,7 +173,7 @@ class Proof:
         self.distances, self.indices = truth(self.queries, points, k, where, own=own)
 
     def check(self, found: Answer, k: int) -> int:
-        """Raise WrongAnswer unless every row is in order and the proved ones have these bits; how many those are."""
+        """Raise WrongAnswer unless every row is in order and the proved rows have these bits; return their number."""
         import torch
 
         check_rows(*found, self.m, self.n, k, graph=self.graph)
@@ -193,9 +195,9 @@ class Proof:
         return len(self.rows)
 
     def recall(self, indices: Any, k: int) -> tuple[float, int]:
-        """Share of a peer's points, for the first queries, that are no farther than the true k-th, and rows looked at.
+        """Return the share of a peer's points that are no farther than the true k-th, and the number of compared rows.
 
-        By distance, so that a tie may go either way; a point named twice counts once.
+        The first queries are compared, by distance, so any order of ties is right; duplicates count once.
         """
         import torch
 
@@ -220,7 +222,7 @@ class Proof:
 def check_reference(
     reference: ModuleType, found: Any, queries: Any, points: Any, k: int, metric: str, *, graph: bool
 ) -> int:
-    """Compare a sample of rows bit for bit with the float64 reference, all NumPy; how many were compared."""
+    """Compare a sample of rows bit for bit with the float64 reference, in NumPy; return the number of these rows."""
     count = int(np.clip(REFERENCE_WORK // points.size, 4, REFERENCE_ROWS))
     chosen = np.random.default_rng(0).permutation(len(queries))[:count]
     own = chosen.astype(np.int64) if graph else None
@@ -242,7 +244,8 @@ def check_reference(
 
 
 def agreement(ours: Any, theirs: Any, queries: Any, points: Any, metric: str) -> float:
-    """Share of a peer's indices that ours holds too; WrongAnswer when distances differ by more than its rounding.
+    """Return the share of a peer's indices that ours has too; WrongAnswer if distances differ by more than its
+    rounding.
 
     Rank by rank: the j-th smallest of numbers each changed by at most t changes by at most t. The peer sums d float32
     products, so t = 8 eps sqrt(d) x the size of what it sums: |q|^2 + max |x|^2 for squared L2, |q| max |x| for
@@ -276,7 +279,7 @@ def agreement(ours: Any, theirs: Any, queries: Any, points: Any, metric: str) ->
 
 
 def same(found: Any, expected: Any, who: str) -> None:
-    """Raise WrongAnswer unless an answer of tensors has these bits, as far as its rows and ranks go."""
+    """Raise WrongAnswer unless an answer of tensors has these bits, in all its rows and ranks."""
     rows, k = found[1].shape
     for name, ours, true in zip(("distance", "index"), found, expected, strict=True):
         wrong = (ours != true[:rows, :k]).any(1)

@@ -1,4 +1,4 @@
-"""What every row of neighbours has to be, whatever found it; for arrays of NumPy and tensors of torch alike."""
+"""Conditions that every row of neighbours must meet; for arrays of NumPy and tensors of torch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-# Values looked at together.
+# Number of values that are checked at once.
 CHECKED_VALUES = 1 << 25
 
 
@@ -21,8 +21,8 @@ def check_rows(
 
     Parameters
     ----------
-    graph : the rows are the points themselves, of which none may list itself
-    descending : larger values are better
+    graph : whether the rows are the points, and no point may list itself
+    descending : whether larger values are better
     """
     if tuple(distances.shape) != (m, k) or tuple(indices.shape) != (m, k):
         raise WrongAnswer(f"shapes {tuple(distances.shape)} and {tuple(indices.shape)}, expected {(m, k)}")
@@ -45,25 +45,26 @@ def check_rows(
 
 
 def first(faulty: Any) -> int:
-    """The first of some flags that is set."""
+    """Return the position of the first flag that is set."""
     return int(faulty.nonzero()[0][0])
 
 
 def own_places(indices: Any, rows: Any = None) -> Any:
-    """Where a search of points among themselves lists the point itself, or else the last entry: one place in each row.
+    """Return a mask with one True in each row of a self-join: the entry that is the point itself, or else the last
+    entry.
 
-    `rows` are the points' numbers; without them they are counted.
+    `rows` are the points' numbers. Default: row i is point i.
     """
     numbers = _column(0, len(indices), indices) if rows is None else rows[:, None]
     own = indices == numbers
-    # An entry named twice is dropped once.
+    # If a point is listed twice, only one entry is dropped.
     own &= own.cumsum(1) == 1
     own[~own.any(1), -1] = True
     return own
 
 
 def without_self(indices: Any, rows: Any = None) -> Any:
-    """A search of points among themselves (m, k + 1) as rows of a graph (m, k)."""
+    """Return the lists of a self-join (m, k + 1) as rows of a graph (m, k)."""
     return indices[~own_places(indices, rows)].reshape(len(indices), -1)
 
 
@@ -72,7 +73,7 @@ def _sorted(ids: Any) -> Any:
 
 
 def _column(start: int, count: int, like: Any) -> Any:
-    """Numbers from `start` on as a column, where `like` is."""
+    """Return the numbers from `start` on as a column, on the device of `like`."""
     if isinstance(like, np.ndarray):
         return np.arange(start, start + count)[:, None]
     import torch

@@ -1,7 +1,7 @@
 """Proof of a selection before it is timed.
 
-Of every row: k existing columns, the values that stand there, in order, equal values by ascending index. Of some rows:
-the very values and indices that a stable sort gives.
+Every row must have k existing columns with the values in these columns, in order, with equal values by ascending index.
+Some rows must have exactly the values and indices of a stable sort.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from .rows import WrongAnswer
 Array = npt.NDArray[Any]
 
 PROVED_ROWS = 4
-# Values that are proved at a time, where all rows are.
+# Number of values that are proved at a time, if all rows are proved.
 PROVED_VALUES = 2**27
 PROOF = "a stable sort"
 
 
 def smallest(row: Array, k: int) -> Array:
-    """Columns of the k smallest as a stable sort of the whole row orders them: all up to the k-th, sorted stably."""
+    """Return the columns of the k smallest in the order of a stable sort: sorts the values up to the k-th stably."""
     bound = np.partition(row, k - 1)[k - 1]
     columns = np.flatnonzero(row <= bound)
     return columns[np.argsort(row[columns], kind="stable")][:k]
 
 
 class Proof:
-    """What is known of the answer for a tensor (rows, n) and k: the first, the last and some rows between."""
+    """The true answer for a tensor (rows, n) and k, for the first row, the last row and some rows between."""
 
     def __init__(self, tensor: Any, k: int) -> None:
         self.tensor, self.k = tensor, k
@@ -40,13 +40,14 @@ class Proof:
         self.values = np.stack([line[columns] for line, columns in zip(lines, self.indices, strict=True)])
 
     def narrowed(self, k: int) -> Proof:
-        """The same for a smaller k: the beginning of the same order."""
+        """Return the proof for a smaller k, the beginning of the same order."""
         other = copy.copy(self)
         other.k, other.indices, other.values = k, self.indices[:, :k], self.values[:, :k]
         return other
 
     def check(self, found: Any) -> int:
-        """Raise WrongAnswer unless ``found`` (values, indices) is right; the number of rows compared with the truth."""
+        """Raise WrongAnswer unless ``found`` (values, indices) is right; return the number of rows compared with the
+        truth."""
         import torch
 
         rows, n = self.tensor.shape
@@ -75,7 +76,7 @@ class Proof:
         return len(self.rows)
 
     def check_values(self, values: Any) -> None:
-        """Raise WrongAnswer unless a peer, which may break ties its own way, has the proved rows' values."""
+        """Raise WrongAnswer unless a peer has the values of the proved rows; it may break ties differently."""
         import torch
 
         mine = torch.as_tensor(values, device=self.tensor.device)
@@ -97,9 +98,10 @@ def _as_numpy(tensor: Any) -> Array:
 
 
 def prove_both(tensor: Any, k: int, ordered: Any, unordered: Any) -> int:
-    """Raise WrongAnswer unless both answers are right, in all rows, of which the number is returned.
+    """Raise WrongAnswer unless both answers are right in all rows; return the number of rows.
 
-    Pairs that ascend are k different ones; if just k pairs of the row do not exceed the last of them, it is they.
+    If pairs ascend, they are k different pairs. If exactly k pairs of the row do not exceed the last one, these are the
+    k smallest.
     """
     import torch
 

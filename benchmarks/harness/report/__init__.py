@@ -1,15 +1,15 @@
 """The tables of README.md and docs, written from rows: ``python -m benchmarks report``.
 
-In a document the lines between ``<!-- report: NAME -->`` and ``<!-- end report -->`` are what the table NAME
-(benchmarks/suites/tables) makes of the rows in benchmarks/results. The block "age", once on each page, says which of
-its figures are older than their code. Four rules hold in every table:
+In a document, the lines between ``<!-- report: NAME -->`` and ``<!-- end report -->`` are written by the table NAME
+(benchmarks/suites/tables) from the rows in benchmarks/results. The block "age", once on each page, says which of its
+figures are older than their code. Four rules hold in every table:
 
-- A cell shows the newest run that has all that the cell needs.
-- A ratio is of two rows of one run: same case, machine, commit and date. Where several runs have both, the ratio is
-  given from the smallest to the largest.
-- Below the table stand machine, dates, repeats and the command that measures it again, all from the rows, which also
-  have the commits.
-- Where the code has changed since a row was measured, its cells are marked, or the page says so of all its figures.
+- A cell shows the newest run that has everything that the cell needs.
+- A ratio is of two rows of one run: with the same case, machine, commit and date. If several runs have both rows, the
+  cell gives the smallest and the largest ratio.
+- Machine, dates, repeats and the command that repeats the measurement are below the table, all from the rows, which
+  also have the commits.
+- If the code has changed since a row was measured, its cells are marked, or a note on the page covers all its figures.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ AGE = "age"
 
 
 def files(root: Path) -> list[Path]:
-    """The files that may hold tables."""
+    """Return the files that may have tables."""
     return [root / "README.md", *sorted((root / "docs").glob("*.md"))]
 
 
 def report(tables: Mapping[str, Table], code: Code, *, check: bool, root: Path = ROOT) -> int:
-    """Write all tables, or with `check` only compare; the exit status: 1 when a compared document differs."""
+    """Write all tables, or with `check` only compare them; return the exit status, 1 if a compared document differs."""
     history = History(root, code)
     history.require()
     results = Results.read(RESULTS)

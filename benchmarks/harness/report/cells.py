@@ -1,6 +1,6 @@
-"""What a cell of a table shows: functions that make kinds of cells, each of which asks the results.
+"""The kinds of cells of a table: functions that make such kinds, which read the results.
 
-A kind is called with what its table, line and column ask for, and answers with text and the rows that it is made from.
+A kind is called with the conditions of its table, line and column, and returns text and the rows from which it is made.
 """
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
@@ -17,7 +17,7 @@ from .results import Missing, Results, Where, asked, ratio, value
 
 @dataclass(frozen=True)
 class Cell:
-    """Text, and the rows that it tells of."""
+    """Text, and the rows that it shows."""
 
     text: str
     rows: tuple[Row, ...] = ()
@@ -30,7 +30,7 @@ Kind = Callable[[Results, Where], Cell]
 
 
 def digits(number: float, count: int = 3) -> str:
-    """A number to so many significant digits, without an exponent."""
+    """Return a number with this many significant digits, without an exponent."""
     text = f"{number:#.{count}g}"
     if "e" in text:
         return f"{float(text):,.0f}"
@@ -39,7 +39,7 @@ def digits(number: float, count: int = 3) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """Seconds to three digits, as µs, ms or s."""
+    """Return seconds with three digits, as µs, ms or s."""
     for bound, factor, unit in ((1e-4, 1e6, "µs"), (0.0999, 1e3, "ms")):
         if seconds < bound:
             return f"{digits(seconds * factor)} {unit}"
@@ -47,30 +47,30 @@ def seconds_text(seconds: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in whole percent."""
+    """Return a share in whole percent."""
     return f"{100 * share:.0f} %"
 
 
 def times_text(ratios: Sequence[float]) -> str:
-    """Ratios as ``4.1×``, or from the smallest to the largest; small ones to two decimals."""
+    """Return ratios as ``4.1×``, or as the smallest and the largest; small ratios have two decimals."""
     low, high = (f"{one:.2f}" if max(ratios) < 2 else digits(one, 2) for one in (min(ratios), max(ratios)))
     return f"{low}×" if low == high else f"{low} to {high}×"
 
 
 def sliced(row: Row) -> str:
-    """A mark where seconds were scaled from a slice of the queries."""
+    """Return a mark if seconds were scaled from a part of the queries."""
     return r"\*" if row["rows_timed"] else ""
 
 
 def shown(row: Row) -> str:
-    """A row's seconds, with the mark of a slice."""
+    """Return a row's seconds, with a mark if they were scaled."""
     if row["seconds_median"] is None:
         raise Missing(f"the row of {row['who']!r} on {row['case']!r} has no seconds: {row['note'] or 'no note'}")
     return seconds_text(row["seconds_median"]) + sliced(row)
 
 
 def spread_text(rows: Sequence[Row]) -> str:
-    """Seconds of the last of some runs, and of all from the fastest to the slowest where they are several."""
+    """Return the seconds of the last run, and the fastest and slowest seconds if there are several runs."""
     low, high = (seconds_text(function(row["seconds_median"] for row in rows)) for function in (min, max))
     if low == high:
         return shown(rows[-1])
@@ -82,12 +82,12 @@ def spread_text(rows: Sequence[Row]) -> str:
 
 
 def text(words: str) -> Kind:
-    """The same words whatever the rows are."""
+    """Show the same words for any rows."""
     return lambda results, where: Cell(words)
 
 
 def seconds(beside: Where | None = None, *, bold: bool = False) -> Kind:
-    """Seconds of the newest run; with `beside` of the newest that measured those rows too."""
+    """Show seconds of the newest run; with `beside`, of the newest run that measured those rows too."""
 
     def cell(results: Results, where: Where) -> Cell:
         row = results.pairs(where, {**where, **beside})[-1][0] if beside else results.runs(where)[-1]
@@ -97,7 +97,7 @@ def seconds(beside: Where | None = None, *, bold: bool = False) -> Kind:
 
 
 def seconds_of_runs(*, bold: bool = False) -> Kind:
-    """Seconds of the newest run, and of all runs from the fastest to the slowest."""
+    """Show seconds of the newest run, and the fastest and slowest of all runs."""
 
     def cell(results: Results, where: Where) -> Cell:
         rows = results.runs(where)
@@ -108,7 +108,7 @@ def seconds_of_runs(*, bold: bool = False) -> Kind:
 
 
 def against(**theirs: Any) -> Kind:
-    """A peer's seconds in the newest run that has both, and in brackets ours into it, over all runs that have both."""
+    """Show a peer's seconds in the newest run that has both, and in brackets the ratio to ours in all such runs."""
 
     def cell(results: Results, where: Where) -> Cell:
         pairs = results.pairs(where, {**where, **theirs})
@@ -120,7 +120,7 @@ def against(**theirs: Any) -> Kind:
 
 
 def against_newest(**theirs: Any) -> Kind:
-    """A peer's seconds and in brackets ours into it, in the newest run that has both."""
+    """Show a peer's seconds, and in brackets the ratio to ours, in the newest run that has both."""
 
     def cell(results: Results, where: Where) -> Cell:
         pair = results.pairs(where, {**where, **theirs})[-1]
@@ -130,7 +130,7 @@ def against_newest(**theirs: Any) -> Kind:
 
 
 def against_of_runs(**theirs: Any) -> Kind:
-    """A peer's seconds in the newest run and in all that have both."""
+    """Show a peer's seconds in the newest run and in all runs that have both."""
 
     def cell(results: Results, where: Where) -> Cell:
         pairs = results.pairs(where, {**where, **theirs})
@@ -140,7 +140,7 @@ def against_of_runs(**theirs: Any) -> Kind:
 
 
 def times(**theirs: Any) -> Kind:
-    """A peer's seconds over ours, over all runs that have both."""
+    """Show the ratio of a peer's seconds to ours, in all runs that have both."""
 
     def cell(results: Results, where: Where) -> Cell:
         pairs = results.pairs(where, {**where, **theirs})
@@ -151,7 +151,7 @@ def times(**theirs: Any) -> Kind:
 
 
 def times_newest(**theirs: Any) -> Kind:
-    """A peer's seconds over ours, in the newest run that has both."""
+    """Show the ratio of a peer's seconds to ours, in the newest run that has both."""
 
     def cell(results: Results, where: Where) -> Cell:
         pair = results.pairs(where, {**where, **theirs})[-1]
@@ -161,12 +161,12 @@ def times_newest(**theirs: Any) -> Kind:
 
 
 def recall_alone(form: str = ".4f") -> Kind:
-    """The recall that was measured."""
+    """Show the measured recall."""
     return number("recall", form)
 
 
 def version(library: str) -> Kind:
-    """A library with the version that ran."""
+    """Show a library with the version that was measured."""
 
     def cell(results: Results, where: Where) -> Cell:
         row = results.runs(where)[-1]
@@ -177,7 +177,7 @@ def version(library: str) -> Kind:
 
 
 def over(ours: Where) -> Kind:
-    """Seconds over those of another contestant, with its own parameters, in the newest run that has both."""
+    """Show the ratio of seconds to another contestant's, which has its own parameters, in the newest run with both."""
 
     def cell(results: Results, where: Where) -> Cell:
         shared = {name: wanted for name, wanted in where.items() if not name.startswith("parameters")}
@@ -188,7 +188,7 @@ def over(ours: Where) -> Kind:
 
 
 def share(**theirs: Any) -> Kind:
-    """Our seconds over those of another contestant, over all runs that have both."""
+    """Show the ratio of our seconds to another contestant's, in all runs that have both."""
 
     def cell(results: Results, where: Where) -> Cell:
         pairs = results.pairs(where, {**where, **theirs})
@@ -201,7 +201,7 @@ def share(**theirs: Any) -> Kind:
 
 
 def share_of(name: str, whole: str) -> Kind:
-    """One entry of the newest run's extras over another, in percent."""
+    """Show one entry of the newest run's extras as a percentage of another."""
 
     def cell(results: Results, where: Where) -> Cell:
         row = results.runs(where)[-1]
@@ -211,7 +211,7 @@ def share_of(name: str, whole: str) -> Kind:
 
 
 def number(name: str, form: str | Callable[[Any], str], *, beside: Where | None = None) -> Kind:
-    """A column, or an entry of parameters or extras, of the newest run."""
+    """Show a column, or an entry of parameters or extras, of the newest run."""
 
     def cell(results: Results, where: Where) -> Cell:
         row = results.pairs(where, {**where, **beside})[-1][0] if beside else results.runs(where)[-1]
@@ -224,7 +224,7 @@ def number(name: str, form: str | Callable[[Any], str], *, beside: Where | None 
 
 
 def number_of_runs(name: str, form: Callable[[Any], str]) -> Kind:
-    """A column or an entry over all runs, from the smallest to the largest."""
+    """Show the smallest and the largest value of a column or an entry in all runs."""
 
     def cell(results: Results, where: Where) -> Cell:
         rows = tuple(results.runs(where))
@@ -235,7 +235,7 @@ def number_of_runs(name: str, form: Callable[[Any], str]) -> Kind:
 
 
 def recall(form: str = ".4f", *, at: str = "") -> Kind:
-    """The recall that was measured with its 95 % interval; ``at="_10"`` of the extras at 10."""
+    """Show the measured recall with its 95 % interval; with ``at="_10"``, the recall at 10 in the extras."""
 
     def cell(results: Results, where: Where) -> Cell:
         row = results.runs(where)[-1]
@@ -251,7 +251,7 @@ def recall(form: str = ".4f", *, at: str = "") -> Kind:
 
 
 def at_recall() -> Kind:
-    """Seconds, and the recall at 10 that they gave."""
+    """Show seconds, and the recall at 10 that was reached."""
 
     def cell(results: Results, where: Where) -> Cell:
         row = results.runs(where)[-1]
@@ -261,7 +261,7 @@ def at_recall() -> Kind:
 
 
 def per_second(form: Callable[[float], str] = lambda found: f"{digits(found / 1e6)} million") -> Kind:
-    """Queries a second of the newest run."""
+    """Show the queries per second of the newest run."""
 
     def cell(results: Results, where: Where) -> Cell:
         row = results.runs(where)[-1]
@@ -271,7 +271,7 @@ def per_second(form: Callable[[float], str] = lambda found: f"{digits(found / 1e
 
 
 def bars_kept() -> Kind:
-    """How many of all rows that are asked for keep their bar."""
+    """Show how many of the selected rows meet their bar."""
 
     def cell(results: Results, where: Where) -> Cell:
         rows = _judged(results, where)
@@ -281,7 +281,7 @@ def bars_kept() -> Kind:
 
 
 def largest_value(form: str = ".2f") -> Kind:
-    """The largest of what the bars of all rows that are asked for are on."""
+    """Show the largest value that the bars of the selected rows measure."""
 
     def cell(results: Results, where: Where) -> Cell:
         rows = _judged(results, where)
@@ -291,7 +291,7 @@ def largest_value(form: str = ".2f") -> Kind:
 
 
 def share_within(bound: float) -> Kind:
-    """How many cells of a grid have a value of at most `bound`; of each cell the newest row counts."""
+    """Show how many cells of a grid have a value of at most `bound`; the newest row of each cell counts."""
 
     def cell(results: Results, where: Where) -> Cell:
         rows = _of_grid(results, where)
@@ -302,7 +302,7 @@ def share_within(bound: float) -> Kind:
 
 
 def cells_beyond(bound: float) -> Kind:
-    """The cells of a grid whose value is more than `bound`, the largest first; of each cell the newest row counts."""
+    """Show the cells of a grid with a value above `bound`, the largest first; the newest row of each cell counts."""
 
     def cell(results: Results, where: Where) -> Cell:
         rows = _of_grid(results, where)
@@ -325,7 +325,7 @@ def _judged(results: Results, where: Where) -> tuple[Row, ...]:
 
 
 def joined(*kinds: Kind, by: str = " / ") -> Kind:
-    """Several cells as one."""
+    """Join several cells in one."""
 
     def cell(results: Results, where: Where) -> Cell:
         cells = [kind(results, where) for kind in kinds]
@@ -335,5 +335,5 @@ def joined(*kinds: Kind, by: str = " / ") -> Kind:
 
 
 def asking(kind: Kind, **where: Any) -> Kind:
-    """A kind of cell that asks for something more, or for something else."""
+    """Return a kind of cell with more or other conditions."""
     return lambda results, asked: kind(results, {**asked, **where})

@@ -1,4 +1,4 @@
-"""Blocks in documents: found by their first and last line, replaced whole."""
+"""Blocks in documents: they are found by their first and last lines, and replaced completely."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ END = re.compile(r"\s*<!--\s*end report\s*-->\s*")
 
 
 def written(document: str, texts: Mapping[str, Callable[[], str]], *, where: str) -> str:
-    """Replace the inside of every block by the text of its name.
+    """Replace the contents of every block by the text for its name.
 
     Raises
     ------
     ValueError
-        A block's name is unknown, a block is not closed, or an end has no start; says the line.
+        A block's name is unknown, a block is not closed, or an end has no start; the message names the line.
     """
     found: list[str] = []
     opened: tuple[str, int] | None = None
@@ -46,5 +46,5 @@ def written(document: str, texts: Mapping[str, Callable[[], str]], *, where: str
 
 
 def names(document: str) -> list[str]:
-    """The names of a document's blocks."""
+    """Return the names of a document's blocks."""
     return [start[1] for line in document.splitlines() if (start := START.fullmatch(line))]

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from ..rows import Row
 
-# Suite and device -> the paths of what its rows measure.
+# Suite and device -> the paths of the code that its rows measure.
 Code = Mapping[tuple[str, str], tuple[str, ...]]
 
 
 class History:
-    """The history of a checkout, and what rows measure in it.
+    """The history of a checkout, and the code that rows measure in it.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class History:
 
     @property
     def complete(self) -> bool:
-        """Whether there is git and a history that nothing was cut off from."""
+        """Whether git and the complete history are available."""
         try:
             answer = self._git("rev-parse", "--is-shallow-repository")
         except FileNotFoundError:
@@ -39,7 +39,7 @@ class History:
         return answer.returncode == 0 and answer.stdout.strip() == "false"
 
     def require(self) -> None:
-        """Raise SystemExit where the history is not complete."""
+        """Raise SystemExit if the history is not complete."""
         if not self.complete:
             raise SystemExit(
                 f"{self.root} has no git history, or a part of it only: without it nobody can tell which figures are "
@@ -47,7 +47,7 @@ class History:
             )
 
     def paths(self, row: Row) -> tuple[str, ...]:
-        """The code that a row measures."""
+        """Return the paths of the code that a row measures."""
         return self.code[row["suite"], row["device"]]
 
     def old(self, row: Row) -> bool:
@@ -55,7 +55,7 @@ class History:
         return self.stale(row["commit"], self.paths(row))
 
     def stale(self, commit: str, paths: Sequence[str]) -> bool:
-        """Whether files under `paths` now differ from those of `commit`; one that git does not know counts as old."""
+        """Whether files under `paths` differ from those of `commit`; a commit that git does not know counts as old."""
         return self._stale(commit, tuple(paths))
 
     def _compare(self, commit: str, paths: tuple[str, ...]) -> bool:

@@ -1,4 +1,4 @@
-"""Rows by what is asked of them: the newest run, all runs, and ratios within a run."""
+"""Select rows by conditions: the newest run, all runs, and ratios within a run."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from typing import Any
 
 from ..rows import COMPARED, Row, read
 
-# Column, or "parameters.name" or "extras.name" -> what it has to be: a number, a pattern of shells for text, or a tuple
-# of which one has to be met.
+# Column, or "parameters.name" or "extras.name" -> its condition: a number, a shell pattern for text, or a tuple of #
+# alternatives.
 Where = Mapping[str, Any]
 
 PLACE = ("device", "machine", "isa", "threads")
-# Rows that agree in these were measured side by side: one process, one case, contestants taking turns.
+# Rows that agree in these columns were measured side by side: in one process, for one case, in turns.
 RUN = ("case", *PLACE, "commit", "date")
 
 
 class Missing(LookupError):
-    """No row answers a question."""
+    """No row meets the conditions."""
 
 
 class Ambiguous(LookupError):
-    """Several rows with different seconds answer a question that is about one."""
+    """Several rows with different seconds meet conditions that should select one."""
 
 
 def value(row: Row, name: str) -> Any:
-    """A column, or an entry of one that holds an object; None where there is none."""
+    """Return a column, or an entry of a column with an object; None if there is none."""
     column, _, entry = name.partition(".")
     return row[column].get(entry) if entry else row[column]
 
 
 def meets(row: Row, where: Where) -> bool:
-    """Whether a row is as asked."""
+    """Whether a row meets the conditions."""
     return all(_is(value(row, name), wanted) for name, wanted in where.items())
 
 
@@ -48,17 +48,17 @@ def _is(found: Any, wanted: Any) -> bool:
 
 
 def run_of(row: Row) -> tuple[Any, ...]:
-    """What names the run that measured a row."""
+    """Return the values that identify the run of a row."""
     return tuple(row[name] for name in RUN)
 
 
 def ratio(ours: Row, theirs: Row) -> float:
-    """Seconds of `theirs` over those of `ours`.
+    """Return the seconds of `theirs` divided by those of `ours`.
 
     Raises
     ------
     ValueError
-        They are not of one run.
+        The rows are not of one run.
     """
     if run_of(ours) != run_of(theirs):
         differing = [name for name in RUN if ours[name] != theirs[name]]
@@ -71,7 +71,7 @@ def ratio(ours: Row, theirs: Row) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """All rows of the full size that hold a measurement, in the order of their files."""
+    """All rows of full size with a measurement, in the order of their files."""
 
     rows: Sequence[Row]
 
@@ -82,36 +82,37 @@ class Results:
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Results:
-        """Keep what tables are made from.
+        """Keep the rows from which tables are made.
 
-        That is no row that only says why there is no measurement, none of a smaller size, and none of two commits that
-        were compared.
+        Dropped are rows that only give the reason why something was not measured, rows of a smaller size, and rows of
+        comparisons of two commits.
         """
         whole = (row for row in rows if row["scale"] == 1 and row["stage"] != COMPARED)
         return cls([row for row in whole if row["seconds_median"] is not None or row["extras"]])
 
     def find(self, where: Where) -> list[Row]:
-        """All rows that are as asked."""
+        """Return all rows that meet the conditions."""
         among = self._of_case.get(where.get("case"), self.rows)
         return [row for row in among if meets(row, where)]
 
     @cached_property
     def _of_case(self) -> dict[Any, list[Row]]:
-        """Rows by case: a document asks thousands of times. A pattern is no case, and asks all rows."""
+        """Return the rows of a case, which are stored by case because documents need thousands; for a pattern, all
+        rows."""
         found: dict[Any, list[Row]] = {}
         for row in self.rows:
             found.setdefault(row["case"], []).append(row)
         return found
 
     def runs(self, where: Where) -> list[Row]:
-        """The row of every run that has one, oldest first.
+        """Return the row of every run that has one, oldest first.
 
         Raises
         ------
         Missing
             There is none.
         Ambiguous
-            They are of several machines, or a run has several that differ in their seconds: more has to be asked.
+            The rows are of several machines, or a run has several rows with different seconds: add conditions.
         """
         runs: dict[tuple[Any, ...], list[Row]] = {}
         for row in self.find(where):
@@ -125,7 +126,7 @@ class Results:
         return [_only(rows, where) for _, rows in ordered]
 
     def pairs(self, ours: Where, theirs: Where) -> list[tuple[Row, Row]]:
-        """The two rows of every run that has both, oldest first.
+        """Return the two rows of every run that has both, oldest first.
 
         Raises
         ------
@@ -140,7 +141,7 @@ class Results:
 
 
 def _only(rows: Sequence[Row], where: Where) -> Row:
-    """The fullest of rows about one measurement: a contestant that is held to several bars has a row for each."""
+    """Return the fullest row of one measurement: a contestant with several bars has a row for each."""
     if len({str(row["seconds_median"] or row["extras"]) for row in rows}) > 1:
         told = sorted(
             {" ".join(str(row[name]) for name in ("who", "stage", "m", "n", "k", "parameters")) for row in rows}
@@ -150,5 +151,5 @@ def _only(rows: Sequence[Row], where: Where) -> Row:
 
 
 def asked(where: Where) -> str:
-    """What is asked, in words."""
+    """Return the conditions in words."""
     return ", ".join(f"{name}={wanted!r}" for name, wanted in where.items())

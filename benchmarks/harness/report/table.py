@@ -15,47 +15,47 @@ from .history import History
 from .results import PLACE, Missing, Results, Where
 
 WIDTH = 125
-HELD = "\0"  # a space at which no line ends
+HELD = "\0"  # a space at which lines are not broken
 STALE = "†"
 LEGEND = f"{STALE} Measured before the latest changes to the code that it measures."
 ALL_STALE = "All figures on this page were measured before the latest changes to the code that they measure."
 ALL_FRESH = "All figures on this page were measured with the code as it is."
 SLICED = "\\* Timed on a part of the queries, and scaled to all."
-# Where the names of cases take more than this a command has what they begin with, or no case.
+# If the names of cases are longer than this, a command has their common beginning, or no case.
 CASES_LENGTH = 60
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: what its cells show, and what they ask beside what the line asks."""
+    """One column: the kind of its cells, and their conditions in addition to those of the line."""
 
     heading: str
     kind: Kind
     where: Where = field(default_factory=dict)
-    # Whether cells may stay empty where there is no row.
+    # Whether cells may stay empty if no row exists.
     sparse: bool = False
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line: its first cell, what its cells ask, and under a column's heading cells of another kind."""
+    """One line: its first cell, the conditions of its cells, and other kinds of cells for some columns."""
 
     label: str
     where: Where = field(default_factory=dict)
     kinds: Mapping[str, Kind] = field(default_factory=dict)
-    # Whether it may have no rows, which its cells then say.
+    # Whether it may have no rows; its cells then say so.
     rowless: bool = False
 
 
 @dataclass(frozen=True)
 class Table:
-    """What a block of a document shows.
+    """The contents of a block of a document.
 
     Attributes
     ----------
-    where : what all cells ask; columns go before lines, lines before the table
+    where : conditions of all cells; conditions of columns override those of lines, and these override those here
     head : heading of the first column
-    caption : what ends the one sentence below a table that has no commands there; "": the commands are there
+    caption : the end of the sentence below a table without commands; "": the commands are below the table
     """
 
     columns: Sequence[Column]
@@ -74,14 +74,15 @@ class Filled:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The rows that its cells show, each once."""
+        """Return the rows that its cells show, each once."""
         return list({id(row): row for cells in self.grid for cell in cells for row in cell.rows}.values())
 
     def text(self, history: History, *, page_is_old: bool = False) -> str:
-        """The table in Markdown, and below it where, when and how it was measured.
+        """Return the table in Markdown, and below it where, when and how it was measured.
 
-        Cells that are older than their code are marked, unless all are: then the page says so (`page_is_old`). A table
-        with a caption has no marks: it is a summary of tables that have them, and its dates are in the caption.
+        Cells that are older than their code are marked, unless all are: then a note on the page says so
+        (`page_is_old`). A table with a caption has no marks: it is a summary of tables that have them, and its dates
+        are in the caption.
         """
         table = self.table
         old = set() if page_is_old or table.caption else {id(row) for row in self.rows if history.old(row)}
@@ -113,7 +114,7 @@ def fill(table: Table, results: Results) -> Filled:
 
 
 def age(rows: Sequence[Row], history: History) -> str:
-    """The line of a page about rows that are older than the code that they measure."""
+    """Return the line of a page about rows that are older than the code that they measure."""
     old = sum(history.old(row) for row in rows)
     return ALL_FRESH if not old else ALL_STALE if old == len(rows) else LEGEND
 
@@ -124,12 +125,12 @@ def render(table: Table, results: Results, history: History) -> str:
 
 
 def shown(table: Table, results: Results) -> list[Row]:
-    """The rows that the cells of a table are made from; Missing as :func:`fill` raises it."""
+    """Return the rows from which the cells of a table are made; raises Missing like :func:`fill`."""
     return fill(table, results).rows
 
 
 def wrapped(words: str) -> str:
-    """A paragraph in lines of a document, none of which ends within a command."""
+    """Return a paragraph as lines of a document; no line ends within a command."""
     held = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", HELD), words)
     return textwrap.fill(held, WIDTH, break_long_words=False, break_on_hyphens=False).replace(HELD, " ")
 
@@ -156,7 +157,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def measured(rows: Sequence[Row]) -> list[str]:
-    """A sentence for each machine: repeats, dates, and the commands that measure again."""
+    """Return a sentence for each machine: repeats, dates, and the commands that repeat the measurement."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(str(row[name]) for name in PLACE), []).append(row)
@@ -175,7 +176,7 @@ def _measured(rows: Sequence[Row]) -> str:
 
 
 def _briefly(rows: Sequence[Row]) -> str:
-    """Repeats, machines and dates in one sentence, whose end is the caller's."""
+    """Return repeats, machines and dates as the beginning of a sentence that the caller ends."""
     days = sorted({row["date"][:10] for row in rows})
     machines = listed(list(dict.fromkeys(row["machine"] for row in rows)))
     return f"{_repeats(rows)} on {machines}, {' to '.join(dict.fromkeys((days[0], days[-1])))}"
@@ -187,13 +188,13 @@ def _repeats(rows: Sequence[Row]) -> str:
         return "Counted"
     if counts == [1]:
         return "One round each"
-    single = ", or single runs," if counts[0] == 1 else ""  # a median of one is none
+    single = ", or single runs," if counts[0] == 1 else ""  # a single run has no median
     low, high = counts[bool(single)], counts[-1]
     return f"Medians of {low} rounds{single}" if low == high else f"Medians of {low} to {high} rounds{single}"
 
 
 def command(rows: Sequence[Row]) -> str:
-    """The command that measures rows of one suite on one machine again."""
+    """Return the command that repeats the measurement of rows of one suite on one machine."""
     first = rows[0]
     words = ["python -m benchmarks run", first["suite"]]
     if first["device"] == "cuda":
@@ -212,5 +213,5 @@ def command(rows: Sequence[Row]) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Words as a list in English."""
+    """Return words as a list in English."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -236,9 +236,13 @@ class Rules:
         return self.mask is None and self.shared is None and (self.query_groups is None or self.same)
 
     def held_bytes(self) -> int:
-        """Return the bytes of the rules: excluded pairs, numbers for each query, and the points ordered by group."""
+        """Return the bytes of the rules: excluded pairs, numbers for each query, and entries of the points.
+
+        The points are ordered by group; a tree copies its points' groups or entries of a mask in its own order.
+        """
         pairs = 0 if self.excluded is None else len(self.excluded)
-        return 24 * pairs + 128 * self.m + (64 * self.n if self.query_groups is not None else 0)
+        entry = 64 if self.query_groups is not None else 8 if self.shared is not None else 0
+        return 24 * pairs + 128 * self.m + entry * self.n
 
     def _excluded_places(self, rows: Ids) -> tuple[Ids, Ids]:
         """Return the excluded pairs of some queries and those within the window: queries, ascending, and positions."""

@@ -98,19 +98,17 @@ def _join(
     plain = [Neighbors(*map(np.asarray, found)) for _, found in parts]  # slices of memory maps take longer
 
     def merge(at: int) -> None:
-        here = pieces[at]
-        mine = Neighbors(*(part[here] for part in kept))
         if new:
-            _clear(worker, mine)
+            _clear(worker, Neighbors(*(part[pieces[at]] for part in kept)))
         for (rows, _), found, of in zip(parts, plain, bounds, strict=True):
             some = slice(of[at], of[at + 1])
             if some.start == some.stop:
                 continue
             distances = np.ascontiguousarray(found.distances[some], kept.distances.dtype)
             indices = np.ascontiguousarray(found.indices[some], kept.indices.dtype)
-            _native.merge_into(*mine, rows[some] - here.start, distances, indices, descending)
+            _native.merge_into(*kept, rows[some], distances, indices, descending)
 
-    Workers(worker.threads).map(merge, range(len(pieces)))
+    Workers(min(worker.threads, tuning.MERGING_THREADS)).map(merge, range(len(pieces)))
 
 
 def in_range(worker: Worker, first: int, found: Neighbors) -> Neighbors:

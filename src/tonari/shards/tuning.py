@@ -37,6 +37,7 @@ TRIES = 3  # tries of a task before its error is raised
 # Not measured by a case, but by hand on an EPYC (Zen 4): lists of ten neighbours in 15 shards, one thread. Merging by
 # blocks of 65,536, 32,768, 16,384, 8,192 and 4,096 rows takes 380, 330, 245, 240 and 275 ns per list.
 MERGED_AT_ONCE = 1 << 14  # rows that a thread merges in one step: their lists fit into a cache
+MERGING_THREADS = 16  # more threads wait for one another in Python
 
 # Not measured by a case, but by hand on an EPYC (Zen 4): zlib computes checksums at 1.3 GB/s per thread, and the system
 # writes 42 MB to its cache in 18 to 40 ms and to the disk in 17 to 26 ms.

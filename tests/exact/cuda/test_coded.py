@@ -70,6 +70,18 @@ def test_the_first_search_compares_expected_times(monkeypatch: pytest.MonkeyPatc
     assert coded.is_coded_for(problem_of(700 * 10**6, m=10**5), 1)
 
 
+@pytest.mark.usefixtures("card")
+def test_equal_searches_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, calls = problem_of(700 * 10**6), []
+    made = coded.plan_on_cuda(problem_of(700 * 10**6, m=1), route="codes")
+    plan = coded.plan_on_cuda
+    monkeypatch.setattr(coded, "plan_on_cuda", lambda *given, **named: (calls.append(1), plan(*given, **named))[1])
+    first, second = (coded.plan_again(problem, made, {"route": "codes"}) for _ in range(2))
+    assert first is second
+    assert len(calls) == 1
+    assert (first.route, first.form_dim, first.m) == ("codes", 61, 2048)
+
+
 @pytest.mark.usefixtures("cpu_for_cuda")
 @pytest.mark.parametrize("room", [True, False])
 def test_an_index_makes_codes_at_its_second_search(room: bool, monkeypatch: pytest.MonkeyPatch) -> None:

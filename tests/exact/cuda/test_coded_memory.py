@@ -26,7 +26,7 @@ def needs(**choices: Any) -> tuple[CodesNeeds, Slabs]:
 
 def test_codes_have_their_own_precision_columns_and_width() -> None:
     made, _ = needs()
-    assert (made.precisions, made.form_dim, made.width) == (("int8", "values"), 61, tuning.CONTRACTED_WIDTH)
+    assert (made.precisions, made.form_dim, made.width) == (("int8", "values"), 61, tuning.CODED_WIDTH)
     assert in_codes(CudaNeeds(**SIZES | FACTS | WAY | {"form_dim": 32, "width": 5})).form_dim == 32
     assert needs(width=5)[0].width == 5
     assert needs(d=20)[0].form_dim == 19
@@ -58,4 +58,4 @@ def test_points_are_copied_once_whatever_the_queries() -> None:
     once = 10**8 * 128 / CARD.link
     assert few.copying_seconds(slabs) == pytest.approx(once, rel=1e-3)
     read = many.copying_seconds(slabs) - once
-    assert read == pytest.approx(10**6 * (84 * 128 + 128) / CARD.link, rel=1e-2)
+    assert read == pytest.approx(10**6 * (148 * 128 + 128) / CARD.link, rel=1e-2)

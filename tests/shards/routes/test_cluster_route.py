@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import types
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
-from tests.helpers.shards import Shuffled, built, by_executor, by_shards, check_built, clustered, lists
+from tests.helpers.shards import built, by_shards, check_built, clustered, lists
 from tonari.metrics.recall import neighbors_recall
 from tonari.shards import common, tasks
 
@@ -88,24 +87,3 @@ def test_the_rows_of_the_samples_are_read_once_for_each_purpose(
     *whole, last = read["centres"]
     assert whole == [400]  # as many as a shard has
     assert last <= 200
-
-
-def test_centres_are_trained_while_true_neighbours_are_searched_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Neither needs the other, so that two devices share them."""
-    by_shards(monkeypatch, 400)
-    ran: list[list[str]] = []
-
-    class Noted(Shuffled):
-        def run(self, job: Any, given: Any, done: Any) -> None:
-            ran.append([task.kind for task in given])
-            super().run(job, given, done)
-
-    points = clustered(1500)
-    expected = built(points, 5, tmp_path, "clusters", recall=0.9)
-    by_executor(monkeypatch, Noted(0, 2))
-    graph = tonari.build_graph(points, 5, tmp_path / "other", method="clusters", recall=0.9)
-    assert_same_neighbors(lists(graph), lists(expected))
-    assert ran[0] == ["means", *["truth"] * 4]
-    assert [set(kinds) for kinds in ran[1:]] == [{"centres"}, {"members"}, {"shard"}, {"rows"}, {"recall"}]

@@ -53,7 +53,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         The form of the rows that stays in memory; the original rows stay where they are. Codes rule out most points of
         a search, and the original rows of the others are read. Answers have the same bits.
 
-        On a GPU, "int8" has one byte for each coordinate of the contracted rows, 64 bytes per point at 61 coordinates,
+        On a GPU, "int8" has one byte for each coordinate of the contracted rows, 64 or 128 bytes per point,
         while the original rows stay in host memory, which is page-locked. Only for one device, and for euclidean,
         sqeuclidean, cosine and correlation. "auto", the default, keeps the rows themselves on the device; if they do
         not fit there, the first search streams them, and the second one makes codes.

@@ -27,7 +27,7 @@ from tonari.core.process.garbage import collection_off
 from tonari.core.process.progress import ProgressLike
 from tonari.core.process.workers import default_threads
 from tonari.core.trail import unrecorded
-from tonari.cuda.compiling.compile import begin_soon, compile_together, is_beginning, is_compiled
+from tonari.cuda.compiling.compile import begin_soon, compile_together, get_ready, is_beginning, is_compiled
 from tonari.cuda.compiling.rehearsal import Call, Card, rehearsing
 
 logger = logging.getLogger("tonari")
@@ -112,6 +112,7 @@ def prepare_for(call: Call, device: Any) -> None:
         together, calls = expected.unused(), None
         if is_beginning():  # until Triton's cache can be read, rehearse the search, whose time is mostly imports
             calls = _rehearsed(together, card_of(device))
+            get_ready(calls)
         if not is_compiled(call):
             for each in together:
                 each.used = True

@@ -35,6 +35,7 @@ from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.process.workers import default_threads
 from tonari.cuda import tuning
 from tonari.cuda.compiling.rehearsal import Call
+from tonari.cuda.compiling.translation import translating
 
 logger = logging.getLogger("tonari")
 
@@ -76,6 +77,7 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
         stack.enter_context(compiling)
         stack.enter_context(_binaries_alone())
         stack.enter_context(collection_off())  # collecting would take a sixth of the time of translation
+        stack.enter_context(translating())
         pool = _Loading(min(default_threads(), len(calls)))
         stack.callback(pool.shutdown)  # also after Ctrl-C while threads start
         # Triton's mode waits for all futures when it ends, so futures that have not begun are cancelled before.
@@ -361,6 +363,17 @@ def begin_soon() -> list[Future[Any]]:
 def is_beginning() -> bool:
     """Whether the preparations for the first kernel have begun and are not done."""
     return begin_soon.cache_info().currsize > 0 and not all(future.done() for future in begin_soon())
+
+
+def get_ready(calls: Collection[Call]) -> None:
+    """Do what needs neither Triton's key nor its driver for these calls, while threads prepare the two.
+
+    The thread would wait meanwhile. Half of the time of looking up kernels is this.
+    """
+    with contextlib.suppress(ImportError):  # a version of Triton may have it elsewhere
+        import triton.experimental.gluon.nvidia.hopper as _  # Triton does so at the first tensor that it is given
+    for call in sorted(calls, key=_effort, reverse=True):  # efforts are kept
+        _ = call.kernel.cache_key  # a hash of its source and of the functions that it calls
 
 
 @functools.cache

@@ -8,15 +8,18 @@ as long as one streamed search, all searches together take at most about twice t
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from tonari import inputs
 from tonari.core.errors import BudgetExceeded
 from tonari.core.problem import Problem
 from tonari.core.process.caches import cached
 from tonari.core.trail import decided
+from tonari.cuda import tuning as cuda_tuning
+from tonari.cuda.memory import available
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.planning import plan_on_cuda
+from tonari.exact.cuda.planning import plan_on_cuda, rounded
 from tonari.exact.cuda.rows.codes import code_columns, codes_bytes
 from tonari.metrics import get_metric
 
@@ -42,6 +45,17 @@ def coded_plan(problem: Problem) -> CudaPlan:
             f"of codes, {streamed.seconds:.3g} s by streaming each time",
         )
     return made
+
+
+def plan_again(problem: Problem, prepared_by: CudaPlan, overrides: dict[str, Any]) -> CudaPlan:
+    """Return the plan of a search of points that are codes already; it is kept for equal searches."""
+    free = rounded(available(problem.devices))
+    return _plan_again(problem, prepared_by, free, tuple(overrides.items()))
+
+
+@cached(maxsize=1024)
+def _plan_again(problem: Problem, prepared_by: CudaPlan, free: int, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan:
+    return plan_on_cuda(problem, free_bytes=free + cuda_tuning.RESERVE, prepared_by=prepared_by, **dict(overrides))
 
 
 def _may_be_coded(problem: Problem) -> bool:

@@ -93,5 +93,5 @@ def in_codes(needs: CudaNeeds) -> CodesNeeds:
     """Return the needs of the same search by codes."""
     fields = {field.name: getattr(needs, field.name) for field in dataclasses.fields(needs)}
     p = needs.form_dim or code_columns(needs.n, needs.d)
-    width = max(needs.width, tuning.CONTRACTED_WIDTH if needs.width == usual_width(needs.k + needs.self_join) else 0)
+    width = max(needs.width, tuning.CODED_WIDTH if needs.width == usual_width(needs.k + needs.self_join) else 0)
     return CodesNeeds(**fields | {"precisions": PRECISIONS, "form_dim": p, "width": width})

@@ -13,7 +13,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import Within
 from tonari.core.trail import decided
 from tonari.exact.cuda import dispatch
-from tonari.exact.cuda.coded import coded_plan, is_coded_for
+from tonari.exact.cuda.coded import coded_plan, is_coded_for, plan_again
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.planning import is_contracted_for, plan_on_cuda
 from tonari.exact.cuda.refine.listed import search_listed
@@ -35,6 +35,8 @@ class ExactOnCuda(SearchMethod):
     search_listed = staticmethod(search_listed)
 
     def plan(self, problem: Problem, *, prepared_by: CudaPlan | None = None, **given: Any) -> CudaPlan:
+        if prepared_by is not None and prepared_by.route == "codes" and "free_bytes" not in given:
+            return plan_again(problem, prepared_by, given)
         return plan_on_cuda(problem, prepared_by=prepared_by, **given)
 
     def kind(self, problem: Problem, searched: int = 0) -> str:

@@ -98,11 +98,11 @@ def plan_on_cuda(
             return small
     budget = available(problem.devices, free_bytes)
     if free_bytes is None and usual and prepared_by is None:
-        return _plan_usual(problem, _rounded(budget))
+        return _plan_usual(problem, rounded(budget))
     if prepared_by is not None and prepared_by.route != "streamed":
         budget += prepared_by.packed_bytes + prepared_by.copied_bytes
     if contracted and usual and free_bytes is None:
-        return _plan_for_contracted(problem, _rounded(budget), tuple(overrides.items()))
+        return _plan_for_contracted(problem, rounded(budget), tuple(overrides.items()))
     if contracted:
         return _plan_route(problem, budget, overrides, usual=usual)
     return _plan_within(problem, budget, overrides, usual=usual)
@@ -160,10 +160,10 @@ def _plan_for_contracted(problem: Problem, free: int, overrides: tuple[tuple[str
     return _plan_route(problem, free, dict(overrides), usual=True)
 
 
-def _rounded(free: int) -> int:
+def rounded(free: int) -> int:
     """Round free memory down to six bits, so that searches of the same sizes have the same plan.
 
-    >>> _rounded(127), _rounded(128), _rounded(131)
+    >>> rounded(127), rounded(128), rounded(131)
     (126, 128, 128)
     """
     last = max(0, free.bit_length() - 6)

@@ -5,9 +5,9 @@
     within     screens/coded.py             -> all points that may be as near, and a mark for complete lists
     refine     their rows, in the same way  -> the k best
 
-Codes take 64 bytes per point of 61 coordinates, and a query reads about a hundred rows, so that points may be several
-times as large as the memory of the device. Unproved rows, whose lists were too short, are searched again with longer
-lists. The remaining rows are searched in all dimensions (host_search.py).
+Codes take 64 bytes per point of 61 coordinates, or 128 of 123, and a query reads few rows, so that points may be
+several times as large as the memory of the device. Unproved rows, whose lists were too short, are searched again with
+longer lists. The remaining rows are searched in all dimensions (host_search.py).
 """
 
 from __future__ import annotations
@@ -101,20 +101,20 @@ class _Samples:
     """The codes of all points, and the samples that are taken from them."""
 
     def __init__(self, whole: FoldedCodes) -> None:
-        self._made = {1: whole}
-        self._written = {1: Written(whole.values)}
+        self._made = {1: (whole, Written(whole.values))}
 
     def packed(self, precision: str, stride: int = 1) -> FoldedCodes:
         """Return the codes of every stride-th point, for use on the current stream."""
         if stride not in self._made:
-            made = self.packed(precision).every(stride)
-            self._made[stride], self._written[stride] = made, Written(made.values)
-        self._written[stride].read()
-        return self._made[stride]
+            some = self.packed(precision).every(stride)
+            self._made[stride] = some, Written(some.values)
+        codes, written = self._made[stride]
+        written.read()
+        return codes
 
     def forget_samples(self) -> None:
         """Drop the codes of some of the points."""
-        self._made, self._written = {1: self._made[1]}, {1: self._written[1]}
+        self._made = {1: self._made[1]}
 
 
 def prepare_codes(points: npt.NDArray[Any], plan: CudaPlan, progress: ProgressLike = None) -> CodedPoints:
@@ -181,7 +181,7 @@ class _Search(HostSearch):
                 left = self._certified(left, width, first_pass=True)
                 self.check_queries()
                 share = len(left) / len(self.queries)
-                if share > tuning.FEW_UNPROVED and width < tuning.WIDEST * self.plan.contracted_width:
+                if share > tuning.CODED_LEFT and width < tuning.WIDEST * self.plan.contracted_width:
                     self.prepared.fitted[k] = Fitted(2 * width, 0.0)  # for the next search
                 for times in (tuning.WIDER, tuning.ROOMY):
                     left = self._certified(left, times * width)

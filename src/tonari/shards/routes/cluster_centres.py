@@ -1,0 +1,160 @@
+"""The centres by which rows are assigned to overlapping shards: the tasks "means" and "centres" of cluster_route.py.
+
+Centres are trained without the true neighbours of the samples, so one device can train them while others search.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.core.results.neighbors import value_dtype
+from tonari.core.slices import cut
+from tonari.shards import tuning
+from tonari.shards.common import in_host_memory, overlap_rows, truth_of
+from tonari.shards.directory.done import Done
+from tonari.shards.routes import dealing
+from tonari.shards.routes.centres import Floats, gaps_of, train
+from tonari.shards.tasks import Worker, in_one_piece
+
+logger = logging.getLogger("tonari")
+
+MEAN_PARTS = ("means", "means-gaps", "many-reaches", "many-centres", "many-rows")  # parts of the task "means"
+CENTRE_PARTS = ("centres", "gaps", "shards")  # parts by which rows are dealt
+
+
+def near_centres(worker: Worker, rows: Any, centres: Floats, k: int) -> tuple[Any, Any]:
+    """Return distances and numbers of the nearest centres."""
+    found = worker.nearest(rows, worker.place.there(centres), k)
+    return found.distances, found.indices
+
+
+def _near_in_host_memory(worker: Worker, rows: Any, centres: Floats, k: int) -> tuple[Any, Any]:
+    distances, near = near_centres(worker, rows, centres, k)
+    return in_host_memory(distances), in_host_memory(near)
+
+
+class _Means(NamedTuple):
+    """The centres, the distances between them, and the near centres of rows drawn evenly from all rows."""
+
+    centres: Floats
+    gaps: Floats
+    many: dealing.Near
+
+
+def _compute_means(worker: Worker, args: Any, data: Any) -> _Means:
+    job, plan = worker.job, worker.job.plan
+    trained = tuning.TRAINED * plan.clusters
+
+    def nearest(some: Floats, centres: Floats, k: int) -> tuple[Any, Any]:
+        return _near_in_host_memory(worker, worker.place.there(some), centres, k)
+
+    centres = train(_drawn(worker, _piece_rows(worker, trained), 0.0)[0], plan.clusters, nearest, job.seed)
+    gaps = gaps_of(centres, nearest)
+    return _Means(centres, gaps, _near_of_others(worker, centres, gaps, max(tuning.JUDGED, trained)))
+
+
+def _write_means(worker: Worker, args: Any, made: _Means) -> Done:
+    files, (centres, gaps, many) = worker.job.files, made
+    parts = zip(MEAN_PARTS, (centres, gaps, many.reaches, many.centres, many.rows[:, None]), strict=True)
+    return Done({name: files.save(name, part) for name, part in parts})
+
+
+def _means(worker: Worker) -> _Means:
+    """Return what the task "means" computed."""
+    centres, gaps, reaches, near, rows = (np.array(worker.job.files.load(name, "means")) for name in MEAN_PARTS)
+    return _Means(centres, gaps, dealing.Near(reaches, near, rows[:, 0]))
+
+
+def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[Floats, Floats, dealing.Dealt]:
+    job = worker.job
+    source, plan = job.source, job.plan
+    centres, gaps, many = _means(worker)
+    sample, truth = truth_of(worker, overlap_rows)
+    others, places = np.unique(truth.indices.astype(np.int64), return_inverse=True)
+    both = np.union1d(sample, others)  # an object may have to make all rows for each time that some are read
+    near = _near_of(worker, both, centres, gaps)
+    of_rows, of_others = (near.at(np.searchsorted(both, ids)) for ids in (sample, others))
+    dealt = dealing.choose(
+        centres,
+        dealing.Seen(many, of_rows, of_others, places.reshape(truth.indices.shape)),
+        shards=min(plan.clusters, max(2, math.ceil(tuning.MOST_SHARDS * source.n / plan.rows))),
+        most=plan.rows / source.n / tuning.SPREAD,
+        wanted=1 - tuning.LOST_TO_CUTS * (1 - job.target),
+    )
+    logger.info(
+        "%d shards, margin %g: %.4f of the neighbours share one, %.2f shards a row, the largest has %.3f of all rows",
+        *(dealt.shards.total, dealt.shards.margin, dealt.covered, dealt.copies, dealt.largest),
+    )
+    return centres, gaps, dealt
+
+
+def _piece_rows(worker: Worker, count: int) -> int:
+    """Return the number of rows per range for a number of ranges, reduced to the budget."""
+    source, plan = worker.job.source, worker.job.plan
+    if worker.device == "cpu":  # in the memory of a shard, and of a part of the engine
+        room = plan.rows * source.row_bytes + plan.engine_bytes // 8
+        count = min(count, max(plan.clusters, room // (8 * source.d)))
+    return -(-count // tuning.PIECES)
+
+
+def _drawn(worker: Worker, size: int, shift: float) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Return evenly spaced ranges of rows in host memory, and their row numbers; `shift` selects other ranges."""
+    source = worker.job.source
+    if size * tuning.PIECES >= source.n:
+        begins, size = np.zeros(1, np.int64), source.n
+    else:
+        begins = ((np.arange(tuning.PIECES) + shift) * (source.n - size) / tuning.PIECES).astype(np.int64)
+    numbers = (begins[:, None] + np.arange(size)).reshape(-1)
+    if worker.device != "cpu":  # one copy instead of many
+        ranges = [slice(begin, begin + size) for begin in begins.tolist()]
+        found = inputs.as_floats(in_host_memory(worker.load.ranges(ranges)))
+        return found.astype(value_dtype(source.dtype), copy=False), numbers
+    rows = np.empty((len(numbers), source.d), value_dtype(source.dtype))
+    for at, begin in enumerate(begins.tolist()):
+        rows[at * size : (at + 1) * size] = inputs.as_floats(in_host_memory(worker.load.range(begin, begin + size)))
+    return rows, numbers
+
+
+def _near_of_others(worker: Worker, centres: Floats, gaps: Floats, count: int) -> dealing.Near:
+    """Return the nearest centres of a sample of rows other than the training rows of the centres."""
+    rows, ids = _drawn(worker, _piece_rows(worker, count), 0.5)
+    near = min(tuning.NEAR, len(centres))
+    found = _near_in_host_memory(worker, worker.place.there(rows), centres, near)
+    return reached(worker, *found, gaps, ids)
+
+
+def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: Floats, gaps: Floats) -> dealing.Near:
+    """Return the nearest centres of rows of the source, reading as many rows at once as a shard has."""
+    near = min(tuning.NEAR, len(centres))
+    found = [
+        _near_in_host_memory(worker, worker.load.at(ids[part]), centres, near)
+        for part in cut(len(ids), worker.job.plan.rows)
+    ]
+    distances, numbers = zip(*found, strict=True)
+    return reached(worker, np.concatenate(distances), np.concatenate(numbers), gaps, ids)
+
+
+def reached(worker: Worker, distances: Any, numbers: Any, gaps: Any, ids: Any) -> dealing.Near:
+    metric = worker.job.record
+    squared = metric.power == 2  # 1 - cos is half the square of a distance, too
+    lengths = (distances, gaps) if squared else (metric.lengths(distances), metric.lengths(gaps))
+    return dealing.Near(dealing.reaches(lengths[0], numbers, lengths[1], squared=squared), numbers, ids)
+
+
+def _write_centres(worker: Worker, args: Any, made: tuple[Floats, Floats, dealing.Dealt]) -> Done:
+    centres, gaps, dealt = made
+    files = worker.job.files
+    shards = np.stack([dealt.shards.first, dealt.shards.turns], axis=1)
+    parts = {name: files.save(name, part) for name, part in zip(CENTRE_PARTS, (centres, gaps, shards), strict=True)}
+    facts = {name: getattr(dealt, name) for name in ("covered", "copies", "largest")}
+    return Done(parts, facts=facts | {"shards": dealt.shards.total, "margin": dealt.shards.margin})
+
+
+MEANS = in_one_piece(lambda worker, args: None, _compute_means, _write_means)
+CENTRES = in_one_piece(lambda worker, args: None, _compute_centres, _write_centres)
