@@ -59,10 +59,11 @@ if TYPE_CHECKING:  # for type checkers; at run time, _HOMES has the module of ea
     from tonari.api.mutual import mutual_neighbors
     from tonari.api.pairing import pairs
     from tonari.api.radius import radius_count, radius_graph, radius_search
-    from tonari.api.searching import search, search_to_file
+    from tonari.api.searching import search
     from tonari.api.shards import build_graph, build_neighbors
     from tonari.api.spanning import mutual_reachability_tree
     from tonari.api.verifying import verify
+    from tonari.api.writing import search_to_file
     from tonari.core.plan import Plan
     from tonari.core.results.neighbors import Neighbors
     from tonari.core.results.pairs import Pairs
@@ -123,10 +124,11 @@ _HOMES = {
     "tonari.api.mutual": ("mutual_neighbors",),
     "tonari.api.pairing": ("pairs",),
     "tonari.api.radius": ("radius_count", "radius_graph", "radius_search"),
-    "tonari.api.searching": ("search", "search_to_file"),
+    "tonari.api.searching": ("search",),
     "tonari.api.shards": ("build_graph", "build_neighbors"),
     "tonari.api.spanning": ("mutual_reachability_tree",),
     "tonari.api.verifying": ("verify",),
+    "tonari.api.writing": ("search_to_file",),
     "tonari.core.results.neighbors": ("Neighbors",),
     "tonari.core.results.pairs": ("Pairs",),
     "tonari.core.plan": ("Plan",),

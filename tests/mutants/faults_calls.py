@@ -235,9 +235,8 @@ _RULES = (
     Fault(
         "filters-groups-of-all-queries",
         "src/tonari/filters/listed.py",
-        "    asked = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]\n"
-        "    points, asked = _short(points, asked)",
-        "    asked = rules.query_groups\n    points, asked = _short(points, asked)",
+        "_short(points, rules.query_groups if rules.rows is None else rules.query_groups[rules.rows])",
+        "_short(points, rules.query_groups)",
         "some of the queries have the groups of the first ones",
         ("tests/filters/test_listed.py",),
     ),

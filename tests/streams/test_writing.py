@@ -12,7 +12,7 @@ import pytest
 
 import tonari
 from tests.helpers.checks import Array
-from tests.helpers.streaming import UNEVEN, K, M, cut, index_of, points, queries
+from tests.helpers.streaming import K, M, index_of, queries
 from tonari import io
 from tonari.core.trail import recording
 from tonari.streams import tuning
@@ -41,27 +41,6 @@ def test_the_file_is_that_of_one_search(chunk_rows: int | None) -> None:
     assert out == Path("t.ibin")
     assert out.read_bytes() == truth()
     assert os.listdir() == ["t.ibin"]
-
-
-def test_from_files_arrays_and_iterables() -> None:
-    io.write("p.fbin", points())
-    io.write("q.npy", queries())
-    options: dict[str, Any] = {"method": "exact", "threads": 1}
-    for given, base, more in (
-        ("q.npy", "p.fbin", {"chunk_rows": 9, **options}),
-        (Path("q.npy"), points(), {"chunk_rows": 9, **options}),
-        (io.read("q.npy"), io.read("p.fbin"), options),
-        (cut(queries(), *UNEVEN), index_of(), {"rows": M}),
-        (list(cut(queries(), *UNEVEN)), index_of(), {}),
-    ):
-        tonari.search_to_file(given, base, K, "t.ibin", overwrite=True, **more)
-        assert Path("t.ibin").read_bytes() == truth()
-
-
-@pytest.mark.parametrize("metric", ["l1", "inner_product"])
-def test_metrics_and_options_reach_the_index(metric: str) -> None:
-    out = tonari.search_to_file(queries(), points(), K, "t.ibin", metric=metric, memory="1GB", threads=2)
-    assert out.read_bytes() == truth(metric=metric)
 
 
 def test_the_record_of_a_resumed_run_is_that_of_all_rows(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,6 +1,6 @@
 """The public functions of the library; they check their arguments before any work begins.
 
-searching.py   search, search_to_file
+searching.py   search; writing.py: search_to_file
 index/         Index: points that are prepared once, searched many times, and changed
 graphs.py      knn_graph, merge
 kth.py         kth_distance

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors, nearest_of
 from tonari.core.trail import recording
 from tonari.given.cpu import nearest as by_nearness
 from tonari.given.cpu import within as by_radius
-from tonari.given.plan import plan_given
+from tonari.given.plan import GivenPlan, plan_given
 from tonari.given.values import FunctionValues, MatrixValues, Values, strip
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists
@@ -33,6 +33,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _METHODS, _DEVICES = ("auto", "exact"), ("auto", "cpu")
+_NONE: Any = object()  # no queries
 
 
 def is_given(metric: Any) -> bool:
@@ -47,9 +48,10 @@ def is_given(metric: Any) -> bool:
 def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Wrap a public function so that `answer` is called instead if the metric is a function or "precomputed".
 
-    Arguments that `answer` does not have are refused unless they have their default values.
+    `answer` takes a :class:`GivenCall`, and some of the function's other arguments. All others are refused unless they
+    have their default values.
     """
-    accepted = inspect.signature(answer).parameters
+    accepted = set(inspect.signature(answer).parameters) - {"call"}
 
     def wrap(verb: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(verb)
@@ -64,14 +66,15 @@ def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Ca
                 return verb(*args, **kwargs)
             arguments = signature.bind(*args, **kwargs).arguments
             for name, value in arguments.items():
-                if name not in accepted and value is not defaults[name]:
+                if name not in accepted | _SHARED and value is not defaults[name]:
                     raise Unsupported(
                         f"{name}: is not supported if metric is a function or 'precomputed'; "
                         f"leave {name} out, or name one of tonari.metrics.METRICS"
                     )
             rows = {name: value for name, value in arguments.items() if name in ("queries", "points")}
             inputs.warn_of_dropped(rows, "compute the distances of the pairs that are found in torch")
-            found: R = answer(**{name: value for name, value in arguments.items() if name in accepted})
+            shared = {name: arguments.pop(name) for name in _SHARED & arguments.keys()}
+            found: R = answer(_call(**shared), **{name: value for name, value in arguments.items() if name in accepted})
             return found
 
         return asking
@@ -79,49 +82,64 @@ def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Ca
     return wrap
 
 
-def search_given(
-    queries: Any,
-    points: Any,
-    k: int,
-    *,
-    metric: Any,
-    method: Any = "auto",
-    device: Any = "auto",
-    threads: Any = None,
-    memory: Any = None,
-    progress: ProgressLike = None,
-) -> Neighbors:
+class GivenCall(NamedTuple):
+    """The arguments that all public functions share, checked.
+
+    Attributes
+    ----------
+    values : Values
+        The distances.
+    rows : rows or matrix
+        The caller's queries, or points in a self-join; results are in their library.
+    threads, memory : int, optional
+    progress : None, bool or callable(done, total)
+    """
+
+    values: Values
+    rows: Any
+    threads: int | None
+    memory: int | None
+    progress: ProgressLike
+
+    def plan(self, k: int) -> GivenPlan:
+        """Return the plan of a search for k neighbours; 0 stands for all within a radius."""
+        return plan_given(self.values, k, self.memory)
+
+    def handed_back(self, parts: Any) -> list[Any]:
+        """Return arrays in the library of the caller's."""
+        side = inputs.side_of(self.rows, "queries")
+        return [inputs.hand_back(part, side) for part in parts]
+
+    def limits(self, radius: Any, min_similarity: Any, closed: Any) -> npt.NDArray[Any]:
+        """Return the limit of each query."""
+        values, metric = self.values, get_metric(self.values.name)
+        return limits_of(metric, values.m, values.dtype, radius=radius, min_similarity=min_similarity, closed=closed)
+
+    def listed(self, found: RadiusNeighbors, max_neighbors: Any) -> RadiusNeighbors:
+        """Return the lists, or the nearest of each, in the library of the caller's arrays."""
+        return RadiusNeighbors(*self.handed_back(found if max_neighbors is None else nearest_of(found, max_neighbors)))
+
+
+_SHARED = frozenset(("queries", "points", "metric", "method", "device", "threads", "memory", "progress"))
+
+
+def search_given(call: GivenCall, k: int) -> Neighbors:
     """Find the k nearest points of every query; see :func:`tonari.search`."""
-    values, threads = _checked(metric, queries, points, method, device, threads)
-    k = inputs.check_k(k, values.n, without_self=False)
-    plan = plan_given(values, k, inputs.parse_memory(memory))
-    found = by_nearness.nearest(values, k, plan, threads=threads, progress=inputs.check_progress(progress)).found
-    return Neighbors(*_on_side(found, queries))
+    k = inputs.check_k(k, call.values.n, without_self=False)
+    found = by_nearness.nearest(call.values, k, call.plan(k), threads=call.threads, progress=call.progress).found
+    return Neighbors(*call.handed_back(found))
 
 
-def graph_given(
-    points: Any,
-    k: int,
-    *,
-    metric: Any,
-    symmetric: bool = False,
-    include_self: bool = False,
-    method: Any = "auto",
-    device: Any = "auto",
-    threads: Any = None,
-    memory: Any = None,
-    progress: ProgressLike = None,
-) -> KNNGraph:
+def graph_given(call: GivenCall, k: int, *, symmetric: bool = False, include_self: bool = False) -> KNNGraph:
     """Build the graph of the k nearest other points; see :func:`tonari.knn_graph`."""
-    values, threads = _checked(metric, points, points, method, device, threads, own=True)
-    include_self, symmetric = inputs.check_flag(include_self, "include_self"), _symmetric(symmetric, values)
+    values, include_self = call.values, inputs.check_flag(include_self, "include_self")
+    symmetric = _symmetric(symmetric, values)
     k = inputs.check_k(k, values.n - (not include_self), without_self=not include_self)
-    plan = plan_given(values, k, inputs.parse_memory(memory))
-    progress, others = inputs.check_progress(progress), k - include_self
+    plan, others = call.plan(k), k - include_self
     with recording("knn_graph", values.n) as record:
         if others:
             found, own = by_nearness.nearest(
-                values, others, plan, own=True, symmetric=symmetric, threads=threads, progress=progress
+                values, others, plan, own=True, symmetric=symmetric, threads=call.threads, progress=call.progress
             )
         else:
             places = (slice(i, i + 1) for i in range(values.n))
@@ -132,105 +150,64 @@ def graph_given(
         _refuse_own_nan(own, values.name)
         every = np.arange(values.n, dtype=found.indices.dtype)
         found = Neighbors(np.column_stack([own, found.distances]), np.column_stack([every, found.indices]))
-    lists = Neighbors(*_on_side(found, points))
+    lists = Neighbors(*call.handed_back(found))
     return KNNGraph.of_lists(Lists(lists, values.name, "exact", include_self, record=record))
 
 
-def kth_given(
-    points: Any,
-    k: int,
-    *,
-    metric: Any,
-    symmetric: bool = False,
-    method: Any = "auto",
-    device: Any = "auto",
-    threads: Any = None,
-    memory: Any = None,
-    progress: ProgressLike = None,
-) -> Any:
+def kth_given(call: GivenCall, k: int, *, symmetric: bool = False) -> Any:
     """Find the distance of every point to its k-th nearest other point; see :func:`tonari.kth_distance`."""
-    values, threads = _checked(metric, points, points, method, device, threads, own=True)
+    values = call.values
     k, symmetric = inputs.check_k(k, values.n - 1, without_self=True), _symmetric(symmetric, values)
-    plan, progress = plan_given(values, k, inputs.parse_memory(memory)), inputs.check_progress(progress)
-    found, _ = by_nearness.nearest(values, k, plan, own=True, symmetric=symmetric, threads=threads, progress=progress)
-    return _on_side((found.distances[:, -1].copy(),), points)[0]
+    found, _ = by_nearness.nearest(
+        values, k, call.plan(k), own=True, symmetric=symmetric, threads=call.threads, progress=call.progress
+    )
+    return call.handed_back((found.distances[:, -1].copy(),))[0]
 
 
 def radius_given(
-    queries: Any,
-    points: Any,
-    radius: Any = None,
-    *,
-    metric: Any,
-    min_similarity: Any = None,
-    closed: Any = True,
-    max_neighbors: Any = None,
-    method: Any = "auto",
-    device: Any = "auto",
-    threads: Any = None,
-    memory: Any = None,
-    progress: ProgressLike = None,
+    call: GivenCall, radius: Any = None, *, min_similarity: Any = None, closed: Any = True, max_neighbors: Any = None
 ) -> RadiusNeighbors:
     """Find all points within a radius of every query; see :func:`tonari.radius_search`."""
-    values, _ = _checked(metric, queries, points, method, device, threads)
-    within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
     most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
-    limits, plan = _limits(values, within), plan_given(values, 0, inputs.parse_memory(memory))
-    found = by_radius.within(values, limits, plan, progress=inputs.check_progress(progress))
-    return RadiusNeighbors(*_on_side(found if most is None else nearest_of(found, most), queries))
+    limits = call.limits(radius, min_similarity, closed)
+    return call.listed(by_radius.within(call.values, limits, call.plan(0), progress=call.progress), most)
 
 
-def count_given(
-    queries: Any,
-    points: Any,
-    radius: Any = None,
-    *,
-    metric: Any,
-    min_similarity: Any = None,
-    closed: Any = True,
-    method: Any = "auto",
-    device: Any = "auto",
-    threads: Any = None,
-    memory: Any = None,
-    progress: ProgressLike = None,
-) -> Any:
+def count_given(call: GivenCall, radius: Any = None, *, min_similarity: Any = None, closed: Any = True) -> Any:
     """Count the points within a radius of every query; see :func:`tonari.radius_count`."""
-    values, _ = _checked(metric, queries, points, method, device, threads)
-    within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
-    limits, plan = _limits(values, within), plan_given(values, 0, inputs.parse_memory(memory))
-    return _on_side((by_radius.count(values, limits, plan, progress=inputs.check_progress(progress)),), queries)[0]
+    limits = call.limits(radius, min_similarity, closed)
+    return call.handed_back((by_radius.count(call.values, limits, call.plan(0), progress=call.progress),))[0]
 
 
 def radius_graph_given(
-    points: Any,
+    call: GivenCall,
     radius: Any = None,
     *,
-    metric: Any,
     symmetric: bool = False,
     min_similarity: Any = None,
     closed: Any = True,
     max_neighbors: Any = None,
+) -> RadiusNeighbors:
+    """Find all other points within a radius of every point; see :func:`tonari.radius_graph`."""
+    most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
+    values, limits = call.values, call.limits(radius, min_similarity, closed)
+    symmetric = _symmetric(symmetric, values) and bool((limits == limits[:1]).all())
+    found = by_radius.within(values, limits, call.plan(0), own=True, symmetric=symmetric, progress=call.progress)
+    return call.listed(found, most)
+
+
+def _call(
+    *,
+    metric: Any,
+    points: Any = None,
+    queries: Any = _NONE,
     method: Any = "auto",
     device: Any = "auto",
     threads: Any = None,
     memory: Any = None,
     progress: ProgressLike = None,
-) -> RadiusNeighbors:
-    """Find all other points within a radius of every point; see :func:`tonari.radius_graph`."""
-    values, _ = _checked(metric, points, points, method, device, threads, own=True)
-    within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
-    most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
-    limits, plan = _limits(values, within), plan_given(values, 0, inputs.parse_memory(memory))
-    symmetric = _symmetric(symmetric, values) and bool((limits == limits[:1]).all())
-    shown = inputs.check_progress(progress)
-    found = by_radius.within(values, limits, plan, own=True, symmetric=symmetric, progress=shown)
-    return RadiusNeighbors(*_on_side(found if most is None else nearest_of(found, most), points))
-
-
-def _checked(
-    metric: Any, queries: Any, points: Any, method: Any, device: Any, threads: Any, *, own: bool = False
-) -> tuple[Values, int | None]:
-    """Check the arguments that all public functions share; return the distances, and the number of threads."""
+) -> GivenCall:
+    """Check the arguments that all public functions share; without queries, those of a self-join."""
     if method not in _METHODS:
         raise Unsupported(
             f"method={method!r}: a function or 'precomputed' as metric allows 'exact' alone, which computes all "
@@ -240,14 +217,18 @@ def _checked(
         raise Unsupported(
             f"device={device!r}: a function or 'precomputed' as metric is searched on the CPU alone; leave device out"
         )
-    threads = inputs.check_threads(threads)
+    threads, own = inputs.check_threads(threads), queries is _NONE
+    given = points if own else queries
     if type(metric) is str:
-        return MatrixValues(_matrix(queries, points, own=own)), threads
-    name = "points" if own else "queries"
-    rows = inputs.as_floats(inputs.as_rows(queries, name, check_values=False))
-    base = rows if own or points is queries else inputs.as_floats(inputs.as_rows(points, "points", check_values=False))
-    inputs.same_width(rows, base)
-    return FunctionValues(metric, rows, base, name_of_function(metric)), threads
+        values: Values = MatrixValues(_matrix(given, points, own=own))
+    else:
+        rows = inputs.as_floats(inputs.as_rows(given, "points" if own else "queries", check_values=False))
+        base = rows
+        if given is not points:
+            base = inputs.as_floats(inputs.as_rows(points, "points", check_values=False))
+        inputs.same_width(rows, base)
+        values = FunctionValues(metric, rows, base, name_of_function(metric))
+    return GivenCall(values, given, threads, inputs.parse_memory(memory), inputs.check_progress(progress))
 
 
 def _matrix(table: Any, points: Any, *, own: bool) -> npt.NDArray[Any]:
@@ -280,10 +261,6 @@ def _symmetric(symmetric: Any, values: Values) -> bool:
     return inputs.check_flag(symmetric, "symmetric") and not isinstance(values, MatrixValues)
 
 
-def _limits(values: Values, within: dict[str, Any]) -> npt.NDArray[Any]:
-    return limits_of(get_metric(values.name), values.m, values.dtype, **within)
-
-
 def _refuse_own_nan(own: npt.NDArray[Any], name: str) -> None:
     if np.isnan(own).any():
         row = int(np.isnan(own).argmax())
@@ -291,9 +268,3 @@ def _refuse_own_nan(own: npt.NDArray[Any], name: str) -> None:
             f"metric={name!r}: the distance of point {row} to itself is NaN, which include_self=True puts into the "
             "graph; leave include_self out"
         )
-
-
-def _on_side(parts: Any, like: Any) -> list[Any]:
-    """Return arrays in the library of the caller's."""
-    side = inputs.side_of(like, "queries")
-    return [inputs.hand_back(part, side) for part in parts]

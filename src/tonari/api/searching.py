@@ -1,18 +1,14 @@
-"""`tonari.search` and `tonari.search_to_file`."""
+"""`tonari.search`."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Literal, overload
 
-from tonari import inputs, io
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
 from tonari.api.filtered import refuse_plan, search_allowed, search_ties
 from tonari.api.given import on_given_values, search_given
-from tonari.api.index.index import Index
 from tonari.api.sparse_rows import are_sparse, sparse_search
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
@@ -21,17 +17,11 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import Given
 from tonari.filters.ties import are_all
-from tonari.io._common import StrPath
 from tonari.methods import repeated
 from tonari.methods.answer import answer, check_plan, on_side_of
 from tonari.methods.call import Call
 from tonari.methods.rows.no_queries import none_nearest
 from tonari.methods.rows.points import Points
-from tonari.streams.chunks import Source
-from tonari.streams.output import check_absent, check_unfinished
-from tonari.streams.writing import write_neighbors
-
-SUFFIXES = (".ibin",)
 
 
 @overload
@@ -189,7 +179,7 @@ def search(
         Query i counts as point i, and does not find the points i - w to i + w, for this w: the Theiler window of a time
         series. There must be as many queries as points; 0 leaves out the point itself. Memory does not depend on w.
     ties : str
-        "first" (default): k neighbours; of several points at the k-th distance, the ones with the smallest row numbers.
+        "first" (default): k neighbours; among points at the k-th distance, the smallest row numbers are returned.
         "all": also all other points at the returned distance of the k-th, as :class:`RadiusNeighbors`. A query for
         which filters leave fewer than k points has a list of these.
     differentiable : bool
@@ -297,140 +287,3 @@ def search(
     if base is points and rows is queries and not call.place.devices:
         repeated.keep(key, call, decision)
     return carry(on_side_of(queries, answer(rows, base, decision, call.metric, call.progress)))
-
-
-@in_default_floats
-@inputs.without_gradients("use tonari.search with differentiable=True")
-def search_to_file(
-    queries: Any,
-    points: Any,
-    k: int,
-    out: StrPath,
-    *,
-    rows: int | None = None,
-    chunk_rows: int | None = None,
-    resume: bool = True,
-    overwrite: bool = False,
-    metric: str | None = None,
-    weights: Any = None,
-    VI: Any = None,
-    covariance: Any = None,
-    V: Any = None,
-    transform: Any = None,
-    method: str | None = None,
-    device: str | Sequence[str] | None = None,
-    threads: int | None = None,
-    memory: int | str | None = None,
-    progress: ProgressLike = None,
-) -> Path:
-    """Find the k nearest points of every query, and write them to a file as they are found.
-
-    Three threads read, search and write at the same time: while one chunk is searched, the next one is read and the
-    previous one is written. A stream takes as long as the slowest of the three steps, and needs memory for a few
-    chunks.
-
-    Parameters
-    ----------
-    queries : array of shape (m, d), path, or iterable of arrays of shape (any, d)
-        A memory map, or a file that :func:`tonari.io.read` maps, is read chunk by chunk. A file of 0 bytes has no
-        queries if its format stores the number of columns only in its rows (.fvecs, .bvecs, .ivecs, .csv, .tsv). An
-        iterable is read on a thread of its own; its arrays may be of any kind that :func:`tonari.search` accepts, may
-        have any number of rows, including 0, and may reuse one buffer.
-    points : Index, array of shape (n, d), or path
-        An array or a file is prepared as :class:`tonari.Index` does.
-    k : int
-    out : path
-        The output, in the ground-truth format of Big-ANN (.ibin): indices as int32, distances as float32 (float64
-        distances are rounded). The file appears when it is complete. An existing file of this name is refused, since
-        its search is unknown.
-    rows : int, optional
-        The exact number of queries; required for an iterable that is not a list.
-    chunk_rows : int, optional
-        Rows per chunk of an array or file. Default: 128 MiB of queries and results, or fewer if these would take more
-        than about ten seconds.
-    resume : bool
-        Continue an interrupted run of the same search. False starts over.
-    overwrite : bool
-        Replace an existing file `out` when the new one is complete.
-    metric, weights, VI, covariance, V, transform, method, device, threads, memory
-        As for :class:`tonari.Index`. Not allowed if `points` is an Index, which has its own.
-    progress : None, bool or callable(done, total)
-        Counts queries. The bar shows their rate and the remaining time; None shows it on a terminal if the work takes
-        more than two seconds.
-
-    Returns
-    -------
-    Path
-        The path of the file; :func:`tonari.io.read_ground_truth` reads it.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for :func:`tonari.search` (rows are numbered from the beginning of the stream) and, for files,
-        :func:`tonari.io.read`; also if an iterable has another number of rows, or the unfinished file is damaged or
-        belongs to another search.
-    BlockingIOError
-        Another process is writing to `out`.
-    FileExistsError
-        `out` exists and `overwrite` is False, or `out` is not a regular file; or the unfinished file is a symbolic
-        link, not a regular file, or has no journal.
-    OSError
-        The directory is missing or cannot be written to, the name is too long, or the disk is full.
-
-    Notes
-    -----
-    Only one process can write to `out`. Until it is complete, the file is named ``OUT.part``, and ``OUT.part.json`` has
-    the arguments of the search, the number of finished queries, and the record of the run. If a run ends early (an
-    error in a later chunk, Ctrl-C, kill -9, a power cut), the same call continues it; only the current chunk and the
-    chunks of the last fifth of a second are lost. An iterable is then read from its beginning, and finished queries are
-    skipped. Points and finished queries are identified by a digest of 1,024 of their rows. After Ctrl-C, finished
-    chunks are still written.
-
-    At most two chunks of queries and two of results are in memory, in addition to the `memory` of each search. Chunks
-    in host memory are copied to the `device` of the points, and their results are copied back. Points that do not fit
-    on the device are searched slab by slab, as in any search.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import numpy as np, tonari
-    >>> points = np.array([[0.0], [1.0], [3.0]], dtype=np.float32)
-    >>> chunks = (np.full((2, 1), value, np.float32) for value in (0.2, 2.9))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     out = tonari.search_to_file(chunks, points, 1, pathlib.Path(folder, "found.ibin"), rows=4)
-    ...     print(tonari.io.read_ground_truth(out).indices.ravel().tolist())
-    [0, 0, 2, 2]
-    """
-    out = inputs.check_output_path(out, SUFFIXES)
-    inputs.check_flag(overwrite, "overwrite")
-    check_absent(out, overwrite=overwrite)
-    check_unfinished(out)
-    inputs.check_flag(resume, "resume")
-    progress = inputs.check_progress(progress)
-    source = Source(queries, rows=rows, chunk_rows=chunk_rows)
-    if source.rows is None:
-        raise ValueError("rows: the number of queries is needed if they are an iterable of chunks; give rows=")
-    options = {"metric": metric, "weights": weights, "VI": VI, "covariance": covariance, "V": V, "transform": transform}
-    options |= {"method": method, "device": device, "threads": threads, "memory": memory}
-    index = _index(points, {name: value for name, value in options.items() if value is not None}, progress)
-    write_neighbors(
-        source,
-        index,
-        inputs.check_k(k, index.n, without_self=False),
-        out,
-        resume=resume,
-        overwrite=overwrite,
-        progress=progress,
-    )
-    return out
-
-
-def _index(points: Any, options: dict[str, Any], progress: ProgressLike) -> Index:
-    if isinstance(points, Index):
-        if options:
-            raise ValueError(f"{', '.join(options)}: are set by the Index; leave them out")
-        index: Index = points._frozen()
-        return index
-    if isinstance(points, str | os.PathLike):
-        points = io.read(points)
-    return Index(points, progress=None if callable(progress) else progress, **options)

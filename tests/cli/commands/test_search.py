@@ -19,7 +19,7 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.command_line import ENVIRONMENT, as_json, refused, run
 from tonari import io
-from tonari.api import searching
+from tonari.api import writing as verbs
 from tonari.io.record import read_record
 from tonari.streams import writing
 
@@ -67,7 +67,7 @@ def test_queries_stay_in_their_file(name: str, monkeypatch: pytest.MonkeyPatch) 
         return search_to_file(queries, *arguments, **options)
 
     search_to_file = tonari.search_to_file
-    monkeypatch.setattr(searching, "search_to_file", record)
+    monkeypatch.setattr(verbs, "search_to_file", record)
     run(*(name if part == "queries.npy" else part for part in SEARCH))
     assert isinstance(given[0], np.memmap) == (name != "queries.npz")
     found = io.read_ground_truth("t.ibin")

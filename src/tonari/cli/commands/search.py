@@ -9,7 +9,7 @@ from typing import Any
 import click
 import numpy as np
 
-from tonari.api import radius, searching
+from tonari.api import radius, searching, writing
 from tonari.api.shards import build_neighbors
 from tonari.cli import _common, _options
 from tonari.cli._directories import names_a_directory, refuse, told
@@ -148,7 +148,7 @@ def search(
     if target.suffix.lower() == ".ibin":
         try:
             with _common.warnings_as_lines(), recording("tonari search", len(asked)) as record:
-                searching.search_to_file(asked, base, k, target, resume=not force, overwrite=force, **options)
+                writing.search_to_file(asked, base, k, target, resume=not force, overwrite=force, **options)
         except KeyboardInterrupt:
             _tell_what_is_kept(target, len(asked), force=force)
             raise

@@ -5,6 +5,6 @@ exact_route.py         every slab of rows is compared with every other
 pair_rounds.py         every two slabs are compared once, and each row keeps its nearest so far:
 exact_pairs_route.py       exactly, on the CPU: each distance is used for the rows of both slabs
 merge_route.py             by merging the graphs of the two (GGM, wang2021)
-cluster_route.py       shards of near rows that overlap (cluster_centres.py, centres.py, dealing.py); the lists of a row are
-                       joined
+cluster_route.py       shards of near rows that overlap, and the joined lists of their rows:
+cluster_centres.py         a task that computes centres (centres.py) and shards (dealing.py)
 """
