@@ -138,9 +138,9 @@ class Segment:
         searches of microseconds, the steps that this leaves out would take a fifth of the time.
         """
         call, points = self.call, self.points
-        if type(queries) is not np.ndarray or type(k) is not int or call.metric.bits or call.memory is not None:
+        if type(queries) is not np.ndarray or type(k) is not int or call.metric.bits:
             return None
-        decision = self.planned.get(self._key(queries, k, call.threads, None))
+        decision = self.planned.get(self._key(queries, k, call.threads, call.memory))
         if decision is None or queries.shape[1:] != points.shape[1:]:
             return None
         rows = call.place.rows(queries, "queries", call.metric, call.threads)
