@@ -1,4 +1,4 @@
-"""Suites: cases as data, and what each needs of its own to run them."""
+"""Suites: cases as data, and the code that each suite needs to run them."""
 
 NAMES = (
     "bits",

@@ -1,11 +1,11 @@
 """Searches among rows of bits, beside FAISS's IndexBinaryFlat.
 
-What is timed is one call of `tonari.search`, from arrays to answer; the peer's index is built within its time too. Both
-run in this process and take turns. The answer is proved first: a sample of rows bit for bit against
-``tonari.metrics.reference``, and all distances of hamming against the peer's, which are whole numbers.
+The time is that of one call of `tonari.search`, from arrays to answer; the peer's time includes building its index.
+Both run in this process, in turns. The answer is proved first: a sample of rows bit for bit against
+``tonari.metrics.reference``, and for hamming all distances against the peer's, which are whole numbers.
 
-On a GPU the clock runs from tensors on the device to neighbours on the device. It is held to a tenth of the seconds
-that two cores of a Xeon of model 207 take, of which the results have rows.
+On a GPU, the time is from tensors on the device to neighbours on the device. Its bar is a tenth of the seconds of two
+cores of a Xeon of model 207, which are in the results.
 """
 
 from __future__ import annotations

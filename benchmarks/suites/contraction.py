@@ -1,8 +1,8 @@
-"""What contracted rows leave to be compared: survivors against the number of columns, for five kinds of data.
+"""The points that contracted rows do not rule out: survivors against the number of columns, for five kinds of data.
 
-No clock: how many points are within a row's k-th distance if only f(x) = (V^T x', rest) of p columns is compared
-(docs/contraction.md). Directions are those that a search takes: the principal ones of a sample. The k-th distance is
-exact, so this is what a search comes down to when its thresholds are as low as they get.
+Nothing is timed. A case counts the points within a row's k-th distance if only f(x) = (V^T x', rest) of p columns is
+compared (docs/contraction.md). The directions are those of a search: the principal directions of a sample. The k-th
+distance is exact, so a search with the lowest possible thresholds has these survivors.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
 """Exact search on the CPU, against FAISS and scikit-learn: verify, then time.
 
-A case first proves its answer and is not timed without: the shape and order of every row, a sample of rows bit for
-bit against ``tonari.metrics.reference.brute``, and every row against each peer within the rounding of the peer's
-float32 arithmetic. Then ours and the peers take turns: one warm-up each, then the rounds, medians.
+A case is timed only after its answer is proved: the shape and order of every row, a sample of rows bit for bit against
+``tonari.metrics.reference.brute``, and every row against each peer, within the rounding of the peer's float32
+arithmetic. Then tonari and the peers are timed in turns: one warm-up each, then rounds, of which medians are taken.
 
-What is timed is the public API, one-shot from arrays to answer (the peer's index is built within its time too),
-unless the case is ``prepared``: then only the search. Conversions that a peer needs and we do not (uint8 to float32)
-are outside its time. A peer that would need longer than --peer-seconds for one run gets a slice of the queries and its
-time is scaled. Peers run with the OpenBLAS kernels that are fastest for them here.
+The public functions are timed, from arrays to answer, with the time of building the peer's index. If the case is
+``prepared``, only the search is timed. Conversions that only a peer needs (uint8 to float32) are not included in its
+time. A peer that would take longer than --peer-seconds for one run gets a part of the queries, and its time is scaled.
+Peers run with the OpenBLAS kernels that are fastest for them on this machine.
 
-Among the extras of our rows ``fraction`` is 2 m n d operations over our time against the ceiling: the peak rate of the
-instruction that our first screening kernel lives on (``tonari.core._native.peak_rate``), or, where that is lower, what
-the memory can feed when every original value is read once. A self-join that uses its symmetry, or a prepared index
-narrower than its points, can pass 1.
+In the extras of our rows, ``fraction`` is the rate of 2 m n d operations in our time, divided by the ceiling. The
+ceiling is the peak rate of the instruction of our first screening kernel (``tonari.core._native.peak_rate``), or the
+rate at which memory delivers every original value once, if that is lower. A self-join that uses its symmetry, or a
+prepared index that is narrower than its points, can exceed 1.
 """
 
 from __future__ import annotations

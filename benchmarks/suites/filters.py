@@ -1,9 +1,10 @@
-"""Searches of what a mask allows, beside what a caller could do instead, and of many small clouds, beside loops.
+"""Searches with a mask, compared with calls that a user could make instead, and of many small clouds, with loops.
 
-What is timed is one call of a public verb, from arrays to answer. "gather" copies the allowed points and searches them,
-"unfiltered" searches all; ours is held to the faster of them. The answer is proved first: a sample of rows bit for bit
-against ``tonari.metrics.reference`` among the allowed points. Peers of clouds get the first of them; the seconds are
-scaled and ``rows_timed`` says so. On a GPU points and queries are tensors there, and the mask comes from host memory.
+One call of a public function is timed, from arrays to answer. "gather" copies the allowed points and searches the copy,
+"unfiltered" searches all points; the bar refers to the faster of the two. The answer is proved first: a sample of rows
+bit for bit against ``tonari.metrics.reference`` among the allowed points. Peers get only the first clouds; their
+seconds are scaled, as ``rows_timed`` shows. On a GPU, points and queries are tensors there, and the mask is in host
+memory.
 """
 
 from __future__ import annotations

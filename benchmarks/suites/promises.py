@@ -1,6 +1,6 @@
-"""What the promises of README.md are worth to a user: recall on hard data, ties, UMAP's weights, and memory.
+"""Measurements of the promises of README.md: recall on hard data, ties, UMAP's weights, and memory.
 
-No clock. Five kinds of cases, all on one CPU:
+Nothing is timed. Five kinds of cases, all on one CPU:
 
     offset    Gaussian rows with a number added to all entries: recall of tonari and of peers, against the number
     tight     clouds of N(0, 1) around far centres: recall, against the distance between the centres
@@ -10,7 +10,7 @@ No clock. Five kinds of cases, all on one CPU:
               number), against the number of different values of an entry
     memory    the planned and the measured memory of searches, against the limit ``memory=``
 
-Everyone is given float32 rows. faiss (for many queries, as here) and torch.cdist compute |q|² + |x|² - 2 <q, x> in
+All libraries get float32 rows. faiss (for many queries, as here) and torch.cdist compute |q|² + |x|² - 2 <q, x> in
 float32; scikit-learn converts blocks of rows to float64.
 """
 

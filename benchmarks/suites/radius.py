@@ -1,9 +1,9 @@
-"""Everything within a radius on the CPU, beside faiss, scikit-learn and SciPy's cKDTree.
+"""All points within a radius on the CPU, compared with faiss, scikit-learn and SciPy's cKDTree.
 
-What is timed is one call of a public verb, from arrays to answer, and for a peer its index and its call together. The
+One call of a public function is timed, from arrays to answer, and for a peer its index and its call together. The
 answer is proved first: a sample of rows bit for bit against ``tonari.metrics.radius_reference``, and the counts of each
-peer against ours but for its rounding. A peer that would need longer than --peer-seconds is given the first queries
-only; the seconds of its call are scaled and ``rows_timed`` says so. Pairs are found once; a peer finds each twice.
+peer against ours, except for its rounding. A peer that would take longer than --peer-seconds gets only the first
+queries; the seconds of its call are scaled, as ``rows_timed`` shows. tonari finds each pair once, a peer twice.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Graphs of all points within a radius on a GPU, beside the graph of the k nearest of the same points.
+"""Graphs of all points within a radius on a GPU, compared with the graph of the k nearest of the same points.
 
-The clock runs from float32 tensors on the device to lists on the device, everything included: building or packing,
-ordering, checks. What is proved: some rows bit by bit by ``tonari.metrics.radius_reference``; of all rows, that the
-first k are those of the graph of the k nearest, and that what this has beyond the radius is not listed. Rows of results
-are in those of ``exact_cuda``.
+The time is from float32 tensors on the device to lists on the device, with all steps: building or packing, ordering,
+checks. Some rows are proved bit by bit by ``tonari.metrics.radius_reference``. In all rows, the first k must be equal
+to the graph of the k nearest, and none of its points beyond the radius may be listed. The results are in the file of
+``exact_cuda``.
 """
 
 from __future__ import annotations

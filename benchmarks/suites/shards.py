@@ -1,8 +1,8 @@
-"""Graphs in a directory, of points that are read by ranges, beside the graph that is built in memory.
+"""Graphs in a directory, of points that are read by ranges, compared with the graph that is built in memory.
 
-The clock runs from the source to the finished directory, everything included: the truth of a sample, reading, dealing,
-building, writing and waiting for the disk. The recall is measured by the build; here it is measured again, on other
-rows.
+The time is from the source to the finished directory, with all steps: the true neighbours of a sample, reading,
+assigning rows to shards, building, writing, and waiting for the disk. The build measures its recall; here the recall is
+measured again, on other rows.
 """
 
 from __future__ import annotations

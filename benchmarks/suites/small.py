@@ -1,14 +1,14 @@
-"""Searches of microseconds beside the libraries that are quickest at them: what a call costs that computes little.
+"""Searches of microseconds, compared with the fastest libraries for them: the time of a call that computes little.
 
-Everyone searches in this process, takes turns, and is called so many times in a row that the clock can tell; seconds
-are of one call. Points are uniform in a cube. Where the points are prepared, so are everyone's; else a call begins with
-an array: it builds what it needs, and throws it away.
+All libraries search in this process, in turns. Each is called many times without a pause, long enough for the clock;
+seconds are of one call. Points are uniform in a cube. In prepared cases, all libraries prepare their points; otherwise
+a call begins with an array, and builds everything that it needs.
 
     cKDTree, pykdtree    one thread, as they are; pykdtree refuses 128 columns
     sklearn              NearestNeighbors, algorithm="auto"
     faiss                IndexFlatL2, and knn where nothing is prepared; on one thread, which is quicker, up to MANY
 
-On CUDA there is no peer: a bar holds the call that is repeated, and so replayed as a captured graph.
+On CUDA there is no peer: the bar is for a repeated call, which replays a captured graph.
 """
 
 from __future__ import annotations

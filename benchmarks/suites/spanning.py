@@ -1,8 +1,8 @@
-"""Minimum spanning trees by mutual reachability on the CPU, beside fast_hdbscan, with which they take turns.
+"""Minimum spanning trees by mutual reachability on the CPU, timed in turns with fast_hdbscan.
 
-What is timed is one call, from points to tree. The tree is proved first: the weights of some edges, and for some points
-the cycle property against the reference values of all their pairs: no pair is lighter than the heaviest edge on its
-path in the tree. fast_hdbscan computes in float32; its weights must have our sum but for that.
+One call is timed, from points to tree. The tree is proved first: the weights of some edges, and for some points the
+cycle property, by the reference values of all their pairs: no pair is lighter than the heaviest edge on its path in the
+tree. fast_hdbscan computes in float32; the sum of its weights must equal ours except for its rounding.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ void AllowedRow::open(const AllowedPairs& pairs, std::int64_t query) {
   point_groups = pairs.point_groups;
   group = pairs.query_groups != nullptr ? pairs.query_groups[row] : 0;
   near = row - pairs.window;
-  span = static_cast<std::uint64_t>(2 * pairs.window + 1) * (pairs.window >= 0);
+  span = pairs.window < 0 ? 0 : static_cast<std::uint64_t>(2 * pairs.window + 1);
   ids = pairs.ids;
   table = nullptr;
   excludes = pairs.excluded != nullptr && pairs.begins[row] < pairs.begins[row + 1];

@@ -1,6 +1,6 @@
 // Which points each query may find: the points that its row of a mask allows, that are in its own group or in another
-// one, and that are not excluded for it. If queries are numbered as points, the points whose number is near the query's
-// may be left out: one comparison.
+// one, and that are not excluded for it. If queries are numbered as points, points with numbers near the query's may be
+// left out, which takes one comparison.
 //
 // A point that may belong to an answer is looked up by its number. Many points are looked up together, one rule after
 // another and without branches, so that memory loads several of them at once. Excluded points are looked up by a binary
@@ -59,7 +59,7 @@ class AllowedRow {
   const std::uint8_t* mask = nullptr;
   bool packed = false, same = true, excludes = false;
   std::int64_t group = 0;
-  // The query may not find points from `near` on, `span` of them; without a window there are none.
+  // The query may not find `span` points from `near` on; without a window, `span` is 0.
   std::int64_t near = 0;
   std::uint64_t span = 0;
   const std::int64_t *point_groups = nullptr, *ids = nullptr;

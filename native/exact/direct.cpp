@@ -172,8 +172,8 @@ class Estimates {
     return added >= 0;
   }
 
-  // The numbers of those of the next `count` points that may be within the distance whose square is `squared`: those with
-  // estimates that a point within it may have. Their number; -1 if an estimate is not finite.
+  // Lists the numbers of the points, of the next `count`, that may be within the distance whose square is `squared`:
+  // their estimates are at most that of such a point. Returns how many; -1 if an estimate is not finite.
   std::int64_t within(std::int64_t first, std::int64_t count, double squared, Asked& asked) {
     estimate(first, count);
     asked.most = limit(static_cast<float>(squared));

@@ -14,7 +14,7 @@
 //
 //   t (1 + 4 c u + 2^-19) + 8 a + 2^-140.
 //
-// For a radius, t is its square, which is no estimate: f <= t (1 + 2^-21) + 2^-147, so the same bound holds.
+// For a radius, t is its square and not an estimate: f <= t (1 + 2^-21) + 2^-147, so the same bound holds.
 //
 // If this bound exceeds the range of float32, or if an estimate overflows, all points remain. Points are read in
 // batches, and t is computed from the points that have been read, so that few estimates are in memory; t never rises.
@@ -45,7 +45,7 @@ template <class Value, class Index>
 bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_t end, Value* distances,
                      Index* indices);
 
-// Searches within radii, by exact values of the points that estimates leave.
+// Searches within radii, by exact values of the points that estimates do not rule out.
 struct DirectRadius {
   Metric metric;
   Isa isa;

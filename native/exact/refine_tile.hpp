@@ -224,7 +224,7 @@ void estimate_squares(const float* queries, const float* points, std::int64_t d,
   }
 }
 
-// Points of so few columns that a register would be mostly zeros: several points at once, as the compiler arranges them.
+// For points of few columns, whose registers would be mostly zeros: the compiler computes several points at once.
 template <int D>
 void estimate_few_columns(const float* query, const float* points, std::int64_t count, float* estimates) {
   for (std::int64_t j = 0; j < count; ++j) {

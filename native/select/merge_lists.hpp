@@ -24,6 +24,13 @@ struct NeighborList {
 template <class Value, class Id>
 void merge_list(const NeighborList<Value, Id>& kept, const NeighborList<const Value, const Id>& other, bool descending,
                 std::vector<Value>& room_values, std::vector<Id>& room_ids) {
+  if (!kept.has(0)) {  // most rows are in one list only
+    for (std::int64_t at = 0; at < kept.k && other.has(at); ++at) {
+      kept.values[at] = other.values[at];
+      kept.ids[at] = other.ids[at];
+    }
+    return;
+  }
   room_values.assign(kept.values, kept.values + kept.k);
   room_ids.assign(kept.ids, kept.ids + kept.k);
   std::int64_t ours = 0;

@@ -107,7 +107,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "min_samples": (*WHOLE, None, 0, -1, 21, HUGE),
     "min_similarity": ("5", True, math.nan, math.inf, 0.5, [1.0, 2.0], "x"),
     "closed": ("yes", 1, None),
-    "codes": (None, 5, "int9", "int8"),  # of points that are not on a GPU
+    "codes": (None, 5, "int9"),
     "copy": ("yes", 1, None),
     "max_neighbors": (*WHOLE, 0, -1, HUGE),
     "n": (*WHOLE, None, 0, -1, HUGE),

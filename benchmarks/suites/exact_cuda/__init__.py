@@ -1,4 +1,4 @@
-"""Exact search on CUDA: cases, cheapest first, proved row by row and timed beside torch, cuVS and flashlib."""
+"""Exact search on CUDA: cases, fastest first, proved row by row and timed in turns with torch, cuVS and flashlib."""
 
 from .cases import SUITE
 

@@ -1,7 +1,7 @@
-"""Proof of a screen: what it claims of every group, for some rows of queries, against scores in float64.
+"""Proof of a screen: compares its bounds for every group, for some rows of queries, with scores in float64.
 
-A minimum is a lower bound of the scores of all its group's members, and no looser than the bound says it may be; a
-group that is not listed has no member below the row's threshold.
+A minimum must be a lower bound of the scores of all members of its group, and as tight as the error bound allows. A
+group that is not listed must have no member below the row's threshold.
 """
 
 from __future__ import annotations

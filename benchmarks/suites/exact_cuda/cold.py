@@ -1,8 +1,8 @@
-"""The first search of a machine: a fresh process whose Triton has compiled nothing yet.
+"""The first search on a machine: a new process in which Triton has compiled nothing yet.
 
-Each repeat is a process (cold_child.py) with an empty cache of its own. Its rows are on the device, and torch has run,
-before the clock starts; what it returns is proved here. A case with a target is a graph by NN-Descent, whose recall is
-measured instead.
+Each repeat is a process (cold_child.py) with its own empty cache. Before the clock starts, its rows are on the device
+and torch has run; its result is proved here. A case with a target is a graph by NN-Descent, whose recall is measured
+instead.
 """
 
 from __future__ import annotations

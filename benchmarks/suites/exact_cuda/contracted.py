@@ -1,9 +1,9 @@
-"""Searches that screen all dimensions, some of them, and as many as pilot rows choose, in one run.
+"""Searches that screen all dimensions, some dimensions, and the number that a pilot chooses, in one run.
 
-Graphs take long: only the first and the last. All have to return the bits of the search in all dimensions. Rows of
-bytes are searched in float16 before that, and all have to return its bits. The bars are about what pilot rows choose. A
-``prepared`` case has its points prepared before the clock starts; what that takes has a row of its own, and so has an
-Index, which chooses after some searches: the bars are about that.
+Graphs take long, so only the first and the last are built. All searches must return the bits of the search in all
+dimensions. Rows of bytes are first searched in float16, and all searches must return its bits. The bars are for the
+choice of the pilot. In a ``prepared`` case, the points are prepared before the clock starts. The preparation has a
+separate row, and so has an Index, which chooses after some searches; then the bars are for the Index.
 """
 
 from __future__ import annotations

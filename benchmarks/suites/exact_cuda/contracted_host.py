@@ -1,8 +1,8 @@
-"""Points in host memory whose contracted rows are on the device, beside a search of these rows alone.
+"""Points in host memory whose contracted rows are on the device, compared with a search of these rows alone.
 
-The search of float32 rows of p columns, all on the device, is what the route adds the CPU's part to: the bar is on how
-many times as long the whole takes. Both have their points prepared before the clock starts; what that takes for the
-points in host memory has a row of its own.
+The route consists of a search of float32 rows of p columns on the device, and of the CPU's part. The bar is for the
+ratio of the time of the whole to the time of this search. In both, points are prepared before the clock starts; the
+preparation of the points in host memory has a separate row.
 """
 
 from __future__ import annotations

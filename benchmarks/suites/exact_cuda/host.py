@@ -1,4 +1,4 @@
-"""Points in host memory, several GPUs, and the same bits as the CPU."""
+"""Points in host memory, several GPUs, and comparisons of all bits with the CPU."""
 
 from __future__ import annotations
 

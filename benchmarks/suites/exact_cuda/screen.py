@@ -1,7 +1,7 @@
-"""The screen alone: float16 rows in, group minima out, against the matrix product of the same run.
+"""The screen alone, from float16 rows to group minima, compared with a matrix product of the same run.
 
-Two ways: all minima, and the groups at or below a threshold from a sample, which is how the engine screens many points.
-Packing, and the sample with its thresholds, are outside the clock.
+It has two forms: all minima, and the groups at or below a threshold from a sample, as in searches of many points. The
+time does not include packing, or the sample with its thresholds.
 """
 
 from __future__ import annotations

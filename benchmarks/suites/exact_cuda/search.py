@@ -1,8 +1,8 @@
-"""Searches and graphs on a GPU: proved, timed, judged, and set beside the peers.
+"""Searches and graphs on a GPU: proved, timed, judged, and compared with the peers.
 
-The clock runs from raw float32 tensors on the device to neighbours on the device, everything included: checks,
-centring, packing, certificates. A ``prepared`` case has its ``tonari.Index`` made before the clock starts. What the
-clock stopped at is compared with the proved answer once more.
+The time is from raw float32 tensors on the device to neighbours on the device, with all steps: checks, centring,
+packing, certificates. In a ``prepared`` case, the ``tonari.Index`` is made before the clock starts. The answer of the
+timed call is compared with the proved answer again.
 """
 
 from __future__ import annotations

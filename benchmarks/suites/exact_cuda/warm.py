@@ -1,9 +1,9 @@
-"""Compiles what the cases need before anything is timed, in many processes at once.
+"""Compiles the kernels of the cases before anything is timed, in many processes at once.
 
-On a fresh machine Triton compiles for minutes, one kernel after another; its cache on disk is shared. A warm-up runs
-each case in a process of its own, once, unproved and untimed: the very calls that are measured later, so that the very
-variants are compiled. Processes go side by side while cores and the device's memory have room. Real descriptors are
-made by the first process that needs them, while the others wait.
+On a new machine Triton compiles for minutes, one kernel after another; its cache on disk is shared. A warm-up runs each
+case once in a separate process, without proof and clock: it makes the same calls as the measurement, so the same
+variants are compiled. Processes run side by side while cores and device memory suffice. The first process that needs
+real descriptors makes them, while the others wait.
 """
 
 from __future__ import annotations

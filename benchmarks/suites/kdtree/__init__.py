@@ -1,4 +1,4 @@
-"""The k-d tree on the CPU and on CUDA, beside brute force, auto, pykdtree and SciPy's cKDTree."""
+"""The k-d tree on the CPU and on CUDA, compared with brute force, auto, pykdtree and SciPy's cKDTree."""
 
 from .cases import SUITE
 

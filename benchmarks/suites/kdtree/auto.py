@@ -1,9 +1,9 @@
-"""method="auto" against both methods that it picks from, over a grid of points and queries.
+"""method="auto" compared with the two methods from which it chooses, over a grid of points and queries.
 
-Everything is in the time: one-shot ``tonari.search`` from rows to neighbours, with the build and with what auto spends
-on finding out. ``value`` is auto's time over that of the better of the two, by the least of some rounds in turns; the
-bar is on every cell. A method that few queries show to be far behind the other is not timed: its row says how long it
-would have taken.
+The time is that of a ``tonari.search`` from rows to neighbours, with the build and with auto's examination of the data.
+``value`` is auto's time divided by the time of the faster method; each time is the least of some rounds in turns. The
+bar is for every cell. If a few queries show that a method is far slower than the other, it is not timed, and its row
+has its estimated time.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Searches, builds and graphs by the k-d tree: proved, timed in turns with those they are measured against, judged.
+"""Searches, builds and graphs by the k-d tree: proved, timed in turns with other contestants, judged.
 
-A search is timed on a prepared index, as the paper times its query phase; the build is a case of its own. What is
-proved: the bits of tonari.metrics.reference on a sample of rows, the order of all rows, the bits of brute force on the
-slice that it is given, and that what the clock stopped at is what was proved. A contestant that would take too long is
-given the first queries only; its seconds are scaled and ``rows_timed`` says so. Peers have a process of their own.
+A search is timed on a prepared index, as the paper times its query phase; the build is a separate case. The proof
+compares a sample of rows with tonari.metrics.reference bit for bit, checks the order of all rows, compares brute force
+on its part of the queries bit for bit, and compares the answer of the timed call with the proved one. A contestant that
+would take too long gets only the first queries; its seconds are scaled, as ``rows_timed`` shows. Each peer has a
+separate process.
 """
 
 from __future__ import annotations

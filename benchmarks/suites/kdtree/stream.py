@@ -1,7 +1,7 @@
-"""Streams of queries, from where they come to where they go: made on the device, from host memory, from file to file.
+"""Streams of queries from their source to their destination: made on the device, from host memory, from file to file.
 
-Of every chunk some rows are kept, queries and answers, and compared with the truth when the clock has stopped: what
-was timed is what is proved. gieseke2014 answered 1.178 billion queries in chunks of ten million; on CUDA a case has a
+Some queries and answers of every chunk are kept, and compared with the true answers after the clock has stopped, so the
+timed answers are proved. gieseke2014 answered 1.178 billion queries in chunks of ten million; on CUDA a case has a
 tenth of that.
 """
 

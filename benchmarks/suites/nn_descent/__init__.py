@@ -1,4 +1,4 @@
-"""Approximate graphs (NN-Descent, merging) beside the exact engine, auto, pynndescent and cuVS."""
+"""Approximate graphs (NN-Descent, merging) compared with exact graphs, auto, pynndescent and cuVS."""
 
 from .cases import SUITE
 

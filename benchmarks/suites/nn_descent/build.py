@@ -1,9 +1,9 @@
-"""Graphs by NN-Descent, by the exact engine, by auto and by the peers: proved, timed in turns, judged.
+"""Graphs by NN-Descent, by exact search, by auto and by the peers: proved, timed in turns, judged.
 
-The clock runs from raw points to the finished graph, everything included: checks, packing, start, rounds, the
-measuring of recall that a run does itself. Every contestant is warmed, makes one graph that is proved and whose peak
-memory is taken; then they take turns. What takes longer than VERY_LONG is not made again: the proved run is the timed
-one. What is made again has to have the same bits.
+The time is from raw points to the finished graph, with all steps: checks, packing, start, rounds, and the run's own
+measurement of recall. Every contestant is warmed, and makes one graph, which is proved, and whose peak memory is
+measured. Then they are timed in turns. A graph that takes longer than VERY_LONG is not made again: the proved run is
+the timed one. A graph that is made again must have the same bits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Who makes graphs of a case's points: NN-Descent, the exact engine and auto of tonari, and the peers.
+"""The contestants that make graphs of a case's points: tonari's NN-Descent, exact search and auto, and the peers.
 
-Every contestant first makes a small graph, which compiles what has to be compiled; then one of all points, whose lists
-are proved.
+Every contestant first makes a small graph, which compiles all kernels, and then a graph of all points, whose lists are
+proved.
 """
 
 from __future__ import annotations

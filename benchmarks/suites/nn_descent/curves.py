@@ -1,4 +1,4 @@
-"""Recall against time: everyone with a range of settings on the same points.
+"""Recall against time: all contestants, each with a range of settings, on the same points.
 
 Ours is asked for recalls, and given probes by hand; then a random start with lists and samples of wang2021's size
 (64 neighbours, the first 32 of them and as many reverse ones sampled) for a number of rounds (`papers.wang2021` has the

@@ -1,4 +1,4 @@
-"""Two graphs made one, beside the graph of all points at once."""
+"""The merge of two graphs, compared with the graph of all points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""k-selection: what select_k is held to, every method over a grid of shapes, and shapes of every kind."""
+"""k-selection: the bars of select_k, every method over a grid of shapes, and shapes of every kind."""
 
 from ...harness.case import Suite
 from . import bars, grid, topk

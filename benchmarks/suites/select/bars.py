@@ -1,6 +1,6 @@
-"""The speed that ``tonari.select_k`` is held to: float32, sorted, indices returned, method "auto".
+"""The bars for the speed of ``tonari.select_k``: float32, sorted, with indices, method "auto".
 
-A bar is on one of these, and met when what was measured is at least the bar:
+A bar is for one of these quantities, and is met if the measured value is at least the bar:
 
 ==============  ==================================================================
 ``GB/s``        bytes of input over seconds
@@ -9,8 +9,8 @@ A bar is on one of these, and met when what was measured is at least the bar:
 ``random``      seconds on random data of the same shape over seconds on this data
 ==============  ==================================================================
 
-Both ``nan="refuse"``, the default, and ``nan="last"``, which never makes the host wait for a GPU, are timed and judged;
-on a GPU also "graph": the latter replayed from a CUDA graph, which leaves the host's part out.
+Both ``nan="refuse"``, the default, and ``nan="last"``, which never makes the host wait for a GPU, are timed and judged.
+On a GPU, "graph" is timed too: a call with ``nan="last"`` replayed from a CUDA graph, without the work of the host.
 Bars were set for an H100, and for two threads of a CPU: other machines are recorded without a verdict.
 """
 

@@ -1,13 +1,16 @@
-"""Every named method over a grid of shapes, and ``auto`` against the best of them.
+"""Every named method over a grid of shapes, and ``auto`` compared with the best of them.
 
-Seconds of a cell decide on random data. Those methods that come within CONTENDS of the best are timed on descending
-rows too, which no method by running minimum likes: the table of ``auto`` is learnt from both (``select_learn``), so
-that no cell has a cliff. Then ``auto`` and the best named method take turns; the bar is 1.1 times its seconds.
+The methods of a cell are timed on random data. The methods within CONTENDS of the best are also timed on descending
+rows, which are slow for methods with a running minimum. The table of ``auto`` is learnt from both times
+(``select_learn``), so that no cell is very slow. Then ``auto`` and the best named method are timed in turns; the bar is
+1.1 times the seconds of the latter.
 
-``other-float32`` is a grid between the cells of that one, from which nothing is learnt: what the table is worth.
+``other-float32`` is a grid between the cells of that grid. Nothing is learnt from it, so it shows the quality of the
+table.
 
-A method is left out of a cell when for as many rows, no longer and with no larger k, it took more than HOPELESS times
-as long as the best, and long enough to matter. (More rows can do it good: one row leaves the lanes beside it idle.)
+A method is left out of a cell if it took more than HOPELESS times as long as the best, and long enough to matter, for
+the same number of rows that are no longer and with no larger k. (With more rows it may be faster: a single row leaves
+other lanes idle.)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The table of ``auto`` from the measured grid: for each cell the method of least cost.
+"""The table of ``auto``, learnt from the measured grid: for each cell the method of least cost.
 
-The cost of a method is its seconds on random rows, or if that is more its seconds on descending rows over 1.5: such
-rows may take half as long again, no more. Cells measured since replace those in the table, all others stay.
+The cost of a method is its seconds on random rows, or its seconds on descending rows divided by 1.5 if that is more:
+descending rows may take half as long again. Newly measured cells replace cells of the table; all others stay.
 """
 
 from __future__ import annotations

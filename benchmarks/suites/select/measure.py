@@ -1,8 +1,8 @@
-"""One selection, proved and timed, or the note that says why not.
+"""Prove and time one selection, or note the reason why it was not timed.
 
-Of notes only ``WRONG`` and ``FAILED`` are faults, told by the exit status: a method may refuse a case (``refused``),
-need more memory than there is (``out of memory``) or longer than a call may take (``over the cap``), and a run may be
-over before (``not reached``).
+Only the notes ``WRONG`` and ``FAILED`` are faults, which change the exit status. A method may also refuse a case
+(``refused``), need too much memory (``out of memory``) or take longer than a call may take (``over the cap``), and a
+run may end before the case (``not reached``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""``select_k`` against ``torch.topk`` over shapes of every kind: one row of 2**28 values to a million rows of 64.
+"""``select_k`` compared with ``torch.topk`` for shapes of every kind: one row of 2**28 values to a million rows of 64.
 
-Two contracts are judged, like against like: rows in order (``sorted=True`` of both), and in any order (``select_k``
-with ``sorted=False`` against the faster of ``torch.topk``'s two). ``select_k`` breaks ties by index, which
+Two comparisons are judged: rows in order (``sorted=True`` of both), and rows in any order (``select_k`` with
+``sorted=False`` compared with the faster of ``torch.topk``'s two modes). ``select_k`` breaks ties by index,
 ``torch.topk`` does not. The bar is 1.5 times the peer's seconds, in the same rounds.
 
 Every answer is proved on its device before it is timed, in every row. On a GPU the kernels are compiled first, by a

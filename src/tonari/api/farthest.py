@@ -42,8 +42,8 @@ def farthest(
     k : int
         1 to n.
     metric : str
-        "euclidean" or "sqeuclidean". For other metrics: by "cosine", "correlation" and "inner_product" the farthest
-        points of q are the nearest of -q. For weights, multiply the columns by their roots.
+        "euclidean" or "sqeuclidean". By "cosine", "correlation" and "inner_product", the farthest points of q are the
+        nearest points of -q. For weights, multiply the columns by the roots of the weights.
     threads, progress
         As for :func:`search`.
 
@@ -61,8 +61,8 @@ def farthest(
     Notes
     -----
     A search by inner product selects candidates, and a bound on all rounding errors proves that no point is farther
-    (``tonari.exact.cpu.farthest``). Where the bound proves nothing, as for many points at nearly the same distance, all
-    distances are computed, which takes far longer than :func:`search`. Memory holds float64 copies of the rows.
+    (``tonari.exact.cpu.farthest``). If the bound proves nothing, as for many points at nearly the same distance, all
+    distances are computed, which takes far longer than :func:`search`. Float64 copies of the rows are in memory.
 
     Examples
     --------

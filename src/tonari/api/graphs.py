@@ -172,11 +172,11 @@ def knn_graph(
         are in its own group. For clouds of known lengths: ``numpy.repeat(numpy.arange(len(lengths)), lengths)``. If a
         group has fewer than k other points, its rows end with -1 at distance inf (-inf for "inner_product").
     exclude_within : int, optional
-        Points whose row numbers differ by at most this are not neighbours: the Theiler window of a time series, whose
-        points resemble the points just before and after them. Memory does not depend on it. Only for exact graphs, like
-        `where`. If fewer than k points are outside the window, rows end with -1.
+        Points whose row numbers differ by at most this number are not neighbours: the Theiler window of a time series,
+        because a point resembles the points just before and after it. Memory does not depend on it. Only for exact
+        graphs, like `where`. If fewer than k points are outside the window, rows end with -1.
     ties : str
-        "first" (default): k neighbours; of several points at the k-th distance, the ones with the smallest row numbers.
+        "first" (default): k neighbours; among points at the k-th distance, the smallest row numbers are returned.
         "all": also all other points at the distance of the k-th, as :class:`RadiusNeighbors`, by an exact method and
         without `include_self`.
     differentiable : bool

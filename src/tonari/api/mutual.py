@@ -46,16 +46,16 @@ def mutual_neighbors(
 
     A point of a and a point of b are a pair if each is among the k nearest points of the other, in the other's set.
     Batch correction of single-cell data joins batches by such pairs [1]_. With k = 1, every point is in at most one
-    pair: the matches that pass a cross-check.
+    pair, and the pairs are the matches that pass a cross-check.
 
-    Parameters that are not listed are those of :func:`search`.
+    :func:`search` describes the parameters that are not listed.
 
     Parameters
     ----------
     points_a, points_b : arrays of shape (n_a, d) and (n_b, d)
         As the queries and points of :func:`search`; sparse rows too.
     k : int
-        1 to the number of points of the smaller set. If a set is empty, there are no pairs.
+        1 to the number of points of the smaller set. An empty set has no pairs.
     metric : str or function
         As for :func:`search`, except "precomputed".
     progress : None, bool or callable(done, total)

@@ -179,7 +179,7 @@ def search(
         Query i counts as point i, and does not find the points i - w to i + w, for this w: the Theiler window of a time
         series. There must be as many queries as points; 0 leaves out the point itself. Memory does not depend on w.
     ties : str
-        "first" (default): k neighbours; of several points at the k-th distance, the ones with the smallest row numbers.
+        "first" (default): k neighbours; among points at the k-th distance, the smallest row numbers are returned.
         "all": also all other points at the returned distance of the k-th, as :class:`RadiusNeighbors`. A query for
         which filters leave fewer than k points has a list of these.
     differentiable : bool

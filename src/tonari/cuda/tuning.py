@@ -29,3 +29,9 @@ INSTRUCTIONS_OF_STEP = 100  # per step of a sorting network (select/cuda/kernels
 INSTRUCTIONS_OF_PRODUCT = 3000  # per matrix product
 VALUES_OF_THREAD = 8  # up to this many values per thread, a kernel compiles as fast as with one
 METRICS = 2  # a kernel that has the code of all metrics compiles about half of it
+
+# Not measured: Triton's library has ten times as many, and its other files have far fewer.
+WHOLE_BYTES = 32 << 20  # least bytes of a file that is hashed in one piece for Triton's key
+
+# Case: exact_cuda cold-graph-bytes, cold-descent on cuda. Chosen on: H100.
+SWITCH_SECONDS = 5e-4  # interval at which threads switch while kernels are compiled

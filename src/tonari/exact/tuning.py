@@ -76,13 +76,13 @@ COPIES_TASK = 1 << 14  # rows of a thread's task
 # Case: exact_cpu rows-on-disk on cpu. Chosen on: an EPYC (Zen 4), 2026-11-27.
 CODED_ROWS = 8192  # largest sample of the pilot that chooses the columns of codes
 CODED_READ = 128  # rows of the sample that are read at once: each maps up to 64 KiB of the file
-CODED_FROM = 4096  # points from which the pilot runs; codes of fewer take little memory in all columns
-CODED_STEP = 16  # columns by which the numbers of columns differ that are compared
+CODED_FROM = 4096  # least number of points for a pilot; codes of fewer points take little memory in all columns
+CODED_STEP = 16  # step between the compared numbers of columns
 CODED_COLUMNS = 256  # the largest of them below all columns
 CODED_FAR = 8  # rank of the neighbour in the sample that shows how distances grow with the number of points
 CODED_ROW_SECONDS = 1e-5  # to read a row of a file: a tenth of it from the page cache, ten times as long from an SSD
 
 # Not measured by a case, but by hand on two cores.
-FARTHEST_MORE = 8  # candidates in addition to the k farthest, at least
-FARTHEST_SCREENED = 16  # points per candidate, from which an inner product selects candidates
+FARTHEST_MORE = 8  # least number of candidates in addition to the k farthest
+FARTHEST_SCREENED = 16  # an inner product selects candidates if there are this many points per candidate
 FARTHEST_BLOCK = 1 << 20  # distances that are computed in one step

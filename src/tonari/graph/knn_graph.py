@@ -242,8 +242,8 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Changing, Hinted):
         Returns
         -------
         ReverseNeighbors(indptr, indices, distances)
-            NumPy arrays in compressed rows: the points that list point i are ``indices[indptr[i]:indptr[i + 1]]``. The
-            numbers of them, ``numpy.diff(indptr)``, are those of :meth:`occurrence`.
+            NumPy arrays in compressed rows: the points that list point i are ``indices[indptr[i]:indptr[i + 1]]``.
+            The numbers of these points, ``numpy.diff(indptr)``, equal :meth:`occurrence`.
 
         Examples
         --------

@@ -6,6 +6,8 @@ MERGE_SHARE = 0.5  # expected time of a merge by rounds, as a share of that of b
 # Not measured by a case, but by hand on an EPYC (Zen 4), two cores, 100,000 x 32, k = 10: without a bound, lists that
 # lost a point take 1.4 (Gaussian) and 3 times (clusters) as long to search again.
 BOUNDING_NEIGHBOURS = 10  # neighbours of a point whose lists bound the distance of its k-th nearest
+CHANGED_ENTRY = 1.2e-7  # seconds per entry of the lists of a changed graph; on an H100, 0.25 s for 200,000 x 10
+SEARCHED_AGAIN = 1.2  # time of a list that is searched again, as a multiple of that of a list of a new graph
 CROWDED = 16  # bounds are worth it for at most this many points within them per wanted neighbour
 
 # Not measured: bounds of memory. Temporaries stay between 10 and 100 MB.

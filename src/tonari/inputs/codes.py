@@ -1,7 +1,7 @@
-"""The argument `codes` of an Index: the form of the rows that stays in memory.
+"""The argument `codes` of an Index: how rows are kept in memory.
 
-The original rows stay where they are: in a file, in host memory, or in an object that returns them. Codes rule out
-most points, and the original rows of the others are read.
+The original rows are not copied: they stay in a file, in host memory, or in an object that returns them. Codes rule out
+most points, and only the original rows of the remaining points are read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows in a file, by their position: they can be mapped again later, and changes of the file are noticed."""
+"""Rows in a file, by their position: they can be mapped again later, and changes of the file are detected."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ class StoredRows:
         dtype = dtype_of(self.dtype)
         whole = np.memmap(self.path, np.uint8, "r", self.offset, (self.bytes,))
         if hasattr(mmap, "MADV_RANDOM"):
-            _map_of(whole).madvise(mmap.MADV_RANDOM)  # a row is read alone: what follows it is of no use
+            _map_of(whole).madvise(mmap.MADV_RANDOM)  # single rows are read, so reading ahead is useless
         return np.ndarray((self.n, self.d), dtype, whole, 0, (self.pitch, dtype.itemsize))
 
     def changed(self) -> str:
-        """Return how the file differs from what it was, or ""."""
+        """Return the change of the file in words; "" if it did not change."""
         try:
             about = os.stat(self.path)
         except FileNotFoundError:
@@ -82,9 +82,9 @@ class StoredRows:
 
 
 def forget_pages(rows: Rows) -> None:
-    """Take the pages of mapped rows from this process; they stay in the page cache of the system.
+    """Release the pages of mapped rows from this process; they stay in the page cache of the system.
 
-    Nothing happens to rows that are not in a file, and where the system does not support it.
+    Has no effect on rows that are not in a file, or if the system does not support it.
     """
     whole = _memmap_of(rows)
     if whole is None or not hasattr(mmap, "MADV_DONTNEED"):
@@ -98,7 +98,7 @@ def forget_pages(rows: Rows) -> None:
 
 
 def _memmap_of(rows: Any) -> np.memmap[Any, Any] | None:
-    """Return the map of a file of which an array is a view; None if there is none, or if it has changes of its own."""
+    """Return the map of a file that an array is a view of; None without such a map, or if it has private changes."""
     while isinstance(rows, np.ndarray):
         if isinstance(rows, np.memmap) and rows.filename is not None and rows.mode != "c":
             return rows if isinstance(rows.filename, str | Path) else None

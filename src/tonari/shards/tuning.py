@@ -45,7 +45,7 @@ CHECKED_AT_ONCE = 8 << 20  # smallest number of bytes whose checksum a thread co
 
 # Not measured by a case, but by hand on four H100s and 64 cores: 8 million x 96 by 18 shards take 5.0 s on one device,
 # 5.3 s on two and 7.1 s on four, and 40 million by 15 shards 13.6, 10.1 and 10.6 s.
-SHARED_SECONDS = 0.2  # seconds of the host per shard, for which the threads of all devices take turns in Python
+SHARED_SECONDS = 0.2  # seconds of the host per shard, in Python, which the threads of all devices share
 
 # Not measured: bounds of memory, and of the time that threads wait for one another.
 DEALT_AT_ONCE = 1 << 14  # rows that a thread assigns to shards in one step

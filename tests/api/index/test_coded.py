@@ -213,6 +213,8 @@ def test_refusals(tmp_path: Path) -> None:
         tonari.Index(np.asfortranarray(points), codes="int8")
     with pytest.raises(ValueError, match="would be copied to memory"):
         tonari.Index(points.astype(">f4"), codes="int8")
+    with pytest.raises(ValueError, match=r"points: shape \(0, 6\) is empty"):
+        tonari.Index(written(tmp_path / "none.npy", points[:0]))
     np.savez(tmp_path / "points.npz", points)
     with pytest.raises(ValueError, match="needs a file that can be mapped"):
         tonari.Index(tmp_path / "points.npz", codes="int8")

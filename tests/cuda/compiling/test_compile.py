@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -157,6 +159,53 @@ print(json.dumps([count, len(driver.active.loaded), order]))
     assert sorted(name for name, early in order if early) == sorted(name for name, early in order if not early)
     for name in {name for name, _ in order}:
         assert next(early for each, early in order if each == name), name
+
+
+def test_tritons_key_is_the_same_if_its_library_is_hashed_in_one_piece() -> None:
+    from triton.runtime import cache
+
+    from tonari.cuda.compiling import compile
+
+    compute = cache.triton_key.__wrapped__
+    assert compile._key(cache) == compute()
+    assert "open" not in vars(cache)
+
+
+def test_a_large_file_is_read_in_one_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tonari.cuda import tuning
+    from tonari.cuda.compiling import compile
+
+    def triton_key() -> str:
+        with module.open(path, "rb") as file:
+            pieces.extend(bytes(piece) for piece in iter(lambda: file.read(2), b""))
+        return "key"
+
+    path, module = tmp_path / "library", SimpleNamespace(triton_key=triton_key)
+    path.write_bytes(b"abcdef")
+    for least, expected in ((7, [b"ab", b"cd", b"ef"]), (6, [b"abcdef"])):
+        pieces: list[bytes] = []
+        monkeypatch.setattr(tuning, "WHOLE_BYTES", least)
+        assert compile._key(module) == "key"
+        assert pieces == expected
+    module.triton_key = lambda: 1 // 0
+    with pytest.raises(ZeroDivisionError):
+        compile._key(module)
+    assert not hasattr(module, "open")
+
+
+def test_threads_switch_often_while_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tonari.cuda import tuning
+    from tonari.cuda.compiling import compile
+
+    usual = sys.getswitchinterval()
+    with compile._switching_often():
+        assert sys.getswitchinterval() == pytest.approx(tuning.SWITCH_SECONDS)
+    with pytest.raises(ZeroDivisionError), compile._switching_often():
+        raise ZeroDivisionError
+    assert sys.getswitchinterval() == usual
+    monkeypatch.setattr(tuning, "SWITCH_SECONDS", 1.0)  # a program that switches more often keeps its interval
+    with compile._switching_often():
+        assert sys.getswitchinterval() == usual
 
 
 @pytest.mark.process

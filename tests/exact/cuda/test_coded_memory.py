@@ -20,14 +20,15 @@ WAY: dict[str, Any] = {"host_queries": True, "precisions": ("float16", "values")
 
 
 def needs(**choices: Any) -> tuple[CodesNeeds, Slabs]:
-    made = in_codes(CudaNeeds(**SIZES | FACTS | WAY | choices))
+    made = in_codes(CudaNeeds(**SIZES | FACTS | WAY | choices))[-1]
     return made, Slabs("codes", 2**21, made.m)
 
 
 def test_codes_have_their_own_precision_columns_and_width() -> None:
     made, _ = needs()
     assert (made.precisions, made.form_dim, made.width) == (("int8", "values"), 61, tuning.CODED_WIDTH)
-    assert in_codes(CudaNeeds(**SIZES | FACTS | WAY | {"form_dim": 32, "width": 5})).form_dim == 32
+    assert [made.form_dim for made in in_codes(CudaNeeds(**SIZES | FACTS | WAY))] == [123, 61]
+    assert [made.form_dim for made in in_codes(CudaNeeds(**SIZES | FACTS | WAY | {"form_dim": 32}))] == [32]
     assert needs(width=5)[0].width == 5
     assert needs(d=20)[0].form_dim == 19
 

@@ -36,6 +36,13 @@ def truth(points: Any, metric: str = "euclidean", k: int = K) -> tonari.Neighbor
     return brute(points, points, k, metric, self_ids=np.arange(len(points)))
 
 
+@pytest.fixture(autouse=True)
+def _no_new_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For so few points, a new graph is the fastest way."""
+    for name in ("CHANGED_ENTRY", "SEARCHED_AGAIN"):
+        monkeypatch.setattr(tuning, name, 0.0)
+
+
 @pytest.fixture(params=["bounded", "crowded", "blocks"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Searches within bounds, without them, and within bounds block by block."""
@@ -207,3 +214,26 @@ def test_graphs_and_rows_that_do_not_fit_are_refused() -> None:
     of_bits = tonari.knn_graph(bits, 3, metric="hamming")
     with pytest.raises(ValueError, match=r"hamming' cannot be merged or changed: use tonari\.knn_graph"):
         of_bits.replace(bits, [1], bits[:1])
+
+
+@pytest.mark.parametrize(("entry", "again"), [(1.0, 0.0), (0.0, 1e9), (0.0, 0.0)])
+@pytest.mark.parametrize("include_self", [False, True])
+def test_a_new_graph_is_built_if_it_is_faster(
+    include_self: bool, entry: float, again: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "CHANGED_ENTRY", entry)
+    monkeypatch.setattr(tuning, "SEARCHED_AGAIN", again)
+    points, ids = DATA["duplicates"], SOME["7"]
+    graph = tonari.knn_graph(points, K, include_self=include_self)
+    moved = points.copy()
+    moved[ids] = points[:7] + 1
+    for made, after in (
+        (graph.remove(points, ids), np.delete(points, ids, axis=0)),
+        (graph.replace(points, ids, moved[ids]), moved),
+    ):
+        whole = tonari.knn_graph(after, K, include_self=include_self)
+        np.testing.assert_array_equal(made.indices, whole.indices)
+        np.testing.assert_array_equal(made.distances, whole.distances)
+        assert made.record is not None
+        assert any("a new graph is built" in choice.why for choice in made.record.choices) == (entry + again > 0)
+        assert (made.record.rows, made.record.proved) == (len(after), len(after))

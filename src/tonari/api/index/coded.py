@@ -1,4 +1,4 @@
-"""The rows of an Index with `codes`: where they are, and how their codes are made, kept and made again."""
+"""The rows of an Index with `codes`: their position in a file, and the functions that make, keep and restore codes."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class CodedRows:
         return overrides_of(self.form.columns)
 
     def prepare(self, points: Rows, plan: ExactPlan, progress: ProgressLike) -> CodedPoints:
-        """Make the codes in one pass over the rows, or take those that were written for the same kernel."""
+        """Make the codes in one pass over the rows, or restore codes that were written for the same kernel."""
         kernel, written = self._written
         taken = written if kernel == plan.kernels[plan.precisions[0]] else None
         self.points = CodedPoints(points, plan, self.form, progress, taken)
@@ -171,6 +171,7 @@ def is_path(points: Any) -> bool:
 def opened(points: Any) -> Any:
     """Return the rows of a file as a map, for reads in any order."""
     rows = io.read(Path(points))
+    check_shape(rows.shape, "points")
     if not isinstance(rows, np.memmap):
         fix = f"convert it first: tonari convert {points} points.npy"
         raise ValueError(f"{points}: codes= needs a file that can be mapped, and this one is loaded whole; {fix}")
@@ -191,13 +192,13 @@ def refuse_unsupported(codes: str, metric: Metric, call: Call, *, copy: bool, ch
     elif call.method not in ("auto", "exact"):
         why = f"method={call.method!r} searches no codes; use method='exact' or 'auto'"
     elif copy:
-        why = "copy=True would copy the rows, which stay where they are; leave copy out"
+        why = "copy=True would copy the rows, which codes= leaves in place; leave copy out"
     if why:
         raise Unsupported(f"codes={codes!r}: {why}")
 
 
 def rows_in_place(points: Any) -> Rows:
-    """Return rows that are accepted as they are, without a copy; there may be gaps between them."""
+    """Return rows that are accepted without a copy; there may be gaps between them."""
     if (
         type(points) in (np.ndarray, np.memmap)
         and points.ndim == 2
@@ -212,13 +213,13 @@ def rows_in_place(points: Any) -> Rows:
         return plain
     if not hasattr(points, "dtype"):
         raise TypeError(
-            "points: codes= needs rows that stay where they are: a path, a memory map or an array, got "
+            "points: codes= leaves rows in place, so it needs a path, a memory map or an array, got "
             f"{type(points).__name__}; write the rows to a file first, with tonari.io.write"
         )
     rows = inputs.as_rows(points, "points", check_values=False)
     if not inputs.shares_memory(rows, points):
         raise ValueError(
-            f"points: codes= needs rows that can stay where they are, in C order and in one of the dtypes "
+            f"points: codes= leaves rows in place, so it needs rows in C order and in one of the dtypes "
             f"{', '.join(inputs.ACCEPTED_NAMES)} of this machine's byte order; got {inputs.name_of_dtype(points)} of "
             "another layout, which would be copied to memory; convert them first: tonari convert, or tonari.io.write"
         )

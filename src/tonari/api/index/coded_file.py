@@ -1,9 +1,8 @@
 """The file of an Index with codes: a header (header.py), and the codes; the rows stay in a file of their own.
 
-    the header
-    a table of slices: begin, end, CRC-32 of the rows, bytes of the codes; int64 of shape (slices, 4)
-    the centre of the form, float64 of shape (d,), and its directions, float64 of shape (d, columns - 1)
-    the codes of each slice, one behind the other
+    the header a table of slices: begin, end, CRC-32 of the rows, bytes of the codes; int64 of shape (slices, 4) the
+    centre of the form, float64 of shape (d,), and its directions, float64 of shape (d, columns - 1) the codes of each
+    slice, one after another
 
 The CRC-32 of these blocks is in the header, so a change of any byte is detected. The codes have the layout of one
 kernel. A machine without this kernel makes them again from the rows.

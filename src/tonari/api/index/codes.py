@@ -1,4 +1,4 @@
-"""The argument `codes` of an Index on CUDA: what a device holds of points that stay in host memory."""
+"""The argument `codes` of an Index on CUDA: whether a device holds codes of points that stay in host memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def with_codes(codes: str, metric: Metric, place: Place, overrides: dict[str, An
     Raises
     ------
     ValueError, Unsupported
-        There are no such codes, or none for this metric.
+        Such codes do not exist, or not for this metric.
     """
     if codes == "auto":
         return overrides

@@ -1,4 +1,4 @@
-"""The header of the files of an Index: what they hold, as JSON.
+"""The header of the files of an Index: their contents, as JSON.
 
     bytes 0 - 7      MAGIC
     8 - 11           length of the text; with the 32 bytes before it, the length is a multiple of 64

@@ -50,19 +50,19 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         array that was filled with new data, but it may miss a change of a few values of a NumPy or CuPy array.
 
     codes : {"auto", "float16", "int8", "int4"}
-        The form of the rows that stays in memory; the original rows stay where they are. Codes rule out most points of
-        a search, and the original rows of the others are read. Answers have the same bits.
+        How rows are kept in memory; the original rows are not copied. Codes rule out most points of a search, and only
+        the original rows of the remaining points are read. Answers have the same bits.
 
-        On a GPU, "int8" has one byte for each coordinate of the contracted rows, 64 or 128 bytes per point,
-        while the original rows stay in host memory, which is page-locked. Only for one device, and for euclidean,
-        sqeuclidean, cosine and correlation. "auto", the default, keeps the rows themselves on the device; if they do
+        On a GPU, "int8" has one byte for each coordinate of the contracted rows, 64 or 128 bytes per point. The
+        original rows stay in host memory, which is page-locked. It supports only one device, and euclidean,
+        sqeuclidean, cosine and correlation. "auto", the default, keeps the rows themselves on the device. If they do
         not fit there, the first search streams them, and the second one makes codes.
 
-        On the CPU, "int8" is supported for these metrics and inner_product. `points` may then be the path of a file
-        that :func:`tonari.io.read` maps, a memory map, or an array, also with gaps between its rows; the codes are made
-        in one pass. "auto" makes codes of the rows of a path, and none of arrays and memory maps. A pilot chooses the
-        number of columns, `form_dim` sets it, and `memory` limits it. The size and the time of the file are compared
-        before each search. :meth:`save` writes the codes and the path of the rows. Filters, :meth:`add` and
+        On the CPU, "int8" supports these metrics and inner_product. `points` may then be the path of a file that
+        :func:`tonari.io.read` maps, a memory map, or an array, also with gaps between its rows; the codes are made in
+        one pass. "auto" makes codes for the rows of a path, but not for arrays and memory maps. A trial
+        chooses the number of columns, `form_dim` sets it, and `memory` limits it. The size and the time of the file are
+        compared before each search. :meth:`save` writes the codes and the path of the rows. Filters, :meth:`add` and
         :meth:`remove` are refused.
 
     With method="auto" the method is chosen once, in the constructor, for an expected number of queries equal to the

@@ -232,7 +232,7 @@ class Segment:
 
     @staticmethod
     def _key(rows: Any, k: int, threads: int | None, memory: int | None) -> Hashable:
-        """Return what the plan of a search on the CPU depends on."""
+        """Return the values that determine the plan of a search on the CPU."""
         return len(rows), k, rows.dtype, threads, memory, environment(*PLAN_VARIABLES)
 
     def _decide(self, problem: Problem, progress: ProgressLike, around: bool) -> Decision:

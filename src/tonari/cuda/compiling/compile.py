@@ -22,7 +22,9 @@ import contextvars
 import dis
 import functools
 import logging
+import mmap
 import os
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
@@ -78,6 +80,7 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
         stack.enter_context(_binaries_alone())
         stack.enter_context(collection_off())  # collecting would take a sixth of the time of translation
         stack.enter_context(translating())
+        stack.enter_context(_switching_often())
         pool = _Loading(min(default_threads(), len(calls)))
         stack.callback(pool.shutdown)  # also after Ctrl-C while threads start
         # Triton's mode waits for all futures when it ends, so futures that have not begun are cancelled before.
@@ -127,6 +130,21 @@ def _binaries_alone() -> Iterator[None]:
         yield
     finally:
         settings.pop(name, None)
+
+
+@contextlib.contextmanager
+def _switching_often() -> Iterator[None]:
+    """Let threads take the interpreter's lock from the thread that translates after a short time, instead of 5 ms.
+
+    For each kernel, a thread takes the lock some 25 times, to begin a step and to store its result. If one thread at a
+    time got it every 5 ms, the threads of 20 kernels would queue for longer than the translations take.
+    """
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(min(usual, tuning.SWITCH_SECONDS))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(usual)
 
 
 def _effort(call: Call) -> int:
@@ -350,14 +368,38 @@ def begin_soon() -> list[Future[Any]]:
     One hashes Triton's code, for the keys of its cache. The other loads Triton's driver and compiles a part of it in C.
     """
     # Imported here: threads that import Triton's modules at the same time would wait for each other.
-    from triton.runtime import driver
-    from triton.runtime.cache import triton_key
+    from triton.runtime import cache, driver
 
     pool = ThreadPoolExecutor(2)
     try:
-        return [pool.submit(triton_key), pool.submit(lambda: driver.active.utils)]
+        return [pool.submit(_key, cache), pool.submit(lambda: driver.active.utils)]
     finally:
         pool.shutdown(wait=False)
+
+
+def _key(cache: Any) -> str:
+    """Return Triton's key, from `triton.runtime.cache`, with its library hashed in one piece.
+
+    Triton hashes this library, of 400 MB, in 400 pieces, and needs the interpreter's lock twice for each. A busy thread
+    gives up the lock every 5 ms, so most of the hashing would have to wait until the search waits.
+    """
+    cache.open = _open_whole
+    try:
+        return str(cache.triton_key())
+    finally:
+        del cache.open
+
+
+@contextlib.contextmanager
+def _open_whole(path: Any, mode: str = "r", *more: Any, **named: Any) -> Iterator[Any]:
+    """Open a file as open() does; but if it is large and binary, reading returns all of it, whatever is asked for."""
+    with open(path, mode, *more, **named) as file:
+        if mode != "rb" or os.path.getsize(path) < tuning.WHOLE_BYTES:
+            yield file
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
+            pieces = iter([whole])
+            yield SimpleNamespace(read=lambda size=-1: next(pieces, b""))
 
 
 def is_beginning() -> bool:
@@ -366,9 +408,9 @@ def is_beginning() -> bool:
 
 
 def get_ready(calls: Collection[Call]) -> None:
-    """Do what needs neither Triton's key nor its driver for these calls, while threads prepare the two.
+    """Prepare these calls as far as possible without Triton's key and driver, while threads prepare these two.
 
-    The thread would wait meanwhile. Half of the time of looking up kernels is this.
+    Otherwise this thread would only wait. This is half of the time of looking up kernels.
     """
     with contextlib.suppress(ImportError):  # a version of Triton may have it elsewhere
         import triton.experimental.gluon.nvidia.hopper as _  # Triton does so at the first tensor that it is given

@@ -108,19 +108,19 @@ def joined(parts: Sequence[Any]) -> Any:
 
 
 def least_of(a: Any, b: Any) -> Any:
-    """Return torch.minimum(a, b); on "meta", where that is slow to import, a tensor of its shape."""
+    """Return torch.minimum(a, b); on "meta", a tensor of its shape, because the function is slow to import there."""
     import torch
 
     return torch.minimum(a, b) if a.device.type != "meta" else a.new_empty(a.shape)
 
 
 def both_of(a: Any, b: Any) -> Any:
-    """Return a & b for two bool tensors; on "meta", where that is slow to import, a tensor of its shape."""
+    """Return a & b for two bool tensors; on "meta", a tensor of its shape, because & is slow to import there."""
     return a & b if a.device.type != "meta" else a.new_empty(a.shape)
 
 
 def product_of(a: Any, b: Any) -> Any:
-    """Return the matrix product a @ b; on "meta", where that is slow to import, a tensor of its shape."""
+    """Return the matrix product a @ b; on "meta", a tensor of its shape, because @ is slow to import there."""
     return a @ b if a.device.type != "meta" else a.new_empty((a.shape[0], b.shape[1]))
 
 

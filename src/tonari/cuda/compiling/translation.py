@@ -1,8 +1,9 @@
-"""Translation of kernels without work that Triton repeats, a fifth of its time until Triton 3.6.
+"""Translation of kernels without work that Triton repeats; up to Triton 3.6, this work is a fifth of the time.
 
 Triton visits the syntax trees of a kernel and of the functions that it calls. At each node, it silences two warnings
-that no node causes; at each call, it reads the signature of the function; for each variant of a function, it parses the
-source again. The results stay the same for as long as kernels are compiled together, so stand-ins keep them.
+that no node causes. At each call, it reads the signature of the function. For each variant of a function, it parses the
+source again. The results do not change while kernels are compiled together, so substitutes for Triton's modules cache
+them.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class _Inspect:
 
 
 def _plain_names(function: Callable[..., Any]) -> tuple[str, ...] | None:
-    """Return the names of a function's parameters, None if some are more than names."""
+    """Return the names of a function's parameters; None if one is special, such as *args."""
     parameters = inspect.signature(function).parameters
     plain = all(one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for one in parameters.values())
     return tuple(parameters) if plain else None
@@ -60,12 +61,13 @@ def _plain_names(function: Callable[..., Any]) -> tuple[str, ...] | None:
 
 @contextlib.contextmanager
 def translating() -> Iterator[None]:
-    """Return a context in which Triton repeats nothing that this module keeps; its translations are the same."""
+    """Return a context in which Triton does not repeat the work that this module caches; its output is the same."""
     from triton.compiler import code_generator
     from triton.runtime.jit import JITCallable
 
     parse = JITCallable.parse
-    # By id: the hash of a function is that of its source. Source, tree, and the function, so that the id stays its own.
+    # By id, because the hash of a function is that of its source: source, tree, and the function, which keeps its id
+    # valid.
     trees: dict[int, tuple[str, Any, Any]] = {}
 
     def parse_once(function: Any) -> Any:

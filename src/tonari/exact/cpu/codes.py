@@ -1,12 +1,13 @@
-"""Points of which only codes are in memory: contracted rows in int8, with their measured errors.
+"""Points with only codes in memory: contracted rows in int8, with their measured errors.
 
-The original rows stay where they are, usually in a mapped file. A search compares codes, and reads only the rows that
-the codes cannot rule out (docs/exactness.md, "Codes"). All codes are made in one pass over the rows: a slice is
+The original rows are not copied; they are usually in a mapped file. A search compares codes, and reads only the rows
+that the codes cannot rule out (docs/exactness.md, "Codes"). All codes are made in one pass over the rows: a slice is
 checked, its checksum is computed, and it is packed while its pages are in memory.
 
 A pilot chooses the number of columns. Fewer columns take less memory and time per point, but leave more rows to be
-read. The pilot compares some rows with a sample. The k-th neighbour among all points is nearer than the nearest one of
-the sample, so its distance is extrapolated, as if the number of points within a distance grew as a power of it.
+read. The pilot compares some rows with a sample. The k-th neighbour among all points is nearer than the nearest point
+of the sample. Its distance is therefore extrapolated: the number of points within a distance is assumed to grow as a
+power of the distance.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ PRECISION = "int8"
 
 
 class CodeForm(NamedTuple):
-    """The form of codes, and the numbers from which it can be made again.
+    """The form of codes, and the numbers that determine it.
 
     Attributes
     ----------
@@ -70,7 +71,7 @@ class CodeForm(NamedTuple):
 
     @classmethod
     def of(cls, metric: str, centre: list[float], scale: float, directions: Floats | None) -> CodeForm:
-        """Make the form of these numbers."""
+        """Return the form that these numbers determine."""
         return cls(_native.Form(metric, centre, scale, directions), centre, scale, directions)
 
 
@@ -89,7 +90,7 @@ class WrittenCodes(NamedTuple):
 
 
 class CodedPoints(PreparedPoints):
-    """Points of which codes are in memory; see :class:`PreparedPoints`.
+    """Points with codes in memory; see :class:`PreparedPoints`.
 
     Parameters
     ----------
@@ -118,14 +119,11 @@ class CodedPoints(PreparedPoints):
         written: Sequence[WrittenCodes] | None = None,
     ) -> None:
         self.checksums: list[tuple[int, int, int]] = []
-        arrangement = Arrangement(made.form, made.form.columns)
-        if written is None:
-            super().__init__(points, plan, progress, made=arrangement)
-            return
         kernel = plan.kernels[PRECISION]
-        self._restored = [_native.restored_points(kernel, made.form, *part) for part in written]
-        bounds = [(part.begin, part.end) for part in written]
-        super().__init__(points, plan, progress, made=arrangement, slices=bounds)
+        self._restored = [_native.restored_points(kernel, made.form, *part) for part in written or ()]
+        bounds = [(part.begin, part.end) for part in written or ()]
+        arrangement = Arrangement(made.form, made.form.columns)
+        super().__init__(points, plan, progress, made=arrangement, slices=bounds or None)
 
     def pack(
         self,
@@ -137,9 +135,8 @@ class CodedPoints(PreparedPoints):
         looks: bool = True,
     ) -> list[PackedPoints]:
         """Check and pack slices of the points, in one pass over the rows; or return restored codes."""
-        if hasattr(self, "_restored"):
-            restored: list[PackedPoints] = self._restored
-            del self._restored
+        if self._restored:
+            restored, self._restored = self._restored, []
             return restored
 
         def work(bounds: tuple[int, int]) -> tuple[PackedPoints, int]:
@@ -198,7 +195,7 @@ def _refuse(points: Rows) -> None:
 
 
 def overrides_of(columns: int | None) -> dict[str, Any]:
-    """Return the fields of a plan for codes of a number of columns (None: all), all of which stay in memory."""
+    """Return the fields of a plan for codes of this number of columns (None: all); all codes stay in memory."""
     return {"precisions": (PRECISION,), "resident": True} | ({} if columns is None else {"form_dim": columns})
 
 
@@ -209,7 +206,7 @@ def choose_form(points: Rows, problem: Problem, asked: int | None = None) -> Cod
     ----------
     points : array of shape (n, d)
     problem : Problem
-        Its m and k are those of an expected search. Its memory limits the codes and a search together.
+        Its m and k are for an expected search. Its memory limits the codes and a search together.
     asked : int, optional
         The number of columns that the caller requests.
 
@@ -226,7 +223,7 @@ def choose_form(points: Rows, problem: Problem, asked: int | None = None) -> Cod
     centre, scale = centre_and_scale(sample, problem.metric)
     form = _native.Form(problem.metric, centre, scale)
     if asked is not None:
-        plan_on_cpu(problem, **overrides_of(asked))  # refuses what it cannot be
+        plan_on_cpu(problem, **overrides_of(asked))  # refuses invalid numbers
         return _contracted(sample, form, centre, scale, asked, problem.metric)
     step = tuning.CODED_STEP
     widths = [*range(step, min(tuning.CODED_COLUMNS, d - 1) + 1, step)]
@@ -260,13 +257,13 @@ def _contracted(
         return CodeForm(form, centre, scale, None)
     directions = np.empty((d, columns - 1))
     form.contracted(sample, 1, columns).directions(directions)
-    if directions.any(axis=0).all():  # the sample has as many directions
+    if directions.any(axis=0).all():  # the rows of the sample have this many directions
         directions = np.ascontiguousarray(directions @ _turn(columns - 1))
     return CodeForm.of(metric, centre, scale, directions)
 
 
 def _turn(size: int) -> Floats:
-    """Return a random rotation: the step of a row follows from its largest coordinate, otherwise the first one."""
+    """Return a random rotation. Without it, the first coordinate is usually the largest, which determines the step."""
     draws = generator(0, Purpose.CODES).standard_normal((size, size))
     return np.linalg.qr(draws)[0]
 
@@ -289,7 +286,7 @@ def _fitting(problem: Problem, columns: int) -> int:
 def _seconds(
     sample: Rows, form: _native.Form, wide: _native.Form, widths: list[int], problem: Problem
 ) -> dict[int, float]:
-    """Return the expected seconds of a query for each number of columns, all columns included."""
+    """Return the expected seconds of a query for each number of columns, including all columns."""
     rows, contracted = _screened(sample, form, problem.d), _screened(sample, wide, widths[-1])
     inside = np.isfinite(rows[:, 0])
     rows, contracted = rows[inside], contracted[inside]

@@ -120,7 +120,7 @@ def _screened(
     q, x = q - centre, x - centre
     squares, lengths = np.einsum("ij,ij->i", q, q), np.einsum("ij,ij->i", x, x)
     reach = np.square(np.sqrt(squares) + np.sqrt(lengths.max()))
-    if not reach.max() < inputs.LARGEST_FLOAT64:  # else inner products may overflow
+    if not reach.max() < inputs.LARGEST_FLOAT64:  # inner products may overflow
         return np.zeros(m, bool)
     asked, listed = np.column_stack([-2.0 * q, np.ones(m)]), np.column_stack([x, lengths])
     del q, x

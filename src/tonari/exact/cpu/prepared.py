@@ -39,7 +39,7 @@ class PreparedPoints:
     made : Arrangement, optional
         The form and the order of the points. Default: as the plan has them, or as a pilot chooses.
     slices : list of (begin, end), optional
-        The slices of the points. Default: those of the plan.
+        The slices of the points. Default: the plan's slices.
 
     Attributes
     ----------

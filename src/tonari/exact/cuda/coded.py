@@ -48,7 +48,7 @@ def coded_plan(problem: Problem) -> CudaPlan:
 
 
 def plan_again(problem: Problem, prepared_by: CudaPlan, overrides: dict[str, Any]) -> CudaPlan:
-    """Return the plan of a search of points that are codes already; it is kept for equal searches."""
+    """Return the plan of a search of coded points; it is cached for equal searches."""
     free = rounded(available(problem.devices))
     return _plan_again(problem, prepared_by, free, tuple(overrides.items()))
 
@@ -65,7 +65,7 @@ def _may_be_coded(problem: Problem) -> bool:
         return False
     if not (metric.squares or metric.angular) or problem.d < tuning.LEAST_CODED:
         return False
-    return tuning.CODED_WORTH * codes_bytes(problem.n, code_columns(problem.n, problem.d)) <= size
+    return tuning.CODED_WORTH * codes_bytes(problem.n, code_columns(problem.d)[-1]) <= size
 
 
 @cached(maxsize=256)

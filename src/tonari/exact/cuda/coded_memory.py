@@ -89,9 +89,9 @@ class CodesNeeds(CudaNeeds):
         return minima + minima // 4 + near + packed + lists + original + 64 + 8 * self.self_join
 
 
-def in_codes(needs: CudaNeeds) -> CodesNeeds:
-    """Return the needs of the same search by codes."""
+def in_codes(needs: CudaNeeds) -> list[CodesNeeds]:
+    """Return the needs of the same search by codes, most coordinates first."""
     fields = {field.name: getattr(needs, field.name) for field in dataclasses.fields(needs)}
-    p = needs.form_dim or code_columns(needs.n, needs.d)
     width = max(needs.width, tuning.CODED_WIDTH if needs.width == usual_width(needs.k + needs.self_join) else 0)
-    return CodesNeeds(**fields | {"precisions": PRECISIONS, "form_dim": p, "width": width})
+    columns = [needs.form_dim] if needs.form_dim else code_columns(needs.d)
+    return [CodesNeeds(**fields | {"precisions": PRECISIONS, "form_dim": p, "width": width}) for p in columns]

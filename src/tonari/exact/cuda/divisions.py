@@ -77,6 +77,8 @@ def fit(needs: CudaNeeds, budget: int, overrides: dict[str, Any]) -> tuple[CudaN
         choices = [
             (made, slabs, _batch(made, slabs, budget, overrides)) for made, slabs in on_route(route, needs, overrides)
         ]
+        if route == "codes":  # the most coordinates that fit: with fewer, many rows may be left
+            choices = [choice for choice in choices if choice[2] >= tile][:1] or choices
         if choices:
             # Without "split", all rows that float16 does not prove would be compared with all points.
             bests.append(max(choices, key=lambda c: (min(c[2], tile), "split" in c[0].precisions, -c[0].seconds(c[1]))))
@@ -116,14 +118,14 @@ def on_route(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterato
 
 
 def _in_codes(needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tuple[CodesNeeds, Slabs]]:
-    """Yield the choice of codes, if the caller asks for them."""
+    """Yield the choices of codes, most coordinates first, if the caller asks for codes."""
     if overrides.get("route") != "codes":
         return
-    coded = in_codes(needs)
     groups = [overrides["group"]] if "group" in overrides else GROUP_SIZES
-    for slabs in _slabs("codes", needs, overrides):
-        group = min(groups, key=lambda size: dataclasses.replace(coded, group=size).row_seconds(needs.n))
-        yield dataclasses.replace(coded, group=group), slabs
+    for coded in in_codes(needs):
+        for slabs in _slabs("codes", needs, overrides):
+            ways = [dataclasses.replace(coded, group=size) for size in groups]
+            yield min(ways, key=lambda way: way.row_seconds(needs.n)), slabs
 
 
 def _is_for_few(needs: CudaNeeds, slabs: Slabs) -> bool:
@@ -209,8 +211,6 @@ def _refuse_codes(overrides: dict[str, Any], devices: int, *, host_points: bool)
         )
     if "precisions" in overrides:
         raise ValueError("precisions: route='codes' screens in int8 only; leave precisions out")
-    if overrides.get("form_dim") == "full":
-        raise ValueError("form_dim='full': route='codes' has fewer coordinates; name their number, or leave it out")
 
 
 def _check_precisions(precisions: Any, form: str) -> None:

@@ -82,8 +82,8 @@ def plan_on_cuda(
             f"form_dim='pilot': pilot rows choose for route='resident' only, got route={route!r}; name a number of "
             "coordinates, such as form_dim=64, or leave route out"
         )
-    if route == "codes":
-        overrides = {"form_dim": code_columns(problem.n, problem.d)} | overrides
+    if route == "codes" and "form_dim" not in overrides:
+        _form_dim({"form_dim": code_columns(problem.d)[-1], "route": route}, problem)  # refuses what has no codes
     if prepared_by is not None:
         problem = dataclasses.replace(problem, devices=prepared_by.devices, may_take_fewer=False)
     elif problem.may_take_fewer and len(problem.devices) > 1:

@@ -163,9 +163,7 @@ FORM_COLUMNS = 64
 # Not measured by a case, but counted: rows of SIFT in 64 coordinates, 10 nearest of 100,000.
 # Codes: their coordinates. 127 steps are the largest element of the sample (or CODE_FARTHEST times the element that
 # nearly all rows stay below, if that is less), times a margin for all other points.
-CODE_COLUMNS = 123  # and five of the squared length: 128 bytes; for more points than CODED_WIDE 61 and three
-CODE_FEWER = 61
-CODED_WIDE = 1 << 26
+CODE_COLUMNS = (123, 61)  # 128 bytes with five of the squared length; 64 bytes with three, if memory is short
 CODE_FARTHEST = 4.0
 CODE_NEARLY_ALL = 0.999
 CODE_MARGIN = 1.25
@@ -175,11 +173,10 @@ FOLDED_ROWS = 128  # queries of a tile, then warps, buffers and programs of a mu
 FOLDED_WARPS = 4
 FOLDED_STAGES = 3
 FOLDED_PROGRAMS = 2
-CODED_WIDTH = 128  # groups per row at first; doubled for later searches if more than this share is left unproved:
-CODED_LEFT = 0.002
+CODED_WIDTH = 128  # groups per row at first; doubled for later searches as long as rows are left unproved
 MOST_BEYOND = 512  # points beyond range; with more, points are streamed
-CODED_BYTES = 1 << 30  # if points have fewer bytes, an Index does not compare codes with streaming
-CODED_WORTH = 1.5  # least bytes of points, relative to their codes
+CODED_BYTES = 1 << 30  # an Index makes codes if the points have at least this size,
+CODED_WORTH = 1.5  # and at least this multiple of the size of their codes
 LEAST_CODED = 16  # columns: few columns are no faster as codes
 CODED_BATCH = 8192  # most queries of a batch: the rows of one are read while the next one is screened
 

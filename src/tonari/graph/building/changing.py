@@ -5,7 +5,8 @@ index). If listed points are removed or replaced, the remaining entries are stil
 is searched again only if fewer than k entries remain up to there. The neighbours of its neighbours give an upper bound
 of the new k-th distance, so a search within this bound is enough.
 
-An approximate graph is refined by NN-Descent, which starts from the remaining lists.
+If a new graph is expected to be faster, as on a GPU, it is built instead. An approximate graph is refined by
+NN-Descent, which starts from the remaining lists.
 """
 
 from __future__ import annotations
@@ -102,10 +103,12 @@ class _Request:
 
     def refuse_incomplete(self) -> None:
         """Refuse a graph by an exact method whose lists are shorter than k, as after filters and `subset`."""
-        missing = (self.others().indices < 0).any(axis=1)
+        indices = self.lists.found.indices
+        missing = (indices if isinstance(indices, np.ndarray) else inputs.as_tensor(indices)) < 0
         if missing.any():
+            row = int(np.asarray(inputs.to_host(missing)).any(axis=1).argmax())
             raise ValueError(
-                f"the graph: row {missing.argmax()} has fewer than {self.k} neighbours, so it is a graph by where=, "
+                f"the graph: row {row} has fewer than {self.k} neighbours, so it is a graph by where=, "
                 "batch= or of some of its points; build the graph of the remaining points by knn_graph"
             )
 
@@ -127,6 +130,21 @@ class _Request:
             found = place.with_self(found, rows, self.call.metric)
         found = Neighbors(*(inputs.hand_back(part, self.side) for part in found))
         return dataclasses.replace(lists, found=found, report=None, seed=None, record=record)
+
+    def anew(self, rows: Any, lost: int, record: Record) -> Lists | None:
+        """Return a new exact graph of these rows, if it is expected to be faster than searching `lost` lists again."""
+        if not self.k:
+            return None
+        seconds = Points(rows, self.call).decided(rows, self.k, False, self_join=True).seconds
+        share = min(1.0, lost / len(rows))
+        update = tuning.CHANGED_ENTRY * len(rows) * self.k + tuning.SEARCHED_AGAIN * share * seconds
+        if update < seconds:
+            return None
+        decided("lists", f"a new graph is built: {seconds:.3g} s expected, {update:.3g} s for changes of the lists")
+        new = build_lists(rows, self.lists.k, self.call, GraphOptions(include_self=self.lists.include_self))
+        record.tried("lists of a new graph", len(rows), len(rows))
+        near = Neighbors(*(inputs.hand_back(part, self.side) for part in new.found))
+        return dataclasses.replace(new, found=near, record=record)
 
     def refined(self, found: Neighbors, rows: Any, record: Record) -> Lists:
         """Return the approximate graph of these rows, refined by NN-Descent from the given lists."""
@@ -151,12 +169,16 @@ def remove_points(lists: Lists, points: Any, ids: Any, call: Call, *, recall: fl
     _refuse_few(len(left), request)
     rows = inputs.rows_at(request.rows, left)
     with recording("remove", len(left)) as record:
+        if request.recall is None and (new := request.anew(rows, 0, record)) is not None:
+            return new
         number = np.full(lists.n + 1, -1, index_dtype(len(left)))  # the last entry is for missing neighbours, -1
         number[left] = np.arange(len(left))
         distances, indices = (part[left] for part in request.others())
         found, short = _without_missing(Neighbors(distances, number[indices]), descending=call.metric.descending)
         if request.recall is not None:
             return request.refined(found, rows, record)
+        if (new := request.anew(rows, len(short), record)) is not None:
+            return new
         record.tried("lists without a removed point", len(left), len(left) - len(short))
         if request.k:
             with part("lists that are searched", len(short)), request.progress(len(short)) as bar:
@@ -178,6 +200,8 @@ def replace_points(
     kept = np.ones(lists.n, bool)
     kept[request.ids] = False
     with recording("replace", lists.n) as record:
+        if request.recall is None and (whole := request.anew(changed, len(request.ids), record)) is not None:
+            return whole
         distances, indices = (np.array(part) for part in request.others())
         descending = call.metric.descending
         if request.recall is not None:
@@ -307,8 +331,8 @@ def _search_again(those: Points, found: Neighbors, short: Ids, bar: Progress) ->
     if not len(short):
         return
     queries = inputs.rows_at(those.rows, short)
-    method = those.decided(queries, min(k + 1, len(those)), False).method.name
-    if those.call.place.devices or method != "exact":
+    on_device = bool(those.call.place.devices)
+    if on_device or those.decided(queries, min(k + 1, len(those)), False).method.name != "exact":
         _search_plainly(those, found, short, bar)
         return
     bounds = _bounds(those, found, short, queries)

@@ -1,4 +1,4 @@
-"""The centres by which rows are assigned to overlapping shards: the tasks "means" and "centres" of cluster_route.py.
+"""The centres that assign rows to overlapping shards: the tasks "means" and "centres" of cluster_route.py.
 
 Centres are trained without the true neighbours of the samples, so one device can train them while others search.
 """
@@ -25,7 +25,7 @@ from tonari.shards.tasks import Worker, in_one_piece
 logger = logging.getLogger("tonari")
 
 MEAN_PARTS = ("means", "means-gaps", "many-reaches", "many-centres", "many-rows")  # parts of the task "means"
-CENTRE_PARTS = ("centres", "gaps", "shards")  # parts by which rows are dealt
+CENTRE_PARTS = ("centres", "gaps", "shards")  # parts that assign rows to shards
 
 
 def near_centres(worker: Worker, rows: Any, centres: Floats, k: int) -> tuple[Any, Any]:
@@ -66,7 +66,7 @@ def _write_means(worker: Worker, args: Any, made: _Means) -> Done:
 
 
 def _means(worker: Worker) -> _Means:
-    """Return what the task "means" computed."""
+    """Return the results of the task "means"."""
     centres, gaps, reaches, near, rows = (np.array(worker.job.files.load(name, "means")) for name in MEAN_PARTS)
     return _Means(centres, gaps, dealing.Near(reaches, near, rows[:, 0]))
 
@@ -77,7 +77,7 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[Floats, Floa
     centres, gaps, many = _means(worker)
     sample, truth = truth_of(worker, overlap_rows)
     others, places = np.unique(truth.indices.astype(np.int64), return_inverse=True)
-    both = np.union1d(sample, others)  # an object may have to make all rows for each time that some are read
+    both = np.union1d(sample, others)  # an object may have to make all rows whenever some are read
     near = _near_of(worker, both, centres, gaps)
     of_rows, of_others = (near.at(np.searchsorted(both, ids)) for ids in (sample, others))
     dealt = dealing.choose(

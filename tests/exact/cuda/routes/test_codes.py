@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.exact.cuda.attempts.test_contracted import METRICS, large, near_a_plane
-from tests.exact.cuda.routes.test_host_contracted import Quiet, big, costs, in_thin
+from tests.exact.cuda.routes.test_host_contracted import Quiet, big, costs
 from tests.helpers.checks import HOSTILE, assert_same_neighbors, duplicates, gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import DEVICE, check, check_stops, on_host, plan_of, rows_of, search, tensors
@@ -40,11 +40,17 @@ if HAS_TORCH:
 
 HERE: dict[str, Any] = {"route": "codes", "point_slab": 128, "devices": (DEVICE,)}
 N, M, D, K = 140, 3, 19, 3  # two slabs and two tiles of points, the second one short
+# Of the metrics, dtypes and hostile data, what the thin suite takes.
+THIN = [("float32", "euclidean"), ("float32", "correlation"), ("uint8", "cosine"), ("duplicates", "euclidean")]
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_every_metric(metric: str) -> None:
-    points = near_a_plane(N, D)
+def in_thin(name: str, metric: str) -> Any:
+    return pytest.param(name, metric, marks=() if (name, metric) in THIN else pytest.mark.full)
+
+
+@pytest.mark.parametrize(("dtype", "metric"), [in_thin("float32", metric) for metric in METRICS])
+def test_every_metric(dtype: str, metric: str) -> None:
+    points = near_a_plane(N, D).astype(dtype)
     report = check(points[:M] + np.float32(1e-3), points, K, metric, width=16, form_dim=4, **HERE)
     assert report.rows_by_precision == {"codes in 4 dimensions": M}
 
@@ -65,7 +71,7 @@ def test_hostile_data(name: str, metric: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "k"), [(1, 1), (7, 7), *(pytest.param(n, k, marks=pytest.mark.full) for n, k in [(129, 1), (128, 128)])]
+    ("n", "k"), [(7, 7), *(pytest.param(n, k, marks=pytest.mark.full) for n, k in [(1, 1), (129, 1), (128, 128)])]
 )
 def test_few_points_and_all_of_them(n: int, k: int) -> None:
     check(gaussian(2, 5, 1), gaussian(n, 5), k, form_dim=3, **HERE)
@@ -219,10 +225,13 @@ def planned(n: int = 500 * 10**6, **choices: Any) -> CudaPlan:
 
 def test_what_a_device_holds_of_500_million_rows() -> None:
     plan = planned(free_bytes=72 * 10**9)
-    assert (plan.route, plan.form_dim, plan.precisions) == ("codes", 61, ("int8", "values"))
-    assert plan.packed_bytes == pytest.approx(500e6 * 64, rel=1e-6)
+    assert (plan.route, plan.form_dim, plan.precisions) == ("codes", 123, ("int8", "values"))
+    assert plan.packed_bytes == pytest.approx(500e6 * 128, rel=1e-6)
     assert plan.query_batch == 2048
-    assert plan.total_bytes < 40 * 10**9
+    assert plan.total_bytes < 70 * 10**9
+    plan = planned(free_bytes=60 * 10**9)  # as many coordinates as fit
+    assert (plan.form_dim, plan.query_batch) == (61, 2048)
+    assert plan.packed_bytes == pytest.approx(500e6 * 64, rel=1e-6)
     later = planned(prepared_by=plan, free_bytes=72 * 10**9 - plan.packed_bytes)
     assert (later.route, later.form_dim, later.point_slab) == ("codes", 61, plan.point_slab)
     with pytest.raises(BudgetExceeded, match=r"allow at least \d+") as refused:
@@ -237,7 +246,6 @@ def test_what_a_device_holds_of_500_million_rows() -> None:
         ({"host_points": False}, "reads rows from host memory, but the points are on a device"),
         ({"devices": ("cuda:0", "cuda:1")}, "takes one device, not 2: name one"),
         ({"precisions": ("float16", "values")}, "screens in int8 only"),
-        ({"form_dim": "full"}, "has fewer coordinates"),
         ({"form_dim": "pilot"}, "pilot rows choose for route='resident' only, got route='codes'"),
         ({"form_dim": 600, "d": 960}, "form_dim=600: route='codes' takes at most 247 coordinates"),
         ({"metric": "inner_product"}, "there is no contraction for metric='inner_product'"),

@@ -46,6 +46,7 @@ from tonari.exact.cuda.screens.contracted import retried_at_once
 from tonari.exact.cuda.screens.sampling import Sample
 from tonari.exact.cuda.screens.widths import Fitted, fitted_width
 from tonari.exact.report import Report
+from tonari.select.cuda.order import merge_lists
 
 
 class CodedPoints:
@@ -117,6 +118,12 @@ class _Samples:
         self._made = {1: self._made[1]}
 
 
+def _are_among(numbers: Any, listed: Any) -> Any:
+    """Whether each number is among its row's listed ones, which are ascending."""
+    places = torch.searchsorted(listed, numbers).clamp_max_(listed.shape[1] - 1)
+    return listed.gather(1, places) == numbers
+
+
 def prepare_codes(points: npt.NDArray[Any], plan: CudaPlan, progress: ProgressLike = None) -> CodedPoints:
     """Make the codes of the points on the plan's device, slab by slab."""
     return CodedPoints(points, plan)
@@ -180,8 +187,7 @@ class _Search(HostSearch):
             if worth:
                 left = self._certified(left, width, first_pass=True)
                 self.check_queries()
-                share = len(left) / len(self.queries)
-                if share > tuning.CODED_LEFT and width < tuning.WIDEST * self.plan.contracted_width:
+                if len(left) and width < tuning.WIDEST * self.plan.contracted_width:
                     self.prepared.fitted[k] = Fitted(2 * width, 0.0)  # for the next search
                 for times in (tuning.WIDER, tuning.ROOMY):
                     left = self._certified(left, times * width)
@@ -246,11 +252,13 @@ class _Search(HostSearch):
         coded = self.screen.code(rows, self.prepared.coding, int(numbers[0]))
         look = self.screen.coded_look(coded, own, width, sample)
         nearest = ascending(look.nearest)
-        kth = self._refine(rows, nearest).distances[:, -1]
+        best = self._refine(rows, nearest)
+        kth = best.distances[:, -1]
         members, proved = self.screen.within(look, kth, own, width)
         del look  # all minima
-        listed = ascending(self._with_beyond(members.numbers, own).masked_fill(~proved[:, None], -1))
-        found = self._refine(rows, listed)
+        others = self._with_beyond(members.numbers, own).masked_fill(~proved[:, None], -1)
+        listed = ascending(others.masked_fill(_are_among(others, nearest), -1))  # without rows that have been read
+        found = merge_lists(best, self._refine(rows, listed), self.plan.k, metric=self.plan.metric)
         refined = (nearest != NO_MEMBER).sum() + (listed != NO_MEMBER).sum()
         return Sent(*found, proved, refined)
 

@@ -8,8 +8,8 @@
 A distance of codes exceeds the distance of contracted rows by at most apart(q) + apart(x). A few more columns contain
 the squared length of c(x), so that a product of int8 alone gives the score of a pair (kernels/rows/round_codes.py).
 
-A point beyond this range is marked; it is a candidate of every query, and no screen needs to find it. Queries are
-clamped, so that none is beyond it.
+A point beyond the range of codes is marked; it is a candidate of every query, and no screen needs to find it. Queries
+are clamped to the range.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ WIDTHS = (32, 64, 128, 256)  # bytes of a point
 MOST_CODED = 247  # coordinates
 
 
-def code_columns(n: int, d: int) -> int:
-    """Return the usual number of coordinates of codes of n rows of d dimensions: fewer if there are many rows.
+def code_columns(d: int) -> list[int]:
+    """Return the usual numbers of coordinates of codes of rows of d dimensions: most first, fewer if memory is short.
 
-    >>> code_columns(10**7, 128), code_columns(10**9, 128), code_columns(10**7, 20)
-    (123, 61, 19)
+    >>> code_columns(128), code_columns(20)
+    ([123, 61], [19])
     """
-    return min(tuning.CODE_COLUMNS if n <= tuning.CODED_WIDE else tuning.CODE_FEWER, d - 1)
+    return list(dict.fromkeys(min(columns, d - 1) for columns in tuning.CODE_COLUMNS))
 
 
 def code_width(p: int) -> int:

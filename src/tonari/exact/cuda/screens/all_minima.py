@@ -181,7 +181,7 @@ def _is_for_hopper(m: int, length: int, device: Any) -> bool:
 
 
 def split_for_hopper(m: int, n: int, device: Any) -> Split:
-    """Divide work among the programs of Hopper's kernels, of which a multiprocessor runs one."""
+    """Divide work among the programs of Hopper's kernels; a multiprocessor runs one program."""
     row_tiles, tiles = -(-m // tuning.HOPPER_ROWS), -(-n // POINT_TILE)
     slots = multiprocessors(device)
     most = max(1, min(-(-tuning.MOST_ROUNDS * slots // row_tiles), tiles // (2 * tuning.HOPPER_TILES)))

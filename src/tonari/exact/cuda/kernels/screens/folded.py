@@ -3,8 +3,8 @@
     score(row, column) = 2 offset - 2 <q, x>         q, x of WIDTH bytes: codes, and the columns of the squared length
     lowest(row, group) = min over its columns        from the largest product, which alone is converted to float32
 
-It has the tiles of kernels/screens/all_minima.py, whose scores take a conversion, a product and a sum for each pair,
-which is more than the matrix units take for so short rows; here a pair takes one maximum.
+It has the tiles of kernels/screens/all_minima.py. There, each pair takes a conversion, a product and a sum, which is
+more time than the matrix units need for such short rows; here a pair takes one maximum.
 """
 
 from __future__ import annotations
