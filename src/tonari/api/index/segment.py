@@ -139,9 +139,9 @@ class Segment:
         """
         call, points = self.call, self.points
         threads = call.threads if threads is None else threads
-        if type(queries) is not np.ndarray or type(k) is not int or call.metric.bits or call.memory is not None:
+        if type(queries) is not np.ndarray or type(k) is not int or call.metric.bits:
             return None
-        decision = self.planned.get(self._key(queries, k, threads, None))
+        decision = self.planned.get(self._key(queries, k, threads, call.memory))
         if decision is None or queries.shape[1:] != points.shape[1:]:
             return None
         rows = call.place.rows(queries, "queries", call.metric, threads)
