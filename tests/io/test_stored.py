@@ -31,6 +31,14 @@ def test_rows_are_mapped_again(suffix: str, tmp_path: Path) -> None:
         assert again.tolist() == rows.tolist()
 
 
+def test_a_single_row_of_a_reversed_map_has_the_pitch_of_a_row(tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", ROWS[:1])
+    stored = StoredRows.of(np.load(tmp_path / "rows.npy", mmap_mode="r")[::-1])
+    assert stored is not None
+    assert stored.pitch == 12
+    assert stored.mapped().tolist() == ROWS[:1].tolist()
+
+
 def test_rows_that_are_in_no_file(tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", ROWS)
     own = np.load(tmp_path / "rows.npy", mmap_mode="c")  # what is written to it is not in the file

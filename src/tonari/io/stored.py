@@ -55,7 +55,8 @@ class StoredRows:
         begin = whole.offset - whole.offset % mmap.ALLOCATIONGRANULARITY
         offset = begin + rows.ctypes.data - np.frombuffer(_map_of(whole), np.uint8).ctypes.data
         n, d = rows.shape
-        return cls(path, offset, n, d, rows.strides[0], rows.dtype.name, about.st_size, about.st_mtime_ns)
+        pitch = rows.strides[0] if n > 1 else d * rows.itemsize  # the stride of a single row may be negative
+        return cls(path, offset, n, d, pitch, rows.dtype.name, about.st_size, about.st_mtime_ns)
 
     @property
     def bytes(self) -> int:

@@ -55,6 +55,13 @@ def test_a_saved_index_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert tonari.Index.load(path, memory="1GB", threads=1).memory == 10**9
 
 
+def test_codes_of_any_length_come_back(tmp_path: Path) -> None:
+    points = checks.gaussian(100, 127, 4)  # of all columns; the codes are no multiple of 8 bytes
+    tonari.Index(written(tmp_path / "points.npy", points), codes="int8").save(tmp_path / "codes.index")
+    again = tonari.Index.load(tmp_path / "codes.index")
+    assert_same_neighbors(again.search(points[:9], 7), brute(points[:9], points, 7, "euclidean"), metric="euclidean")
+
+
 def test_changed_rows_are_noticed(tmp_path: Path) -> None:
     path, points = saved(tmp_path)
     rows = tmp_path / "points.npy"

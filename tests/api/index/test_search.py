@@ -59,3 +59,9 @@ def test_chunks_are_checked_at_once_and_have_the_bits_of_one_search() -> None:
     parts = list(index.search_chunks(LINE, 2, chunk_rows=4))
     assert [len(part.indices) for part in parts] == [4, 2]
     assert np.concatenate([part.indices for part in parts]).tolist() == index.search(LINE, 2).indices.tolist()
+
+
+def test_a_number_is_refused_as_queries() -> None:
+    index = tonari.Index(LINE)
+    with pytest.raises(ValueError, match=r"queries: expected shape \(n, d\), got \(\)"):
+        index.search(np.array(3.0), 1)

@@ -127,7 +127,7 @@ def load(path: Path, about: dict[str, Any]) -> dict[str, Any]:
     joined = begins[0] == 0 and ends[-1] == n and (begins[1:] == ends[:-1]).all() and (begins < ends).all()
     if not joined or (lengths < 0).any() or lengths.sum() != about["codes_bytes"]:
         raise refusal(path, size, "its slices are not those of all points")
-    form = raw[slices : slices + 8 * d * columns].view("<f8").astype(np.float64)
+    form = raw[slices : slices + 8 * _values(d, columns)].view("<f8").astype(np.float64)
     directions = None if columns == d else np.ascontiguousarray(form[d:].reshape(d, columns - 1))
     at = slices + formed + np.concatenate([[0], np.cumsum(lengths)])
     parts = zip(begins.tolist(), ends.tolist(), at.tolist(), lengths.tolist(), strict=False)
@@ -164,6 +164,10 @@ def load(path: Path, about: dict[str, Any]) -> dict[str, Any]:
 
 def _sizes(about: dict[str, Any]) -> tuple[int, int]:
     """Return the bytes of the table of slices, and of the centre and the directions."""
-    d, columns = about["d"], about["columns"]
-    values = d if columns == d else d * columns
+    values = _values(about["d"], about["columns"])
     return len(padded(bytes(8 * _COLUMNS * about["slices"]))), len(padded(bytes(8 * values)))
+
+
+def _values(d: int, columns: int) -> int:
+    """Return the number of values of a form: the centre, and the directions unless all columns are compared."""
+    return d if columns == d else d * columns

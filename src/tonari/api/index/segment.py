@@ -141,8 +141,10 @@ class Segment:
         threads = call.threads if threads is None else threads
         if type(queries) is not np.ndarray or type(k) is not int or call.metric.bits:
             return None
+        if queries.ndim != 2 or queries.shape[1] != points.shape[1]:
+            return None
         decision = self.planned.get(self._key(queries, k, threads, call.memory))
-        if decision is None or queries.shape[1:] != points.shape[1:]:
+        if decision is None:
             return None
         rows = call.place.rows(queries, "queries", call.metric, threads)
         return checked(decision.search(rows, points, progress), rows, points, call.metric)
