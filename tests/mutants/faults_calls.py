@@ -9,7 +9,7 @@ _CALLS = (
         "api-again-of-other-widths",
         "src/tonari/api/index/segment.py",
         "if queries.ndim != 2 or queries.shape[1] != points.shape[1]:",
-        "if decision is None:",
+        "if queries.ndim != 2:",
         "queries of other columns are searched as the ones before",
         ("tests/api/index/test_segment.py::test_a_search_like_another_checks_values_alone",),
     ),
