@@ -69,11 +69,11 @@ _NATIVE = (
         ("tests/exact/cpu/test_values.py::test_sums_of_bytes_beyond_int32",),
     ),
     Fault(
-        "exact-error-of-groups-of-codes",
+        "exact-error-of-codes",
         "native/exact/pack.cpp",
-        "&groups.group_error_query, &groups.group_error_rest, &groups.group_scale",
-        "&groups.group_error_rest, &groups.group_error_rest, &groups.group_scale",
-        "restored codes have no bound on the rounding of a group",
+        "{&groups.low, &groups.error_query, &groups.error_rest",
+        "{&groups.low, &groups.error_rest, &groups.error_rest",
+        "restored codes have no bound on their rounding",
         ("tests/exact/cpu/test_codes.py::test_the_measured_errors_are_needed",),
     ),
     Fault(

@@ -6,6 +6,22 @@ from tests.mutants.fault import Fault
 
 _CALLS = (
     Fault(
+        "api-again-of-other-widths",
+        "src/tonari/api/index/segment.py",
+        "if decision is None or queries.shape[1:] != points.shape[1:]:",
+        "if decision is None:",
+        "queries of other columns are searched as the ones before",
+        ("tests/api/index/test_segment.py::test_a_search_like_another_checks_values_alone",),
+    ),
+    Fault(
+        "api-again-of-bits",
+        "src/tonari/api/index/segment.py",
+        "type(k) is not int or call.metric.bits:",
+        "type(k) is not int:",
+        "packed rows are compared with rows whose last byte has fewer bits",
+        ("tests/api/index/test_segment.py::test_rows_of_bits_are_checked_in_full",),
+    ),
+    Fault(
         "methods-around-to-the-same",
         "src/tonari/methods/rows/points.py",
         "        return by_force(problem.metric)\n",

@@ -207,7 +207,7 @@ def _call(
     memory: Any = None,
     progress: ProgressLike = None,
 ) -> GivenCall:
-    """Check the arguments that all public functions share; without queries, those of a self-join."""
+    """Check the arguments that all public functions share; without queries, for a self-join."""
     if method not in _METHODS:
         raise Unsupported(
             f"method={method!r}: a function or 'precomputed' as metric allows 'exact' alone, which computes all "

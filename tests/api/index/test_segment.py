@@ -117,31 +117,31 @@ def test_a_call_that_asks_for_nothing_else_has_the_record_of_the_index() -> None
 
 
 @pytest.mark.parametrize("method", ["exact", "kdtree"])
-def test_a_search_like_another_checks_values_alone(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("threads", [None, 1])
+def test_a_search_like_another_checks_values_alone(
+    method: str, threads: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     index = tonari.Index(POINTS, method=method)
-    index.search(POINTS[:2], 5)
+    index.search(POINTS[:2], 5, threads=threads)
     monkeypatch.setattr(type(index._state.only), "decided", None)  # any other way would fail
     for queries in (POINTS[5:7], POINTS[::-1][:2], np.asfortranarray(POINTS[7:9])):
-        assert_same_neighbors(index.search(queries, 5), brute(queries, POINTS, 5))
+        assert_same_neighbors(index.search(queries, 5, threads=threads), brute(queries, POINTS, 5))
     with pytest.raises(ValueError, match="queries: row 1 has a value that is not finite"):
-        index.search(np.array([[0, 0, 0], [0, np.nan, 0]], np.float32), 5)
+        index.search(np.array([[0, 0, 0], [0, np.nan, 0]], np.float32), 5, threads=threads)
     seen = []
-    index.search(POINTS[:2], 5, progress=lambda done, total: seen.append(total))
+    index.search(POINTS[:2], 5, threads=threads, progress=lambda done, total: seen.append(total))
     assert seen
     monkeypatch.undo()
-    with pytest.raises(ValueError, match="columns"):
+    with pytest.raises(ValueError, match="must have the same number of columns"):
         index.search(POINTS[:2, :2], 5)
     with pytest.raises(ValueError, match="overflows"):
         index.search(np.full((2, 3), 3e38, np.float32), 5)
 
 
-def test_rows_of_bits_and_searches_within_memory_are_checked_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_bits_are_checked_in_full() -> None:
     bits = np.random.default_rng(0).integers(0, 256, (50, 4), dtype=np.uint8)
     columns = tonari.Index(np.unpackbits(bits, axis=1)[:, :30].astype(bool), metric="hamming")
     packed = np.packbits(np.unpackbits(bits, axis=1)[:, :30], axis=1)
     columns.search(np.unpackbits(bits, axis=1)[:2, :30].astype(bool), 3)
     with pytest.raises(ValueError, match="bool"):
         columns.search(packed[:2], 3)
-    within = tonari.Index(POINTS, memory="10MB")
-    within.search(POINTS[:2], 3)
-    assert within._state.only.again(POINTS[:2], 3, None) is None

@@ -30,8 +30,8 @@ def rows_of_few_directions(n: int = N, d: int = D, power: float = 1.0) -> Array:
     return ((rng.standard_normal((n, d)) / np.arange(1, d + 1) ** power) @ turned).astype(np.float32)
 
 
-def coded(points: Array, columns: int, metric: str = "euclidean") -> tuple[CodedPoints, CodeForm, Any]:
-    problem = make_problem(len(points), 9, points.shape[1], K, dtype="float32", metric=metric, threads=1)
+def coded(points: Array, columns: int, metric: str = "euclidean", m: int = 9) -> tuple[CodedPoints, CodeForm, Any]:
+    problem = make_problem(len(points), m, points.shape[1], K, dtype="float32", metric=metric, threads=1)
     form = choose_form(points, problem, columns)
     plan = plan_on_cpu(problem, **overrides_of(form.columns))
     return CodedPoints(points, plan, form), form, plan
@@ -53,23 +53,51 @@ def parts_of(packed: WrittenCodes, group: int) -> dict[str, slice]:
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner_product"])
 @pytest.mark.parametrize("columns", [12, D])
-def test_the_measured_errors_are_needed(columns: int, metric: str) -> None:
+def test_codes_that_were_written_answer_as_before(columns: int, metric: str) -> None:
     points = rows_of_few_directions()
     queries = points[:9] + np.float32(1e-3)
     prepared, form, plan = coded(points, columns, metric)
-    written, expected = prepared.written(), brute(queries, points, K, metric)
-    again = CodedPoints(points, plan, form, written=written)
-    assert_same_neighbors(search_prepared(queries, again, plan)[0], expected, metric=metric)
+    again = CodedPoints(points, plan, form, written=prepared.written())
+    found = search_prepared(queries, again, plan)[0]
+    assert_same_neighbors(found, brute(queries, points, K, metric), metric=metric)
+
+
+def rows_at_the_middle_of_a_step(of: str) -> tuple[Array, Array]:
+    """A query and points of which the last is the nearest; all its elements, or those of the query, lose half a step.
+
+    One element is 127, so that the step is 1. Codes of all points have about the same products with that of the query.
+    """
+    points, query = np.full((400, D), 100.0, np.float32), np.ones((1, D), np.float32)
+    if of == "points":
+        points[:, 0], query[0, 0] = 127, 0
+        points[:-1, 1:], points[-1, 1:] = 100.3, 100.49
+    else:
+        points[:, 0], query[:, 0] = 0, 127
+        query[:, 1:] = 100.49
+        points[:-1, 1] = 99
+    return query, points
+
+
+@pytest.mark.parametrize("m", [1, 64], ids=["few", "tiles"])  # bounds of points, and of groups first
+@pytest.mark.parametrize("of", ["points", "queries"])
+def test_the_measured_errors_are_needed(of: str, m: int) -> None:
+    query, points = rows_at_the_middle_of_a_step(of)
+    queries = np.repeat(query, m, axis=0)
+    prepared, form, plan = coded(points, D, "inner_product", m=m)
+    written = prepared.written()
+    found = search_prepared(queries, CodedPoints(points, plan, form, written=written), plan)[0]
+    assert (found.indices[:, 0] == 399).all()
     group = prepared.resident(plan.kernels[PRECISION])[0].group
-    bare = []
-    for part in written:
-        packed = part.packed.copy()
-        for name in ("error_query", "group_error_query", "error_rest", "group_error_rest"):
-            packed[parts_of(part, group)[name]] = 0
-        bare.append(part._replace(packed=packed))
-    lost = search_prepared(queries, CodedPoints(points, plan, form, written=bare), plan)[0]
-    if columns == D:  # fewer columns leave so many candidates that the rounding of these rows decides about none
-        assert (lost.indices != expected.indices).any()  # bounds without the errors rule out true neighbours
+    for name in ("query", "rest"):  # errors of points in units of |q|, and of the query in units of those of points
+        bare = []
+        for part in written:
+            packed = part.packed.copy()
+            for errors in (f"error_{name}", f"group_error_{name}"):
+                packed[parts_of(part, group)[errors]] = 0
+            bare.append(part._replace(packed=packed))
+        found = search_prepared(queries, CodedPoints(points, plan, form, written=bare), plan)[0]
+        lost = name == {"points": "query", "queries": "rest"}[of]
+        assert (found.indices[:, 0] != 399).all() == lost  # a bound that is too small rules the nearest point out
 
 
 def test_no_lower_bound_is_above_the_score() -> None:

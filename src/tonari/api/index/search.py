@@ -46,7 +46,7 @@ class SearchIndex(IndexBase):
         filtered = not (where is exclude is query_groups is point_groups is groups is None)
         only = None if filtered else now.only
         as_given = self._change is None and threads is None
-        again = only.again(queries, k, progress) if only is not None and as_given else None
+        again = only.again(queries, k, threads, progress) if only is not None and self._change is None else None
         if again is not None:
             return again
         inputs.warn_of_dropped({"queries": queries}, "use tonari.search with differentiable=True")

@@ -131,19 +131,20 @@ class Segment:
         found = cuda_graph_cache.replayed(key, (queries,), progress)
         return None if found is None else checked(found, queries, self.points, self.call.metric)
 
-    def again(self, queries: Any, k: Any, progress: ProgressLike) -> Neighbors | None:
+    def again(self, queries: Any, k: Any, threads: int | None, progress: ProgressLike) -> Neighbors | None:
         """Search as an earlier search of as many queries did, on the CPU; None if there was none.
 
         The queries must be an array like those of the earlier search, so that only their values are checked. In
         searches of microseconds, the steps that this leaves out would take a fifth of the time.
         """
         call, points = self.call, self.points
-        if type(queries) is not np.ndarray or type(k) is not int or call.metric.bits or call.memory is not None:
+        threads = call.threads if threads is None else threads
+        if type(queries) is not np.ndarray or type(k) is not int or call.metric.bits:
             return None
-        decision = self.planned.get(self._key(queries, k, call.threads, None))
+        decision = self.planned.get(self._key(queries, k, threads, call.memory))
         if decision is None or queries.shape[1:] != points.shape[1:]:
             return None
-        rows = call.place.rows(queries, "queries", call.metric, call.threads)
+        rows = call.place.rows(queries, "queries", call.metric, threads)
         return checked(decision.search(rows, points, progress), rows, points, call.metric)
 
     def call_with(self, threads: int) -> Call:

@@ -32,11 +32,13 @@ T = TypeVar("T")
 def check_finite(rows: npt.NDArray[Any], name: str, threads: int | None = None) -> None:
     """Refuse NaN, infinity and float64 values beyond 1e150; by default, the number of threads depends on the work."""
     few = rows.nbytes <= tuning.CHECKED_BYTES
+    if few and rows.itemsize == 8 and np.vdot(rows, rows) <= LARGEST_FLOAT64**2:
+        return  # the sum of squares would be NaN, infinite or larger
     find = _native.first_nonfinite_row
     row = find(rows, 0, len(rows)) if few else _first_row(find, rows, threads)
     if row >= 0:
         raise _NOT_FINITE.error(rows[row], row, name)
-    if rows.itemsize != 8 or (few and np.vdot(rows, rows) <= LARGEST_FLOAT64**2):  # then no value is beyond it
+    if rows.itemsize != 8:
         return
     if _overflows(rows, threads):
         row = int(((rows.min(axis=1) < -LARGEST_FLOAT64) | (rows.max(axis=1) > LARGEST_FLOAT64)).argmax())
