@@ -1,4 +1,4 @@
-"""Search the tree on one CUDA device, each query walking on its own; papers/cuda/buffered.py has the buffered traversal."""
+"""Search the tree on one CUDA device by single walks; papers/cuda/buffered.py has the buffered traversal."""
 
 from __future__ import annotations
 
