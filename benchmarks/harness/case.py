@@ -123,7 +123,7 @@ class Case:
         """Return the case with fewer points and queries, but enough for k; a graph has as many queries as points."""
         if scale == 1:
             return self
-        n = min(self.n, max(round(self.n * scale), 4 * max(self.k, self.truth_k)))
+        n = min(self.n, max(round(self.n * scale), 4 * max(1, self.k, self.truth_k)))
         m = n if self.graph else min(self.m, max(2, round(self.m * scale)))
         return replace(
             self,

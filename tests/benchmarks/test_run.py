@@ -101,9 +101,9 @@ def test_no_case_was_lost() -> None:
     counts = {name: len(main.load(name).cases) for name in main.NAMES}
     assert counts == {
         "bits": 7 + 2,
-        "consumers": 10,
+        "consumers": 14,
         "contraction": 5,
-        "exact_cpu": 20,
+        "exact_cpu": 24,
         "exact_cuda": 32 + 2 + 11,
         "filters": 8 + 1 + 16,
         "kdtree": 52 + 8 + 2,

@@ -31,7 +31,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "tree": (lambda: search(method="kdtree"), Unsupported, "use method='bits' or 'auto'"),
     "other metric": (lambda: search(metric="l1", method="bits"), Unsupported, "supports hamming, jaccard, not l1"),
     "descent": (lambda: tonari.knn_graph(ROWS, 3, method="nn-descent", **HAMMING), Unsupported, "compares bits"),
-    "merging": (lambda: tonari.merge(GRAPH, GRAPH, ROWS, ROWS), Unsupported, "points of both together"),
+    "merging": (lambda: tonari.merge(GRAPH, GRAPH, ROWS, ROWS), Unsupported, "on all points together"),
     "recall": (lambda: GRAPH.recall(ROWS), Unsupported, "compares bits"),
     "one point": (lambda: tonari.knn_graph(ROWS, 1, include_self=True, method="exact", **HAMMING), Unsupported, "bits"),
     "similarity": (

@@ -218,17 +218,17 @@ def _call(
             f"device={device!r}: a function or 'precomputed' as metric is searched on the CPU alone; leave device out"
         )
     threads, own = inputs.check_threads(threads), queries is _NONE
-    given = points if own else queries
+    first_rows = points if own else queries
     if type(metric) is str:
-        values: Values = MatrixValues(_matrix(given, points, own=own))
+        values: Values = MatrixValues(_matrix(first_rows, points, own=own))
     else:
-        rows = inputs.as_floats(inputs.as_rows(given, "points" if own else "queries", check_values=False))
+        rows = inputs.as_floats(inputs.as_rows(first_rows, "points" if own else "queries", check_values=False))
         base = rows
-        if given is not points:
+        if first_rows is not points:
             base = inputs.as_floats(inputs.as_rows(points, "points", check_values=False))
         inputs.same_width(rows, base)
         values = FunctionValues(metric, rows, base, name_of_function(metric))
-    return GivenCall(values, given, threads, inputs.parse_memory(memory), inputs.check_progress(progress))
+    return GivenCall(values, first_rows, threads, inputs.parse_memory(memory), inputs.check_progress(progress))
 
 
 def _matrix(table: Any, points: Any, *, own: bool) -> npt.NDArray[Any]:

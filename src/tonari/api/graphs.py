@@ -234,13 +234,13 @@ def knn_graph(
     carry = carries(differentiable, points, points, call.metric.name)
     begin = start.lists if isinstance(start, KNNGraph) else start
     options = GraphOptions(recall=recall, seed=seed, start=begin, update=update, plan=plan, include_self=include_self)
-    given = Given(where=where, batch=batch, exclude_within=exclude_within)
+    limits = Given(where=where, batch=batch, exclude_within=exclude_within)
     if tied:
         refuse_options(call.method, options, "ties='all' is")
         if inputs.check_flag(include_self, "include_self"):
             raise ValueError("include_self: not with ties='all', whose lists have no column for the point itself")
-        return carry(on_side_of(points, graph_ties(call, points, k, given), "points"))
-    lists = build_allowed(points, k, call, given, options) if given else build_lists(points, k, call, options, key)
+        return carry(on_side_of(points, graph_ties(call, points, k, limits), "points"))
+    lists = build_allowed(points, k, call, limits, options) if limits else build_lists(points, k, call, options, key)
     found = carry(lists.found)
     return KNNGraph.of_lists(lists if found is lists.found else replace(lists, found=found))
 

@@ -251,8 +251,8 @@ def search(
         options |= {"exclude_within": exclude_within, "ties": are_all(ties) and ties}
         options |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
         return sparse_search(queries, points, k, progress=progress, **options)
-    given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
-    filtered, tied = bool(given), are_all(ties)
+    limits = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
+    filtered, tied = bool(limits), are_all(ties)
     key = None
     if not (filtered or tied) and differentiable is False and plan is None and threads is None and memory is None:
         key = repeated.key_of(queries, points, k, metric, method, device)
@@ -273,8 +273,8 @@ def search(
     if filtered or tied:
         refuse_plan(plan)
         if tied:
-            return carry(on_side_of(queries, search_ties(call, queries, points, k, given)))
-        return carry(on_side_of(queries, search_allowed(call, queries, points, k, given)))
+            return carry(on_side_of(queries, search_ties(call, queries, points, k, limits)))
+        return carry(on_side_of(queries, search_allowed(call, queries, points, k, limits)))
     if plan is None:
         again = Points(points, call).replayed(queries, k, call.progress)
         if again is not None:

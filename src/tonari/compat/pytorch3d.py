@@ -91,7 +91,7 @@ def knn_points(
     Returns
     -------
     KNN(dists, idx, knn)
-        Gradients flow from the distances to p1 and p2, and from the rows to p2.
+        p1 and p2 receive gradients from `dists`, and p2 also from `knn`.
 
     Examples
     --------

@@ -18,7 +18,7 @@ class Allowed:
     ----------
     native : _native.Allowed
     rows : int64 array, optional
-        The numbers of the queries in the arrays of the rules; None for all, in order.
+        For each query, its row in the arrays of the rules; None if query i has row i.
     """
 
     native: _native.Allowed

@@ -41,7 +41,7 @@ class Choice(NamedTuple):
     what : str
         The subject, such as "columns".
     why : str
-        The text of the choice, with its reason.
+        A sentence that says what was chosen, and why.
     """
 
     what: str

@@ -96,7 +96,7 @@ class Scope:
     def within(
         self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, allowed: Allowed | None = None
     ) -> RadiusNeighbors:
-        """Find all points within the limits, or only allowed ones with `allowed`, on the device of the queries."""
+        """Find all points within the limits, on the device of the queries; `allowed` may exclude some."""
         with self.refusals():
             return self.points.within(queries, limits, progress, allowed=allowed)
 

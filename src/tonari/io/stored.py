@@ -107,5 +107,5 @@ def _memmap_of(rows: Any) -> np.memmap[Any, Any] | None:
 
 
 def _map_of(whole: np.memmap[Any, Any]) -> mmap.mmap:
-    held: mmap.mmap = whole._mmap  # type: ignore[attr-defined]
-    return held
+    mapping: mmap.mmap = whole._mmap  # type: ignore[attr-defined]
+    return mapping

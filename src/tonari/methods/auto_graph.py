@@ -62,11 +62,11 @@ def choose_graph(
     if is_clearly_faster(problem, descent, exact):
         seconds *= _hardness(problem, points)
     reason = f"{exact.seconds:.3g} s expected by {exact.plan.method!r}, {seconds:.3g} s by NN-Descent"
-    taken = exact._replace(reason=reason)
+    decision = exact._replace(reason=reason)
     if exact.seconds >= tuning.CLEARLY * seconds:
-        taken = Decision(method, descent, None, seconds, reason, exact._replace(prepared=None))
-    logger.info("auto takes method='%s': %s", taken.plan.method, reason)
-    return taken
+        decision = Decision(method, descent, None, seconds, reason, exact._replace(prepared=None))
+    logger.info("auto takes method='%s': %s", decision.plan.method, reason)
+    return decision
 
 
 def is_clearly_faster(problem: Problem, descent: Plan, exact: Decision) -> bool:

@@ -89,8 +89,8 @@ class CodedRows:
     def prepare(self, points: Rows, plan: ExactPlan, progress: ProgressLike) -> CodedPoints:
         """Make the codes in one pass over the rows, or restore codes that were written for the same kernel."""
         kernel, written = self._written
-        taken = written if kernel == plan.kernels[plan.precisions[0]] else None
-        self.points = CodedPoints(points, plan, self.form, progress, taken)
+        codes = written if kernel == plan.kernels[plan.precisions[0]] else None
+        self.points = CodedPoints(points, plan, self.form, progress, codes)
         self._checksums = self.points.checksums or self._checksums
         self._written = "", ()
         return self.points
@@ -128,12 +128,12 @@ class CodedRows:
             now = _stamped(stored)
             rows = now.mapped()
         assert rows is not None
-        made = cls(state.codes, rows, stored, form)
+        coded = cls(state.codes, rows, stored, form)
         if stored is not None:
-            made._compare(now.time == stored.time, state.checksums)
-            made.stored = now
-        made._checksums, made._written = state.checksums, (state.kernel, state.written)
-        return made
+            coded._compare(now.time == stored.time, state.checksums)
+            coded.stored = now
+        coded._checksums, coded._written = state.checksums, (state.kernel, state.written)
+        return coded
 
     def _compare(self, same_time: bool, checksums: list[tuple[int, int, int]]) -> None:
         """Compare rows with their checksums: some slices if the file has its old time, else all."""

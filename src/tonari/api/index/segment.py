@@ -197,11 +197,11 @@ class Segment:
         points, one = self.points, self.points[:1]
         threads = self.call.place.threads_to_prepare(self.call.threads, self.n)
         problem = self._problem(one, min(tuning.USUAL_K, self.n), threads, memory)
-        made = kept_decision(problem, self.call.method, "index")  # planning takes longer than packing few points
-        if made is None:
-            made = choose(problem, points, one, as_if=points, once=False, progress=progress)
-            keep_decision(made, problem, self.call.method, "index")
-        return made
+        decision = kept_decision(problem, self.call.method, "index")  # planning takes longer than packing few points
+        if decision is None:
+            decision = choose(problem, points, one, as_if=points, once=False, progress=progress)
+            keep_decision(decision, problem, self.call.method, "index")
+        return decision
 
     def decided(
         self,

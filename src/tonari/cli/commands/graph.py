@@ -95,7 +95,7 @@ def graph(
         target = Path(output)
         options["seed"] = options["seed"] or 0
         with told(target, force=force):
-            made = build_graph(list(points), k, target, method=method, resume=not force, overwrite=force, **options)
+            graph = build_graph(list(points), k, target, method=method, resume=not force, overwrite=force, **options)
     else:
         if len(points) > 1:
             raise click.UsageError(f"got {len(points)} files of points: their graph is a directory, -o DIR/", context)
@@ -105,7 +105,7 @@ def graph(
         read.check(points)
         names = read.names_of_rows(points[0])
         with _common.warnings_as_lines():
-            made = graphs.knn_graph(
+            graph = graphs.knn_graph(
                 read.read(points[0], key),
                 k,
                 method=method,
@@ -114,11 +114,11 @@ def graph(
                 **options,
             )
         if target.suffix.lower() == ".npz":
-            made.save(target)
+            graph.save(target)
         else:
-            distances, indices = made.lists.in_numpy()
-            write_found(target, indices, distances, about(made.lists), names=(names, names))
-    emit_graph(made, target, time.perf_counter() - started, read, as_json=as_json)
+            distances, indices = graph.lists.in_numpy()
+            write_found(target, indices, distances, about(graph.lists), names=(names, names))
+    emit_graph(graph, target, time.perf_counter() - started, read, as_json=as_json)
 
 
 def _check_method(context: click.Context, name: str, *, folder: bool) -> None:

@@ -84,7 +84,7 @@ class Pair(NamedTuple):
     shape : tuple of int
         The shape of the first one.
     coordinates : tuple of two coordinates of astropy, optional
-        Both catalogues in the frame of the second one; None for degrees.
+        Both catalogues in the frame of the second catalogue; None if they were passed as columns of degrees.
     """
 
     first: Positions

@@ -5,8 +5,9 @@ With longitudes a, latitudes b and differences da and db, the angle t between tw
     sin^2(t / 2) = sin^2(db / 2)          + cos b1 cos b2 sin^2(da / 2)
     cos^2(t / 2) = sin^2((b1 + b2) / 2)   + cos b1 cos b2 cos^2(da / 2)
 
-Both are sums of terms that are at least 0, so nothing cancels. t is 2 arcsin of the root of the first one, or pi minus
-2 arcsin of the root of the second one if that is smaller. Digits are lost only on the way to the terms, so
+Both are sums of terms that are at least 0, so nothing cancels. If the first sum is the smaller one, t is 2 arcsin of
+its root; otherwise t is pi minus 2 arcsin of the root of the second sum.
+Digits are lost only on the way to the terms, so
 
 - differences are taken in the unit of the coordinates: between close positions they are exact in degrees, but not
   after a conversion to radians;

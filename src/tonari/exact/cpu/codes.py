@@ -299,11 +299,13 @@ def _seconds(
     farthest = _farthest(sample_scores(rows, own, terms), terms[own], problem)
     found = {}
     for columns in [*widths, problem.d]:
-        kept = rows if columns == problem.d else narrowed_rows(contracted, columns)
-        packed = kept if columns == problem.d else np.column_stack([kept[:, :-1] @ _turn(columns - 1), kept[:, -1]])
+        narrowed = rows if columns == problem.d else narrowed_rows(contracted, columns)
+        packed = (
+            rows if columns == problem.d else np.column_stack([narrowed[:, :-1] @ _turn(columns - 1), narrowed[:, -1]])
+        )
         apart = np.abs(packed).max(axis=1) / 127 * np.sqrt(columns / 12)  # from the rounded row
         errors = 2 * (norms[own, None] * apart + apart[own, None] * norms)
-        left = float(np.mean(sample_scores(kept, own, terms) <= farthest[:, None] + errors)) * n + problem.k
+        left = float(np.mean(sample_scores(narrowed, own, terms) <= farthest[:, None] + errors)) * n + problem.k
         read = n * packed_row_bytes(columns, PRECISION) / READ_RATE
         found[columns] = read + left * tuning.CODED_ROW_SECONDS
     return found

@@ -196,7 +196,7 @@ class InWhole(NamedTuple):
     candidates : float64 array of shape (rows,)
         Number of candidates of each row after the first screen of all columns.
     rank : int
-        The rank of the k-th neighbour among the points of the sample.
+        The rank in the sample that corresponds to rank k among all points.
     """
 
     squares: Floats

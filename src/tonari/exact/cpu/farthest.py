@@ -29,6 +29,7 @@ from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
 from tonari.core.trail import current, part
 from tonari.exact import tuning
+from tonari.metrics import get_metric
 from tonari.metrics.reference import returned
 
 
@@ -131,6 +132,6 @@ def _screened(
     for rows in cut(m, max(1, tuning.FARTHEST_BLOCK // candidates)):
         _ordered(queries[rows], points, metric, np.ascontiguousarray(ids[rows]), np.arange(m)[rows], found)
     bound = np.maximum(0.0, near.distances[:, -1] + squares + (e * reach + e * 2.0**-969)) * (1.0 + e)
-    bound = np.sqrt(bound) if metric == "euclidean" else bound
+    bound = np.sqrt(bound) if get_metric(metric).root else bound
     proved: npt.NDArray[np.bool_] = returned(bound, found.distances.dtype) < found.distances[:, -1]
     return proved

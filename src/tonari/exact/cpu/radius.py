@@ -4,7 +4,7 @@ A pair is within the radius if its returned value is at most the limit. The scre
 below and above. A lower bound above the limit's score rules the point out. An upper bound below the limit's score
 proves that the point is inside, which is enough for a count. The exact values of all other points are computed
 (native/exact/radius_block.hpp). Every row is therefore finished at the first precision; a pilot estimates whether a
-finer one would be faster.
+higher precision would be faster.
 """
 
 from __future__ import annotations

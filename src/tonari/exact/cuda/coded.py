@@ -37,14 +37,14 @@ def is_coded_for(problem: Problem, searched: int) -> bool:
 def coded_plan(problem: Problem) -> CudaPlan:
     """Return the plan that makes codes; BudgetExceeded if the device has no room for them."""
     streamed, coded = _plans(problem)
-    made = plan_on_cuda(problem, route="codes")
+    plan = plan_on_cuda(problem, route="codes")
     if coded is not None:
         decided(
             "codes",
-            f"int8 in {made.form_dim} coordinates: {coded.seconds:.3g} s expected for this search with the preparation "
+            f"int8 in {plan.form_dim} coordinates: {coded.seconds:.3g} s expected for this search with the preparation "
             f"of codes, {streamed.seconds:.3g} s by streaming each time",
         )
-    return made
+    return plan
 
 
 def plan_again(problem: Problem, prepared_by: CudaPlan, overrides: dict[str, Any]) -> CudaPlan:

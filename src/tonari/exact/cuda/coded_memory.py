@@ -51,8 +51,8 @@ class CodesNeeds(CudaNeeds):
         """Return the queries per batch that the budget and MINIMA_BYTES allow, in whole tiles; 0 if none fit."""
         if self.total_bytes(slabs, 0) > budget:
             return 0
-        kept = self.packed_bytes(slabs, PRECISIONS[0]) + self._beside_codes(0)
-        room = (budget - kept) // self._batch_row_bytes(slabs)
+        resident = self.packed_bytes(slabs, PRECISIONS[0]) + self._beside_codes(0)
+        room = (budget - resident) // self._batch_row_bytes(slabs)
         tiles = -(-self.m // LEAST_BATCH)
         wanted = min(tiles, max(1, tuning.MINIMA_BYTES // (self._minima_bytes() * LEAST_BATCH))) * LEAST_BATCH
         wanted = min(wanted, tuning.CODED_BATCH)

@@ -221,7 +221,7 @@ class CudaNeeds:
         return max(0, min(wanted, room))
 
     def row_seconds(self, n: int) -> float:
-        """Return the expected seconds for one query among n points: screening with minima, selection and refinement."""
+        """Return the expected seconds of the screen, the selection and the refinement for one query among n points."""
         groups = group_count(n, self.group)
         if self.gemm:  # at the rate of float16: one product and one sum per two bytes
             screen = n * packed_row_bytes(self.screened, self.precisions[0]) / CARD.products

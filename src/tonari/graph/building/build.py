@@ -106,7 +106,7 @@ def build_allowed(points: Any, k: int, call: Call, given: Given, options: GraphO
 
 
 def refuse_options(method: str, options: GraphOptions, what: str) -> None:
-    """Refuse options of approximate graphs and plans together with arguments that only exact searches have."""
+    """Refuse a plan, or an option of approximate graphs, in a call with an argument that only exact searches have."""
     named = [name for name in ("recall", "seed", "start", "update", "plan") if getattr(options, name) is not None]
     if named or not is_search(method):
         named = named or [f"method={method!r}"]

@@ -152,9 +152,9 @@ def remove_points(lists: Lists, points: Any, ids: Any, call: Call, *, recall: fl
     request = _Request.of(lists, points, ids, call, recall, seed)
     if not len(request.ids):
         return lists
-    kept = np.ones(lists.n, bool)
-    kept[request.ids] = False
-    left = np.flatnonzero(kept)
+    stays = np.ones(lists.n, bool)
+    stays[request.ids] = False
+    left = np.flatnonzero(stays)
     _refuse_few(len(left), request)
     rows = inputs.rows_at(request.rows, left)
     with recording("remove", len(left)) as record:
@@ -186,8 +186,8 @@ def replace_points(
     if not len(request.ids):
         return lists
     changed = _with_rows(request.rows, request.ids, new)
-    kept = np.ones(lists.n, bool)
-    kept[request.ids] = False
+    stays = np.ones(lists.n, bool)
+    stays[request.ids] = False
     with recording("replace", lists.n) as record:
         if request.recall is None and (whole := request.anew(changed, len(request.ids), record)) is not None:
             return whole
@@ -202,13 +202,13 @@ def replace_points(
                     _search_plainly(Points(changed, call), found, request.ids, bar)
             return request.refined(found, changed, record)
         last = Neighbors(distances[:, -1:].copy(), indices[:, -1:].copy()) if request.k else None
-        number = np.append(np.where(kept, np.arange(lists.n), -1), -1).astype(indices.dtype)
+        number = np.append(np.where(stays, np.arange(lists.n), -1), -1).astype(indices.dtype)
         found, _ = _without_missing(Neighbors(distances, number[indices]), descending=descending)
         found.indices[request.ids] = -1
         if last is not None:
             with part("new rows up to the last entry of each list", lists.n - len(request.ids)):
-                _enter(request, found, np.flatnonzero(kept), new, last)
-            short = np.flatnonzero(kept & ~_are_complete(found, last, descending=descending))
+                _enter(request, found, np.flatnonzero(stays), new, last)
+            short = np.flatnonzero(stays & ~_are_complete(found, last, descending=descending))
             those, again = Points(changed, call), len(short) + len(request.ids)
             record.tried("lists up to their last entry", lists.n, lists.n - again)
             with part("lists that are searched", again), request.progress(again) as bar:
@@ -391,9 +391,9 @@ def _nearest_within(those: Points, queries: Any, limits: npt.NDArray[Any], k: in
         request = inputs.rows_at(queries, np.arange(m)[block])
         within = RadiusNeighbors(*on_host(ready.within(request, limits[block], False)))
         lists = np.repeat(np.arange(len(limits[block])), np.diff(within.indptr))
-        kept = np.arange(len(lists)) if own is None else np.flatnonzero(within.indices != own[block][lists])
-        column = np.arange(len(kept)) - np.searchsorted(kept, within.indptr[:-1])[lists[kept]]
+        stays = np.arange(len(lists)) if own is None else np.flatnonzero(within.indices != own[block][lists])
+        column = np.arange(len(stays)) - np.searchsorted(stays, within.indptr[:-1])[lists[stays]]
         inside = column < k
-        at = lists[kept[inside]] + block.start, column[inside]
-        values[at], numbers[at] = within.distances[kept[inside]], within.indices[kept[inside]]
+        at = lists[stays[inside]] + block.start, column[inside]
+        values[at], numbers[at] = within.distances[stays[inside]], within.indices[stays[inside]]
     return Neighbors(values, numbers)

@@ -88,7 +88,7 @@ class Sides:
         return one_after_the_other(self.a, self.b)
 
     def check(self, lists: Lists, side: int) -> None:
-        """Raise ValueError if some distances in a side's graph differ from the distances of its points."""
+        """Raise ValueError if distances in the graph of a side differ from those computed from its points."""
         check_graph(lists, (self.a, self.b)[side], *self._names[side])
 
     def own(self, lists: Lists, side: int, *, checked: bool = False) -> Neighbors:
@@ -183,8 +183,8 @@ def check_graph(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
         raise ValueError(f"{ours} has {lists.n} rows, {theirs} {len(rows)}: they must be the same points")
     value = "float64" if inputs.name_of_dtype(rows) == "float64" else "float32"
     if inputs.name_of_dtype(lists.found.distances) != value:
-        held = inputs.name_of_dtype(lists.found.distances)
-        raise ValueError(f"{ours} has distances in {held}, but those of {theirs} are in {value}")
+        dtype = inputs.name_of_dtype(lists.found.distances)
+        raise ValueError(f"{ours} has distances in {dtype}, but those of {theirs} are in {value}")
     if lists.k > lists.include_self:
         _check_distances(lists, rows, ours, theirs)
 

@@ -1,4 +1,4 @@
-"""Search the tree on one CUDA device by the walk; papers/cuda/buffered.py has the other traversal."""
+"""Search the tree on one CUDA device by single walks; papers/cuda/buffered.py has the buffered traversal."""
 
 from __future__ import annotations
 

@@ -24,9 +24,9 @@ class Pieces(NamedTuple):
     order : int32 of shape (n,)
         The row numbers, sorted by cluster.
     begins : int64 of shape (pieces + 1,)
-        Bounds of the pieces in `order`. No piece is empty, spans two clusters or crosses the boundary.
+        Piece i is order[begins[i]:begins[i + 1]]. No piece is empty, and all its rows have the same cluster and side.
     clusters, sides : int64 of shape (pieces,)
-        The cluster of each piece, and its side of the boundary.
+        The cluster and the side of the rows of each piece.
     firsts : int64 of shape (clusters + 1,)
         The first piece of each cluster.
     """

@@ -48,7 +48,7 @@ from tonari.exact.report import Report
 
 
 class ScreenedPoints:
-    """Points in host memory, packed on a device; see :class:`tonari.exact.cuda.rows.prepared.Prepared`.
+    """Points in host memory and their packed copy on a device; see :class:`tonari.exact.cuda.rows.prepared.Prepared`.
 
     Parameters
     ----------

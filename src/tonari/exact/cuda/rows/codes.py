@@ -107,10 +107,10 @@ class FoldedCodes:
     def every(self, stride: int) -> FoldedCodes:
         """Return every stride-th point, in new tiles."""
         n = -(-self.n // stride)
-        made = codes_for(n, self.p, self.values.device)
-        made.values[:n] = self.values[: self.n : stride]
-        pad(made)
-        return made
+        codes = codes_for(n, self.p, self.values.device)
+        codes.values[:n] = self.values[: self.n : stride]
+        pad(codes)
+        return codes
 
 
 @dataclass(frozen=True)
@@ -202,8 +202,8 @@ def code_points(points: Any, coding: Coding, flags: Any, *, first: int, room: Fo
     block = max(1, tuning.FORM_VALUES // d)
     for begin in range(0, n, block):
         here = slice(begin, min(begin + block, n))
-        made = contract(points[here], coding.by, flags, first=first + begin)
-        _round(made, coding, room.values[here], apart[here], {}, points=True)
+        contracted = contract(points[here], coding.by, flags, first=first + begin)
+        _round(contracted, coding, room.values[here], apart[here], {}, points=True)
     pad(room)
     return apart
 
@@ -213,12 +213,12 @@ def code_queries(queries: Any, coding: Coding, flags: Any, *, first: int) -> Cod
     import torch
 
     m, p, device = len(queries), coding.by.p, queries.device
-    made = contract(queries, coding.by, flags, first=first)
+    contracted = contract(queries, coding.by, flags, first=first)
     codes = torch.empty((m, code_width(p)), dtype=torch.int8, device=device)
-    apart, squares, errors = (torch.empty_like(made.errors) for _ in range(3))
-    rounded = torch.empty_like(made.values)
+    apart, squares, errors = (torch.empty_like(contracted.errors) for _ in range(3))
+    rounded = torch.empty_like(contracted.values)
     out = {"squares_ptr": squares, "rounded_ptr": rounded, "rounded_errors_ptr": errors}
-    _round(made, coding, codes, apart, out, points=False)
+    _round(contracted, coding, codes, apart, out, points=False)
     return CodedQueries(ContractedRows(rounded, errors), codes, squares, apart)
 
 

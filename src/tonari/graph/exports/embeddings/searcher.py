@@ -32,7 +32,7 @@ class Searcher(Protocol):
 
 
 def searcher_of(lists: Lists, index: Searcher) -> Searcher:
-    """Return a copy of the index that later updates do not change; ValueError if it has other points than the graph."""
+    """Return a copy of the index, which updates do not change; ValueError if its points differ from the graph's."""
     if index.weights != lists.weights:
         raise ValueError(
             "index has other weights than the graph: make it with those of the graph, weights=graph.weights"
