@@ -69,6 +69,18 @@ class Changing:
         KNNGraph of n + m points
             The new points are numbered from n.
 
+        Raises
+        ------
+        TypeError, ValueError
+            As for :func:`tonari.merge`; also for an exact graph with lists shorter than k, as after :meth:`subset`.
+
+        Notes
+        -----
+        Files and graphs do not say whether a graph was built with `where`, `batch` or `exclude_within`. If its lists
+        have k neighbours each, it is changed as if it had been built without them, here and by :meth:`remove` and
+        :meth:`replace`: entries that the change does not affect keep to the filter, others do not. Build such a graph
+        anew instead.
+
         Examples
         --------
         >>> import numpy as np, tonari

@@ -207,6 +207,11 @@ def test_graphs_and_rows_that_do_not_fit_are_refused() -> None:
         graph.replace(points, [3], np.full((1, 6), np.nan, np.float32))
     with pytest.raises(ValueError, match="row 0 has fewer than 5 neighbours, so it is a graph by where="):
         graph.subset(np.arange(9)).remove(points[:9], [3])
+    for new in (points[:2], points):  # all pairs, or a merge
+        with pytest.raises(ValueError, match="row 0 has fewer than 5 neighbours, so it is a graph by where="):
+            graph.subset(np.arange(9)).add(points[:9], new)
+    with pytest.raises(TypeError, match=r"got bool of shape \(\d+,\); the row numbers of a mask are numpy.flatnonzero"):
+        graph.remove(points, np.zeros(len(points), bool))
     weighted = tonari.knn_graph(points, K, weights=np.arange(1.0, 7.0))
     with pytest.raises(ValueError, match="cannot be merged or changed: their rows were changed"):
         weighted.remove(points, [3])

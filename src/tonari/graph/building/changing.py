@@ -31,7 +31,7 @@ from tonari.filters.scope import Scope, on_host
 from tonari.graph import tuning
 from tonari.graph.building.approximate import GraphOptions
 from tonari.graph.building.build import build_lists
-from tonari.graph.building.sides import check_graph, refuse_unsupported
+from tonari.graph.building.sides import check_graph, refuse_incomplete, refuse_unsupported
 from tonari.graph.lists import Lists
 from tonari.methods.call import Call
 from tonari.methods.rows.points import Points
@@ -93,24 +93,13 @@ class _Request:
             seed=seed,
         )
         if lists.exact:
-            request.refuse_incomplete()
+            refuse_incomplete(lists)
         return request
 
     @property
     def k(self) -> int:
         """Number of neighbours, not counting the point itself."""
         return self.lists.k - self.lists.include_self
-
-    def refuse_incomplete(self) -> None:
-        """Refuse a graph by an exact method whose lists are shorter than k, as after filters and `subset`."""
-        indices = self.lists.found.indices
-        missing = (indices if isinstance(indices, np.ndarray) else inputs.as_tensor(indices)) < 0
-        if missing.any():
-            row = int(np.asarray(inputs.to_host(missing)).any(axis=1).argmax())
-            raise ValueError(
-                f"the graph: row {row} has fewer than {self.k} neighbours, so it is a graph by where=, "
-                "batch= or of some of its points; build the graph of the remaining points by knn_graph"
-            )
 
     def others(self) -> Neighbors:
         """Return the lists in host memory, without the column of the points themselves."""
@@ -236,7 +225,8 @@ def _numbers(ids: Any, n: int) -> tuple[Ids, Ids]:
     if array.size == 0:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     if array.dtype.kind not in "iu" or array.ndim != 1:
-        raise TypeError(f"ids: expected row numbers of shape (any,), got {array.dtype} of shape {array.shape}")
+        cure = "; the row numbers of a mask are numpy.flatnonzero(mask)" if array.dtype == bool else ""
+        raise TypeError(f"ids: expected row numbers of shape (any,), got {array.dtype} of shape {array.shape}{cure}")
     bad = (array < 0) | (array >= n)
     if bad.any():
         raise ValueError(f"ids: {array[bad.argmax()]} is not a row of the graph, expected 0 to {n - 1}")

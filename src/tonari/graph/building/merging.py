@@ -22,7 +22,7 @@ from tonari.core.trail import Record, decided, recording
 from tonari.graph import tuning
 from tonari.graph.building.approximate import GraphOptions
 from tonari.graph.building.build import build_lists
-from tonari.graph.building.sides import OF_ADD, OF_MERGE, Sides, one_after_the_other
+from tonari.graph.building.sides import OF_ADD, OF_MERGE, Sides, one_after_the_other, refuse_incomplete
 from tonari.graph.lists import Lists
 from tonari.methods.call import Call
 from tonari.methods.registry import search_method
@@ -84,6 +84,8 @@ def add_points(lists: Lists, points: Any, new_points: Any, call: Call, *, recall
     seed = check_seed(seed)
     sides = Sides(lists, points, new_points, call, OF_ADD)
     sides.check(lists, 0)  # check before the graph of the new points is built
+    if lists.exact:
+        refuse_incomplete(lists)
     _check_room(lists, sides)
     with recording("add", sides.n) as record:
         if sides.k == 0:

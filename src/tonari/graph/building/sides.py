@@ -161,6 +161,19 @@ def refuse_unsupported(lists: Lists, measure: Metric) -> None:
         )
 
 
+def refuse_incomplete(lists: Lists) -> None:
+    """Refuse a graph by an exact method whose lists are shorter than k, as after filters and `subset`."""
+    indices = lists.found.indices
+    missing = (indices if isinstance(indices, np.ndarray) else inputs.as_tensor(indices)) < 0
+    if missing.any():
+        row = int(np.asarray(inputs.to_host(missing)).any(axis=1).argmax())
+        raise ValueError(
+            f"the graph: row {row} has fewer than {lists.k - lists.include_self} neighbours, so it is a graph by "
+            "where=, batch=, exclude_within= or of some of its points; build the graph of the changed points by "
+            "knn_graph"
+        )
+
+
 def check_graph(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
     """Raise ValueError if a graph is not of these points; `ours` and `theirs` name the graph and the points.
 
