@@ -32,6 +32,3 @@ METRICS = 2  # a kernel that has the code of all metrics compiles about half of 
 
 # Not measured: Triton's library has ten times as many, and its other files have far fewer.
 WHOLE_BYTES = 32 << 20  # least bytes of a file that is hashed in one piece for Triton's key
-
-# Not measured: a tenth of Python's interval.
-SWITCH_SECONDS = 5e-4  # interval at which threads switch while kernels are compiled

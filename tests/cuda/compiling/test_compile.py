@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -191,21 +190,6 @@ def test_a_large_file_is_read_in_one_piece(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(ZeroDivisionError):
         compile._key(module)
     assert not hasattr(module, "open")
-
-
-def test_threads_switch_often_while_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tonari.cuda import tuning
-    from tonari.cuda.compiling import compile
-
-    usual = sys.getswitchinterval()
-    with compile._switching_often():
-        assert sys.getswitchinterval() == pytest.approx(tuning.SWITCH_SECONDS)
-    with pytest.raises(ZeroDivisionError), compile._switching_often():
-        raise ZeroDivisionError
-    assert sys.getswitchinterval() == usual
-    monkeypatch.setattr(tuning, "SWITCH_SECONDS", 1.0)  # a program that switches more often keeps its interval
-    with compile._switching_often():
-        assert sys.getswitchinterval() == usual
 
 
 @pytest.mark.process

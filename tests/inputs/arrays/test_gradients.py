@@ -18,7 +18,7 @@ if HAS_TORCH:
 
 pytestmark = needs_torch
 # Verbs of sources that may exceed memory, which take rows in host memory alone.
-FROM_HOST = ("build_graph", "build_neighbors")
+FROM_HOST = ("farthest", "build_graph", "build_neighbors")
 everywhere = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, on_cuda])])
 
 

@@ -24,7 +24,6 @@ import functools
 import logging
 import mmap
 import os
-import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
@@ -80,7 +79,6 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
         stack.enter_context(_binaries_alone())
         stack.enter_context(collection_off())  # collecting would take a sixth of the time of translation
         stack.enter_context(translating())
-        stack.enter_context(_switching_often())
         pool = _Loading(min(default_threads(), len(calls)))
         stack.callback(pool.shutdown)  # also after Ctrl-C while threads start
         # Triton's mode waits for all futures when it ends, so futures that have not begun are cancelled before.
@@ -130,21 +128,6 @@ def _binaries_alone() -> Iterator[None]:
         yield
     finally:
         settings.pop(name, None)
-
-
-@contextlib.contextmanager
-def _switching_often() -> Iterator[None]:
-    """Let threads take the interpreter's lock from the thread that translates after a short time, instead of 5 ms.
-
-    For each kernel, a thread takes the lock some 25 times, to begin a step and to store its result. If one thread at a
-    time got it every 5 ms, the threads of 20 kernels would queue for longer than the translations take.
-    """
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(min(usual, tuning.SWITCH_SECONDS))
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(usual)
 
 
 def _effort(call: Call) -> int:
