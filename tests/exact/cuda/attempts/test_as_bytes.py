@@ -250,7 +250,7 @@ def left_later(queries: Any, points: Any, k: int, **choices: Any) -> Any:
     return dataclasses.replace(plan_of(queries, points, k, devices=(DEVICE,), **choices), bytes_first=False)
 
 
-@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("graph", [False, pytest.param(True, marks=pytest.mark.full)])
 def test_rows_that_float16_leaves_are_searched_in_int8(graph: bool, later: list[int]) -> None:
     points = one_step_apart(40 if graph else N)
     n = len(points)

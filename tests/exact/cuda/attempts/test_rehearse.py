@@ -78,7 +78,7 @@ def search_and_rehearse(
         (5, 129, 8, 3, "inner_product", "uint8", "uint8", {}),
         (3, 127, 16, 2, "l1", "float32", "float64", {}),
         (130, 130, 20, 2, "euclidean", "float32", "float32", {"self_join": True}),
-        (70, 140, 130, 3, "euclidean", "float32", "float32", {}),
+        pytest.param(70, 140, 130, 3, "euclidean", "float32", "float32", {}, marks=pytest.mark.full),
         (7, 140, 19, 3, "euclidean", "float32", "float32", {"query_batch": 4}),
         (7, 300, 19, 3, "euclidean", "float32", "float32", {"route": "streamed", "point_slab": 128}),
         (7, 300, 20, 3, "euclidean", "float64", "float32", {"route": "streamed", "point_slab": 128, "query_slab": 3}),
@@ -202,7 +202,7 @@ def test_a_search_in_int8_of_rows_that_are_left_is_rehearsed(
     assert names(set(seen) - at_once.union(in_int8, *others)) == set()
 
 
-@pytest.mark.parametrize("form_dim", ["full", 4])
+@pytest.mark.parametrize("form_dim", ["full", pytest.param(4, marks=pytest.mark.full)])
 def test_wider_attempts_at_the_first_rows_are_rehearsed_together(
     form_dim: int | str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,7 +227,7 @@ def test_wider_attempts_at_the_first_rows_are_rehearsed_together(
     assert names(set(seen) - set(once) - wider) == set()
 
 
-@pytest.mark.parametrize("form_dim", [4, None])
+@pytest.mark.parametrize("form_dim", [4, pytest.param(None, marks=pytest.mark.full)])
 @pytest.mark.usefixtures("attempts")
 def test_contracted_rows_are_rehearsed(form_dim: int | None, retries: list[Callable[[], None]]) -> None:
     points, queries = rows_of(300, 64), rows_of(5, 64, seed=1)
