@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.helpers.devices import needs_torch
 from tonari.core.errors import BudgetExceeded
 from tonari.cuda import memory as memory_of_devices
 from tonari.cuda import tuning
@@ -79,6 +80,7 @@ def test_as_many_devices_build_the_graphs_of_shards_as_the_host_can_keep_busy(
     assert [word for word in ("s on 1", "s on 2", "s on 3", "s on 4") if word not in why] == []
 
 
+@needs_torch
 def test_one_shard_is_built_on_one_device_and_slabs_on_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_of_devices, "free_memory", lambda devices: 80 * 10**9)
     sizes = Sizes(as_source(Many(1_000_000)), 10, "euclidean", 0.95, ("cuda:0", "cuda:1"), None, workers=2)
