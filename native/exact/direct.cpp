@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::int64_t kBatch = KeyLists::batch;  // values that are computed at a time
 constexpr std::int64_t kBeyond = 64;              // a row drops points when it holds max(k, kBeyond) more than k
-constexpr std::int64_t kInserted = 32;  // up to so many neighbours are kept in order: each is inserted at its place
-constexpr std::int64_t kShared = 8;     // the columns of a list are copied if at least so many queries share it
+constexpr std::int64_t kInserted = 32;            // with at most this k, neighbours are kept in order: each is inserted
+constexpr std::int64_t kShared = 8;               // least queries that share a list for which its columns are copied
 
 // Inserts an item into the k smallest items, which are in order, behind all that are no larger.
 void insert(std::vector<Ranked>& kept, const Ranked& item, std::int64_t k) {

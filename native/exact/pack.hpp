@@ -56,7 +56,7 @@ class PackedPoints {
   std::int64_t bytes() const;
   // Writes what is packed, without a look.
   void write(std::byte* to) const { packed_.write(to); }
-  // bytes() of so many points without a look.
+  // bytes() of that number of points without a look.
   static std::int64_t bytes_of(const Kernel& kernel, const Form& form, std::int64_t count);
   const Kernel& kernel() const { return *kernel_; }
   // The same points in the same groups, in the form of the look; null if there is no look.

@@ -188,7 +188,7 @@ class FoundWithin : public TreeRadius {
   std::int64_t wide_inside_[kInsides + 2 * kTreeWidth];
   int insides_ = 0;
   // The next query's row of a mask, or its excluded points, are loaded in advance, a few lines for each run of points,
-  // but only if the last query looked up so many points that it read at least about half of such a row.
+  // but only if the last query looked up enough points to read about half of such a row or more.
   static constexpr std::int64_t kLine = 64, kReadLines = 2, kAheadBytes = std::int64_t{1} << 16;
   static constexpr int kLinesAhead = 8;
   std::span<const std::uint8_t> ahead_;

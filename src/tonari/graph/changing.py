@@ -114,8 +114,8 @@ class Changing:
         """Return the graph of the remaining points, ``numpy.delete(points, ids, axis=0)``.
 
         An exact graph stays exact, with the bits of a new graph: only the lists that contain a removed point are
-        searched again. An approximate graph is refined by NN-Descent, starting from its lists, and its `report` has the
-        recall.
+        searched again. (A graph by filters must be built anew; see the notes of :meth:`add`.) An approximate graph is
+        refined by NN-Descent, starting from its lists, and its `report` has the recall.
 
         Parameters
         ----------
@@ -181,7 +181,8 @@ class Changing:
     ) -> Graph:
         """Return the graph of the points after ``points[ids] = rows``.
 
-        An exact graph stays exact, with the bits of a new graph. All points are compared with the new rows. Only two
+        An exact graph stays exact, with the bits of a new graph. (A graph by filters must be built anew; see the notes
+        of :meth:`add`.) All points are compared with the new rows. Only two
         kinds of points are searched again among all points: the replaced points, and points whose lists contained a
         replaced point and did not get enough nearer points instead. An approximate graph is refined by NN-Descent,
         starting from its lists, and its `report` has the recall.

@@ -57,7 +57,7 @@ class AtLevel(Attempt):
         The name of the level in reports.
     """
 
-    when = "if so many rows are left that comparing them with all points would take longer"
+    when = "unless comparing the rows that are left with all points would take less time"
 
     def __init__(self, number: int, level: str) -> None:
         self.number, self.level = number, level
