@@ -72,31 +72,47 @@ class Step(NamedTuple):
     compute : callable(worker, args, piece)
     write : callable(worker, args, computed)
         Consumes all computed pieces, in order, from an iterator.
+    together : callable(worker, list of args), optional
+        Reads several tasks of one piece each in one pass over the source, and returns their pieces. The pieces have the
+        same contents as those of `read`.
     """
 
     read: Callable[[Worker, Any], Iterator[Any]]
     compute: Callable[[Worker, Any, Any], Any]
     write: Callable[[Worker, Any, Iterator[Any]], Done]
+    together: Callable[[Worker, list[Any]], list[Any]] | None = None
 
 
 def in_one_piece(
     read: Callable[[Worker, Any], Any],
     compute: Callable[[Worker, Any, Any], Any],
     write: Callable[[Worker, Any, Any], Done],
+    together: Callable[[Worker, list[Any]], list[Any]] | None = None,
 ) -> Step:
     """Return the steps of tasks that have one piece each."""
 
     def pieces(worker: Worker, args: Any) -> Iterator[Any]:
         yield read(worker, args)
 
-    return Step(pieces, compute, lambda worker, args, computed: write(worker, args, next(computed)))
+    return Step(pieces, compute, lambda worker, args, computed: write(worker, args, next(computed)), together)
 
 
 class Stage(NamedTuple):
-    """Tasks that may run at the same time, and the files of earlier tasks that are removed after these tasks."""
+    """Tasks that may run at the same time, and the files of earlier tasks that are removed after these tasks.
+
+    Attributes
+    ----------
+    tasks : list of Task
+    drops : tuple of str
+        Names of parts.
+    disk_bytes : int
+        The room on the disk that the build needs at its peak, as far as it is known before these tasks; 0 if nothing is
+        known beyond the plan.
+    """
 
     tasks: list[Task]
     drops: tuple[str, ...] = ()
+    disk_bytes: int = 0
 
 
 class Route(NamedTuple):
@@ -196,8 +212,7 @@ class Worker:
     memory : int or None
         The memory of one search or graph.
     sampled : rows or None
-        The rows of all samples. The first task that finds true neighbours reads them, and later tasks use them again,
-        because an object may have to make all its rows whenever some are read.
+        The rows of all samples on the device; the first task that finds true neighbours loads them.
     dealt_by : tuple or None
         The centres, their distances and the shards that rows are assigned to, on the device; the first task that
         assigns rows loads them.
