@@ -156,7 +156,11 @@ def campaign(suites: Sequence[Suite], options: argparse.Namespace) -> int:
     waiting = []
     for part in left if not (options.list or options.collect) else ():
         seconds = min(options.part, deadline - time.perf_counter())
-        end = measure(folder, part, options, seconds) if part.cost * options.scale <= seconds else "not begun"
+        cost = part.cost * options.scale
+        if cost <= seconds:
+            end = measure(folder, part, options, seconds)
+        else:
+            end = f"needs --part {cost:.0f}" if cost > options.part else "not begun"
         say(f"{part.title}: {end}")
         wrong += end.startswith(("WRONG", "ended"))
         if not folder.file(part).exists():

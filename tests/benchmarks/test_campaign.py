@@ -82,6 +82,14 @@ def test_a_later_call_measures_what_is_left(measured: Measured, tmp_path: Path) 
     assert len(measured.commands) == 3
 
 
+def test_a_case_that_is_longer_than_a_part_is_named(
+    measured: Measured, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert campaign.campaign([a_suite()], options(tmp_path, part=50.0)) == 1
+    assert "tests.long.1: needs --part 100" in capfd.readouterr().err
+    assert measured.cases == ["short"]
+
+
 def test_a_wrong_answer_keeps_its_rows_and_changes_the_status(
     measured: Measured, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
