@@ -65,16 +65,8 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, N
         device: Any = "auto",
         memory: int | str | None = None,
     ) -> None:
-        self.mode = mode
-        self.n_neighbors = n_neighbors
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.metric = metric
-        self.p = p
-        self.metric_params = metric_params
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory = memory
+        self.mode, self.n_neighbors = mode, n_neighbors
+        self._set(algorithm, leaf_size, metric, p, metric_params, n_jobs, device, memory)
 
     def fit(self, X: Any, y: Any = None) -> KNeighborsTransformer:
         """Store the rows to search; see :meth:`NearestNeighbors.fit`."""

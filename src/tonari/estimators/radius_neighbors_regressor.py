@@ -53,16 +53,8 @@ class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, PredictingWithi
         device: Any = "auto",
         memory: int | str | None = None,
     ) -> None:
-        self.radius = radius
-        self.weights = weights
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.p = p
-        self.metric = metric
-        self.metric_params = metric_params
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory = memory
+        self.radius, self.weights = radius, weights
+        self._set(algorithm, leaf_size, metric, p, metric_params, n_jobs, device, memory)
 
     def fit(self, X: Any, y: Any) -> RadiusNeighborsRegressor:
         """Store the rows to search, and their values.

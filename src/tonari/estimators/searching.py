@@ -37,6 +37,22 @@ class Searching(BaseEstimator):
     memory: int | str | None
     _takes_sparse = False  # whether rows may be sparse
 
+    def _set(
+        self,
+        algorithm: str,
+        leaf_size: int,
+        metric: Any,
+        p: float | None,
+        metric_params: dict[str, Any] | None,
+        n_jobs: int | None,
+        device: Any,
+        memory: int | str | None,
+    ) -> None:
+        """Store the parameters that all estimators have, unchanged, as scikit-learn demands of a constructor."""
+        self.algorithm, self.leaf_size, self.n_jobs = algorithm, leaf_size, n_jobs
+        self.metric, self.p, self.metric_params = metric, p, metric_params
+        self.device, self.memory = device, memory
+
     def _check_sizes(self) -> None:
         """Check the numbers of neighbours and the radii among the parameters."""
 
