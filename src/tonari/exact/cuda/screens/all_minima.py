@@ -193,19 +193,21 @@ def split_for_hopper(m: int, n: int, device: Any) -> Split:
 def _launch_on_hopper(queries: Any, points: Any, rows: slice, thresholds: Any, lists: Lists, split: Split) -> None:
     from tonari.exact.cuda.kernels.screens.all_minima_hopper import screen_hopper_kernel
 
-    q = queries.values[rows]
-    m, width = q.shape
+    terms = {**points.terms, **queries.errors(rows), **lists.output, "thresholds_ptr": thresholds}
+    launch_on_hopper(screen_hopper_kernel, queries.values[rows], points.values, split, terms)
+
+
+def launch_on_hopper(kernel: Any, queries: Any, points: Any, split: Split, terms: dict[str, Any]) -> None:
+    """Launch a kernel with the tiles of Hopper on packed queries and points; `terms` are its other arguments."""
+    m, width = queries.shape
     half = tuning.HOPPER_ROWS // 2
     launch(
-        screen_hopper_kernel,
+        kernel,
         split.row_tiles * split.parts,
         {
-            "queries": swizzled(q, half, width),
-            "points": swizzled(points.values, POINT_TILE, width),
-            **points.terms,
-            **queries.errors(rows),
-            **lists.output,
-            "thresholds_ptr": thresholds,
+            "queries": swizzled(queries, half, width),
+            "points": swizzled(points, POINT_TILE, width),
+            **terms,
             "m": m,
             "tiles": split.blocks,
             "row_tiles": split.row_tiles,
