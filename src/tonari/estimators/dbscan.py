@@ -13,9 +13,9 @@ from sklearn.utils.validation import _check_sample_weight
 from tonari.api.given import is_given
 from tonari.api.one_radius import OneRadius
 from tonari.core.errors import BudgetExceeded, Unsupported
-from tonari.estimators.blocks import Budget
-from tonari.estimators.components import Components
-from tonari.estimators.searching import Searching
+from tonari.estimators.answers.blocks import Budget
+from tonari.estimators.answers.components import Components
+from tonari.estimators.bases.searching import Searching
 from tonari.estimators.settings import check_radius
 from tonari.inputs import check_count, parse_memory
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from tonari.api.graphs import knn_graph
-from tonari.estimators.nearest import Nearest, matrix_of
-from tonari.estimators.searching import check_mode
+from tonari.estimators.bases.nearest import Nearest, matrix_of
+from tonari.estimators.bases.searching import check_mode
 from tonari.estimators.settings import check_n_neighbors
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tonari.core.hints import Hinted
-from tonari.estimators.nearest import Nearest
-from tonari.estimators.within import Within
+from tonari.estimators.bases.nearest import Nearest
+from tonari.estimators.bases.within import Within
 
 
 class NearestNeighbors(Nearest, Within, Hinted):

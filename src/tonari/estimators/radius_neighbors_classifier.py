@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tonari.estimators.classifying import Classifying
-from tonari.estimators.predicting_within import PredictingWithin
-from tonari.estimators.votes import Values
-from tonari.estimators.votes_within import shares_within, winners_within
+from tonari.estimators.answers.votes import Values
+from tonari.estimators.answers.votes_within import shares_within, winners_within
+from tonari.estimators.bases.classifying import Classifying
+from tonari.estimators.bases.predicting_within import PredictingWithin
 
 _NAMED = 5  # rows that a message names
 

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tonari.estimators.predicting_within import PredictingWithin
+from tonari.estimators.answers.votes import Values
+from tonari.estimators.answers.votes_within import means_within
+from tonari.estimators.bases.predicting_within import PredictingWithin
 from tonari.estimators.settings import check_weights
-from tonari.estimators.votes import Values
-from tonari.estimators.votes_within import means_within
 
 
 class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, PredictingWithin):

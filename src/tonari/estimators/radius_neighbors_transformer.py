@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from tonari.estimators.searching import check_mode
-from tonari.estimators.within import Within
+from tonari.estimators.bases.searching import check_mode
+from tonari.estimators.bases.within import Within
 
 if TYPE_CHECKING:
     import scipy.sparse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonari.estimators.nearest import Nearest
+from tonari.estimators.bases.nearest import Nearest
 
 
 class Predicting(Nearest):
