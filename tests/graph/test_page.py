@@ -12,7 +12,7 @@ import pytest
 import tonari
 from tests.helpers import checks, consumers
 from tests.helpers.html_checks import check_page
-from tonari.core.trail import duration
+from tonari.core.units import duration
 from tonari.graph import tuning
 from tonari.graph.page import charts
 from tonari.graph.page.contents import contents

@@ -222,16 +222,7 @@ def knn_graph(
         known = repeated_lists(key, points, progress)
         if known is not None:
             return KNNGraph.of_lists(known)
-    call = Call.of(
-        {"points": points},
-        metric=metric,
-        method=method,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-        graph=True,
-    )
+    call = Call.of({"points": points}, metric, method, device, threads, memory, progress, graph=True)
     carry = carries(differentiable, points, points, call.metric.name)
     begin = start.lists if isinstance(start, KNNGraph) else start
     options = GraphOptions(recall=recall, seed=seed, start=begin, update=update, plan=plan, include_self=include_self)
@@ -315,12 +306,7 @@ def merge(
         if not isinstance(graph, KNNGraph):
             raise TypeError(f"{name}: expected a tonari.KNNGraph, got {type(graph).__name__}")
     call = Call.of(
-        {"points_a": points_a, "points_b": points_b},
-        metric=graph_a.metric,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
+        {"points_a": points_a, "points_b": points_b}, graph_a.metric, "auto", device, threads, memory, progress
     )
     pairs = (graph_a.lists, points_a), (graph_b.lists, points_b)
     return KNNGraph.of_lists(merge_lists(*pairs, call, recall=recall, seed=seed, update=update))

@@ -82,12 +82,7 @@ class Changing:
         [1, 0, 1]
         """
         call = Call.of(
-            {"points": points, "new_points": new_points},
-            metric=self.metric,
-            device=device,
-            threads=threads,
-            memory=memory,
-            progress=progress,
+            {"points": points, "new_points": new_points}, self.metric, "auto", device, threads, memory, progress
         )
         return self.of_lists(add_points(self.lists, points, new_points, call, recall=recall, seed=seed))
 
@@ -148,14 +143,7 @@ class Changing:
         >>> graph.remove(line, [1]).indices.ravel().tolist()  # of the points 0, 3 and 7
         [1, 0, 1]
         """
-        call = Call.of(
-            {"points": points},
-            metric=self.metric,
-            device=device,
-            threads=threads,
-            memory=memory,
-            progress=progress,
-        )
+        call = Call.of({"points": points}, self.metric, "auto", device, threads, memory, progress)
         return self.of_lists(remove_points(self.lists, points, ids, call, recall=recall, seed=seed))
 
     @inputs.without_gradients("use tonari.knn_graph of the changed points with differentiable=True")
@@ -207,12 +195,5 @@ class Changing:
         >>> tonari.knn_graph(line, k=1).replace(line, [1], np.array([[8.0]], np.float32)).indices.ravel().tolist()
         [2, 3, 0, 1]
         """
-        call = Call.of(
-            {"points": points, "rows": rows},
-            metric=self.metric,
-            device=device,
-            threads=threads,
-            memory=memory,
-            progress=progress,
-        )
+        call = Call.of({"points": points, "rows": rows}, self.metric, "auto", device, threads, memory, progress)
         return self.of_lists(replace_points(self.lists, points, ids, rows, call, recall=recall, seed=seed))

@@ -134,10 +134,10 @@ def test_many_new_points_of_an_exact_graph_stay_exact_unless_a_recall_is_given()
 
 def test_only_lists_with_a_removed_point_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     points, seen = DATA["gaussian"], list[int]()
-    graph, search = tonari.knn_graph(points, K), changing._search_again
+    graph, search = tonari.knn_graph(points, K), changing.search_again
     monkeypatch.setattr(
         changing,
-        "_search_again",
+        "search_again",
         lambda those, found, short, bar: (seen.append(len(short)), search(those, found, short, bar)),
     )
     graph.remove(points, [17])

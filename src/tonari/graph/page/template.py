@@ -6,7 +6,8 @@ from html import escape
 
 from tonari.core.plan import shown
 from tonari.core.results.html import table
-from tonari.core.trail import Attempt, Choice, Record, duration
+from tonari.core.trail import Attempt, Choice, Record
+from tonari.core.units import duration
 from tonari.core.version import __version__
 from tonari.graph.page import charts
 from tonari.graph.page.charts import bars, dots, short
