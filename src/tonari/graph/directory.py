@@ -28,6 +28,7 @@ from tonari.io.record import read_record
 from tonari.io.schema import whole
 from tonari.metrics import get_metric
 from tonari.nn_descent.report import DescentReport
+from tonari.nn_descent.updates import UPDATES
 
 MANIFEST, INDICES, DISTANCES = "manifest.json", "indices.npy", "distances.npy"
 GRAPH, NEIGHBORS = "graph", "neighbors"
@@ -177,7 +178,7 @@ def _check(made: Manifest) -> None:
             schema.check(about, _POINTS, name, optional=_OF_FILES)
             if np.dtype(dtype_of(about["dtype"])).kind not in "fiuV":
                 raise ValueError(f"its {name} dtype is {about['dtype']!r}")
-    schema.check(made.request, _REQUEST, "request")
+    schema.check(made.request, _REQUEST, "request", optional={"update": schema.one_of(*UPDATES)})
     if get_metric(made.request["metric"]).name != made.request["metric"]:
         raise ValueError(f"its request metric is {made.request['metric']!r}")
     known = _PLAN | {"group": whole(1), "segment": whole(1)}

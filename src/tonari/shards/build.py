@@ -22,6 +22,7 @@ from tonari.graph.directory import BUILDING, COMPLETE, MANIFEST, Manifest
 from tonari.io._atomic import remove_unfinished, sync_directory
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
+from tonari.nn_descent.updates import GNND, PULL
 from tonari.shards.directory.disk import Lock, check_own, full_disk_named, remove_graph
 from tonari.shards.plan import ShardPlan
 from tonari.shards.planning.devices import devices_for_shards
@@ -70,12 +71,14 @@ class Request:
     threads: int | None
     memory: int | None
     queries: Source | None = None
+    update: str | None = None
     may_take_fewer: bool = False  # the executor may use fewer of its devices
 
     @property
     def facts(self) -> dict[str, Any]:
         """The arguments on which the result depends."""
-        return {name: getattr(self, name) for name in ("k", "metric", "method", "recall", "seed")}
+        facts = {name: getattr(self, name) for name in ("k", "metric", "method", "recall", "seed")}
+        return facts if self.update is None else facts | {"update": self.update}
 
 
 def build(
@@ -151,7 +154,8 @@ def begin(request: Request, folder: Path, *, resume: bool, overwrite: bool, work
 def _sizes(request: Request, workers: int) -> Sizes:
     m = None if request.queries is None else request.queries.n
     return Sizes(
-        *(request.source, request.k, request.metric, request.recall, request.devices, request.threads, m, workers)
+        *(request.source, request.k, request.metric, request.recall, request.devices, request.threads, m, workers),
+        update=request.update,
     )
 
 
@@ -201,6 +205,7 @@ def _job(request: Request, folder: Path, manifest: Manifest) -> Job:
         memory=request.memory,
         plan=plan,
         queries=request.queries,
+        update=request.update,
     )
 
 
@@ -274,7 +279,9 @@ def _finish(job: Job, manifest: Manifest, rows: list[list[int]], record: Record,
     report = None
     if job.recall is not None:
         estimate = Recall(**job.files.done("recall").facts)
-        report = DescentReport(job.recall, estimate, estimate.low >= job.recall, "clusters", (), seconds)
+        update = job.update or PULL
+        start = "random" if update == GNND else "clusters"
+        report = DescentReport(job.recall, estimate, estimate.low >= job.recall, start, (), seconds, update)
         if not report.reached:
             warnings.warn(f"{job.folder}: {report}", stacklevel=callers_level())
     about = None if report is None else report.as_dict()

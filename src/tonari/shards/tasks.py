@@ -156,6 +156,8 @@ class Job:
         As for :func:`tonari.knn_graph`, for each worker.
     queries : Source, optional
         The queries whose neighbours are searched; None for a graph of the points.
+    update : str, optional
+        The update of NN-Descent that the caller named. All graphs of shards are then built by NN-Descent.
     """
 
     folder: Path
@@ -168,6 +170,7 @@ class Job:
     memory: int | None
     plan: ShardPlan
     queries: Source | None = None
+    update: str | None = None
 
     @property
     def record(self) -> Metric:
@@ -294,23 +297,29 @@ class Worker:
         return search_across(rows, boundary, plan, known=known, progress=self.progress)
 
     def graph(self, rows: Any, seed: int, recall: float) -> Neighbors:
-        """Build the graph of a shard on the device of its rows: exactly if that is faster, else by NN-Descent."""
+        """Build the graph of a shard on the device of its rows: exactly if that is faster, else by NN-Descent.
+
+        If the caller named an update, the graph is built by NN-Descent unless it has no memory for that.
+        """
         most = min(self.job.k, len(rows) - 1)
         problem = self.call.problem(rows, rows, most, self_join=True)
         exact, descent = (method_for(name, self.place.device) for name in ("exact", "nn-descent"))
-        by_force = exact.plan(problem)
+        by_force, update = exact.plan(problem), self.job.update
+        named: dict[str, Any] = _rounds_of(self.device) if update is None else {"update": update}
         try:
-            plan = descent.plan(problem, recall=recall, seed=seed, **_rounds_of(self.device))
+            plan = descent.plan(problem, recall=recall, seed=seed, **named)
         except BudgetExceeded:  # a shard with more rows than the sample promised
             plan = None
         if plan is None:
             why = "NN-Descent has no memory for this many rows"
         else:
             why = f"expected: {by_force.seconds:.3g} s by 'exact', {plan.seconds:.3g} s by NN-Descent"
-        _begun(by_force if plan is None or by_force.seconds < plan.seconds else plan, len(rows), why)
-        if plan is None or by_force.seconds < plan.seconds:
+            why = why if update is None else f"update={update!r} is by NN-Descent"
+        if plan is None or (update is None and by_force.seconds < plan.seconds):
+            _begun(by_force, len(rows), why)
             made: Neighbors = exact.build_graph(rows, by_force, progress=self.progress).found
         else:
+            _begun(plan, len(rows), why)
             made = descent.build_graph(rows, plan, progress=self.progress, patience=math.inf).found
         return checked(made, rows, rows, self.call.metric)
 

@@ -35,6 +35,7 @@ class Sizes:
     threads: int | None
     queries: int | None = None  # of a search; None for a graph
     workers: int = 1  # tasks that run at the same time
+    update: str | None = None  # of NN-Descent, if the caller names one
 
     @property
     def asked(self) -> int:
@@ -90,7 +91,10 @@ class Sizes:
 
     def descent(self, n: int, **given: Any) -> Plan:
         """Plan a graph of n rows by NN-Descent; the caller checks whether it fits in memory."""
-        return self.made("nn-descent", n, self_join=True, recall=self.recall, free_bytes=sys.maxsize, **given)
+        given |= {"recall": self.recall, "free_bytes": sys.maxsize}
+        if self.update is not None:
+            given["update"] = self.update
+        return self.made("nn-descent", n, self_join=True, **given)
 
     def problem(self, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None) -> Problem:
         """Return the problem of a search among n rows on one worker; the queries are these rows, or m other rows."""

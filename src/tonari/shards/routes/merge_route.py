@@ -54,7 +54,8 @@ def _merge(worker: Worker, meeting: Meeting) -> Neighbors:
     )
     call = Call.of({"points": rows}, job.metric, "auto", worker.device, job.threads, worker.memory, worker.progress)
     seed = derived_seed(job.seed, Purpose.SHARD_MERGE)
-    return merge_lists(a, b, call, recall=job.target, seed=seed, measure=meeting.known, checked=True).found
+    known = {"measure": meeting.known, "checked": True}
+    return merge_lists(a, b, call, recall=job.target, seed=seed, update=job.update, **known).found
 
 
 @dataclass(frozen=True)
