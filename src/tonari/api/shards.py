@@ -19,7 +19,7 @@ from tonari.metrics import get_metric
 from tonari.metrics.names import is_own
 from tonari.nn_descent.plan import check_recall, check_seed
 from tonari.nn_descent.planner import RECALL
-from tonari.nn_descent.updates import check_name
+from tonari.nn_descent.updates import check_name, refuse_on_cpu
 from tonari.shards.build import Executor, Request, build
 from tonari.shards.plan import METHODS
 from tonari.shards.source import ArraySource, as_source
@@ -157,6 +157,8 @@ def build_graph(
             "exact; name one of them, or leave update out"
         )
     devices, threads = _place(device, threads)
+    if not devices:
+        refuse_on_cpu(update)
     request = Request(
         source=points,
         k=inputs.check_k(k, points.n - 1, without_self=True),
