@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.api import tuning
 from tonari.api.changed import on_changed_rows
+from tonari.api.given import on_given_values, pairs_given
 from tonari.api.radius import WithinCall
 from tonari.api.sparse_rows import Radius, are_sparse, sparse_pairs
 from tonari.core.process.floats import in_default_floats
@@ -29,6 +30,7 @@ from tonari.methods.rows.points import DecidedPoints
 
 @in_default_floats
 @inputs.without_gradients("use tonari.radius_graph with differentiable=True")
+@on_given_values(pairs_given)
 @on_changed_rows
 def pairs(
     points: Any,
@@ -36,7 +38,7 @@ def pairs(
     *,
     min_similarity: Any = None,
     closed: bool = True,
-    metric: str = "euclidean",
+    metric: str | Callable[..., Any] = "euclidean",
     weights: Any = None,
     VI: Any = None,
     covariance: Any = None,
@@ -63,6 +65,9 @@ def pairs(
         One number, as for :func:`radius_search`.
     closed : bool
         Whether a distance equal to the radius is within it.
+    metric : str or function
+        As for :func:`search`. A function f is called with the row of the smaller number, and with the rows after it:
+        the distance of a pair is f(left, right). "precomputed" reads the matrix above its diagonal.
     where : bool array of shape (n,), optional
         Points that may be in a pair.
     exclude_within : int, optional
