@@ -318,6 +318,7 @@ def bit_arguments() -> Given:
         "queries": bit_rows(M, seed=1),
         "words": words,
         "counts": counts,
+        "rows": None,
         "n": N,
         "k": K,
         "limits": np.full(M, 30, np.float32),
@@ -756,6 +757,13 @@ CASES: dict[str, Case] = {
             ({"queries": bit_rows(M, 5)}, r"words has shape \(3, 3, 16\), expected \(3, 2, 16\)"),
             ({"limits": changed(np.ones(M, np.float32), 3, np.nan)}, "limits: one is not a number"),
             ({"limits": None, "lists": False}, "lists=False is for limits"),
+            ({"rows": bit_rows(N)}, "points: expected words and counts, or rows"),
+            ({"counts": None}, "points: expected words and counts, or rows"),
+            ({"words": None, "counts": None}, "points: expected words and counts, or rows"),
+            (
+                {"words": None, "counts": None, "rows": bit_rows(N - 1)},
+                rf"rows has shape \({N - 1}, 9\), expected \({N}, 9\)",
+            ),
         ],
     ),
     "BitBlock.scan": Case(

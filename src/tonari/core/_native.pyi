@@ -153,8 +153,8 @@ class RadiusBlock:
 
 class BitBlock:
     def __init__(
-        self, isa: str, metric: str, queries: _Uint8, words: npt.NDArray[np.uint32], counts: _Int32, n: int, k: int,
-        limits: _Float32 | None, self_ids: _Int64 | None, lists: bool,
+        self, isa: str, metric: str, queries: _Uint8, words: npt.NDArray[np.uint32] | None, counts: _Int32 | None,
+        rows: _Uint8 | None, n: int, k: int, limits: _Float32 | None, self_ids: _Int64 | None, lists: bool,
     ) -> None: ...  # fmt: skip
     def scan(self, begin: int, end: int) -> None: ...
     def absorb(self, other: BitBlock) -> None: ...
