@@ -192,6 +192,7 @@ def test_errors_of_other_rows_are_measured(noise: float, monkeypatch: pytest.Mon
     assert report.rows_by_precision.get("int8", 0) < M
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 def test_graphs_in_batches() -> None:
     """Values come from the packed rows of each batch."""
     points = rows_of_bytes(N)
@@ -250,7 +251,8 @@ def left_later(queries: Any, points: Any, k: int, **choices: Any) -> Any:
     return dataclasses.replace(plan_of(queries, points, k, devices=(DEVICE,), **choices), bytes_first=False)
 
 
-@pytest.mark.parametrize("graph", [False, pytest.param(True, marks=pytest.mark.full)])
+@pytest.mark.full  # takes ten seconds and more in the interpreter
+@pytest.mark.parametrize("graph", [False, True])
 def test_rows_that_float16_leaves_are_searched_in_int8(graph: bool, later: list[int]) -> None:
     points = one_step_apart(40 if graph else N)
     n = len(points)
@@ -305,6 +307,7 @@ def test_an_element_that_the_sample_misses_later(bad: float, later: list[int], m
     assert_same_neighbors(found, brute(queries, points, 3))
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 def test_searches_of_some_rows_do_not_look_again(later: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Those among some of the points, where bytes have been looked for before."""
     points = one_step_apart()
@@ -323,6 +326,7 @@ def test_searches_of_some_rows_do_not_look_again(later: list[int], monkeypatch: 
     assert later == [N]
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 def test_so_few_products_are_left_that_another_copy_is_not_worth_it(
     later: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
