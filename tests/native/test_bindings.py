@@ -454,6 +454,13 @@ CASES: dict[str, Case] = {
         numbers(step=[0, -1, N + 1, 2**63 - 1]),
         free=("rows",),
     ),
+    "true_entries": Case(
+        _native.true_entries,
+        lambda: {"mask": np.ones(N, np.uint8), "places": np.zeros(N, np.int64)},
+        [],
+        free=("mask", "places"),
+        outputs=("places",),
+    ),
     "hash_rows": Case(
         _native.hash_rows,
         lambda: {"rows": rows_of(N), "step": 3, "hashes": np.zeros(-(-N // 3), np.uint64)},
