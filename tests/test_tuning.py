@@ -139,7 +139,7 @@ FORMATS = {
     "shards/source.py": "_DIGESTED_RANGES _DIGESTED_ROWS",
     "shards/directory/done.py": "_LONGEST",
     "shards/directory/checksums.py": "_POLYNOMIAL _ONE _BYTE",
-    "sparse/memory.py": "BLOCK DENSE_SHARE RARE_SHARE",
+    "sparse/memory.py": "BLOCK DENSE_SHARE RARE_SHARE SPARE _QUERY",
     "sparse/rows.py": "MOST",
     "spanning/apart.py": "_VALUE_BYTES _LESS _LEAST",
     "spanning/boruvka.py": "_SIZES _ENTRY_BYTES",
