@@ -93,7 +93,6 @@ def plan_sparse(
     why_not = refusal(problem.metric)
     if why_not is not None:
         raise Unsupported(why_not)
-    n, m, k = problem.n, problem.m, problem.k
     search = _Search(problem, queries, points, ranking, within, held)
     threads = problem.threads or default_threads(search.work)
     plan = search.planned(threads, min(tuning.QUERY_BLOCK, -(-problem.m // threads)))
@@ -125,7 +124,7 @@ class _Search(NamedTuple):
     def work(self) -> float:
         """The expected seconds on one thread."""
         counts = self.ranking.counts
-        additions = len(self.queries.columns) * float(np.square(counts).sum()) / max(1, counts.sum())
+        additions = len(self.queries.columns) * float(np.square(counts).sum()) / max(1, int(counts.sum()))
         return additions * tuning.ADDITION_SECONDS + self.problem.m * self.problem.n * tuning.PAIR_SECONDS
 
     def planned(self, threads: int, block: int) -> SparsePlan:

@@ -48,6 +48,14 @@ class SparseRows:
     def __len__(self) -> int:
         return len(self.indptr) - 1
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return sparse_rows, (self.indptr, self.columns, self.values, self.d, self.nbytes)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the arrays."""
+        return self.indptr.nbytes + self.columns.nbytes + self.values.nbytes
+
     @property
     def shape(self) -> tuple[int, int]:
         """(n, d)"""
