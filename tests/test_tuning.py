@@ -140,6 +140,7 @@ FORMATS = {
     "shards/directory/done.py": "_LONGEST",
     "shards/directory/checksums.py": "_POLYNOMIAL _ONE _BYTE",
     "sparse/memory.py": "BLOCK DENSE_SHARE RARE_SHARE SPARE _QUERY",
+    "api/index/sparse_file.py": "FORMAT VERSION",
     "sparse/rows.py": "MOST",
     "spanning/apart.py": "_VALUE_BYTES _LESS _LEAST",
     "spanning/boruvka.py": "_SIZES _ENTRY_BYTES",

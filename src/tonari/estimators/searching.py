@@ -35,14 +35,13 @@ class Searching(BaseEstimator):
     n_jobs: int | None
     device: Any
     memory: int | str | None
-    _takes_sparse = False  # whether rows may be sparse
 
     def _check_sizes(self) -> None:
         """Check the numbers of neighbours and the radii among the parameters."""
 
     def _keep(self, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
         """Check parameters, rows and, if it is set, y; store the rows and return y."""
-        metric = metric_of(self.metric, self.p, self.metric_params)
+        metric = metric_of(self.metric, self.p, self.metric_params, sets=are_sparse(X))
         method_of(self.algorithm, self.leaf_size)
         threads_of(self.n_jobs)
         parse_memory(self.memory)
@@ -87,14 +86,14 @@ class Searching(BaseEstimator):
 
     def _checks(self, X: Any) -> dict[str, Any]:
         """Return the arguments with which scikit-learn checks rows."""
-        if self._takes_sparse and are_sparse(X):
+        if are_sparse(X):
             return {"accept_sparse": "csr", "dtype": SPARSE_DTYPES}
         return {"dtype": DTYPES}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.metric == PRECOMPUTED
-        tags.input_tags.sparse = self._takes_sparse
+        tags.input_tags.sparse = True
         return tags
 
 
@@ -106,8 +105,8 @@ class Rows:
         self._index: Index | None = None
 
     def prepared(self, how: dict[str, Any]) -> Index | GivenRows:
-        """Return the Index of the fitted rows; for sparse rows or a metric that no Index supports, their GivenRows."""
-        if is_given(how["metric"]) or are_sparse(self.array):
+        """Return the Index of the fitted rows; for a metric that no Index supports, their GivenRows."""
+        if is_given(how["metric"]):
             return GivenRows(self.array, how)
         if self._index is None:
             self._index = Index(self.array, **how)
@@ -115,7 +114,7 @@ class Rows:
 
 
 class GivenRows:
-    """Sparse fitted rows, the rows for a metric that is a function, or the distances for "precomputed"."""
+    """The fitted rows for a metric that is a function, or the distances for "precomputed"."""
 
     def __init__(self, array: Any, how: dict[str, Any]) -> None:
         self.array, self.how = array, how
