@@ -354,6 +354,8 @@ def sparse_points() -> Given:
 
 
 SPARSE_POINTS = _native.SparsePoints(**sparse_points())
+SPARSE_ONES = _native.SparseRows(**sparse_arguments() | {"values": np.ones(2 * N, np.float32)})
+SPARSE_SETS = _native.SparsePoints(**sparse_points() | {"metric": "jaccard", "rows": SPARSE_ONES})
 
 
 def sparse_block() -> Given:
@@ -368,6 +370,9 @@ def sparse_block() -> Given:
         "limits": np.full(M - 1, 2.0),
         "own": False,
         "later": False,
+        "counted": False,
+        "allowed": None,
+        "left": None,
     }
 
 
@@ -899,7 +904,8 @@ CASES: dict[str, Case] = {
         sparse_points,
         [
             *numbers(ranked=[-1, 5]),
-            ({"metric": "l1"}, "metric l1: expected cosine, inner_product, sqeuclidean or euclidean"),
+            ({"metric": "l1"}, "metric l1: expected cosine, inner_product, sqeuclidean, euclidean or jaccard"),
+            ({"metric": "jaccard"}, "sets are float32 rows of ones"),
             ({"ranked": 2}, "ranks has 2 at place 3, expected 0 to 1"),
             ({"ranks": changed(sparse_points()["ranks"], 0, -1)}, "ranks has -1 at place 0"),
             ({"ranks": np.zeros(2 * N, np.int32)}, "two columns have the same rank"),
@@ -914,7 +920,12 @@ CASES: dict[str, Case] = {
         _native.SparseBlock,
         sparse_block,
         [
-            *numbers(k=[0, -1, N + 1]),
+            *numbers(k=[-1, N + 1]),
+            ({"k": 0, "limits": None}, "k=0: expected 1"),
+            ({"counted": True}, "counted is for limits, without k"),
+            ({"allowed": allowed_of(rows=np.arange(M - 1))}, "queries of allowed=5: expected 6"),
+            ({"left": np.ones(N - 1, bool)}, "left has shape"),
+            ({"points": SPARSE_SETS}, "sets are float32 rows of ones"),
             *[({"begin": begin, "end": end}, "queries ") for begin, end in [(-1, 2), (2, 1), (0, M + 1)]],
             ({"limits": np.zeros(M)}, r"limits has shape"),
             ({"limits": changed(np.ones(M - 1), 2, np.nan)}, "limits: one is not a number"),
@@ -963,8 +974,15 @@ CASES: dict[str, Case] = {
         [
             ({"block": lambda: sparse_of(limits=None, refined=False)}, "not all queries are refined"),
             ({"distances": np.zeros((M - 1) * K)}, "distances: expected float32 if narrow, else float64"),
+            ({"block": lambda: sparse_of(k=0, counted=True)}, "points are counted, not stored"),
         ],
         outputs=("distances", "indices"),
+    ),
+    "SparsePoints.squares": Case(
+        lambda squares: SPARSE_POINTS.squares(squares),
+        lambda: {"squares": np.zeros(N)},
+        [],
+        outputs=("squares",),
     ),
     "TreeRadius": Case(
         _native.TreeRadius,

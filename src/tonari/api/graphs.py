@@ -208,11 +208,11 @@ def knn_graph(
     [-1, 2, 1]
     """
     if are_sparse(points):
-        arguments: dict[str, Any] = {"recall": recall, "seed": seed, "start": start, "update": update, "where": where}
-        arguments |= {"exclude_within": exclude_within, "ties": are_all(ties) and ties}
-        arguments |= {"batch": batch, "differentiable": differentiable, "plan": plan}
+        arguments: dict[str, Any] = {"recall": recall, "seed": seed, "start": start, "update": update, "plan": plan}
+        arguments |= {"include_self": include_self, "ties": are_all(ties), "differentiable": differentiable}
         arguments |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
-        return sparse_graph(points, k, include_self=include_self, progress=progress, **arguments)
+        limits = Given(where=where, batch=batch, exclude_within=exclude_within)
+        return sparse_graph(points, k, limits, progress=progress, **arguments)
     key, tied = None, are_all(ties)
     if (
         not tied
