@@ -1,4 +1,4 @@
-"""Tables of documents: what is in them comes from rows, a ratio from one run, and every document is as its rows say."""
+"""Tables of documents are written from rows, a ratio comes from one run, and every document agrees with its rows."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 
@@ -43,7 +43,7 @@ from tests.helpers.report_rows import Judge, earlier, row
 
 
 def text_of(kind: Kind, *rows: Row, **where: Any) -> str:
-    """The text of one cell."""
+    """Return the text of one cell."""
     return kind(Results.of(rows), where or {"who": "tonari"}).text
 
 
@@ -273,7 +273,7 @@ def test_a_single_run_is_no_median(repeats: tuple[int, ...], said: str) -> None:
 
 
 def unwrapped(text: str) -> str:
-    """A text with its paragraphs in one line each."""
+    """Return a text with each paragraph on one line."""
     return text.replace("\n", " ")
 
 
@@ -299,7 +299,7 @@ def test_no_line_ends_within_a_command() -> None:
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """A command of git, by somebody."""
+    """Run a git command as a made-up author."""
     somebody = ("-c", "user.name=somebody", "-c", "user.email=somebody@example.org")
     return subprocess.run(
         ["git", *somebody, *arguments], cwd=folder, check=True, capture_output=True, text=True
@@ -307,7 +307,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def commit(folder: Path, **files: str) -> str:
-    """Write files and commit them; the short name of the commit."""
+    """Write files, commit them, and return the short name of the commit."""
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)

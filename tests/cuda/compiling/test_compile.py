@@ -1,4 +1,4 @@
-"""Kernels are compiled by several processes and found again."""
+"""Kernels are compiled by several processes, and loaded from the cache later."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ print(json.dumps([count, names, sorted(driver.active.loaded), [is_compiled(call)
 @pytest.mark.full  # compiles for several seconds
 @pytest.mark.process
 def test_several_are_compiled_at_once(tmp_path: Path) -> None:
-    """Passes of the compiler do not hold the interpreter's lock, so threads are in them together."""
+    """The passes of the compiler release the interpreter's lock, so several threads run them at the same time."""
     ran = run(
         """
 import threading, time
@@ -98,7 +98,7 @@ print(json.dumps([order, [call.name for call in sorted(calls(), key=compile._eff
 
 @pytest.mark.process
 def test_what_is_unrolled_the_most_takes_the_longest(tmp_path: Path) -> None:
-    """Networks that are unrolled, and the screen on Hopper, are those that take a second or more."""
+    """Unrolled networks and the screen for Hopper take a second or more."""
     ran = run(
         """
 def longest(k):
@@ -119,7 +119,7 @@ print(json.dumps([longest(10), longest(256)[:3], of_graph()]))
     few, many, graph = json.loads(ran.stdout)
     assert few[:2] == [["screen_hopper_kernel", None], ["resident_kernel", 32]], ran.stderr
     names = [name for name, _ in few]
-    assert names.index("screen_kernel") < names.index("widen_kernel")  # which is longer, but has no product of matrices
+    assert names.index("screen_kernel") < names.index("widen_kernel")  # longer, but without a matrix product
     assert many[:3] == [["screen_hopper_kernel", None], ["answer_kernel", 512], ["resident_kernel", 32]]
     assert graph.index("sample_kernel") < graph.index("resident_kernel")
     assert names.index("products_kernel") < names.index("refine_kernel")
@@ -135,7 +135,7 @@ def test_a_network_is_taken_for_loops_where_it_has_them() -> None:
 
 @pytest.mark.process
 def test_launchers_in_c_are_compiled_beside_their_kernels(tmp_path: Path) -> None:
-    """One for each kernel, before the kernel is loaded; if that fails, loading compiles it."""
+    """Each kernel's launcher is compiled before the kernel is loaded; if that fails, loading compiles it."""
     ran = run(
         """
 compile._launchers_are_compiled = lambda: True
@@ -209,7 +209,7 @@ print(is_compiled(call), seen)
         tmp_path,
     )
     assert ran.stdout.split("\n")[1:3] == ["False False []", "True [False]"], ran.stderr
-    assert ran.stdout.startswith("True 0\n")  # the source is hashed, before Triton's key and driver are there
+    assert ran.stdout.startswith("True 0\n")  # the source is hashed before Triton's key and driver are known
 
 
 @pytest.mark.process
@@ -302,7 +302,7 @@ except KeyboardInterrupt:
 
 
 def test_kernels_that_call_themselves_are_measured() -> None:
-    """How long one takes to compile, by which kernels are ordered."""
+    """Kernels are ordered by the time of their compilation, including the functions that they call."""
     from tonari.cuda.compiling import compile
     from tonari.kdtree.cuda.kernels.halve import halve_kernel
     from tonari.kdtree.cuda.kernels.search import search_kernel
