@@ -100,12 +100,17 @@ def pytest_configure(config: pytest.Config) -> None:
     durations.configure(config)
 
 
+def on_the_host(item: pytest.Item) -> bool:
+    """Return whether a test has a parameter `device` that names the host."""
+    return getattr(item, "callspec", None) is not None and item.callspec.params.get("device") == "cpu"
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests that Triton's interpreter runs, and the cases that belong only to the full suite."""
-    if HAS_TORCH and not HAS_CUDA:
+    """Mark the tests of CUDA code by the device that runs it, and the cases that belong only to the full suite."""
+    if HAS_TORCH:
         for item in items:
-            if "cuda" in item.nodeid.split("::")[0]:
-                item.add_marker("interpreter")
+            if "cuda" in item.nodeid.split("::")[0] and not (HAS_CUDA and on_the_host(item)):
+                item.add_marker("gpu" if HAS_CUDA else "interpreter")
     mark_beyond_pairs(items)
     if config.getoption("--brief"):
         first = {item.nodeid.partition("[")[0]: item for item in reversed(items) if not item.get_closest_marker("full")}

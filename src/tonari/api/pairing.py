@@ -112,15 +112,7 @@ def pairs(
             return _Wanted(decided, limits, None, len(limits), None).pairs(slice(0, len(limits)), decided.call.progress)
         within = None if known is None else WithinCall(*known)
     if within is None:
-        call = Call.of(
-            {"points": points},
-            metric=metric,
-            method=method,
-            device=device,
-            threads=threads,
-            memory=memory,
-            progress=progress,
-        )
+        call = Call.of({"points": points}, metric, method, device, threads, memory, progress)
         within = WithinCall.of(call, points, points, radius, min_similarity, closed).decided(key, points, points)
     rows, those, limits = within
     n, ids, progress, scope = len(those), None, those.call.progress, Scope(points=those)

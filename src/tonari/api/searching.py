@@ -259,15 +259,7 @@ def search(
         known = repeated.answered(key, queries, points, progress)
         if known is not None:
             return known
-    call = Call.of(
-        {"queries": queries, "points": points},
-        metric=metric,
-        method=method,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
+    call = Call.of({"queries": queries, "points": points}, metric, method, device, threads, memory, progress)
     check_plan(plan, graph=False)
     carry = carries(differentiable, queries, points, call.metric.name)
     if filtered or tied:

@@ -21,6 +21,7 @@ import pytest
 from tests.helpers import bench_checks
 from tests.helpers.bench_checks import Still
 from tests.helpers.devices import interpreted
+from tests.helpers.gpu_checks import DEVICE
 
 torch = pytest.importorskip("torch", reason="the benchmarks on GPUs make their data with torch")
 
@@ -152,7 +153,7 @@ def test_every_case_and_its_bars() -> None:
 def test_all_numbers_of_coordinates_have_one_answer(changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tonari.cuda.memory.free_memory", lambda devices: 8 * 10**9)
     monkeypatch.setattr(contracted, "LONGEST", 0.0)
-    run = a_run(repeats=1)
+    run = a_run(repeats=1, where=DEVICE)
     case = a_case(n=150, m=3, d=66, data="topics", bars=(Bar("of full", 1e9, most=True),), work=None)
     contracted.contracted(run, dataclasses.replace(case, **changes))
     named, living = ([], []) if "graph" in changes else (["tonari, form_dim 32"], [contracted.INDEX])
@@ -167,7 +168,7 @@ def test_all_numbers_of_coordinates_have_one_answer(changes: dict[str, Any], mon
 @pytest.mark.usefixtures("cpu_for_cuda")
 def test_points_in_host_memory_are_held_to_their_contracted_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tonari.cuda.memory.free_memory", lambda devices: 8 * 10**9)
-    run = a_run(repeats=1)
+    run = a_run(repeats=1, where=DEVICE)
     bars = (Bar(contracted_host.OF_RESIDENT, 2.0, most=True, home=""),)
     case = a_case(n=150, m=3, d=24, data="few directions", bars=bars, work=contracted_host.contracted_host)
     run_cases(run, [case])

@@ -8,11 +8,11 @@ import pytest
 
 from tests.helpers.bit_rows import few, noise
 from tests.helpers.bits_on_cuda import DEVICE, check, plan_for
-from tests.helpers.devices import HAS_CUDA, needs_torch
+from tests.helpers.devices import needs_torch
 from tests.helpers.gpu_checks import tensors
 from tonari.metrics import BIT_METRICS
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 
 
 @pytest.mark.parametrize("metric", BIT_METRICS)

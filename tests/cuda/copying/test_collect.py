@@ -16,7 +16,7 @@ if HAS_TORCH:
 
     from tonari.cuda.copying.collect import Collector
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 CYCLES = 400_000_000  # a fifth of a second on a GPU
 

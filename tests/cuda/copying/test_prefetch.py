@@ -18,7 +18,7 @@ if HAS_TORCH:
     from tonari.core.slices import cut
     from tonari.cuda.copying.prefetch import Feeder, slabs_of
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 CYCLES = 400_000_000  # a fifth of a second on a GPU
 

@@ -29,7 +29,7 @@ if HAS_TORCH:
     from tonari.kdtree.cuda import blocks
     from tonari.kdtree.cuda import dispatch as run
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 BLOCK = 2
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.helpers import checks
 from tests.helpers.checks import Array
-from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import rows_of, tensor_of
 from tests.helpers.tree_search import DEVICE
 
@@ -21,7 +21,7 @@ if HAS_TORCH:
     from tonari.kdtree.cuda.tree import WIDTH, DeviceTree, levels_of
 
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 
 
 def tree_of(points: Array, *, leaf: int = 64, double: bool = False) -> DeviceTree:

@@ -17,7 +17,7 @@ if HAS_TORCH:
     from tonari.kdtree.cuda import dispatch as run
 
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 # Queries, and points in three or five leaves.
 M, N = (5, 300) if HAS_CUDA else (2, 130)
 

@@ -9,7 +9,7 @@ from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
 from tests.helpers.gpu_checks import tensor_of
 from tests.helpers.tree_search import DEVICE, plan_for
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 if HAS_TORCH:
     from tests.helpers.launches import launched
     from tonari.cuda.compiling import ahead

@@ -40,7 +40,7 @@ if HAS_TORCH:
         tl.store(limits_ptr + at, limit_of(tl.load(values_ptr + at), D, METRIC, 32))
 
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 # Queries, and points in three or five leaves.
 M, N = (5, 300) if HAS_CUDA else (2, 130)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
+from tests.helpers.devices import HAS_TORCH, needs_torch
 from tonari.kdtree import tuning
 
 if HAS_TORCH:
     from tonari.kdtree.cuda.steps import Steps
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 
 
 class Clock:

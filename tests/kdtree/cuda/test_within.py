@@ -26,7 +26,7 @@ if HAS_TORCH:
     from tonari.kdtree.cuda import within as engine
     from tonari.kdtree.cuda.method import TreeOnCuda
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 # Queries, and points in three or five leaves.
 M, N = (5, 300) if HAS_CUDA else (2, 130)
 

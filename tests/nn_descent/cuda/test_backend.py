@@ -12,7 +12,7 @@ from tonari.nn_descent.entries import ID, random_entries
 
 if HAS_TORCH:
     from tests.helpers.descent_on_cuda import check_lists, recall_of, steps_for
-pytestmark = [needs_torch, pytest.mark.usefixtures("plain_exact_neighbors"), *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch, pytest.mark.usefixtures("plain_exact_neighbors")]
 
 
 @pytest.mark.parametrize(

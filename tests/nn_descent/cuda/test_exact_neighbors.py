@@ -24,7 +24,7 @@ if HAS_TORCH:
     from tonari.nn_descent.cuda.exact_neighbors import plan_nearest
 
 Array = np.ndarray[Any, Any]
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 
 

@@ -17,7 +17,7 @@ if HAS_TORCH:
     from tonari.core.results.neighbors import Neighbors
     from tonari.nn_descent.cuda import backend as steps
     from tonari.nn_descent.cuda.form import form_of
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 
 

@@ -26,7 +26,7 @@ if HAS_TORCH:
     from tonari.nn_descent.cuda.scan import scan
 
 Array = np.ndarray[Any, Any]
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 
 

@@ -35,7 +35,7 @@ if HAS_TORCH:
 
 
 Array = np.ndarray[Any, Any]
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 MANY = 400 if HAS_CUDA else 24  # number of points: the interpreter takes a second for every few dozen
 

@@ -9,7 +9,7 @@ from tests.helpers import checks, plans
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
 from tests.helpers.gpu_checks import DEVICE, GB, tensor_of
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 if HAS_TORCH:
     from tests.helpers.launches import launched
     from tonari.cuda.compiling import ahead

@@ -25,7 +25,7 @@ if HAS_TORCH:
     from tonari.nn_descent.cuda.reverse import reverse_of
 
 Array = np.ndarray[Any, Any]
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 MANY = 400 if HAS_CUDA else 24  # number of points: the interpreter takes a second for every few dozen
 

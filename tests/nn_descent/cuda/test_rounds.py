@@ -22,7 +22,7 @@ if HAS_TORCH:
 
 Array = np.ndarray[Any, Any]
 MANY = 400 if HAS_CUDA else 24  # number of points: the interpreter takes a second for every few dozen
-pytestmark = [needs_torch, pytest.mark.usefixtures("plain_exact_neighbors"), *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch, pytest.mark.usefixtures("plain_exact_neighbors")]
 
 
 def check_rounds(

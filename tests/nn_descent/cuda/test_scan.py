@@ -15,7 +15,7 @@ if HAS_TORCH:
     from tonari.nn_descent.cuda.clusters import find_clusters
     from tonari.nn_descent.cuda.form import form_of
     from tonari.nn_descent.cuda.scan import scan, scan_block
-pytestmark = [needs_torch, pytest.mark.usefixtures("plain_exact_neighbors"), *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch, pytest.mark.usefixtures("plain_exact_neighbors")]
 
 
 @pytest.mark.full

@@ -194,6 +194,7 @@ def test_errors_of_other_rows_are_measured(noise: float, monkeypatch: pytest.Mon
     assert report.rows_by_precision.get("int8", 0) < M
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 def test_graphs_in_batches() -> None:
     """Values are computed from the packed rows of each batch."""
     points = rows_of_bytes(N)
@@ -254,7 +255,8 @@ def left_later(queries: Any, points: Any, k: int, **choices: Any) -> Any:
     return dataclasses.replace(plan_of(queries, points, k, devices=(DEVICE,), **choices), bytes_first=False)
 
 
-@pytest.mark.parametrize("graph", [False, pytest.param(True, marks=pytest.mark.full)])
+@pytest.mark.full  # takes ten seconds and more in the interpreter
+@pytest.mark.parametrize("graph", [False, True])
 def test_rows_that_float16_leaves_are_searched_in_int8(graph: bool, later: list[int]) -> None:
     points = one_step_apart(40 if graph else N)
     n = len(points)
@@ -309,6 +311,7 @@ def test_an_element_that_the_sample_misses_later(bad: float, later: list[int], m
     assert_same_neighbors(found, brute(queries, points, 3))
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 def test_searches_of_some_rows_do_not_look_again(later: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches among some of the points do not check again."""
     points = one_step_apart()
@@ -327,6 +330,7 @@ def test_searches_of_some_rows_do_not_look_again(later: list[int], monkeypatch: 
     assert later == [N]
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 def test_so_few_products_are_left_that_another_copy_is_not_worth_it(
     later: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,6 @@ Without a GPU, the kernels run in Triton's interpreter.
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from tests.helpers.gpu_checks import on_host
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows import tiles
 from tonari.exact.cuda.rows.groups import POINT_TILE, group_count, members
+from tonari.exact.cuda.rows.pack import PackedPoints, PackedQueries
 from tonari.exact.cuda.rows.tiles import Lists, row_bytes, width_of
 from tonari.exact.cuda.screens import all_minima as screening
 from tonari.exact.cuda.screens import wide_rows
@@ -60,15 +60,15 @@ def problem(m: int, n: int, d: int, device: str, seed: int = 0, size: int = 2) -
         return torch.from_numpy(array).to(dtype).to(device)
 
     float32 = torch.float32
-    points = SimpleNamespace(
+    points = PackedPoints(
         values=put(values, element),
         low=put(low, float32),
         e1=put(grid(tiles, least=0), float32),
         e2=put(grid(tiles, least=0), float32),
         n=n,
     )
-    queries = SimpleNamespace(
-        values=put(rows, element), norm=put(grid(m, least=0), float32), rest=put(grid(m, least=0), float32)
+    queries = PackedQueries(
+        put(rows, element), put(grid(m, least=0), float32), put(grid(m, least=0), float32), shift=None
     )
     return queries, points
 

@@ -308,7 +308,8 @@ def test_graphs_of_hostile_data(name: str, seen: list[int]) -> None:
     assert seen == FIRSTS
 
 
-@pytest.mark.parametrize("metric", ["euclidean", pytest.param("cosine", marks=pytest.mark.full)])
+@pytest.mark.full  # takes ten seconds and more in the interpreter
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_contracted_graphs(metric: str, seen: list[int]) -> None:
     basis = gaussian(8, 280, 3)
     points = gaussian(SHORT, 8) @ basis + np.float32(0.05) * gaussian(SHORT, 280, 2)

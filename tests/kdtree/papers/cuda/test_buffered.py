@@ -24,7 +24,7 @@ if HAS_TORCH:
     from tonari.kdtree.cuda.search import TreeSearch, order_of, walk
     from tonari.kdtree.papers.cuda import buffered
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 
 

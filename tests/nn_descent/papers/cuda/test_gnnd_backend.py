@@ -29,7 +29,7 @@ if HAS_TORCH:
     from tonari.nn_descent.papers.cuda.gnnd_backend import GnndBackend
 
 Array = np.ndarray[Any, Any]
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 MANY = 300 if HAS_CUDA else 20  # number of rows: the interpreter takes some ten milliseconds for each
 
 
