@@ -1,4 +1,4 @@
-"""Faults in the rooms that callers meet first, and in those that many others ask: see faults.py."""
+"""Faults in the packages that callers use first, and in those that many others use: see faults.py."""
 
 from __future__ import annotations
 

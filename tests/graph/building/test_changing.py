@@ -1,4 +1,4 @@
-"""Points that are removed from a graph, replaced and added: exact graphs stay exact, bit for bit."""
+"""Points are removed, replaced and added: exact graphs stay exact, bit for bit."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def truth(points: Any, metric: str = "euclidean", k: int = K) -> tonari.Neighbor
 
 @pytest.fixture(autouse=True)
 def _no_new_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For so few points, a new graph is the fastest way."""
+    """Avoid the new graph that would be fastest for so few points."""
     for name in ("CHANGED_ENTRY", "SEARCHED_AGAIN"):
         monkeypatch.setattr(tuning, name, 0.0)
 
 
 @pytest.fixture(params=["bounded", "crowded", "blocks"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Searches within bounds, without them, and within bounds block by block."""
+    """Search within bounds, without bounds, and within bounds block by block."""
     if request.param == "crowded":
         monkeypatch.setattr(tuning, "CROWDED", 0)
     if request.param == "blocks":
@@ -145,7 +145,7 @@ def test_only_lists_with_a_removed_point_are_searched(monkeypatch: pytest.Monkey
     record = graph.remove(points, [17]).record
     assert record is not None
     assert (record.title, record.rows, record.proved) == ("remove", N - 1, N - 1)
-    # A point that moves a little stays in most lists.
+    # A point that moves slightly stays in most lists.
     graph.replace(points, [17], points[17:18] + np.float32(1e-4))
     assert seen[-1] < seen[0]
 
