@@ -1,12 +1,12 @@
-"""Builds of graphs that are killed: a server that imports the library once, and forks a process for every build.
+"""Builds of graphs that are killed: a server imports the library once, and forks a process for every build.
 
     python -m tests.helpers.killing      one JSON object per line in, one per line out
 
 A build gets ``points``, ``out`` and the arguments of ``tonari.build_graph`` as ``given``; ``rows`` in a shard and
 ``block`` (see helpers/shards.py); ``end_at`` and ``power_cut`` (helpers/disk.py), ``after`` seconds, or ``tasks``, the
-number of tasks after whose records the build is killed; ``log``, a file that gets the name of every task whose record
-was written; and ``begun``, a file that gets the name of every task that was computed. The answer has the exit status
-and the calls.
+number of tasks after which the build is killed; ``log``, a file to which the name of every task is written when its
+record is complete; and ``begun``, a file to which the name of every task is written when it is computed. The answer has
+the exit status and the calls.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Builds:
-    """The server, as its clients see it; a context manager."""
+    """The server as its clients see it; a context manager."""
 
     def __enter__(self) -> Builds:
         import tonari
@@ -38,7 +38,7 @@ class Builds:
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            # One thread, as a fork has only one.
+            # One thread, since a fork copies only one.
             env=os.environ | {"PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
         )
         return self
@@ -49,7 +49,7 @@ class Builds:
         self._process.communicate()
 
     def run(self, points: Path, out: Path, **more: Any) -> dict[str, Any]:
-        """Build, or until the end that is asked for; return the exit status, negative for a signal, and the calls."""
+        """Build, possibly up to the requested end; return the exit status, negative for a signal, and the calls."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"points": str(points), "out": str(out), **more}) + "\n")
