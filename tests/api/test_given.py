@@ -159,6 +159,46 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ValueError,
         "where: is not supported if",
     ),
+    "window of search": (
+        lambda: tonari.search(QUERIES, POINTS, 2, exclude_within=1, **F),
+        ValueError,
+        "exclude_within: is not supported if .* name one of",
+    ),
+    "window of knn_graph": (
+        lambda: tonari.knn_graph(POINTS, 2, exclude_within=1, **F),
+        ValueError,
+        "exclude_within: is not supported if .* name one of",
+    ),
+    "window of radius_search": (
+        lambda: tonari.radius_search(POINTS, POINTS, 1, exclude_within=1, **F),
+        ValueError,
+        "exclude_within: is not supported if .* name one of",
+    ),
+    "window of radius_count": (
+        lambda: tonari.radius_count(POINTS, POINTS, 1, exclude_within=1, **F),
+        ValueError,
+        "exclude_within: is not supported if .* name one of",
+    ),
+    "window of radius_graph": (
+        lambda: tonari.radius_graph(POINTS, 1, exclude_within=1, **F),
+        ValueError,
+        "exclude_within: is not supported if .* name one of",
+    ),
+    "ties of search": (
+        lambda: tonari.search(QUERIES, POINTS, 2, ties="all", **F),
+        ValueError,
+        "ties: is not supported if .* name one of",
+    ),
+    "ties of knn_graph": (
+        lambda: tonari.knn_graph(POINTS, 2, ties="all", **F),
+        ValueError,
+        "ties: is not supported if .* name one of",
+    ),
+    "ties of knn_graph of a matrix": (
+        lambda: tonari.knn_graph(EVERY, 2, ties="all", **D),
+        ValueError,
+        "ties: is not supported if .* name one of",
+    ),
     "weights": (
         lambda: tonari.knn_graph(POINTS, 2, weights=[1.0] * 4, **F),
         ValueError,

@@ -125,6 +125,33 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
         ValueError,
         "max_neighbors: not",
     ),
+    "window of search": (
+        lambda: tonari.search(POINTS, POINTS, 3, exclude_within=1),
+        ValueError,
+        r"exclude_within: not supported .*\.toarray\(\)",
+    ),
+    "window of knn_graph": (
+        lambda: tonari.knn_graph(POINTS, 3, exclude_within=1),
+        ValueError,
+        r"exclude_within: not supported .*\.toarray\(\)",
+    ),
+    "window of radius_search": (
+        lambda: tonari.radius_search(POINTS, POINTS, 1, exclude_within=1),
+        ValueError,
+        r"exclude_within: not supported .*\.toarray\(\)",
+    ),
+    "window of radius_graph": (
+        lambda: tonari.radius_graph(POINTS, 1, exclude_within=1),
+        ValueError,
+        r"exclude_within: not supported .*\.toarray\(\)",
+    ),
+    "window of pairs": (
+        lambda: tonari.pairs(POINTS, 1, exclude_within=1),
+        ValueError,
+        r"exclude_within: not supported .*\.toarray\(\)",
+    ),
+    "ties of search": (lambda: tonari.search(POINTS, POINTS, 3, ties="all"), ValueError, r"ties: not .*\.toarray\(\)"),
+    "ties of knn_graph": (lambda: tonari.knn_graph(POINTS, 3, ties="all"), ValueError, r"ties: not .*\.toarray\(\)"),
     "out": (lambda: tonari.pairs(POINTS, 1, out="x.npy"), ValueError, "out: not supported"),
     "weights": (lambda: tonari.kth_distance(POINTS, 3, weights=np.ones(40)), ValueError, "weights: not supported"),
     "weights of a search": (
