@@ -275,7 +275,7 @@ def test_whole_numbers_are_searched_as_float32(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_an_array_without_rows_may_begin_at_any_address(dtype: str) -> None:
     """NumPy calls it aligned, so that no copy is made."""
-    none, x = np.frombuffer(bytes(9), dtype, count=0, offset=1).reshape(0, 4), gaussian(30, 4).astype(dtype)
+    none, x = np.frombuffer(bytes(9), dtype, count=0, offset=1).reshape(0, 4), checks.gaussian(30, 4).astype(dtype)
     index = tonari.Index(x)
     for found in (tonari.search(none, x, 3), index.search(none, 3), tonari.farthest(none, x, 3)):
         assert found.indices.shape == (0, 3)
