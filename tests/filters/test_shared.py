@@ -1,4 +1,4 @@
-"""Masks that are the same for all queries: their places are found once, where the mask is."""
+"""Masks that all queries share: the allowed points are found once, on the device of the mask."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_large_masks_in_host_memory_are_copied_to_the_device_of_the_points(
     kind: str, share: float, large: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     points, queries, mask = gaussian(900, 4), gaussian(5, 4, 1), np.random.default_rng(0).random(900) < share
-    mask[-4:] = False, True, False, True  # the last byte has four bits
+    mask[-4:] = False, True, False, True  # the last byte has four valid bits
     there, allowed = torch.from_numpy(points), np.flatnonzero(mask)
     given = np.ascontiguousarray(mask[::-1])[::-1] if kind == "reversed" else mask
     given.flags.writeable = kind != "read-only"

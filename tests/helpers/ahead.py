@@ -1,4 +1,4 @@
-"""Programs that plan for a GPU, and compile for it without one, by an empty cache of kernels."""
+"""Programs that plan for a GPU, and compile for it without one, with an empty cache of kernels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def calls():
 
 
 def run(more: str, cache: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a program that begins as above."""
+    """Run a program that begins with the lines above."""
     told = os.environ | {"TRITON_CACHE_DIR": str(cache), "TONARI_NUM_THREADS": "2"} | environment
     told.pop("TRITON_INTERPRET", None)
     return subprocess.run(

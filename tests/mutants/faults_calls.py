@@ -1,4 +1,4 @@
-"""Faults in how a call is checked, kept and answered, and in what it may find: see faults.py."""
+"""Faults in the checks, the caching and the answers of a call, and in its filters: see faults.py."""
 
 from __future__ import annotations
 

@@ -154,8 +154,8 @@ class RadiusBlock:
 
 class BitBlock:
     def __init__(
-        self, isa: str, metric: str, queries: _Uint8, words: npt.NDArray[np.uint32], counts: _Int32, n: int, k: int,
-        limits: _Float32 | None, self_ids: _Int64 | None, lists: bool,
+        self, isa: str, metric: str, queries: _Uint8, words: npt.NDArray[np.uint32] | None, counts: _Int32 | None,
+        rows: _Uint8 | None, n: int, k: int, limits: _Float32 | None, self_ids: _Int64 | None, lists: bool,
     ) -> None: ...  # fmt: skip
     def scan(self, begin: int, end: int) -> None: ...
     def absorb(self, other: BitBlock) -> None: ...
@@ -174,11 +174,13 @@ class SparseRows:
 class SparsePoints:
     def __init__(self, metric: str, rows: SparseRows, ranks: _Int32, ranked: int) -> None: ...
     def bytes(self) -> int: ...
+    def squares(self, squares: npt.NDArray[np.float64]) -> None: ...
 
 class SparseBlock:
     def __init__(
         self, isa: str, points: SparsePoints, queries: SparseRows, ranks: _Int32, begin: int, end: int, k: int,
-        limits: _Float64 | None, own: bool, later: bool,
+        limits: _Float64 | None, own: bool, later: bool, counted: bool, allowed: Allowed | None,
+        left: npt.NDArray[np.bool_] | None,
     ) -> None: ...  # fmt: skip
     def scan(self, begin: int, end: int) -> None: ...
     def refine(self, begin: int, end: int) -> None: ...

@@ -1,4 +1,4 @@
-"""Kernels are compiled together and found again."""
+"""Kernels are compiled by several processes, and loaded from the cache later."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ print(is_compiled(call), seen)
         tmp_path,
     )
     assert ran.stdout.split("\n")[1:3] == ["False False []", "True [False]"], ran.stderr
-    assert ran.stdout.startswith("True 0\n")  # the source is hashed, before Triton's key and driver are there
+    assert ran.stdout.startswith("True 0\n")  # the source is hashed before Triton's key and driver are known
 
 
 @pytest.mark.process
