@@ -140,6 +140,16 @@ def test_missing_neighbours_are_counted() -> None:
     assert "missing neighbours" not in check_page(graph.to_html())
 
 
+def test_the_page_says_which_neighbours_may_be_missing() -> None:
+    points = checks.gaussian(70, 3)
+    graph = tonari.knn_graph(points, 6)
+    part = check_page(graph.subset(np.arange(30)).to_html())
+    assert "built by" in part
+    assert "neighbours may be missing" in part
+    filtered = tonari.knn_graph(points, 6, batch=np.arange(70) // 5)
+    assert "no neighbour can be missing among the points that are allowed by batch" in check_page(filtered.to_html())
+
+
 def test_other_points_are_refused() -> None:
     points, graph = _approximate()
     with pytest.raises(ValueError, match="they must be the same points"):

@@ -1314,6 +1314,27 @@ _PYTHON = (
         ("tests/graph/building/test_merging.py::test_what_is_missed_on_a_side_is_told",),
     ),
     Fault(
+        "graph-filters-forgotten",
+        "src/tonari/graph/building/build.py",
+        ", record=record, filters=check_filters(given.names))",
+        ", record=record)",
+        "a graph that was built with filters is changed as if it were one of all points",
+        (
+            "tests/graph/building/test_sides.py::"
+            "test_full_lists_that_were_built_with_filters_are_neither_changed_nor_merged",
+        ),
+    ),
+    Fault(
+        "graph-short-lists-merged",
+        "src/tonari/graph/building/merging.py",
+        """    if not checked:
+        refuse_incomplete(""",
+        """    if checked:
+        refuse_incomplete(""",
+        "a merge calls lists exact that lacked neighbours of their own side",
+        ("tests/graph/building/test_sides.py::test_short_lists_of_an_exact_graph_are_not_merged",),
+    ),
+    Fault(
         "methods-most-dimensions",
         "src/tonari/methods/auto.py",
         "if problem.d > tuning.MOST_DIMENSIONS:",

@@ -166,7 +166,8 @@ def knn_graph(
         equal f(b, a), which is not checked.
     where : bool array of shape (n,), optional
         Mask of the points that may be neighbours. Every point keeps a row of its own, including points outside the
-        mask. Only for exact graphs, like `batch`.
+        mask. Only for exact graphs, like `batch`. A graph that was built with `where`, `batch` or `exclude_within`
+        names them in `filters`, and cannot be merged or changed.
     batch : int array of shape (n,), optional
         The group of each point, such as the number of its cloud, as whole numbers in any order. A point's neighbours
         are in its own group. For clouds of known lengths: ``numpy.repeat(numpy.arange(len(lengths)), lengths)``. If a
@@ -284,8 +285,9 @@ def merge(
     Raises
     ------
     TypeError, ValueError
-        As for :func:`tonari.knn_graph`; also if graphs or points do not match each other, or if a graph was built from
-        other points (the message names the row and the neighbour).
+        As for :func:`tonari.knn_graph`; also if graphs or points do not match each other; if a graph was built from
+        other points (the message names the row and the neighbour), or with filters; or if an exact graph has lists
+        shorter than k, as after :meth:`KNNGraph.subset`.
 
     Warns
     -----

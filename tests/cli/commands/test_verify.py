@@ -57,6 +57,20 @@ def test_files_of_neighbours(found: Neighbors, name: str) -> None:
         assert (facts["exact"], facts["repeated"]) == (exact, int(not exact))
 
 
+@pytest.mark.parametrize("name", ["g.npz", "g.hdf5"])
+def test_graphs_with_filters_say_so_and_are_not_compared_with_all_points(found: Neighbors, name: str) -> None:
+    facts = as_json("graph", "points.fbin", "-k", str(K), "--exclude-within", "3", "-o", name)
+    assert facts["filters"] == ["exclude_within"]
+    assert "exclude_within" in run("info", name, *(("--key", "neighbors") if name == "g.hdf5" else ())).stdout
+    said = refused("verify", name, "points.fbin", code=1)
+    assert f"{name}: was built with exclude_within=, so its lists leave out points" in said
+    if name == "g.npz":
+        for command in (("recall", name, "points.fbin"), ("report", name, "points.fbin", "-o", "r.html")):
+            assert "the graph: was built with exclude_within=" in refused(*command, code=1)
+    as_json("graph", "points.fbin", "-k", str(K), "-o", name, "--force")
+    assert as_json("verify", name, "points.fbin")["exact"] is True
+
+
 def test_a_graph_brings_its_metric(found: Neighbors) -> None:
     points = io.read("points.fbin")
     tonari.knn_graph(points, K, metric="cosine", include_self=True).save("g.npz")

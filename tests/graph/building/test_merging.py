@@ -103,6 +103,7 @@ def test_exact_halves_lose_nothing() -> None:
 def test_what_was_known_is_not_new_and_what_was_missing_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
     graph_a, graph_b, a, b = halves()
     graph_b.indices[5, -2:], graph_b.distances[5, -2:] = -1, np.inf
+    graph_b = dataclasses.replace(graph_b, method="imported")
     given: list[Any] = []
 
     def spy(steps: Any, plan: Any, progress: Any, begin: Any, boundary: int, measure: Any) -> Any:

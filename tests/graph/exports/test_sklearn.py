@@ -97,3 +97,11 @@ def test_refuses() -> None:
     for bad in (-1, "1", float("nan")):
         with pytest.raises(ValueError, match="expected a number of at least 0"):
             graph.to_sklearn(eps=bad)  # type: ignore[arg-type]
+
+
+def test_filters_leave_points_out_of_the_balls_of_dbscan() -> None:
+    points = np.random.default_rng(0).random((40, 2), dtype=np.float32)
+    graph = tonari.knn_graph(points, 10, batch=np.arange(40) % 2)
+    with pytest.raises(ValueError, match=r"was built with batch=, .*DBSCAN assumes"):
+        graph.to_sklearn(eps=0.01)
+    assert graph.to_sklearn().shape == (40, 40)

@@ -27,7 +27,7 @@ from tonari.graph import tuning
 from tonari.graph.building.again import Ids, nearest_within, search_again, search_plainly
 from tonari.graph.building.approximate import GraphOptions
 from tonari.graph.building.build import build_lists
-from tonari.graph.building.sides import check_graph, refuse_incomplete, refuse_unsupported
+from tonari.graph.building.sides import check_graph, refuse_filters, refuse_incomplete, refuse_unsupported
 from tonari.graph.lists import Lists
 from tonari.methods.call import Call
 from tonari.methods.rows.points import Points
@@ -73,10 +73,12 @@ class _Request:
         target = None if lists.exact else check_recall(RECALL if recall is None else recall)
         seed = check_seed(seed)
         refuse_unsupported(lists, call.metric)
+        refuse_filters(lists, "the graph")
         rows = call.rows(points, "points")
         check_graph(lists, rows, "the graph", "points")
+        refuse_incomplete(lists, "the graph")
         numbers, order = _numbers(ids, lists.n)
-        request = cls(
+        return cls(
             lists=lists,
             rows=rows,
             ids=numbers,
@@ -86,9 +88,6 @@ class _Request:
             recall=target,
             seed=seed,
         )
-        if lists.exact:
-            refuse_incomplete(lists)
-        return request
 
     @property
     def k(self) -> int:

@@ -32,6 +32,7 @@ def render(of: Contents, title: str) -> str:
 
 def _summary(of: Contents) -> str:
     exact = "no neighbour can be missing" if of.exact else "neighbours may be missing"
+    exact += f" among the points that are allowed by {' and '.join(of.filters)}" if of.filters else ""
     also = ", each list begins with the point itself" if of.include_self else ""
     return f"{of.k:,} nearest neighbours of {of.n:,} points by {of.metric}, built by {of.method}: {exact}{also}."
 

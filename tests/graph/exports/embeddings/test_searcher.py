@@ -37,6 +37,12 @@ def test_an_index_of_something_else_is_refused(given: dict[str, Any], message: s
         searcher_of(tonari.knn_graph(POINTS, 4).lists, tonari.Index(**given))
 
 
+def test_an_index_of_all_points_is_not_for_a_graph_with_filters() -> None:
+    graph = tonari.knn_graph(POINTS, 4, batch=np.arange(40) % 2)
+    with pytest.raises(ValueError, match=r"was built with batch=, .*the index searches all points"):
+        searcher_of(graph.lists, tonari.Index(POINTS))
+
+
 def test_ids_that_are_no_rows_are_refused() -> None:
     index = tonari.Index(np.concatenate([POINTS[:1], POINTS]))
     index.remove(0)
