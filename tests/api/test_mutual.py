@@ -1,4 +1,4 @@
-"""Pairs of points of two sets that are among the nearest of each other."""
+"""Pairs of points of two sets that are among the nearest neighbours of each other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ B = np.concatenate([checks.gaussian(40, 4, seed=5), A[:7], A[:3]])
 
 
 def by_hand(a: Any, b: Any, k: int, metric: str) -> list[tuple[int, int, float]]:
-    """All pairs of which each is among the first k of the other, in order of (value, row number)."""
+    """Return all mutual pairs of the first k, in the order of (value, row number)."""
     values = returned(pairwise(a, b, metric), np.float64 if a.dtype == np.float64 else np.float32)
     signed = -values if metric == "inner_product" else values
     ranks = [np.argsort(np.argsort(each, axis=1, kind="stable"), axis=1) for each in (signed, signed.T)]

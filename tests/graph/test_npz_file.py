@@ -1,4 +1,4 @@
-"""Graphs in a file: saved and loaded, and damage that never passes."""
+"""Graphs in a file are saved and loaded, and damage is always detected."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_damage_never_passes(tmp_path: Path) -> None:
             except ValueError:
                 refused += 1
                 continue
-            # A byte that carries nothing, such as a date: then all that was saved is there.
+            # The damaged byte may have no meaning, such as a date; then everything that was saved is read.
             assert back.indices.tobytes() == graph.indices.tobytes()
             assert back.distances.tobytes() == graph.distances.tobytes()
             assert repr(back) == repr(graph)

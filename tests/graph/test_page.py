@@ -1,4 +1,4 @@
-"""The page about a graph: what it says, that it stands by itself, and that odd graphs have one."""
+"""The page about a graph: its contents, no dependence on other files, and pages of unusual graphs."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_every_kind_of_metric_has_a_page(metric: str) -> None:
 
 def test_tensors_have_the_page_of_arrays() -> None:
     torch = pytest.importorskip("torch", reason="what has tensors")
-    graph = dataclasses.replace(tonari.knn_graph(checks.gaussian(60, 5), 5), record=None)  # which has durations
+    graph = dataclasses.replace(tonari.knn_graph(checks.gaussian(60, 5), 5), record=None)  # this record has durations
     tensors = tonari.KNNGraph(torch.tensor(graph.indices), torch.tensor(graph.distances), graph.metric, graph.method)
     assert tensors.to_html() == graph.to_html()
     assert check_page(tensors._repr_html_()) == check_page(graph._repr_html_())

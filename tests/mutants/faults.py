@@ -1,8 +1,9 @@
-"""Deliberate faults: one changed line each, as a tired programmer makes them. The tests have to find all.
+"""Deliberate faults: one changed line each, like a slip of a programmer. The tests have to find all of them.
 
-They are in every room, more where a fault is likelier or worse, and only in code that every machine with AVX2 runs,
-Triton's interpreter included. Each changes an answer, an error, an exit status, what is on the disk or what memory is
-taken; or an estimate, of which the wrong one chooses the slower method. None changes only the time that it takes.
+There are faults in every package, more where a fault is likelier or worse, and only in code that every machine with
+AVX2 runs, including Triton's interpreter. Each fault changes an answer, an error, an exit status, the contents of a
+disk, or the memory of a search; or an estimate, so that the slower method is chosen. No fault only changes the time of
+the code that contains it.
 """
 
 from __future__ import annotations

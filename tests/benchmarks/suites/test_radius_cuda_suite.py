@@ -1,4 +1,4 @@
-"""Graphs within a radius on CUDA, as far as they need no GPU: what is wrong is not timed."""
+"""Graphs within a radius on CUDA, the parts that need no GPU: wrong answers are not timed."""
 
 from __future__ import annotations
 

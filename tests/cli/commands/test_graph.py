@@ -1,4 +1,4 @@
-"""tonari graph: the graph of the library, its summary and its log."""
+"""tonari graph: the same graph as from the library, its summary and its log."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_graph_writes_the_exact_graph(folder: Path, metric: str) -> None:
         "rows": N,
         "k": K,
         "metric": metric,
-        "method": tonari.knn_graph(io.read("points.fbin"), K, metric=metric, threads=1).method,  # whatever is sooner
+        "method": tonari.knn_graph(io.read("points.fbin"), K, metric=metric, threads=1).method,  # whichever is faster
         "include_self": False,
         "bytes": (folder / "g.npz").stat().st_size,
     }

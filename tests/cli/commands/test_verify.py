@@ -1,4 +1,4 @@
-"""tonari verify: the answers of any program, from files."""
+"""tonari verify: checks the answers of any program, from files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ N, M, D, K = 300, 20, 8, 5
 
 @pytest.fixture
 def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Neighbors:
-    """The neighbours of queries.npy in points.fbin, in the working directory."""
+    """Write the neighbours of queries.npy in points.fbin to the working directory."""
     points, queries = checks.gaussian(N, D, seed=1), checks.gaussian(M, D, seed=2)
     io.write(tmp_path / "points.fbin", points)
     io.write(tmp_path / "queries.npy", queries)

@@ -1,4 +1,4 @@
-"""Lists within a radius by blocks: the lists of one search, within the budget."""
+"""Radius searches in blocks: the same lists as in a single search, within the budget."""
 
 from __future__ import annotations
 

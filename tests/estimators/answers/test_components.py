@@ -1,4 +1,4 @@
-"""Components of edges that come by blocks: those of the whole graph, in order of their first nodes."""
+"""Components of edges that arrive in blocks equal those of the whole graph, in the order of their first nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Votes and means of neighbours: who wins, what is held at a time, and weights that make no sense."""
+"""Votes and means of neighbours: winners, memory, and invalid weights."""
 
 from __future__ import annotations
 

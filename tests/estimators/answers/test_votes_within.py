@@ -1,4 +1,4 @@
-"""Votes in lists of different lengths: who wins, and weights that make no sense."""
+"""Votes in lists of different lengths: winners, and invalid weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers of neighbours that are too large or too small, and matrices of lists."""
+"""Too large and too small numbers of neighbours, and matrices of lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two sides of a merge: graphs that are of their points, or are refused."""
+"""The two sides of a merge: graphs that fit their points, and refusals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POINTS = checks.gaussian(1400, 6)
 
 
 def halves(points: Any = POINTS, at: int = 700, k: int = 8, **given: Any) -> tuple[KNNGraph, KNNGraph, Any, Any]:
-    """What merge is given."""
+    """Return the arguments of merge."""
     a, b = points[:at], points[at:]
     return tonari.knn_graph(a, k, **given), tonari.knn_graph(b, k, **given), a, b
 

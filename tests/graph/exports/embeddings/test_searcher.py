@@ -1,4 +1,4 @@
-"""The index by which an export finds neighbours of new points: that of the graph, as it was."""
+"""An export finds neighbours of new points in the index of the graph, as it was at the export."""
 
 from __future__ import annotations
 
