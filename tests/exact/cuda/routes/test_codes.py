@@ -5,7 +5,9 @@ Without a GPU the CPU plays the device, in Triton's interpreter.
 
 from __future__ import annotations
 
+import contextlib
 import re
+import types
 from typing import Any
 
 import numpy as np
@@ -180,6 +182,38 @@ def test_a_part_of_a_graph() -> None:
     assert_same_neighbors(on_host(found), truth)
 
 
+@pytest.mark.parametrize("self_join", [False, True])
+def test_several_devices_have_codes_of_a_part_of_the_points_each(self_join: bool) -> None:
+    points = near_a_plane(300, 8)
+    queries = points if self_join else points[::60] + np.float32(1e-3)
+    given: dict[str, Any] = HERE | {"devices": (DEVICE,) * 2, "width": 16, "form_dim": 4}
+    plan = plan_of(queries[:1], points, K, **given)
+    assert (plan.route, plan.shard, plan.packed_bytes) == ("codes", "points", 256 * 32)
+    if self_join:
+        points = queries = points[:140]
+    check(queries, points, K, self_join=self_join, **given)
+
+
+def test_parts_of_an_array_share_its_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page can be locked once, and parts of an array share pages. Only one device sees the memory as a tensor."""
+    locked: list[tuple[int, int]] = []
+    runtime = types.SimpleNamespace(
+        cudaHostRegister=lambda begin, size, flags: (locked.append((begin, size)), 0)[1],
+        cudaHostUnregister=lambda begin: locked.remove(next(lock for lock in locked if lock[0] == begin)),
+    )
+    monkeypatch.setattr(torch.cuda, "cudart", lambda: runtime)
+    monkeypatch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
+    monkeypatch.setattr(HostRows, "_seen", lambda self: (self._locked_by, self._device))
+    rows = np.zeros((100, 16), np.uint8)
+    whole = HostRows(rows, "cuda:0")
+    parts = [HostRows(rows[begin : begin + 50], f"cuda:{at}") for at, begin in enumerate((0, 50))]
+    del whole
+    assert locked == [(rows.ctypes.data, rows.nbytes)]
+    assert [part._locked_by.index for part in parts] == [0, 0]
+    parts.clear()
+    assert not locked
+
+
 def test_an_index_answers_again_and_again_and_widens(monkeypatch: pytest.MonkeyPatch) -> None:
     queries, points = gaussian(M, D, 1), gaussian(N, D)
     plan = plan_of(queries, points, K, form_dim=4, width=2, group=8, **HERE)
@@ -285,7 +319,7 @@ def test_what_a_device_holds_of_500_million_rows() -> None:
     ("choices", "message"),
     [
         ({"host_points": False}, "reads rows from host memory, but the points are on a device"),
-        ({"devices": ("cuda:0", "cuda:1")}, "takes one device, not 2: name one"),
+        ({"devices": ("cuda:0", "cuda:1"), "shard": "queries"}, "does not hold all points on each device"),
         ({"precisions": ("float16", "values")}, "screens in int8 only"),
         ({"form_dim": "pilot"}, "pilot rows choose for route='resident' only, got route='codes'"),
         ({"form_dim": 600, "d": 960}, "form_dim=600: route='codes' takes at most 247 coordinates"),
