@@ -1214,7 +1214,7 @@ _PYTHON = (
     ),
     Fault(
         "exact-captured-without-room",
-        "src/tonari/exact/cuda/replay/recorded.py",
+        "src/tonari/cuda/recorded.py",
         "if free < nbytes:",
         "if free < 0:",
         "searches are captured on a device that has no memory for it",

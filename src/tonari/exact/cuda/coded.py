@@ -41,8 +41,8 @@ def coded_plan(problem: Problem) -> CudaPlan:
     if coded is not None:
         decided(
             "codes",
-            f"int8 in {plan.form_dim} coordinates on {' and '.join(plan.devices)}: {coded.seconds:.3g} s expected for this search with the preparation "
-            f"of codes, {streamed.seconds:.3g} s by streaming each time",
+            f"int8 in {plan.form_dim} coordinates on {' and '.join(plan.devices)}: {coded.seconds:.3g} s expected for "
+            f"this search with the preparation of codes, {streamed.seconds:.3g} s by streaming each time",
         )
     return plan
 
