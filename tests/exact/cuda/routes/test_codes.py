@@ -1,6 +1,6 @@
-"""Points in host memory of which the device has codes: the reference's bits, by every way a row may take.
+"""Points in host memory whose codes are on the device: the bits of the reference, for every kind of attempt.
 
-Without a GPU the CPU plays the device, in Triton's interpreter.
+Without a GPU, Triton's interpreter runs the kernels on the CPU.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tonari.exact.cuda import tuning
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.metrics.reference import brute
 
-# Where NumPy plays the device it warns of what a device computes without a word.
+# NumPy, which replaces the device, warns where a device computes silently.
 pytestmark = [
     needs_torch,
     pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning"),
@@ -84,13 +84,13 @@ def test_few_points_and_all_of_them(n: int, k: int) -> None:
 
 
 def test_a_graph_of_several_batches() -> None:
-    """Own points are left out, those with copies too, of every batch its own."""
+    """Each batch excludes its own points, including those that have copies."""
     points = np.vstack([near_a_plane(4, 8), duplicates(6, 8)])
     check(points, points, 3, self_join=True, query_batch=3, form_dim=4, **HERE)
 
 
 def near_by_less_than_a_step() -> tuple[Any, Any]:
-    """Points nearer to each other than a step of the codes, which therefore do not tell their order."""
+    """Make points nearer to each other than a step of the codes, so that codes do not show their order."""
     points = np.zeros((140, 6), np.float32)
     points[:, :4] = gaussian(140, 4)
     points[40:80] = points[40] + np.float32(1e-2) * gaussian(40, 6, 2)
@@ -105,7 +105,8 @@ def test_rows_that_codes_do_not_tell_apart_are_all_refined() -> None:
 
 @pytest.mark.parametrize("part", ["members", "groups"])
 def test_without_the_errors_of_codes_a_neighbour_is_lost(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both limits need them: that of the distances of members from their codes, and that of the scores of groups."""
+    """Both limits need them: that of the distances between members and their codes, and that of the scores of
+    groups."""
     queries, points = near_by_less_than_a_step()
     limits = codes.CodedScreen.limits
 
@@ -125,7 +126,10 @@ def test_without_the_errors_of_codes_a_neighbour_is_lost(part: str, monkeypatch:
 def test_points_beyond_the_range_of_codes_are_candidates_of_all_rows(
     many: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Most points are: the steps are too short by far. With too many of them, codes are of no use. It is a graph."""
+    """Steps are far too short, so most points are beyond range. With too many of these, codes are useless.
+
+    The case is a graph.
+    """
     monkeypatch.setattr(tuning, "CODE_MARGIN", 0.4)
     monkeypatch.setattr(tuning, "MOST_BEYOND", 4 if many else 40)
     points = near_a_plane(40, 8)
@@ -162,18 +166,18 @@ def test_blocks_of_rows_that_are_refined_at_once(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("cpu", [True, False], ids=["on the CPU", "streamed"])
 def test_unproved_rows_are_searched_in_all_dimensions(cpu: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retries have room for little. In a graph, what streams the rest has to leave out the right points."""
+    """Retries have little room. In a graph, the streamed attempt has to exclude the right points."""
     for name, value in {"WIDER": 1, "ROOMY": 1, "NEAR_KEPT": 1}.items():
         monkeypatch.setattr(tuning, name, value)
     costs(monkeypatch, cpu)
-    points = np.repeat(gaussian(4, 6), 2, axis=0)  # pairs, and four that are one and the same
+    points = np.repeat(gaussian(4, 6), 2, axis=0)  # pairs, and four equal points
     points = np.vstack([points + np.float32(1e-4) * gaussian(8, 6, 1), np.full((4, 6), 8, np.float32)])
     levels = check(points, points, 1, self_join=True, group=8, width=2, form_dim=3, **HERE).rows_by_precision
     assert levels == {"codes in 3 dimensions": 8, "values" if cpu else "split": 4}
 
 
 def test_a_part_of_a_graph() -> None:
-    """Queries 38 to 40 of a graph, against the points from 40 on."""
+    """Rows 38 to 40 of a graph are compared with the points from 40 on."""
     points, first = duplicates(N, 6), 40
     ids, part = np.arange(38, 41), duplicates(N, 6)[first:]
     apart, inside = brute(points[38:40], part, 6), brute(points[40:41], part, 6, self_ids=np.array([0]))
@@ -445,7 +449,7 @@ def test_the_planned_memory_suffices() -> None:
     points += np.float32(1e-3) * np.random.default_rng(3).standard_normal(points.shape, np.float32)
     queries = points[::200] + np.float32(1e-3)
     given: dict[str, Any] = {"route": "codes", "form_dim": 32, "devices": (DEVICE,)}
-    search(queries[:10], points[:4000], 10, **given)  # whatever is allocated once is allocated
+    search(queries[:10], points[:4000], 10, **given)  # all one-time allocations are made
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
