@@ -73,7 +73,7 @@ class CodesNeeds(CudaNeeds):
 
     def copying_seconds(self, slabs: Slabs) -> float:
         """Return the seconds of copying all points once, and of reading the rows that are refined."""
-        rows = (self.refined_groups(slabs) + 2 * self.k) * self.d * self.itemsize
+        rows = (min(self.refined_groups(slabs), tuning.CODED_READ) + 2 * self.k) * self.d * self.itemsize
         queries = self.d * self.query_itemsize * self.host_queries
         return (self.n * self.d * self.itemsize + self.m * (rows + queries)) / CARD.link
 
@@ -94,11 +94,11 @@ class CodesNeeds(CudaNeeds):
 
     def _most_members(self) -> int:
         """Return the number of members of a row that is retried with the longest lists."""
-        return min(self.n, tuning.NEAR_KEPT * tuning.ROOMY * tuning.WIDEST * self.width)
+        return min(self.n, tuning.NEAR_KEPT * tuning.ROOMY * tuning.CODED_WIDEST * self.width)
 
     def _batch_bytes(self, batch: int) -> int:
         screened = self._screened_bytes(batch)
-        near = tuning.NEAR_KEPT * tuning.WIDEST * self.width * CODED_BYTES
+        near = tuning.NEAR_KEPT * tuning.CODED_WIDEST * self.width * CODED_BYTES
         packed = code_width(self.form_dim) + 3 * contracted_row_bytes(self.form_dim)
         lists = 4 * self.k * (self.value_itemsize + 4)
         original = 2 * self.d * self.query_itemsize + 8 * self.d  # also as float64

@@ -301,7 +301,7 @@ class _Search(HostSearch):
             if worth:
                 left = self._certified(left, width, first_pass=True)
                 self.check_queries()
-                if len(left) and width < tuning.WIDEST * self.plan.contracted_width:
+                if len(left) and width < tuning.CODED_WIDEST * self.plan.contracted_width:
                     self.prepared.fitted[k] = Fitted(2 * width, 0.0)  # for the next search
                 for times in (tuning.WIDER, tuning.ROOMY):
                     left = self._certified(left, times * width)
@@ -320,7 +320,7 @@ class _Search(HostSearch):
                 self.check_queries()
                 return float(np.count_nonzero(~proved)) / len(rows)
 
-            fitted[plan.k] = fitted_width(plan.contracted_width, unproved_at)
+            fitted[plan.k] = fitted_width(plan.contracted_width, unproved_at, widest=tuning.CODED_WIDEST)
         return fitted.get(plan.k, Fitted(plan.contracted_width, 0.0))
 
     def _certified(
@@ -357,7 +357,7 @@ class _Search(HostSearch):
             ahead[:] = [batch]
 
         size = self.plan.query_batch  # which has room for the widest lists of a first pass
-        if width > tuning.WIDEST * self.plan.contracted_width:
+        if width > tuning.CODED_WIDEST * self.plan.contracted_width:
             size = min(size, retried_at_once(width, CODED_BYTES))
         sizes = {some.stop - some.start for some in cut(len(numbers), size)}
         dtype, self_join = inputs.name_of_dtype(self.queries), self.place.self_join
