@@ -30,7 +30,7 @@ if HAS_TORCH:
     import torch
 
     from tonari.cuda import memory as device_memory
-    from tonari.exact.cuda import divisions
+    from tonari.exact.cuda import divisions, planning
     from tonari.exact.cuda.replay import capture, kept, spread
     from tonari.exact.cuda.routes import multi_gpu
     from tonari.inputs.arrays import device_rows
