@@ -420,8 +420,8 @@ class _Graph:
 
     def __init__(self, rows: Any, steps: _Steps, width: int, sample: Sample | None) -> None:
         self._lock, self._device = threading.Lock(), rows.device
-        # Buffers made in inference mode could not be written to outside it. If the collector destroyed another graph
-        # meanwhile, the capture would fail.
+        # Buffers made in inference mode could not be written to outside it. The capture would fail if the collector
+        # destroyed another graph.
         with torch.inference_mode(False), torch.no_grad(), collection_off():
             self._rows, self._flags = rows.clone(), new_flags(rows.device)
 
