@@ -522,6 +522,33 @@ _CUDA = (
         ("tests/exact/cuda/screens/test_coded.py::test_limits",),
     ),
     Fault(
+        "exact-codes-room-for-groups",
+        "src/tonari/exact/cuda/screens/contracted.py",
+        "self.groups_per_point * room",
+        "room",
+        "rows with many near groups are searched twice",
+        (
+            "tests/exact/cuda/routes/test_codes.py"
+            "::test_rows_with_many_near_groups_but_few_near_points_are_proved_at_once",
+        ),
+    ),
+    Fault(
+        "exact-codes-minima-of-many-points",
+        "src/tonari/exact/cuda/screens/sampling.py",
+        "m < tuning.LEAST_ROWS and n < tuning.CODED_LISTED",
+        "m < tuning.LEAST_ROWS",
+        "all minima of a few queries among very many points take gigabytes",
+        ("tests/exact/cuda/routes/test_codes.py::test_what_a_device_holds_of_500_million_rows",),
+    ),
+    Fault(
+        "cuda-lock-of-a-part",
+        "src/tonari/cuda/host_rows.py",
+        "lock.begin <= begin and begin + size <= lock.end",
+        "lock.begin == begin and begin + size == lock.end",
+        "parts of an array lock pages that are locked already",
+        ("tests/exact/cuda/routes/test_codes.py::test_parts_of_an_array_share_its_lock",),
+    ),
+    Fault(
         "exact-limit-of-exact-contractions",
         "src/tonari/exact/cuda/kernels/screens/contracted_limits.py",
         " + error + tl.load(farthest_ptr)",
@@ -1188,7 +1215,7 @@ _PYTHON = (
     ),
     Fault(
         "exact-captured-without-room",
-        "src/tonari/exact/cuda/replay/recorded.py",
+        "src/tonari/cuda/recorded.py",
         "if free < nbytes:",
         "if free < 0:",
         "searches are captured on a device that has no memory for it",
