@@ -16,4 +16,5 @@ NAMES = (
     "shards",
     "small",
     "spanning",
+    "sparse",
 )
