@@ -49,7 +49,7 @@ class SparsePeer:
 
 
 def _values(found: Any, k: int) -> Array:
-        """Return the values of a sparse matrix as an array of shape (rows, k), descending, 0 where there is none."""
+    """Return the values of a sparse matrix as an array of shape (rows, k), descending, 0 where there is none."""
     found = found.tocsr()
     made = np.zeros((found.shape[0], k))
     for row in range(len(made)):
