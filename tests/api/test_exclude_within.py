@@ -1,4 +1,4 @@
-"""Points near in row number are left out: the bits of plain NumPy among the others, in each verb with a window."""
+"""`exclude_within=`: in each function that has it, the bits of plain NumPy among the remaining points."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_memory_does_not_depend_on_the_window(verb: str) -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 45e6  # lists of all pairs within the window are 5 million numbers of 8 bytes, and are sorted
+    assert peak < 45e6  # lists of all pairs within the window have 5 million numbers of 8 bytes, and are sorted
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Points that commands read: columns of tables, names of rows, and what is printed of them."""
+"""Points that commands read: columns of tables, names of rows, and the printed description."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_columns_of_a_file_that_has_none_are_refused(table: Path, tmp_path: Path
     other = tmp_path / "points.fbin"
     with pytest.raises(ValueError, match="columns= is for tables"):
         Inputs(["x"], None).check([other])
-    Inputs(["x"], None).check([other, table])  # one of them is a table
+    Inputs(["x"], None).check([other, table])  # one of the files is a table
     Inputs(None, None).check([other])
 
 

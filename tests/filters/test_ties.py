@@ -1,4 +1,4 @@
-"""All points at the distance of the k-th neighbour, against a table of all distances."""
+"""All points at the distance of the k-th neighbour, compared with a table of all distances."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DATA = {
 
 
 def by_hand(queries: Any, points: Any, k: int, allowed: Mask, metric: str = "euclidean") -> tonari.RadiusNeighbors:
-    """The allowed points of each query up to the value of the k-th."""
+    """Return the allowed points of each query up to the value of the k-th."""
     distances, indices = brute(queries, points, len(points), metric)
     lists = []
     for i, (values, ids) in enumerate(zip(distances, indices, strict=True)):

@@ -1,4 +1,4 @@
-"""The value of sparse rows, against formulas of SciPy."""
+"""The value of sparse rows, compared with SciPy's formulas."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from tonari import inputs
 from tonari.api.sparse_rows import are_sparse, changed_rows
 from tonari.core.errors import Unsupported
 from tonari.core.process.caches import cached
-from tonari.core.results.neighbors import Neighbors
+from tonari.graph.building.changed_rows import finished as finished_lists
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics.changed import Change, change_for, change_of
 from tonari.spanning.tree import SpanningTree, with_weights
@@ -86,9 +85,7 @@ def _changed(change: Change, x: Any, name: str, threads: int | None) -> Any:
 def finished(change: Change, found: Any, side: inputs.Side) -> Any:
     """Convert the values of a result from the base metric to the requested one, in the caller's array library."""
     if isinstance(found, KNNGraph):
-        lists = found.lists
-        near = Neighbors(*(inputs.hand_back(part, side) for part in _with_values(change, lists.found)))
-        return KNNGraph.of_lists(dataclasses.replace(lists, found=near, metric=change.metric, **change.columns))
+        return KNNGraph.of_lists(finished_lists(found.lists, change, side))
     if isinstance(found, SpanningTree):
         return with_weights(found, change.values(found.weights))
     if isinstance(found, tuple):

@@ -94,15 +94,7 @@ def kth_distance(
         known = repeated_lists(key, points, progress)
         if known is not None:
             return known.found.distances[:, -1].copy()
-    call = Call.of(
-        {"points": points},
-        metric=base,
-        method=method,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
+    call = Call.of({"points": points}, base, method, device, threads, memory, progress)
     rows = call.rows(points if change is None else change.rows(points, "points", call.threads), "points")
     n = len(rows)
     k = inputs.check_k(k, n - 1, without_self=True)

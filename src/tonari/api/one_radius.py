@@ -69,15 +69,7 @@ class OneRadius:
         within: dict[str, Any] = {"radius": radius, "min_similarity": None, "closed": True}
         if change is not None:
             within, rows, metric = change.within(len(rows), **within), change.rows(rows, "points"), change.base
-        call = Call.of(
-            {"points": rows},
-            metric=metric,
-            method=method,
-            device=device,
-            threads=threads,
-            memory=memory,
-            progress=False,
-        )
+        call = Call.of({"points": rows}, metric, method, device, threads, memory, False)
         self._rows, points, self._limits = WithinCall.of(call, rows, rows, **within)
         self.row_bytes = int(self._rows.nbytes) // len(self._rows)
         self._points = points.decided_within(self._rows, self._limits, False)

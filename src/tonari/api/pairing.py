@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.api import tuning
 from tonari.api.changed import on_changed_rows
+from tonari.api.given import on_given_values, pairs_given
 from tonari.api.radius import WithinCall
 from tonari.api.sparse_rows import Radius, SparsePairs, are_sparse
 from tonari.core.process.floats import in_default_floats
@@ -30,6 +31,7 @@ from tonari.methods.rows.points import DecidedPoints
 
 @in_default_floats
 @inputs.without_gradients("use tonari.radius_graph with differentiable=True")
+@on_given_values(pairs_given)
 @on_changed_rows
 def pairs(
     points: Any,
@@ -37,7 +39,7 @@ def pairs(
     *,
     min_similarity: Any = None,
     closed: bool = True,
-    metric: str = "euclidean",
+    metric: str | Callable[..., Any] = "euclidean",
     weights: Any = None,
     VI: Any = None,
     covariance: Any = None,
@@ -65,6 +67,9 @@ def pairs(
         One number, as for :func:`radius_search`.
     closed : bool
         Whether a distance equal to the radius is within it.
+    metric : str or function
+        As for :func:`search`. A function f is called with the row of the smaller number, and with the rows after it:
+        the distance of a pair is f(left, right). "precomputed" reads the matrix above its diagonal.
     where : bool array of shape (n,), optional
         Points that may be in a pair.
     exclude_within : int, optional
@@ -113,15 +118,7 @@ def pairs(
             return _Wanted(decided, limits, None, len(limits), None).pairs(slice(0, len(limits)), decided.call.progress)
         within = None if known is None else WithinCall(*known)
     if within is None:
-        call = Call.of(
-            {"points": points},
-            metric=metric,
-            method=method,
-            device=device,
-            threads=threads,
-            memory=memory,
-            progress=progress,
-        )
+        call = Call.of({"points": points}, metric, method, device, threads, memory, progress)
         within = WithinCall.of(call, points, points, radius, min_similarity, closed).decided(key, points, points)
     rows, those, limits = within
     n, ids, progress, scope = len(those), None, those.call.progress, Scope(points=those)

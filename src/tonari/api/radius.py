@@ -178,15 +178,7 @@ def radius_search(
         if known is not None:
             rows, those, limits = known
             return those.within(rows, limits, those.call.progress)
-    call = Call.of(
-        {"queries": queries, "points": points},
-        metric=metric,
-        method=method,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
+    call = Call.of({"queries": queries, "points": points}, metric, method, device, threads, memory, progress)
     within = WithinCall.of(call, queries, points, radius, min_similarity, closed).decided(key, queries, points)
     carry = carries(differentiable, queries, points, call.metric.name)
     return carry(on_side_of(queries, within.found(given, max_neighbors)))
@@ -262,15 +254,7 @@ def radius_count(
         if known is not None:
             rows, those, limits = known
             return those.count(rows, limits, those.call.progress)
-    call = Call.of(
-        {"queries": queries, "points": points},
-        metric=metric,
-        method=method,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
+    call = Call.of({"queries": queries, "points": points}, metric, method, device, threads, memory, progress)
     within = WithinCall.of(call, queries, points, radius, min_similarity, closed).decided(key, queries, points)
     counts = within.counted(given)
     return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
@@ -346,15 +330,7 @@ def radius_graph(
         if known is not None:
             rows, those, limits = known
             return those.within(rows, limits, those.call.progress, self_join=True)
-    call = Call.of(
-        {"points": points},
-        metric=metric,
-        method=method,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
+    call = Call.of({"points": points}, metric, method, device, threads, memory, progress)
     within = WithinCall.of(call, points, points, radius, min_similarity, closed).decided(key, points, points)
     carry = carries(differentiable, points, points, call.metric.name)
     shared_mask(where, len(within.points))

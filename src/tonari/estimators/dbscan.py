@@ -13,9 +13,9 @@ from sklearn.utils.validation import _check_sample_weight
 from tonari.api.given import is_given
 from tonari.api.one_radius import one_radius
 from tonari.core.errors import BudgetExceeded, Unsupported
-from tonari.estimators.blocks import Budget
-from tonari.estimators.components import Components
-from tonari.estimators.searching import Searching
+from tonari.estimators.answers.blocks import Budget
+from tonari.estimators.answers.components import Components
+from tonari.estimators.bases.searching import Searching
 from tonari.estimators.settings import check_radius
 from tonari.inputs import check_count, parse_memory
 
@@ -84,16 +84,8 @@ class DBSCAN(ClusterMixin, Searching):
         device: Any = "auto",
         memory: int | str | None = None,
     ) -> None:
-        self.eps = eps
-        self.min_samples = min_samples
-        self.metric = metric
-        self.metric_params = metric_params
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.p = p
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory = memory
+        self.eps, self.min_samples = eps, min_samples
+        self._set(algorithm, leaf_size, metric, p, metric_params, n_jobs, device, memory)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DBSCAN:
         """Cluster rows by density; the result is in the attributes.

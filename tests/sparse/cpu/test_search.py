@@ -1,4 +1,4 @@
-"""Sparse rows on the CPU, against the same rows written out, bit for bit."""
+"""Sparse rows on the CPU, compared with the same dense rows, bit for bit."""
 
 from __future__ import annotations
 

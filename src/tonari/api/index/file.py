@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import os
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,13 @@ from tonari.io._atomic import atomic
 from tonari.io._common import little, pieces, reason
 from tonari.io.schema import whole
 from tonari.methods.registry import check_search_method
+from tonari.methods.rows.where import place_for
 from tonari.metrics import get_metric
 from tonari.metrics.changed import change_of, check_weights
 from tonari.sparse.rows import SparseRows
 
 FORMAT, VERSION = "tonari.Index", 1
-__all__ = ["MAGIC", "describe", "is_index", "load", "save"]
+__all__ = ["MAGIC", "describe", "is_index", "load", "save", "state_for"]
 
 _FIELDS: dict[str, schema.Test] = {
     **dict.fromkeys(("format", "metric", "method", "asked", "dtype"), schema.text),
@@ -144,6 +146,27 @@ def describe(path: Path) -> dict[str, Any]:
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise refusal(path, size, reason(error)) from error
     return about
+
+
+def state_for(
+    state: dict[str, Any], device: str | Sequence[str] | None, threads: int | None, memory: int | str | None
+) -> dict[str, Any]:
+    """Return a loaded state with the arguments of :meth:`tonari.Index.load`, and with its points on their device."""
+    on = state.pop("_on")
+    if device is not None:
+        wish = inputs.parse_device(device)
+        if on is not None and wish != "auto":
+            on = None if wish == "cpu" else place_for(device).devices[0]
+        state |= {"_device": device, "_overrides": {}}
+        if state["_asked"] == "auto":
+            state["_chosen"] = None
+    if on is not None:
+        state["_points"] = place_for(on).there(state["_points"])
+    if threads is not None:
+        state["_threads"] = inputs.check_threads(threads)
+    if memory is not None:
+        state["_memory"] = inputs.parse_memory(memory)
+    return state
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -313,23 +313,8 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         RuntimeError
             The rows of saved codes have changed.
         """
-        state = index_file.load(path)
-        on = state.pop("_on")
-        if device is not None:
-            wish = inputs.parse_device(device)
-            if on is not None and wish != "auto":
-                on = None if wish == "cpu" else place_for(device).devices[0]
-            state["_device"], state["_overrides"] = device, {}
-            if state["_asked"] == "auto":
-                state["_chosen"] = None
-        if on is not None:
-            state["_points"] = place_for(on).there(state["_points"])
-        if threads is not None:
-            state["_threads"] = inputs.check_threads(threads)
-        if memory is not None:
-            state["_memory"] = inputs.parse_memory(memory)
         made = object.__new__(cls)
-        made.__setstate__(state)
+        made.__setstate__(index_file.state_for(index_file.load(path), device, threads, memory))
         return made
 
     def __getstate__(self) -> dict[str, Any]:

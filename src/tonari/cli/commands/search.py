@@ -54,13 +54,7 @@ from tonari.streams.output import kept
     "fewer than K neighbours end with -1.",
 )
 @_options.exclude_within_option
-@click.option(
-    "--ties",
-    type=click.Choice(["first", "all"]),
-    default="first",
-    show_default=True,
-    help='"all": also write all other points at the distance of the K-th, to a .npz file of lists as for --radius.',
-)
+@_options.ties_option
 @_options.key_option
 @inputs_option
 @id_option
@@ -114,17 +108,16 @@ def search(
     if k is None and not within:
         raise click.UsageError("how many neighbours? Give -k, or --radius or --min-similarity", context)
     options = _options.with_columns(options) | {"metric": metric}
-    filters = [name for name, value in (("--where", where), ("--exclude-within", exclude_within)) if value is not None]
+    given = ("where", where), ("exclude_within", exclude_within)
+    filters = [name for name, value in given if value is not None]
     if filters and (names_a_directory(output) or output.lower().endswith(".ibin")):
-        message = f"{output} cannot be combined with {filters[0]}; name a .npz file"
+        message = f"{output} cannot be combined with --{filters[0].replace('_', '-')}; name a .npz file"
         raise click.BadParameter(message, context, param_hint="'-o'")
     if ties == "all":
         if within:
             message = "a radius has no K-th neighbour; leave it out"
             raise click.BadParameter(message, context, param_hint="'--ties'")
-        if not output.lower().endswith(".npz"):
-            message = f"{output} cannot be combined with --ties; name a .npz file"
-            raise click.BadParameter(message, context, param_hint="'-o'")
+        _options.check_ties_output(context, output)
     if within:
         if names_a_directory(output):
             message = f"{output} is a directory, which holds k neighbours of each query; name a .npz file, or give -k"
@@ -168,7 +161,8 @@ def search(
                 np.savez(file, **found._asdict())
         else:
             names = read.names_of_rows(queries), read.names_of_rows(points)
-            write_found(target, found.indices, found.distances, {"metric": metric}, names=names)
+            about = {"metric": metric, **({"filters": filters} if filters else {})}
+            write_found(target, found.indices, found.distances, about, names=names)
     sizes = {"rows": asked.shape[0], "points": base.shape[0], "k": k, "metric": metric}
     _emit(target, sizes, started, read, record, as_json=as_json)
 

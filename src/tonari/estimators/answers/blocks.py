@@ -18,7 +18,7 @@ from tonari.api.index.index import Index
 from tonari.core.errors import BudgetExceeded
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.estimators import tuning
-from tonari.estimators.searching import GivenRows
+from tonari.estimators.answers.rows import GivenRows
 
 _ENTRY_BYTES = 96  # bytes of an entry of a list, including the values computed from it
 

@@ -1,4 +1,4 @@
-"""What estimators share: rows that are kept, pickled and forgotten, and what is refused."""
+"""Shared parts of the estimators: rows that are kept, pickled and forgotten, and refusals."""
 
 from __future__ import annotations
 
