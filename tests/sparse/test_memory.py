@@ -63,8 +63,10 @@ def call(verb, x, memory):
         index = tonari.Index(x, **options)
         found = index.search(x, 10), index.radius_count(x, 0.3)
         return sum(part.nbytes for part in found[0])
-    if verb in ("search", "knn_graph", "kth_distance"):
-        found = getattr(tonari, verb)(*([x] * (1 + (verb == "search"))), 10, **options)
+    if verb == "search":
+        found = tonari.search(x[:250], x, 10, **options)
+    elif verb in ("knn_graph", "kth_distance"):
+        found = getattr(tonari, verb)(x, 10, **options)
     else:
         found = getattr(tonari, verb)(*([x] * (1 + (verb in ("radius_search", "radius_count")))), radius, **options)
     if verb == "knn_graph":
@@ -81,6 +83,8 @@ for verb in verbs:
         radius = 1.0 if verb == "radius_count" else 0.5
         if kind == "copies" and verb in ("radius_search", "radius_graph", "pairs"):
             x = x[:500]
+        elif kind == "copies" and verb == "search":
+            x = rows(kind, 10_000, each=8)
         for _ in range(4):
             ctypes.CDLL(None).malloc_trim(0)  # else memory that is free already hides a peak
             open("/proc/self/clear_refs", "w").write("5")  # the peak starts again from what is held now
