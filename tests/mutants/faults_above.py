@@ -56,7 +56,7 @@ _API = (
     Fault(
         "api-added-to-changed-points",
         "src/tonari/api/index/changes.py",
-        "            self._state.check_unchanged()\n            begin = ",
+        "            now.check_unchanged()\n            begin = ",
         "            begin = ",
         "points that the caller has changed are packed with new ones, without a word",
         ("tests/inputs/arrays/test_unchanged.py",),

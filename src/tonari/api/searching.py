@@ -122,8 +122,10 @@ def search(
         (``numpy.packbits``; any bit order, as long as queries and points have the same), or bool with any number of
         columns, the same in queries and points. For all other metrics whole numbers of 16 to 64 bits become float32,
         and a value beyond 2**24 in magnitude, which float32 may not hold, is refused. Or sparse rows:
-        ``csr_array`` or ``csr_matrix`` of SciPy with float32 or float64 values, as queries and as points; for
-        "euclidean", "sqeuclidean", "cosine" and "inner_product" on the CPU, without weights, filters and gradients.
+        ``csr_array`` or ``csr_matrix`` of SciPy, as queries and as points, with values of float32, float64 or whole
+        numbers; for "euclidean", "sqeuclidean", "cosine" and "inner_product" on the CPU, without `transform` and
+        gradients; and for "jaccard" of the sets of their columns.
+
     points : array of shape (n, d)
         In the same memory as the queries. If `device` names CUDA, arrays in host memory are copied to the device.
     k : int

@@ -90,7 +90,7 @@ class ChangingIndex(IndexBase):
             now = self._state
             assert isinstance(now, SparseState)
             if len(rows):
-                self._state = now.with_rows(rows.copy())
+                self._state = now.with_rows(rows.owned())
         return np.arange(now.next_id, now.next_id + len(rows))
 
     @in_default_floats

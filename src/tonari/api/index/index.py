@@ -200,7 +200,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
             name = next(iter(overrides), "codes")
             raise Unsupported(f"{name}: not supported for sparse rows; leave it out")
         self._copied, self._overrides, self._takes_sparse = 0, {}, True
-        rows = as_sparse_rows(points, "points", sets=self._metric.bits).copy()
+        rows = as_sparse_rows(points, "points", sets=self._metric.bits).owned()
         if not len(rows):
             raise ValueError("points: has no rows, expected at least one")
         self.d, self._asked = rows.d, "auto"
