@@ -9,6 +9,7 @@ radius_neighbors_classifier.py   RadiusNeighborsClassifier
 radius_neighbors_regressor.py    RadiusNeighborsRegressor
 local_outlier_factor.py          LocalOutlierFactor
 dbscan.py                        DBSCAN
+knn_imputer.py                   KNNImputer
 searching.py                     their common base: rows that are checked and prepared
 nearest.py                       kneighbors, kneighbors_graph
 within.py                        radius_neighbors, radius_neighbors_graph
@@ -34,6 +35,7 @@ from tonari.estimators.dbscan import DBSCAN
 from tonari.estimators.k_neighbors_classifier import KNeighborsClassifier
 from tonari.estimators.k_neighbors_regressor import KNeighborsRegressor
 from tonari.estimators.k_neighbors_transformer import KNeighborsTransformer
+from tonari.estimators.knn_imputer import KNNImputer
 from tonari.estimators.local_outlier_factor import LocalOutlierFactor
 from tonari.estimators.nearest_neighbors import NearestNeighbors
 from tonari.estimators.radius_neighbors_classifier import RadiusNeighborsClassifier
@@ -44,6 +46,7 @@ del _sklearn
 
 __all__ = [
     "DBSCAN",
+    "KNNImputer",
     "KNeighborsClassifier",
     "KNeighborsRegressor",
     "KNeighborsTransformer",

@@ -121,8 +121,16 @@ def near_entries(found: Neighbors, truth: Neighbors, metric: str) -> npt.NDArray
     share = SLACK_UNITS * rounding(found.distances.dtype, truth.distances.dtype)
     slack = share * np.abs(last, where=np.isfinite(last), out=np.zeros_like(last))
     near = found.distances >= last - slack if get_metric(metric).descending else found.distances <= last + slack
-    present: npt.NDArray[np.bool_] = near & (found.indices >= 0)
-    return present
+    present = near & (found.indices >= 0)
+    if truth.indices[:, -1].min() >= 0:
+        return present
+    return present & np.isfinite(found.distances) | _both_missing(found, truth)
+
+
+def _both_missing(found: Neighbors, truth: Neighbors) -> npt.NDArray[np.bool_]:
+    """Return which entries are missing as in the true list: rows with missing values may have fewer neighbours."""
+    both: npt.NDArray[np.bool_] = (found.indices < 0) & (truth.indices < 0)
+    return both
 
 
 def shared_entries(found: Neighbors, truth: Neighbors) -> npt.NDArray[np.bool_]:
@@ -133,8 +141,8 @@ def shared_entries(found: Neighbors, truth: Neighbors) -> npt.NDArray[np.bool_]:
     true = np.sort(truth.indices, axis=1)
     true = np.append((row_start + true)[true >= 0], m * span)  # ascending over all rows; the end is beyond all ids
     listed = row_start + found.indices
-    shared: npt.NDArray[np.bool_] = (true[np.searchsorted(true, listed)] == listed) & (found.indices >= 0)
-    return shared
+    shared = (true[np.searchsorted(true, listed)] == listed) & (found.indices >= 0)
+    return np.asarray(shared | _both_missing(found, truth))
 
 
 def rounding(*dtypes: np.dtype[Any]) -> float:

@@ -215,7 +215,7 @@ def verified(
         metric=metric,
         farther=int((counted & ~near).sum()),
         tied=int((near & ~shared_entries(found, truth)).sum()),
-        missing=int((listed == -1).sum()),
+        missing=int(((listed == -1) & (truth.indices >= 0)).sum()),
         invalid=int((~points & (listed != -1)).sum()),
         repeated=int((repeated & ~itself).sum()),
         itself=int(itself.sum()),

@@ -196,7 +196,7 @@ def check_counts(
     ValueError
         As :func:`check_range`.
     """
-    if record.bits or record.own or not (len(limits) and len(points)):
+    if record.bits or record.own or record.missing or not (len(limits) and len(points)):
         return
     if not limits.strides[0] and _PLAIN_LOW < abs(limits.item(0)) < _PLAIN_HIGH:
         return  # one limit for all queries, not at an end of the range
