@@ -114,8 +114,8 @@ def mutual_reachability_tree(
         raise Unsupported(f"metric={call.metric.name!r}: is a similarity, but a tree needs distances; use 'cosine'")
     if call.metric.missing:
         raise Unsupported(
-            f"metric={call.metric.name!r}: rows without a common column have no distance, so there may be no tree; fill "
-            "the gaps first, as by tonari.estimators.KNNImputer"
+            f"metric={call.metric.name!r}: rows without a common column have no distance, so there may be no tree; "
+            "fill the gaps first, as by tonari.estimators.KNNImputer"
         )
     rows = call.rows(points, "points")
     n = len(rows)

@@ -114,16 +114,17 @@ method_option = click.option(
     default="auto",
     show_default=True,
     callback=_checked(_search_method),
-    help='"exact" (brute force), "kdtree" (for few dimensions), "bits" (for hamming and jaccard), or "auto" for the '
-    "fastest. The result is the same.",
+    help='"exact" (brute force), "kdtree" (for few dimensions), "bits" (for hamming and jaccard), "missing" (for '
+    'nan_euclidean), or "auto" for the fastest. The result is the same.',
 )
 graph_method_option = click.option(
     "--method",
     default="auto",
     show_default=True,
     callback=_checked(_method),
-    help='"exact" (brute force), "kdtree" (for few dimensions), "bits" (for hamming and jaccard), "nn-descent" '
-    '(approximate, to the given --recall), or "auto" for the fastest; without --recall "auto" is exact.',
+    help='"exact" (brute force), "kdtree" (for few dimensions), "bits" (for hamming and jaccard), "missing" (for '
+    'nan_euclidean), "nn-descent" (approximate, to the given --recall), or "auto" for the fastest; without --recall '
+    '"auto" is exact.',
 )
 recall_option = click.option(
     "--recall",

@@ -175,8 +175,10 @@ class KNNImputer(impute.KNNImputer):
         """Return the weighted mean of the donors of each row; the mean of the column for rows without a donor."""
         values = self._fit_X[:, column].astype(np.float64)
         donors = values[near.indices]
-        weights = weights_of(near, self.weights)
-        weights = np.ones(donors.shape) if weights is None else np.nan_to_num(weights, nan=0.0)
+        given = self.weights(near.distances) if callable(self.weights) else weights_of(near, self.weights)
+        weights = (
+            np.ones(donors.shape) if given is None else np.broadcast_to(np.nan_to_num(given, nan=0.0), donors.shape)
+        )
         weights = np.where(near.indices < 0, 0.0, weights)
         sums = weights.sum(axis=1)
         alone = (near.indices < 0).all(axis=1)

@@ -214,7 +214,7 @@ def verified(
         of_rows=of_rows,
         metric=metric,
         farther=int((counted & ~near).sum()),
-        tied=int((near & ~shared_entries(found, truth)).sum()),
+        tied=int((near & ~shared_entries(found, truth, metric)).sum()),
         missing=int(((listed == -1) & (truth.indices >= 0)).sum()),
         invalid=int((~points & (listed != -1)).sum()),
         repeated=int((repeated & ~itself).sum()),

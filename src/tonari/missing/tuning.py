@@ -2,6 +2,7 @@
 
 # Case: missing nan-euclidean. Chosen on: AMD EPYC, 2 threads.
 SAMPLE = 512  # points by which the distance of the k-th neighbour is estimated
+SPACE = 2.0**-16  # added to estimates, relatively, so that their rounding excludes no point of the sample
 SPREAD = 1.5  # standard deviations that are added to the expected rank in the sample
 QUERY_BLOCK = 1 << 13  # queries at once
 PAIRS = 1 << 10  # pairs whose values are computed at once: their differences stay in the cache

@@ -29,7 +29,6 @@ from tonari.missing.products import ALL, QueryRows, point_rows, query_rows
 Ids = npt.NDArray[np.int64]
 
 _EXACT = ExactOnCpu()
-_SPACE = 2.0**-16  # added to estimates, relatively, so that their rounding excludes no point of the sample
 
 
 class PreparedMissing:
@@ -227,7 +226,7 @@ def _estimates(those: QueryRows, prepared: PreparedMissing, plan: MissingPlan) -
         ranks.append(ranks[-1] * tuning.WIDENING)
     places = np.array(ranks) - 1
     limits = np.partition(those.means(sample), places, axis=1)[:, places].astype(np.float64)
-    return np.column_stack([limits * (1 + _SPACE), np.full(len(limits), np.inf)])
+    return np.column_stack([limits * (1 + tuning.SPACE), np.full(len(limits), np.inf)])
 
 
 def _take_nearest(found: Neighbors, some: _Left, pairs: Pairs) -> npt.NDArray[np.bool_]:
