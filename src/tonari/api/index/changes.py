@@ -49,8 +49,10 @@ class ChangingIndex(IndexBase):
         """
         self._refuse_codes("add", _CHANGED_FILE)
         sample = self._state.sample
-        no_rows = tuple(getattr(points, "shape", ())) == (0, self.d)
-        if no_rows and inputs.dtype_of_rows(points) == inputs.name_of_dtype(sample):
+        shape = tuple(getattr(points, "shape", ()))
+        if shape == (0, self.d) and inputs.dtype_of_rows(points) == inputs.name_of_dtype(sample):
+            return np.empty(0, np.int64)
+        if self._metric.bits and shape == (0, self._bits) and inputs.name_of_dtype(points) == "bool":
             return np.empty(0, np.int64)
         rows = self._given_rows(points, "points")
         sample = self._state.sample
