@@ -10,6 +10,8 @@
     python -m benchmarks run exact_cuda --warm                  compile in parallel processes first
     python -m benchmarks run tang2015 --case fig6               a figure of a paper, from this machine
     python -m benchmarks run select --scale 0.02 --no-csv       a quick run; bars are judged only at full size
+    python -m benchmarks campaign --to DIR --budget 540         all suites and papers, in parts; a later call goes on
+    python -m benchmarks campaign --to DIR --collect            append the rows of DIR to benchmarks/results
     python -m benchmarks compare --base main exact_cpu          two commits side by side; status 1 if a case is slower
     python -m benchmarks compare --base /tmp/base small         the same without git: /tmp/base has the other tonari/
     python -m benchmarks plot                                   all figures in docs/images, from the results
@@ -65,6 +67,17 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument("suite", choices=NAMES, metavar="SUITE", help=", ".join(NAMES))
     command.add_options(run)
     command.add_run_options(run)
+    campaign = verbs.add_parser("campaign", help="measure all suites and papers at one commit, in parts")
+    campaign.add_argument("--to", type=Path, required=True, help="folder of the rows; one for each machine and commit")
+    campaign.add_argument("--suite", action="append", choices=NAMES, metavar="SUITE", help="repeatable (default all)")
+    campaign.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where (default cpu)")
+    campaign.add_argument("--turns", type=int, default=1, help="how often each case is measured (default 1)")
+    campaign.add_argument("--budget", type=float, default=float("inf"), help="seconds that this call may take")
+    campaign.add_argument("--part", type=float, default=540.0, help="seconds that a case may take (default 540)")
+    campaign.add_argument("--threads", type=int, default=2, help="threads for everyone on the CPU (default 2)")
+    campaign.add_argument("--scale", type=float, default=1.0, help="shrink points and queries by this factor")
+    campaign.add_argument("--list", action="store_true", help="print the parts that are left, and measure nothing")
+    campaign.add_argument("--collect", action="store_true", help="append the rows to benchmarks/results")
     compare = verbs.add_parser("compare", help="time two commits side by side")
     compare.add_argument("suite", nargs="?", default="exact_cpu", choices=suites.NAMES, metavar="SUITE")
     compare.add_argument(
@@ -148,6 +161,16 @@ def run(options: argparse.Namespace, arguments: list[str]) -> int:
         neighbors.self_check(reference, opened.where)
     run_cases(opened, cases)
     return 1 if opened.wrong else 0
+
+
+def campaign(options: argparse.Namespace) -> int:
+    """Measure suites and papers at one commit, in parts; return the exit status."""
+    from .harness import campaign
+
+    for name in ("turns", "budget", "part", "threads"):
+        if getattr(options, name) <= 0:
+            raise SystemExit(f"--{name} is {getattr(options, name)}, expected above 0")
+    return campaign.campaign([load(name) for name in options.suite or NAMES], options)
 
 
 def compare(options: argparse.Namespace) -> int:
@@ -256,6 +279,7 @@ def main(arguments: list[str]) -> int:
         return run(options, arguments)
     verbs = {
         "list": list_cases,
+        "campaign": campaign,
         "compare": compare,
         "plot": plot,
         "report": report,

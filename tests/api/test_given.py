@@ -1,4 +1,4 @@
-"""The verbs by a function or a matrix of distances."""
+"""Public functions with a function or a matrix of distances."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def manhattan(a: Any, B: Any) -> Any:
 
 
 def above(a: Any, B: Any) -> Any:
-    """A distance that is not symmetric, and may be negative."""
+    """Return a distance that is not symmetric and may be negative."""
     return (B - a).sum(axis=1)
 
 

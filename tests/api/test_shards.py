@@ -1,4 +1,4 @@
-"""tonari.build_graph: its arguments are used or refused, before anything is written."""
+"""tonari.build_graph: each argument is used or refused before anything is written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ POINTS = checks.gaussian(60, 4)
 
 
 class Wrong:
-    """Makes rows of another width than it says."""
+    """A source whose rows have another number of columns than it declares."""
 
     shape = (60, 5)
 

@@ -1,4 +1,4 @@
-"""What users of other libraries look for is answered with what covers it."""
+"""Names and arguments that users of other libraries try are answered with the corresponding name of tonari."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_p_is_part_of_a_name(verb: str, given: dict[str, Any], tmp_path: Path, m
 
 
 def test_an_argument_that_the_verb_has_is_not_explained() -> None:
-    """The error is then of a call inside."""
+    """The error then comes from a call inside the function."""
     error = TypeError("inner() got an unexpected keyword argument 'k'")
     assert unexpected(error, "search", ("queries", "points", "k")) is None
     assert unexpected(error, "radius_search", ("queries", "points", "radius")) is not None

@@ -1,10 +1,11 @@
-"""Builds of graphs that are killed: a server that imports the library once, and forks a process for every build.
+"""Builds of graphs that are killed: a server imports the library once, and forks a process for every build.
 
     python -m tests.helpers.killing      one JSON object per line in, one per line out
 
 A build gets ``points``, ``out`` and the arguments of ``tonari.build_graph`` as ``given``; ``rows`` in a shard and
 ``block`` (see helpers/shards.py); ``end_at`` and ``power_cut`` (helpers/disk.py), or ``after`` seconds; and ``log``, a
-file that gets the name of every task whose record was written. The answer has the exit status and the calls.
+file to which the name of every task is written when its record is complete. The answer has the exit status and the
+calls.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Builds:
-    """The server, as its clients see it; a context manager."""
+    """The server as its clients see it; a context manager."""
 
     def __enter__(self) -> Builds:
         import tonari
@@ -35,7 +36,7 @@ class Builds:
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            # One thread, as a fork has only one.
+            # One thread, since a fork copies only one.
             env=os.environ | {"PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
         )
         return self
@@ -46,7 +47,7 @@ class Builds:
         self._process.communicate()
 
     def run(self, points: Path, out: Path, **more: Any) -> dict[str, Any]:
-        """Build, or until the end that is asked for; return the exit status, negative for a signal, and the calls."""
+        """Build, possibly up to the requested end; return the exit status, negative for a signal, and the calls."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"points": str(points), "out": str(out), **more}) + "\n")

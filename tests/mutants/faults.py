@@ -1,8 +1,9 @@
-"""Deliberate faults: one changed line each, as a tired programmer makes them. The tests have to find all.
+"""Deliberate faults: one changed line each, like a slip of a programmer. The tests have to find all of them.
 
-They are in every room, more where a fault is likelier or worse, and only in code that every machine with AVX2 runs,
-Triton's interpreter included. Each changes an answer, an error, an exit status, what is on the disk or what memory is
-taken; or an estimate, of which the wrong one chooses the slower method. None changes only the time that it takes.
+There are faults in every package, more where a fault is likelier or worse, and only in code that every machine with
+AVX2 runs, including Triton's interpreter. Each fault changes an answer, an error, an exit status, the contents of a
+disk, or the memory of a search; or an estimate, so that the slower method is chosen. No fault only changes the time of
+the code that contains it.
 """
 
 from __future__ import annotations
@@ -1312,6 +1313,27 @@ _PYTHON = (
         "return max(measured, key=lambda recall: recall.low)",
         "the recall of a merge is that of its better side",
         ("tests/graph/building/test_merging.py::test_what_is_missed_on_a_side_is_told",),
+    ),
+    Fault(
+        "graph-filters-forgotten",
+        "src/tonari/graph/building/build.py",
+        ", record=record, filters=check_filters(given.names))",
+        ", record=record)",
+        "a graph that was built with filters is changed as if it were one of all points",
+        (
+            "tests/graph/building/test_sides.py::"
+            "test_full_lists_that_were_built_with_filters_are_neither_changed_nor_merged",
+        ),
+    ),
+    Fault(
+        "graph-short-lists-merged",
+        "src/tonari/graph/building/merging.py",
+        """    if not checked:
+        refuse_incomplete(""",
+        """    if checked:
+        refuse_incomplete(""",
+        "a merge calls lists exact that lacked neighbours of their own side",
+        ("tests/graph/building/test_sides.py::test_short_lists_of_an_exact_graph_are_not_merged",),
     ),
     Fault(
         "methods-most-dimensions",

@@ -37,7 +37,7 @@ def test_auto_takes_the_nearest_timing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choose("cpu", 64, 40_000, 8, "float32") == ("threshold", {})
     assert choose("cpu", 64, 2000, 8, "float64") == ("quick", {})  # as many bytes before as many values
     assert choose("cpu", 64, 2000, 8, "uint8") == ("heap", {})
-    assert choose("cuda", 64, 2000, 8, "float32") == ("threshold", {})  # nothing was timed there
+    assert choose("cuda", 64, 2000, 8, "float32") == ("threshold", {})  # nothing was timed for these
     values = make("random", 40, 1500, "float32")
     calls: list[str] = []
     original = _native.select_rows
@@ -48,6 +48,13 @@ def test_auto_takes_the_nearest_timing(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert_selection(tonari.select_k(values, 700), values, 700)
     assert set(calls) == {"radix"}
+
+
+@pytest.mark.parametrize(("dtype", "longest"), [("float32", 256), ("uint8", 256), ("float64", 128)])
+def test_short_rows_are_sorted_side_by_side(dtype: str, longest: int) -> None:
+    for rows, k in ((1, 1), (10**6, 20), (100, longest)):
+        assert choose("cpu", rows, longest, k, dtype) == ("bitonic", {})
+    assert choose("cpu", 10**6, longest + 1, 5, dtype)[0] != "bitonic"
 
 
 def test_table_of_timings_is_sound() -> None:

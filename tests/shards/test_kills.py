@@ -1,6 +1,6 @@
-"""Builds that end at any call that writes, at any time, and in power cuts: resumed, they give the same bits.
+"""Builds that end at any writing call, at any time, and in power cuts: resumed builds give the same bits.
 
-With TONARI_KILLS=all (`make kills`) every call is tried, which takes minutes; else every few calls.
+With TONARI_KILLS=all (`make kills`) every call is tried, which takes minutes; otherwise only some calls.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def points(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Neighbors]:
-    """The graphs of builds that nothing ended."""
+    """Return the graphs of builds that nothing interrupted."""
     folder, made = tmp_path_factory.mktemp("undisturbed"), {}
     np.save(folder / "points.npy", clustered(N))
     for method in ROUTES:
@@ -85,7 +85,7 @@ class Resumed:
         return len(told)
 
     def calls(self, method: str) -> list[str]:
-        """What a build calls that nothing ends."""
+        """Return the calls of a build that nothing interrupts."""
         out = self._points.with_name("whole")
         told = self._builds.run(self._points, out, given=given(method), rows=SMALL[method])
         assert told["status"] == 0
@@ -131,7 +131,7 @@ def test_a_build_that_is_killed_at_random_times(method: str, resumed: Resumed) -
 
 
 def test_a_build_that_is_killed_again_and_again(builds: Builds, resumed: Resumed, points: Path) -> None:
-    """Every run gets as far as one more task, and the last one has nothing left."""
+    """Every run finishes at least one more task, and nothing is left for the last run."""
     out, runs = points.with_name("graph"), 0
     while True:
         told = builds.run(points, out, given=given("exact"), rows=SMALL["exact"], end_at=26, power_cut=bool(runs % 2))

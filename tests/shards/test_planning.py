@@ -1,4 +1,4 @@
-"""Plans at the limits: more points than one graph by NN-Descent may have, and budgets near what a slab needs."""
+"""Plans at the limits: more points than NN-Descent supports in one graph, and budgets near the need of a slab."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_more_points_than_one_graph_may_have(method: str, memory: int) -> None:
 
 
 def test_every_budget_that_suffices_has_a_plan() -> None:
-    """Fewer rows do not always need less: the blocks of a search are chosen by them."""
+    """Fewer rows do not always need less memory, because they change the blocks of a search."""
     sizes = Sizes(as_source(np.zeros((20_000, 16), np.float32)), 5, "euclidean", None, (), 1)
     plans = [plan_build(sizes, "exact", memory) for memory in range(7_000_000, 9_000_000, 100_000)]
     assert all(plan.rows * plan.shards >= 20_000 > plan.rows * (plan.shards - 1) for plan in plans)
@@ -49,7 +49,7 @@ def test_every_budget_that_suffices_has_a_plan() -> None:
 @pytest.mark.parametrize("method", ["clusters", "ggm"])
 @pytest.mark.parametrize("free", [4 * 10**9, 80 * 10**9])
 def test_points_that_no_device_has_room_for(method: str, free: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plan is sought among shards of all sizes; those too large for the device are no reason to give up."""
+    """All sizes of shards are considered; those too large for the device do not end the search for a plan."""
     monkeypatch.setattr(memory_of_devices, "free_memory", lambda devices: free)
     sizes = Sizes(as_source(Many()), 10, "euclidean", 0.9, ("cuda:0",), None)
     plan = plan_build(sizes, method, None)

@@ -248,11 +248,10 @@ def search(
     [[0.0, 4.498, 8.996]]
     """
     if are_sparse(queries, points):
-        options: dict[str, Any] = {"where": where, "exclude": exclude, "query_groups": query_groups}
-        options |= {"point_groups": point_groups, "groups": groups, "differentiable": differentiable, "plan": plan}
-        options |= {"exclude_within": exclude_within, "ties": are_all(ties) and ties}
+        options: dict[str, Any] = {"differentiable": differentiable, "plan": plan, "ties": are_all(ties)}
         options |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
-        return sparse_search(queries, points, k, progress=progress, **options)
+        limits = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
+        return sparse_search(queries, points, k, limits, progress=progress, **options)
     limits = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
     filtered, tied = bool(limits), are_all(ties)
     key = None
@@ -261,15 +260,7 @@ def search(
         known = repeated.answered(key, queries, points, progress)
         if known is not None:
             return known
-    call = Call.of(
-        {"queries": queries, "points": points},
-        metric=metric,
-        method=method,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
+    call = Call.of({"queries": queries, "points": points}, metric, method, device, threads, memory, progress)
     check_plan(plan, graph=False)
     carry = carries(differentiable, queries, points, call.metric.name)
     if filtered or tied:

@@ -72,14 +72,7 @@ class Changing:
         Raises
         ------
         TypeError, ValueError
-            As for :func:`tonari.merge`; also for an exact graph with lists shorter than k, as after :meth:`subset`.
-
-        Notes
-        -----
-        Files and graphs do not say whether a graph was built with `where`, `batch` or `exclude_within`. If its lists
-        have k neighbours each, it is changed as if it had been built without them, here and by :meth:`remove` and
-        :meth:`replace`: entries that the change does not affect keep to the filter, others do not. Build such a graph
-        anew instead.
+            As for :func:`tonari.merge`.
 
         Examples
         --------
@@ -115,8 +108,8 @@ class Changing:
         """Return the graph of the remaining points, ``numpy.delete(points, ids, axis=0)``.
 
         An exact graph stays exact, with the bits of a new graph: only the lists that contain a removed point are
-        searched again. (A graph by filters must be built anew; see the notes of :meth:`add`.) An approximate graph is
-        refined by NN-Descent, starting from its lists, and its `report` has the recall.
+        searched again. An approximate graph is refined by NN-Descent, starting from its lists, and its `report` has the
+        recall.
 
         Parameters
         ----------
@@ -145,7 +138,8 @@ class Changing:
             An id is not a whole number.
         ValueError
             An id is not a row number, or occurs twice; too few points remain for lists of k neighbours; the graph was
-            built from other points, or with filters that leave lists shorter than k.
+            built from other points, or with filters; or it is exact and has lists shorter than k, as after
+            :meth:`subset`.
 
         Examples
         --------
@@ -182,8 +176,7 @@ class Changing:
     ) -> Graph:
         """Return the graph of the points after ``points[ids] = rows``.
 
-        An exact graph stays exact, with the bits of a new graph. (A graph by filters must be built anew; see the notes
-        of :meth:`add`.) All points are compared with the new rows. Only two
+        An exact graph stays exact, with the bits of a new graph. All points are compared with the new rows. Only two
         kinds of points are searched again among all points: the replaced points, and points whose lists contained a
         replaced point and did not get enough nearer points instead. An approximate graph is refined by NN-Descent,
         starting from its lists, and its `report` has the recall.

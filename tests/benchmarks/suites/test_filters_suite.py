@@ -1,4 +1,4 @@
-"""Searches with masks and graphs of clouds on small data: measured, proved, and a wrong answer is not timed."""
+"""Searches with masks and graphs of clouds on small data are measured and proved, and a wrong answer is not timed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rules allow to be found among rows of bits on a device: the CPU's bits."""
+"""Filters among rows of bits on a device: the same bits as on the CPU."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import pytest
 import tonari
 from tests.helpers.bit_rows import few
 from tests.helpers.device_rows import there
-from tests.helpers.devices import HAS_CUDA, needs_torch
+from tests.helpers.devices import needs_torch
 from tonari.metrics import BIT_METRICS
 
 pytestmark = [
     needs_torch,
     pytest.mark.usefixtures("cpu_for_cuda"),
-    *([pytest.mark.gpu] if HAS_CUDA else []),
 ]
 N, M = 26, 4
 RNG = np.random.default_rng(0)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from tests.helpers.bits_on_cuda import plan_for
-from tests.helpers.devices import HAS_CUDA, needs_torch
+from tests.helpers.devices import needs_torch
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 
 
 def test_points_leave_the_device_if_they_leave_no_room_for_work() -> None:
@@ -17,4 +16,4 @@ def test_points_leave_the_device_if_they_leave_no_room_for_work() -> None:
     assert made.streamed
     assert (
         -(-made.m // made.query_block) * -(-made.n // made.point_slab) < 2_000
-    )  # with them there, a hundred times as many
+    )  # including them, a hundred times as many

@@ -1,4 +1,4 @@
-"""Blocks of queries and slabs of points: all pairs, once."""
+"""Blocks of queries and slabs of points cover each pair once."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 
 from tests.helpers.bit_rows import few, noise
 from tests.helpers.bits_on_cuda import DEVICE, check, plan_for
-from tests.helpers.devices import HAS_CUDA, needs_torch
+from tests.helpers.devices import needs_torch
 from tests.helpers.gpu_checks import tensors
 from tonari.metrics import BIT_METRICS
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 
 
 @pytest.mark.parametrize("metric", BIT_METRICS)
@@ -23,7 +23,7 @@ def test_no_split_changes_an_answer(metric: str, query_block: int, point_slab: i
     given: dict[str, Any] = {"query_block": query_block, "point_slab": point_slab}
     if where == "device":
         queries, points = tensors(DEVICE, queries, points)
-    if where == "streamed":  # there is room for all but the points
+    if where == "streamed":  # enough for everything except the points
         given["memory"] = plan_for(queries, points, 12, metric, **given).total_bytes - 1
     assert check(queries, points, 12, metric, **given).streamed == (where == "streamed")
 

@@ -10,7 +10,7 @@ import pytest
 import tonari
 from tests.helpers.bit_rows import noise
 from tests.helpers.bits_on_cuda import DEVICE, plan_for
-from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import tensors
 from tonari.core.errors import BudgetExceeded
 from tonari.metrics import BIT_METRICS
@@ -19,7 +19,7 @@ if HAS_TORCH:
     import torch
 
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 
 
 def test_a_budget_is_kept_or_refused() -> None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.helpers.bit_rows import noise
 from tests.helpers.bits_on_cuda import DEVICE, plan_for
-from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
+from tests.helpers.devices import HAS_TORCH, needs_torch
 from tonari.cuda import tuning
 
 if HAS_TORCH:
     from tonari.bits.cuda.method import BitsOnCuda
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 
 
 def test_prepared_points_stay_where_they_are() -> None:

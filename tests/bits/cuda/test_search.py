@@ -1,6 +1,6 @@
-"""The k nearest of rows of bits on CUDA: the reference's bits, whatever the data, the split and the place.
+"""The k nearest rows of bits on CUDA: the bits of the reference for any data, split and device.
 
-Where there is no GPU the CPU plays the device and Triton's interpreter runs the kernels: shapes have to be tiny there.
+Without a GPU, Triton's interpreter runs the kernels on the CPU, so shapes are tiny.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 import tonari
 from tests.helpers.bit_rows import MAKERS, few
 from tests.helpers.bits_on_cuda import DEVICE, check
-from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import tensors
 from tonari import inputs
 from tonari.metrics import BIT_METRICS
@@ -22,7 +22,7 @@ if HAS_TORCH:
     import torch
 
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 
 
 @pytest.mark.parametrize("metric", BIT_METRICS)

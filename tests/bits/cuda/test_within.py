@@ -1,4 +1,4 @@
-"""All rows of bits within a limit on CUDA: the reference's bits, whatever the limits, the split and the place."""
+"""All rows of bits within a limit on CUDA: the bits of the reference for any limits, split and device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.helpers.bit_rows import MAKERS, few
 from tests.helpers.bits_on_cuda import DEVICE, plan_for
-from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import tensors
 from tests.helpers.radius_checks import hard_limits
 from tests.helpers.radius_on_cuda import check_within
@@ -18,7 +18,7 @@ from tonari.metrics import BIT_METRICS
 if HAS_TORCH:
     from tonari.bits.cuda.method import BitsOnCuda
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 
 
 def check(queries: Any, points: Any, metric: str, **choices: Any) -> None:

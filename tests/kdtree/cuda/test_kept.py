@@ -1,4 +1,4 @@
-"""Trees of slabs in host memory: the same trees, and no search builds one again."""
+"""Trees of slabs kept in host memory: the same trees, and no search builds one again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if HAS_TORCH:
     from tonari.kdtree.cuda import dispatch as run
     from tonari.kdtree.cuda.build import build_on_device
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 
 
 def no_build(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Prepared trees, kept in host memory where there is room."""
+"""Prepared trees, kept in host memory if there is room."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
-from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.tree_search import plan_for
 from tonari.kdtree import plan as planning
 from tonari.metrics.reference import brute
@@ -18,7 +18,7 @@ if HAS_TORCH:
     from tonari.kdtree.cuda import dispatch as run
     from tonari.kdtree.cuda import kept, prepared
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 
 
 def no_build(monkeypatch: pytest.MonkeyPatch) -> None:

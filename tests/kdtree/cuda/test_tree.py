@@ -6,7 +6,7 @@ import pytest
 
 from tests.helpers import checks
 from tests.helpers.checks import Array
-from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
+from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.gpu_checks import tensor_of
 from tests.helpers.tree_search import DEVICE
 
@@ -15,7 +15,7 @@ if HAS_TORCH:
     from tonari.kdtree.cuda.tree import BLOCK, DeviceTree, device_tree_bytes, leaf_of
 
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 
 
 def tree_of(points: Array, *, leaf: int = 64, double: bool = False) -> DeviceTree:

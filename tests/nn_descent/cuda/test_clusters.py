@@ -1,12 +1,11 @@
-"""k-means on a sample: points in the order of their clusters, and the clusters that are near."""
+"""k-means on a sample: points in the order of their clusters, and nearby clusters."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from tests.helpers import checks
-from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
+from tests.helpers.devices import HAS_TORCH, needs_torch
 
 if HAS_TORCH:
     import torch
@@ -15,7 +14,7 @@ if HAS_TORCH:
     from tonari.nn_descent.cuda.clusters import find_clusters, training_rows
     from tonari.nn_descent.cuda.form import form_of
 
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 
 
 def test_points_are_in_the_order_of_their_clusters_and_then_of_their_numbers() -> None:

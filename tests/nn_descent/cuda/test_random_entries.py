@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
+from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.gnnd import DEVICE
 from tonari.nn_descent.entries import random_entries
 
@@ -13,7 +13,7 @@ if HAS_TORCH:
     import torch
 
     from tonari.nn_descent.cuda import random_entries as on_card
-pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+pytestmark = [needs_torch]
 
 
 @pytest.mark.parametrize(("n", "size", "seed"), [(1, 3, 0), (7, 1, 2**32 - 1), (1000, 64, 5), (3, 9, 1)])

@@ -1,4 +1,4 @@
-"""Centres of shards: trained apart from the search for true neighbours."""
+"""Centres of shards are trained independently of the search for true neighbours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tonari.shards.tasks import Job
 def test_centres_are_trained_while_true_neighbours_are_searched_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither needs the other, so that two devices share them."""
+    """Neither needs the other, so two devices can share them."""
     by_shards(monkeypatch, 400)
     ran: list[list[str]] = []
 

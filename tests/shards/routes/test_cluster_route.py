@@ -19,7 +19,7 @@ from tonari.shards import common, tasks
 def test_the_recall_is_not_that_for_which_the_overlap_was_chosen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Measured on the sample that the overlap is chosen by, every build would report the share that was wanted."""
+    """If recall were measured on the sample that chooses the overlap, every build would report the requested share."""
     by_shards(monkeypatch, 900)
     points = checks.gaussian(4000, 8)
     last = np.asarray(tonari.knn_graph(points, 6).distances)[:, -1:]
@@ -58,7 +58,7 @@ def test_blocks_do_not_change_a_graph_by_clusters(block: int, tmp_path: Path, mo
 def test_the_rows_of_the_samples_are_read_once_for_each_purpose(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An object may have to make all rows for each time that some are read by their numbers."""
+    """To read some rows by their numbers, an object may have to make all rows each time."""
     by_shards(monkeypatch, 400)
     read: dict[str, list[int]] = {}
     usual = tasks.Worker.compute

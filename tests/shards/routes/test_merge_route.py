@@ -1,4 +1,4 @@
-"""What is known of a merge of two slabs beforehand: true neighbours of the sample that cross them."""
+"""Information before a merge of two slabs: true neighbours of the sample that are in the other slab."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ FIRST, SECOND = slice(10, 25), slice(40, 60)
 
 
 def crossing(metric: str, monkeypatch: pytest.MonkeyPatch, points: Array) -> tuple[Any, Neighbors]:
-    """What is known of two slabs, where every third row is sampled; and the lists of all rows among those of both."""
+    """Return the information about two slabs, with every third row sampled, and the lists of all rows among both
+    slabs.
+    """
     truth = tonari.knn_graph(points, K, metric=metric, method="exact")
     sample = np.arange(0, N, 3)
     known = Neighbors(np.array(truth.distances[sample]), np.array(truth.indices[sample]))

@@ -22,7 +22,7 @@ from tonari.core.trail import Record, decided, recording
 from tonari.graph import tuning
 from tonari.graph.building.approximate import GraphOptions
 from tonari.graph.building.build import build_lists
-from tonari.graph.building.sides import OF_ADD, OF_MERGE, Sides, one_after_the_other, refuse_incomplete
+from tonari.graph.building.sides import OF_ADD, OF_MERGE, Sides, one_after_the_other, refuse_filters, refuse_incomplete
 from tonari.graph.lists import Lists
 from tonari.methods.call import Call
 from tonari.methods.registry import search_method
@@ -58,8 +58,13 @@ def merge_lists(
         ours, theirs = getattr(a[0], name), getattr(b[0], name)
         if ours != theirs:
             raise ValueError(f"graph_a has {name}={ours!r}, graph_b {name}={theirs!r}: they must agree")
+    for name, (lists, _) in zip(("graph_a", "graph_b"), (a, b), strict=True):
+        refuse_filters(lists, name)
     sides = Sides(a[0], a[1], b[1], call, OF_MERGE)
     own = sides.own(a[0], 0, checked=checked), sides.own(b[0], 1, checked=checked)
+    if not checked:
+        refuse_incomplete(a[0], "graph_a")
+        refuse_incomplete(b[0], "graph_b")
     with recording("merge", sides.n) as record:
         if sides.k == 0:
             return _without_others(sides, record)
@@ -82,10 +87,10 @@ def add_points(lists: Lists, points: Any, new_points: Any, call: Call, *, recall
     if recall is not None or not lists.exact:
         recall = check_recall(RECALL if recall is None else recall)
     seed = check_seed(seed)
+    refuse_filters(lists, "the graph")
     sides = Sides(lists, points, new_points, call, OF_ADD)
     sides.check(lists, 0)  # check before the graph of the new points is built
-    if lists.exact:
-        refuse_incomplete(lists)
+    refuse_incomplete(lists, "the graph")
     _check_room(lists, sides)
     with recording("add", sides.n) as record:
         if sides.k == 0:

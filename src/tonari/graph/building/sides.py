@@ -16,7 +16,7 @@ from tonari.core.errors import Unsupported
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import Record
 from tonari.graph import tuning
-from tonari.graph.lists import Lists, check_lists
+from tonari.graph.lists import Lists, check_lists, refuse_filtered
 from tonari.methods.call import Call
 from tonari.methods.registry import method_for
 from tonari.methods.rows.value_range import check_range
@@ -147,16 +147,25 @@ def refuse_unsupported(measure: Metric) -> None:
         )
 
 
-def refuse_incomplete(lists: Lists) -> None:
-    """Refuse a graph by an exact method whose lists are shorter than k, as after filters and `subset`."""
+def refuse_filters(lists: Lists, name: str) -> None:
+    """Refuse a graph that was built with filters, which later searches would not keep to."""
+    instead = "build the graph of all points, or of the changed points, by knn_graph with the same filters"
+    refuse_filtered(lists.filters, name, instead)
+
+
+def refuse_incomplete(lists: Lists, name: str) -> None:
+    """Refuse a graph by an exact method whose lists are shorter than k, as after `subset`."""
+    if not lists.exact:
+        return
     indices = lists.found.indices
     missing = (indices if isinstance(indices, np.ndarray) else inputs.as_tensor(indices)) < 0
     if missing.any():
-        row = int(np.asarray(inputs.to_host(missing)).any(axis=1).argmax())
+        short = np.asarray(inputs.to_host(missing)).sum(axis=1)
+        row, k = int(short.argmax()), lists.k - lists.include_self
         raise ValueError(
-            f"the graph: row {row} has fewer than {lists.k - lists.include_self} neighbours, so it is a graph by "
-            "where=, batch=, exclude_within= or of some of its points; build the graph of the changed points by "
-            "knn_graph"
+            f"{name}: row {row} has {k - short[row]} neighbours, expected {k}: an exact graph with shorter lists was "
+            "built with filters, or has some of the points of another graph; build the graph of all points, or of the "
+            "changed points, by knn_graph"
         )
 
 

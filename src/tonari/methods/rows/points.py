@@ -104,17 +104,10 @@ class Points:
         return None if found is None else checked(found, queries, self.rows, self.call.metric)
 
     def searched(
-        self,
-        queries: Any,
-        k: Any,
-        progress: ProgressLike,
-        *,
-        self_join: bool = False,
-        around: bool = False,
-        plan: Plan | None = None,
+        self, queries: Any, k: Any, progress: ProgressLike, *, self_join: bool = False, around: bool = False
     ) -> Neighbors:
-        """Decide how to search, by the caller's plan if there is one, and search; see :meth:`nearest`."""
-        decision = self.decided(queries, k, progress, self_join=self_join, around=around, plan=plan)
+        """Decide how to search, and search; see :meth:`nearest`."""
+        decision = self.decided(queries, k, progress, self_join=self_join, around=around)
         return answer(queries, self.rows, decision, self.call.metric, progress, self_join=self_join)
 
     def decided(
@@ -127,7 +120,7 @@ class Points:
         around: bool = False,
         plan: Plan | None = None,
     ) -> Decision:
-        """Decide how to search for the k nearest; see :meth:`searched`."""
+        """Decide how to search for the k nearest, by the caller's plan if there is one; see :meth:`nearest`."""
         problem = self.problem(queries, k, self_join=self_join)
         call = dataclasses.replace(self.call, method=self.method_for(problem)) if around else self.call
         return decide(call, problem, self.rows, queries, plan, progress)

@@ -42,14 +42,7 @@ def _merge(worker: Worker, meeting: Meeting) -> Neighbors:
         (Lists(found, job.metric, "nn-descent", seed=job.seed), part)
         for found, part in zip(meeting.graphs, (rows[:size], rows[size:]), strict=True)
     )
-    call = Call.of(
-        {"points": rows},
-        metric=job.metric,
-        device=worker.device,
-        threads=job.threads,
-        memory=worker.memory,
-        progress=worker.progress,
-    )
+    call = Call.of({"points": rows}, job.metric, "auto", worker.device, job.threads, worker.memory, worker.progress)
     seed = derived_seed(job.seed, Purpose.SHARD_MERGE)
     return merge_lists(a, b, call, recall=job.target, seed=seed, measure=meeting.known, checked=True).found
 
