@@ -196,7 +196,11 @@ def check_counts(
     ValueError
         As :func:`check_range`.
     """
+<<<<<<< HEAD
     if _are_inside(limits, points, record):
+=======
+    if record.bits or record.own or record.missing or not (len(limits) and len(points)):
+>>>>>>> metrics
         return
     ends = np.finfo(limits.dtype)
     check_far(limits, queries, points, record, count, filtered=filtered)
@@ -258,7 +262,7 @@ def check_far(
 
 def _are_inside(limits: npt.NDArray[Any], points: Any, record: Metric) -> bool:
     """Whether nothing has to be checked: no limits or points, no rounding, or one limit well inside the range."""
-    if record.bits or record.own or not (len(limits) and len(points)):
+    if record.bits or record.own or record.missing or not (len(limits) and len(points)):
         return True
     return not limits.strides[0] and _PLAIN_LOW < abs(limits.item(0)) < _PLAIN_HIGH
 
