@@ -214,6 +214,7 @@ TREE = {
         far=3.3e-11,
         miss=1.3e-7,
         double=1.6,
+        ordered=32,
     ),
     "avx2": TreeCosts(
         **_BUILD,
@@ -229,6 +230,7 @@ TREE = {
         far=3.3e-11,
         miss=1.3e-7,
         double=1.6,
+        ordered=32,
     ),
     "avx512": TreeCosts(
         **_BUILD,
@@ -244,6 +246,7 @@ TREE = {
         far=3.3e-11,
         miss=1.3e-7,
         double=1.6,
+        ordered=32,
     ),
     "cuda": TreeCosts(
         start=1.9e-3,
