@@ -139,7 +139,8 @@ def knn_graph(
         duplicates are found.
     method : str
         As for :func:`search`, or "nn-descent": an approximate method for many points in more than a few dimensions, on
-        the CPU or on one CUDA device. It finds nearly all true neighbours, and their distances are those of exact
+        the CPU or on one CUDA device. It finds nearly all true neighbours, and their distances equal those of exact
+
         search. The same seed gives the same graph for any number of threads, except with ``update="gnnd"``. If `recall`
         is given, "auto" chooses NN-Descent if it is expected to be clearly faster, and builds the exact graph if
         NN-Descent does not reach the recall.

@@ -1,4 +1,4 @@
-"""Rows that are prepared once for counts, lists or pairs within one radius, of all rows or of some."""
+"""Rows that are prepared once; then all rows, or some of them, are searched within one radius."""
 
 from __future__ import annotations
 

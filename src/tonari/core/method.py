@@ -56,7 +56,7 @@ class Method(ABC):
 
     @abstractmethod
     def plan(self, problem: Problem, **given: Any) -> Any:
-        """Plan a search or a graph; the fields named in `given` are set to its values.
+        """Plan a search or a graph; `given` has the values of fields that the caller sets.
 
         Raises
         ------

@@ -121,7 +121,7 @@ class Rules:
         return self.mask is not None or self.excluded is not None or self.window is not None or other
 
     def without(self, *names: str) -> Rules:
-        """Return the rules without the named ones, which all points of the current search must fulfil."""
+        """Return the rules without the named ones; all points of the current search must satisfy the named rules."""
         left_out: dict[str, Any] = dict.fromkeys(names)
         return dataclasses.replace(self, **left_out)
 

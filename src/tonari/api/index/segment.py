@@ -132,7 +132,7 @@ class Segment:
         return None if found is None else checked(found, queries, self.points, self.call.metric)
 
     def again(self, queries: Any, k: Any, threads: int | None, progress: ProgressLike) -> Neighbors | None:
-        """Search as an earlier search of as many queries did, on the CPU; None if there was none.
+        """Search like an earlier search of the same number of queries, on the CPU; None if there was none.
 
         The queries must be an array like those of the earlier search, so that only their values are checked. In
         searches of microseconds, the steps that this leaves out would take a fifth of the time.

@@ -29,7 +29,7 @@ class PreparedBits:
     Attributes
     ----------
     n, d : int
-        Numbers of points, and of bytes per point.
+        The number of points, and the bytes per point.
     words : uint32 array of shape (groups, words, 16)
         See native/bits/pack.hpp.
     counts : int32 array of shape (groups, 16)

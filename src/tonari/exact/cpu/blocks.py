@@ -36,7 +36,7 @@ class Block(Protocol):
 
     @property
     def looked(self) -> tuple[int, int, int]:
-        """Numbers of pairs of a tile and a group since the block was made: all, compared by looks, and left by looks.
+        """The numbers of all pairs of a tile and a group, of pairs that looks compared, and of pairs that looks left.
 
         A look compares contracted rows. The screen then compares the pairs that the looks could not rule out.
         """

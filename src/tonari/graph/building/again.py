@@ -94,7 +94,7 @@ def _bounds(those: Points, found: Neighbors, short: Ids, queries: Any) -> npt.ND
 
 
 def nearest_within(those: Points, queries: Any, limits: npt.NDArray[Any], k: int, own: Ids | None = None) -> Neighbors:
-    """Return the k nearest points of each query within its limit, without the point `own` of each, in host memory."""
+    """Return the k nearest points within each query's limit, without the query's own point, in host memory."""
     m, descending = len(queries), those.call.metric.descending
     values = np.full((m, k), -np.inf if descending else np.inf, limits.dtype)
     numbers = np.full((m, k), -1, index_dtype(len(those)))

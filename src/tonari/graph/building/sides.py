@@ -137,7 +137,7 @@ class Sides:
 
 
 def refuse_unsupported(lists: Lists, measure: Metric) -> None:
-    """Raise an error if a graph cannot be merged or changed, as its distances are not distances of the points' rows.
+    """Raise an error if a graph cannot be merged or changed because its distances are not between the points' rows.
 
     `measure` is the metric of the graph.
     """
@@ -162,7 +162,7 @@ def refuse_unsupported(lists: Lists, measure: Metric) -> None:
 
 
 def refuse_filters(lists: Lists, name: str) -> None:
-    """Refuse a graph that was built with filters, which later searches would not keep to."""
+    """Refuse a graph that was built with filters, because later searches would ignore the filters."""
     instead = "build the graph of all points, or of the changed points, by knn_graph with the same filters"
     refuse_filtered(lists.filters, name, instead)
 

@@ -133,7 +133,7 @@ class ContractedScreen:
         return f"{precision} in {self.prepared.by.p} dimensions"
 
     def limits(self, look: Look, kth: Any) -> tuple[Any, Any]:
-        """Return the largest squared distance, and score, that contracted rows of an answer may have: float32 (rows,).
+        """Return the largest squared distance and the largest score of contracted rows of an answer: float32 (rows,).
 
         The limits include an allowance for the rounding of float32 sums of p squares.
         """
