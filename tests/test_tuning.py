@@ -32,7 +32,7 @@ FORMATS = {
         "_XEON SCREEN_START SCREEN_START_UNPACKED _BUILD SHARED READ_RATE LOOK_BYTE PRODUCTS MULTIPLY "
         "SURVIVOR SURVIVOR_VALUE"
     ),
-    "cuda/compiling/compile.py": "LOOPS_FROM UNROLLED",
+    "cuda/compiling/effort.py": "LOOPS_FROM UNROLLED",
     "cuda/matrix_units.py": "ROWS WIDTH UNIT _SHORT _FACTOR _LEAST_EMULATED_BITS",
     "debug.py": "N D K _SECONDS",
     "estimators/answers/blocks.py": "_ENTRY_BYTES",
@@ -139,7 +139,8 @@ FORMATS = {
     "shards/source.py": "_DIGESTED_RANGES _DIGESTED_ROWS",
     "shards/directory/done.py": "_LONGEST",
     "shards/directory/checksums.py": "_POLYNOMIAL _ONE _BYTE",
-    "sparse/memory.py": "BLOCK DENSE_SHARE RARE_SHARE",
+    "sparse/memory.py": "BLOCK DENSE_SHARE RARE_SHARE SPARE _QUERY",
+    "api/index/sparse_file.py": "FORMAT VERSION",
     "sparse/rows.py": "MOST",
     "spanning/apart.py": "_VALUE_BYTES _LESS _LEAST",
     "spanning/boruvka.py": "_SIZES _ENTRY_BYTES",

@@ -151,7 +151,7 @@ SUITE = Suite(
     "bits",
     (
         *(_case(metric, bits) for metric in ("hamming", "jaccard") for bits in (256, 1024, 2048)),
-        _case("hamming", 1024, m=1, bar=1.0),
+        _case("hamming", 1024, m=1, bar=1.5),
         _on_gpu("hamming", 0.83),
         _on_gpu("jaccard", 1.28),
     ),

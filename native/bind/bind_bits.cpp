@@ -37,29 +37,38 @@ bool is_jaccard(const std::string& metric) {
   return metric == "jaccard";
 }
 
-// A block, together with the arrays that it reads.
+// A block, together with the arrays that it reads: packed points, or rows.
 struct BoundBits {
-  Words words;
-  BitCounts counts;
+  std::optional<Words> words;
+  std::optional<BitCounts> counts;
+  std::optional<Bytes> rows;
   std::optional<Ids> self_ids;
   std::int64_t n, groups, k;
   bool nearest, lists;
   BitBlock block;
   std::int64_t scanned = 0;  // all groups before this one are done
 
-  BoundBits(Isa isa, bool jaccard, const Bytes& queries, Words of_points, BitCounts of_counts, std::int64_t points,
-            std::int64_t wanted, const std::optional<Limits>& limits, std::optional<Ids> own, bool listed)
+  BoundBits(Isa isa, bool jaccard, const Bytes& queries, std::optional<Words> of_points,
+            std::optional<BitCounts> of_counts, std::optional<Bytes> of_rows, std::int64_t points, std::int64_t wanted,
+            const std::optional<Limits>& limits, std::optional<Ids> own, bool listed)
       : words(std::move(of_points)),
         counts(std::move(of_counts)),
+        rows(std::move(of_rows)),
         self_ids(std::move(own)),
         n(points),
         groups(bit_groups(points)),
         k(wanted),
         nearest(!limits),
         lists(listed),
-        block(isa, jaccard, {.words = words.data(), .counts = counts.data(), .n = points}, queries.data(),
-              static_cast<std::int64_t>(queries.shape(0)), static_cast<std::int64_t>(queries.shape(1)), wanted,
-              limits ? limits->data() : nullptr, self_ids ? self_ids->data() : nullptr, listed) {}
+        block(isa, jaccard,
+              {.words = words ? words->data() : nullptr,
+               .counts = counts ? counts->data() : nullptr,
+               .rows = rows ? rows->data() : nullptr,
+               .n = points},
+              queries.data(), static_cast<std::int64_t>(queries.shape(0)), static_cast<std::int64_t>(queries.shape(1)),
+              wanted, limits ? limits->data() : nullptr, self_ids ? self_ids->data() : nullptr, listed) {}
+
+  const void* address() const { return words ? static_cast<const void*>(words->data()) : rows->data(); }
 
   void scan(std::int64_t begin, std::int64_t end) {
     check_range("groups", begin, end, scanned, groups);
@@ -69,7 +78,7 @@ struct BoundBits {
 
   void absorb(BoundBits& other) {
     require(&other != this, "a block cannot absorb itself");
-    require(other.words.data() == words.data() && other.n == n && other.k == k && other.nearest == nearest &&
+    require(other.address() == address() && other.n == n && other.k == k && other.nearest == nearest &&
                 other.lists == lists && other.block.count() == block.count(),
             "blocks differ in their points, k or queries: expected the same search");
     block.absorb(other.block);
@@ -163,13 +172,20 @@ void bind_bits(Module& module) {
       .def(
           "__init__",
           [](BoundBits* self, const std::string& isa, const std::string& metric, const Bytes& queries,
-             const Words& words, const BitCounts& counts, std::int64_t n, std::int64_t k,
-             const std::optional<Limits>& limits, const std::optional<Ids>& self_ids, bool lists) {
+             const std::optional<Words>& words, const std::optional<BitCounts>& counts,
+             const std::optional<Bytes>& rows, std::int64_t n, std::int64_t k, const std::optional<Limits>& limits,
+             const std::optional<Ids>& self_ids, bool lists) {
             const std::int64_t bytes = bytes_of("bytes of a query", queries);
             const auto count = static_cast<std::int64_t>(queries.shape(0));
             check_number("n", n, 1, (std::int64_t{1} << kBitIdBits) - 1);
-            check_shape("words", words, {bit_groups(n), bit_words(bytes), kBitLanes});
-            check_shape("counts", counts, {bit_groups(n), kBitLanes});
+            require(words.has_value() == counts.has_value() && words.has_value() != rows.has_value(),
+                    "points: expected words and counts, or rows");
+            if (rows) {
+              check_shape("rows", *rows, {n, bytes});
+            } else {
+              check_shape("words", *words, {bit_groups(n), bit_words(bytes), kBitLanes});
+              check_shape("counts", *counts, {bit_groups(n), kBitLanes});
+            }
             check_number("k", k, 1, n - (self_ids ? 1 : 0) + (limits ? 1 : 0));
             if (self_ids) check_shape("self_ids", *self_ids, {count});
             if (limits) {
@@ -179,12 +195,12 @@ void bind_bits(Module& module) {
               }
             }
             require(limits || lists, "lists=False is for limits, which count");
-            new (self)
-                BoundBits(isa_named(isa), is_jaccard(metric), queries, words, counts, n, k, limits, self_ids, lists);
+            new (self) BoundBits(isa_named(isa), is_jaccard(metric), queries, words, counts, rows, n, k, limits,
+                                 self_ids, lists);
           },
-          nb::arg("isa"), nb::arg("metric"), nb::arg("queries").noconvert(), nb::arg("words").noconvert(),
-          nb::arg("counts").noconvert(), nb::arg("n"), nb::arg("k"), nb::arg("limits").noconvert().none(),
-          nb::arg("self_ids").noconvert().none(), nb::arg("lists"))
+          nb::arg("isa"), nb::arg("metric"), nb::arg("queries").noconvert(), nb::arg("words").noconvert().none(),
+          nb::arg("counts").noconvert().none(), nb::arg("rows").noconvert().none(), nb::arg("n"), nb::arg("k"),
+          nb::arg("limits").noconvert().none(), nb::arg("self_ids").noconvert().none(), nb::arg("lists"))
       .def_unlocked("scan", &BoundBits::scan, nb::arg("begin"), nb::arg("end"))
       .def_unlocked("absorb", &BoundBits::absorb, nb::arg("other"))
       .def("count", &BoundBits::count, nb::arg("counts").noconvert())

@@ -9,7 +9,8 @@
 namespace tonari {
 namespace {
 
-constexpr std::size_t kRoom = 32;  // pairs beyond 2 k before a list is condensed
+constexpr std::int64_t kSlabWords = 1 << 13;  // words that a scan packs at a time: 32 KiB stay in the first caches
+constexpr std::size_t kRoom = 32;             // pairs beyond 2 k before a list is condensed
 constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 
 // The returned value of two rows, from the number of bits that both have and the number that at least one has.
@@ -73,11 +74,30 @@ void BitBlock::limit_to(std::size_t query, float value, bool closed) {
 }
 
 void BitBlock::scan(std::int64_t begin, std::int64_t end) {
-  scan_({.words = points_.words,
-         .counts = points_.counts,
+  if (points_.words != nullptr) return scan_packed(points_.words, points_.counts, 0, begin, end);
+  const std::int64_t group_words = bit_words(bytes_) * kBitLanes;
+  const std::int64_t step = std::max<std::int64_t>(1, kSlabWords / group_words);  // groups
+  std::vector<std::uint32_t> words(static_cast<std::size_t>(std::min(step, end - begin) * group_words));
+  std::vector<std::int32_t> counts(jaccard_ ? static_cast<std::size_t>(step * kBitLanes) : 0);
+  std::int32_t* const counted = jaccard_ ? counts.data() : nullptr;
+  for (std::int64_t group = begin; group < end; group += step) {
+    const std::int64_t here = std::min(step, end - group), first = group * kBitLanes;
+    pack_bits(points_.rows + first * bytes_, std::min(points_.n - first, here * kBitLanes), bytes_, words.data(),
+              counted);
+    scan_packed(words.data(), counted, first, 0, here);
+  }
+}
+
+void BitBlock::scan_packed(const std::uint32_t* words, const std::int32_t* counts, std::int64_t first_point,
+                           std::int64_t begin, std::int64_t end) {
+  point_counts_ = counts;
+  first_ = first_point;
+  scan_({.words = words,
+         .counts = counts,
          .width = bit_words(bytes_),
          .group_begin = begin,
          .group_end = end,
+         .first_point = first_point,
          .queries = words_.data(),
          .query_counts = counts_.data(),
          .query_count = count(),
@@ -92,8 +112,8 @@ void BitBlock::scan(std::int64_t begin, std::int64_t end) {
 void BitBlock::keep(std::int64_t query, std::int64_t point, std::int32_t counted) {
   if (point >= points_.n || (own_ != nullptr && own_[query] == point)) return;
   const auto row = static_cast<std::size_t>(query);
-  const float value =
-      jaccard_ ? jaccard_of(counted, std::int64_t{counts_[row]} + points_.counts[point]) : static_cast<float>(counted);
+  const float value = jaccard_ ? jaccard_of(counted, std::int64_t{counts_[row]} + point_counts_[point - first_])
+                               : static_cast<float>(counted);
   const std::uint64_t key = bit_key(value, static_cast<std::uint64_t>(point));
   if (key > farthest_[row]) return;
   ++found_[row];

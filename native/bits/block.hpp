@@ -17,10 +17,11 @@
 
 namespace tonari {
 
-// Packed points (bits/pack.hpp).
+// Packed points (bits/pack.hpp); or rows, which each scan packs some at a time, for a single pass over the points.
 struct BitPoints {
   const std::uint32_t* words = nullptr;
   const std::int32_t* counts = nullptr;
+  const std::uint8_t* rows = nullptr;  // if words is null
   std::int64_t n = 0;
 };
 
@@ -46,6 +47,8 @@ class BitBlock {
   std::int64_t count() const { return static_cast<std::int64_t>(found_.size()); }
 
  private:
+  void scan_packed(const std::uint32_t* words, const std::int32_t* counts, std::int64_t first_point, std::int64_t begin,
+                   std::int64_t end);
   void keep(std::int64_t query, std::int64_t point, std::int32_t counted);
   void condense(std::size_t query);
   void limit_to(std::size_t query, float value, bool closed);
@@ -62,6 +65,8 @@ class BitBlock {
   std::vector<std::uint64_t> farthest_;  // keys beyond it are not kept
   std::vector<std::int64_t> found_;
   std::vector<std::vector<std::uint64_t>> keys_;
+  const std::int32_t* point_counts_ = nullptr;  // of the scan that runs, from point first_ on
+  std::int64_t first_ = 0;
 };
 
 }  // namespace tonari

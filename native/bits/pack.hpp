@@ -16,7 +16,7 @@ constexpr int kBitLanes = 16;
 inline std::int64_t bit_words(std::int64_t bytes) { return (bytes + 3) / 4; }
 inline std::int64_t bit_groups(std::int64_t n) { return (n + kBitLanes - 1) / kBitLanes; }
 
-// Packs n rows; `counts` gets the number of bits that are set in each of 16 bit_groups(n) rows.
+// Packs n rows; `counts` gets the number of bits that are set in each of 16 bit_groups(n) rows, unless it is null.
 void pack_bits(const std::uint8_t* rows, std::int64_t n, std::int64_t bytes, std::uint32_t* words,
                std::int32_t* counts);
 

@@ -19,6 +19,7 @@ struct BitTask {
   const std::int32_t* counts = nullptr;  // bits set in each point
   std::int64_t width = 0;                // words of a row
   std::int64_t group_begin = 0, group_end = 0;
+  std::int64_t first_point = 0;                // the number of the first point of group 0
   const std::uint32_t* queries = nullptr;      // row by row
   const std::int32_t* query_counts = nullptr;  // bits set in each query
   std::int64_t query_count = 0;

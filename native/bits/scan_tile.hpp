@@ -31,7 +31,8 @@ void scan_group(const BitTask& task, std::int64_t group, std::int64_t first) {
     }
     for (; lanes != 0; lanes &= lanes - 1) {
       const int lane = std::countr_zero(lanes);
-      task.keep(task.context, query, group * kBitLanes + lane, static_cast<std::int32_t>(counted[j][lane]));
+      const std::int64_t point = task.first_point + group * kBitLanes + lane;
+      task.keep(task.context, query, point, static_cast<std::int32_t>(counted[j][lane]));
     }
   }
 }

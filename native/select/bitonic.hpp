@@ -1,4 +1,5 @@
-// Truncated bitonic sort (Sismanis et al. 2012, the baseline of tang2015 and komarov2014), row by row.
+// Truncated bitonic sort (Sismanis et al. 2012, the baseline of tang2015 and komarov2014), row by row; short rows are
+// sorted side by side (short_rows.hpp).
 //
 //   K = smallest power of two >= k
 //   runs of K values are sorted; two sorted runs merge to the K smallest of both, the upper half is dropped:
@@ -15,6 +16,7 @@
 
 #include "select/network.hpp"
 #include "select/order.hpp"
+#include "select/short_rows.hpp"
 
 namespace tonari {
 namespace {
@@ -25,6 +27,10 @@ class BitonicRows {
   explicit BitonicRows(const SelectTask& task) : task_(task), reader_(task) {}
 
   std::int64_t select(std::int64_t begin, std::int64_t end) {
+    if constexpr (!COUNT) {
+      using Short = ShortRows<Key>;
+      if (task_.n <= Short::kLongest && end - begin >= Short::kLeastRows) return Short(task_).select(begin, end);
+    }
     std::int64_t nan_row = -1;
     for (std::int64_t row = begin; row < end; ++row) {
       select_row(row);
@@ -78,15 +84,6 @@ class BitonicRows {
       out[i / kWordLanes].set(i % kWordLanes,
                               real ? pack_word(keys[i], column + static_cast<std::int32_t>(i)) : last_word<Key>());
     }
-  }
-
-  // Merges two runs of each lane and drops the upper half.
-  static void keep_smaller(E* kept, const E* fresh, std::int64_t length) {
-    for (std::int64_t i = 0; i < length; ++i) {
-      E other = fresh[length - 1 - i];
-      E::order(kept[i], other);
-    }
-    clean_halves(kept, length, length / 2);
   }
 
   // Merges lanes into runs of as many lanes as K needs, then all runs into one.

@@ -41,6 +41,8 @@ struct SortLanes<std::int32_t> {
   void set(const std::int32_t* keys, std::int64_t column) {
     word = Words::load(keys) << 32 | (Words::numbers() + column);
   }
+  void set_column(const std::int32_t* keys, std::int32_t column) { word = Words::load(keys) << 32 | Words(column); }
+  void set_last() { word = std::numeric_limits<std::int64_t>::max(); }
   Word<std::int32_t> get(std::int64_t lane) const { return static_cast<std::uint64_t>(word[lane] ^ kFlip); }
   template <int FLIP> SortLanes flipped() const { return {xor_lanes<FLIP>(word)}; }
   static SortLanes chosen(Words::Truth first, SortLanes a, SortLanes b) { return {choose(first, a.word, b.word)}; }
@@ -65,6 +67,14 @@ struct SortLanes<std::int64_t> {
   void set(const std::int64_t* keys, std::int64_t column) {
     key = Words::load(keys);
     index = Words::numbers() + column;
+  }
+  void set_column(const std::int64_t* keys, std::int32_t column) {
+    key = Words::load(keys);
+    index = column;
+  }
+  void set_last() {
+    key = kLastKey<std::int64_t>;
+    index = std::numeric_limits<std::int32_t>::max();
   }
   Word<std::int64_t> get(std::int64_t lane) const {
     return pack_word(key[lane], static_cast<std::int32_t>(index[lane]));

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse
 
 import tonari
 from tests.helpers import checks
@@ -147,10 +146,6 @@ def test_memory_does_not_depend_on_the_window(verb: str) -> None:
         (
             lambda: tonari.search(WALK, WALK, 2, exclude_within=1, plan=tonari.plan(N, N, 3, 2)),
             "leave it out with where, exclude, exclude_within",
-        ),
-        (
-            lambda: tonari.knn_graph(scipy.sparse.csr_array(abs(WALK)), 2, exclude_within=1),
-            "exclude_within: not supported for sparse rows",
         ),
         (
             lambda: tonari.knn_graph(WALK, 2, exclude_within=1, metric=lambda a, rows: abs(rows - a).sum(axis=1)),

@@ -69,9 +69,9 @@ def test_bits_are_no_numbers() -> None:
 
 
 def test_few_queries_share_the_points() -> None:
-    many, one = (tonari.plan(500, m, 8, 3, dtype="uint8", threads=4, **HAMMING) for m in (200, 1))
-    assert (many.parts, many.query_block) == (1, 50)
-    assert (one.parts, one.query_block) == (4, 1)
+    for m, parts, block in ((200, 1, 50), (64, 4, 64), (1, 4, 1)):
+        made = tonari.plan(500, m, 8, 3, dtype="uint8", threads=4, **HAMMING)
+        assert (made.parts, made.query_block) == (parts, block)
 
 
 @pytest.mark.parametrize("metric", ["hamming", "jaccard"])

@@ -598,10 +598,18 @@ _DEFINITIONS = (
     Fault(
         "given-lists-of-later-rows",
         "src/tonari/given/cpu/nearest.py",
-        "    _merge(found, near + rows.stop, best.values, best.indices + rows.start)",
-        "    _merge(found, near + rows.stop, best.values, best.indices)",
+        "turned.shape[1]), rows.start, threads))",
+        "turned.shape[1]), 0, threads))",
         "mirrored distances of later blocks are those of the first rows",
         ("tests/given/test_cpu.py",),
+    ),
+    Fault(
+        "given-rules-of-later-rows",
+        "src/tonari/given/cpu/nearest.py",
+        "        forbid(turned, allowed, near + rows.stop, _all(rows))",
+        "        forbid(turned, allowed, near, _all(rows))",
+        "mirrored distances obey the filters of other rows",
+        ("tests/api/test_given.py",),
     ),
     Fault(
         "given-own-of-later-blocks",

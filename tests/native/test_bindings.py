@@ -318,6 +318,7 @@ def bit_arguments() -> Given:
         "queries": bit_rows(M, seed=1),
         "words": words,
         "counts": counts,
+        "rows": None,
         "n": N,
         "k": K,
         "limits": np.full(M, 30, np.float32),
@@ -353,6 +354,8 @@ def sparse_points() -> Given:
 
 
 SPARSE_POINTS = _native.SparsePoints(**sparse_points())
+SPARSE_ONES = _native.SparseRows(**sparse_arguments() | {"values": np.ones(2 * N, np.float32)})
+SPARSE_SETS = _native.SparsePoints(**sparse_points() | {"metric": "jaccard", "rows": SPARSE_ONES})
 
 
 def sparse_block() -> Given:
@@ -367,6 +370,9 @@ def sparse_block() -> Given:
         "limits": np.full(M - 1, 2.0),
         "own": False,
         "later": False,
+        "counted": False,
+        "allowed": None,
+        "left": None,
     }
 
 
@@ -452,6 +458,13 @@ CASES: dict[str, Case] = {
         lambda: {"rows": rows_of(N), "step": 3},
         numbers(step=[0, -1, N + 1, 2**63 - 1]),
         free=("rows",),
+    ),
+    "true_entries": Case(
+        _native.true_entries,
+        lambda: {"mask": np.ones(N, np.uint8), "places": np.zeros(N, np.int64)},
+        [],
+        free=("mask", "places"),
+        outputs=("places",),
     ),
     "hash_rows": Case(
         _native.hash_rows,
@@ -756,6 +769,13 @@ CASES: dict[str, Case] = {
             ({"queries": bit_rows(M, 5)}, r"words has shape \(3, 3, 16\), expected \(3, 2, 16\)"),
             ({"limits": changed(np.ones(M, np.float32), 3, np.nan)}, "limits: one is not a number"),
             ({"limits": None, "lists": False}, "lists=False is for limits"),
+            ({"rows": bit_rows(N)}, "points: expected words and counts, or rows"),
+            ({"counts": None}, "points: expected words and counts, or rows"),
+            ({"words": None, "counts": None}, "points: expected words and counts, or rows"),
+            (
+                {"words": None, "counts": None, "rows": bit_rows(N - 1)},
+                rf"rows has shape \({N - 1}, 9\), expected \({N}, 9\)",
+            ),
         ],
     ),
     "BitBlock.scan": Case(
@@ -884,7 +904,8 @@ CASES: dict[str, Case] = {
         sparse_points,
         [
             *numbers(ranked=[-1, 5]),
-            ({"metric": "l1"}, "metric l1: expected cosine, inner_product, sqeuclidean or euclidean"),
+            ({"metric": "l1"}, "metric l1: expected cosine, inner_product, sqeuclidean, euclidean or jaccard"),
+            ({"metric": "jaccard"}, "sets are float32 rows of ones"),
             ({"ranked": 2}, "ranks has 2 at place 3, expected 0 to 1"),
             ({"ranks": changed(sparse_points()["ranks"], 0, -1)}, "ranks has -1 at place 0"),
             ({"ranks": np.zeros(2 * N, np.int32)}, "two columns have the same rank"),
@@ -899,7 +920,12 @@ CASES: dict[str, Case] = {
         _native.SparseBlock,
         sparse_block,
         [
-            *numbers(k=[0, -1, N + 1]),
+            *numbers(k=[-1, N + 1]),
+            ({"k": 0, "limits": None}, "k=0: expected 1"),
+            ({"counted": True}, "counted is for limits, without k"),
+            ({"allowed": allowed_of(rows=np.arange(M - 1))}, "queries of allowed=5: expected 6"),
+            ({"left": np.ones(N - 1, bool)}, "left has shape"),
+            ({"points": SPARSE_SETS}, "sets are float32 rows of ones"),
             *[({"begin": begin, "end": end}, "queries ") for begin, end in [(-1, 2), (2, 1), (0, M + 1)]],
             ({"limits": np.zeros(M)}, r"limits has shape"),
             ({"limits": changed(np.ones(M - 1), 2, np.nan)}, "limits: one is not a number"),
@@ -948,8 +974,15 @@ CASES: dict[str, Case] = {
         [
             ({"block": lambda: sparse_of(limits=None, refined=False)}, "not all queries are refined"),
             ({"distances": np.zeros((M - 1) * K)}, "distances: expected float32 if narrow, else float64"),
+            ({"block": lambda: sparse_of(k=0, counted=True)}, "points are counted, not stored"),
         ],
         outputs=("distances", "indices"),
+    ),
+    "SparsePoints.squares": Case(
+        lambda squares: SPARSE_POINTS.squares(squares),
+        lambda: {"squares": np.zeros(N)},
+        [],
+        outputs=("squares",),
     ),
     "TreeRadius": Case(
         _native.TreeRadius,

@@ -50,6 +50,13 @@ def test_auto_takes_the_nearest_timing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(calls) == {"radix"}
 
 
+@pytest.mark.parametrize(("dtype", "longest"), [("float32", 256), ("uint8", 256), ("float64", 128)])
+def test_short_rows_are_sorted_side_by_side(dtype: str, longest: int) -> None:
+    for rows, k in ((1, 1), (10**6, 20), (100, longest)):
+        assert choose("cpu", rows, longest, k, dtype) == ("bitonic", {})
+    assert choose("cpu", 10**6, longest + 1, 5, dtype)[0] != "bitonic"
+
+
 def test_table_of_timings_is_sound() -> None:
     for entry in load_table():
         assert set(entry) == {"device", "rows", "n", "k", "bytes", "method", "options"}

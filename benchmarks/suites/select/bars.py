@@ -5,7 +5,8 @@ A bar is for one of these quantities, and is met if the measured value is at lea
 ==============  ==================================================================
 ``GB/s``        bytes of input over seconds
 ``read``        the same over the rate at which this machine reads
-``torch.topk``  its seconds over ours, in the same rounds (``numpy`` likewise)
+``torch.topk``  its seconds over ours, in the same rounds (likewise ``numpy``, and
+                ``numpy-values``, which selects no columns)
 ``random``      seconds on random data of the same shape over seconds on this data
 ==============  ==================================================================
 
@@ -34,14 +35,23 @@ LARGEST_K = 2048
 # Seconds of timing per case at full size.
 SECONDS = {"cuda": 0.4, "cpu": 15.0}
 PEERS_OF = {"cuda": ("torch.topk",), "cpu": ("torch.topk", "numpy")}
+SHORT = ("numpy", "numpy-values")
 HOME = {"cuda": "H100", "cpu": ""}
 
 
-def _case(device: str, rows: int, n: int, k: int, bars: dict[str, float], data: str = "random") -> Case:
+def _case(
+    device: str,
+    rows: int,
+    n: int,
+    k: int,
+    bars: dict[str, float],
+    data: str = "random",
+    peers: tuple[str, ...] | None = None,
+) -> Case:
     name = f"bars-{rows}x{n}-k{k}" + ("" if data == "random" else f"-{data}")
     held = tuple(Bar(on, bound, home=HOME[device]) for on, bound in bars.items())
     cost = 3 * SECONDS[device] if device == "cpu" else 3.0
-    peers = PEERS_OF[device]
+    peers = PEERS_OF[device] if peers is None else peers
     return Case(name, device, n, rows, 0, k, work=judge, data=data, bars=held, peers=peers, cost=cost, metric="")
 
 
@@ -66,6 +76,8 @@ def cases() -> Iterator[Case]:
         yield _case("cpu", 2**13, 2**15, k, {"numpy": 5, "torch.topk": 2, **read})
     for data in ADVERSE:
         yield _case("cpu", 2**13, 2**15, 64, {"random": WITHIN}, data)
+    for rows, n, k in ((100_000, 50, 10), (1_000_000, 20, 5)):
+        yield _case("cpu", rows, n, k, {"numpy-values": 1.25}, peers=SHORT)
 
 
 def proof_of(run: Run, case: Case) -> Proof:
@@ -104,7 +116,7 @@ def judged_rows(run: Run, case: Case, proof: Proof) -> list[Row]:
         calls["graph"] = device.replay(calls["last"])
     for call in calls.values():
         proved = proof.check(call())
-    names = [name for name in PEERS_OF[device.kind] if run.wants(name)]
+    names = [name for name in case.peers if run.wants(name)]
     for name in names:
         calls[name] = call_of(run, tensor, case.k, name, {}, "last")
         proof.check_values(calls[name]()[0])

@@ -34,6 +34,11 @@ def numpy_select(values: Any, k: int) -> tuple[Any, Any]:
     return np.take_along_axis(found, order, axis=1), np.take_along_axis(indices, order, axis=1)
 
 
+def numpy_values(values: Any, k: int) -> tuple[Any]:
+    """The k smallest of each row without their columns, which NumPy selects faster."""
+    return (np.sort(np.partition(values, k - 1, axis=1)[:, :k], axis=1),)
+
+
 def torch_select(tensor: Any, k: int) -> tuple[Any, Any]:
     """The k smallest of each row by torch.topk."""
     import torch
@@ -42,7 +47,11 @@ def torch_select(tensor: Any, k: int) -> tuple[Any, Any]:
     return found.values, found.indices
 
 
-PEERS = {"torch.topk": torch_select, "numpy": numpy_select}
+PEERS: dict[str, Callable[[Any, int], tuple[Any, ...]]] = {
+    "torch.topk": torch_select,
+    "numpy": numpy_select,
+    "numpy-values": numpy_values,
+}
 
 
 def over(run: Run) -> bool:
@@ -58,7 +67,7 @@ def size(run: Run, rows: int, n: int) -> tuple[int, int]:
 def call_of(run: Run, tensor: Any, k: int, method: str, options: dict[str, Any], nan: str) -> Callable[[], Any]:
     """One selection, ready to be run: by the library, or by a peer's name."""
     if method in PEERS:
-        values = run.device.values(tensor) if method == "numpy" else tensor
+        values = tensor if method == "torch.topk" else run.device.values(tensor)
         return lambda: PEERS[method](values, k)
     select_k, values = run.tonari.select_k, run.device.values(tensor)
     threads = {} if run.threads is None else {"threads": run.threads}

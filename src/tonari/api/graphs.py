@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
 
+import numpy as np
+
 from tonari import inputs
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
@@ -20,8 +22,10 @@ from tonari.filters.arguments import Given
 from tonari.filters.ties import are_all
 from tonari.graph.building.approximate import GraphOptions
 from tonari.graph.building.build import build_allowed, build_lists, refuse_options, repeated_lists
+from tonari.graph.building.changed_rows import on_compared_rows
 from tonari.graph.building.merging import merge_lists
 from tonari.graph.knn_graph import KNNGraph
+from tonari.graph.lists import Lists
 from tonari.methods import repeated
 from tonari.methods.answer import on_side_of
 from tonari.methods.call import Call
@@ -140,7 +144,6 @@ def knn_graph(
     method : str
         As for :func:`search`, or "nn-descent": an approximate method for many points in more than a few dimensions, on
         the CPU or on one CUDA device. It finds nearly all true neighbours, and their distances equal those of exact
-
         search. The same seed gives the same graph for any number of threads, except with ``update="gnnd"``. If `recall`
         is given, "auto" chooses NN-Descent if it is expected to be clearly faster, and builds the exact graph if
         NN-Descent does not reach the recall.
@@ -205,11 +208,11 @@ def knn_graph(
     [-1, 2, 1]
     """
     if are_sparse(points):
-        arguments: dict[str, Any] = {"recall": recall, "seed": seed, "start": start, "update": update, "where": where}
-        arguments |= {"exclude_within": exclude_within, "ties": are_all(ties) and ties}
-        arguments |= {"batch": batch, "differentiable": differentiable, "plan": plan}
+        arguments: dict[str, Any] = {"recall": recall, "seed": seed, "start": start, "update": update, "plan": plan}
+        arguments |= {"include_self": include_self, "ties": are_all(ties), "differentiable": differentiable}
         arguments |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
-        return sparse_graph(points, k, include_self=include_self, progress=progress, **arguments)
+        limits = Given(where=where, batch=batch, exclude_within=exclude_within)
+        return sparse_graph(points, k, limits, progress=progress, **arguments)
     key, tied = None, are_all(ties)
     if (
         not tied
@@ -306,8 +309,21 @@ def merge(
     for name, graph in (("graph_a", graph_a), ("graph_b", graph_b)):
         if not isinstance(graph, KNNGraph):
             raise TypeError(f"{name}: expected a tonari.KNNGraph, got {type(graph).__name__}")
-    call = Call.of(
-        {"points_a": points_a, "points_b": points_b}, graph_a.metric, "auto", device, threads, memory, progress
+    for name in ("weights", "transform"):
+        if not np.array_equal(getattr(graph_a, name), getattr(graph_b, name)):
+            raise ValueError(f"graph_a and graph_b have different {name}: they must agree")
+
+    def merged(graphs: list[Lists], rows: list[Any], call: Call) -> Lists:
+        a, b = zip(graphs, rows, strict=True)
+        return merge_lists(a, b, call, recall=recall, seed=seed, update=update)
+
+    made = on_compared_rows(
+        {"points_a": graph_a.lists, "points_b": graph_b.lists},
+        {"points_a": points_a, "points_b": points_b},
+        merged,
+        device=device,
+        threads=threads,
+        memory=memory,
+        progress=progress,
     )
-    pairs = (graph_a.lists, points_a), (graph_b.lists, points_b)
-    return KNNGraph.of_lists(merge_lists(*pairs, call, recall=recall, seed=seed, update=update))
+    return KNNGraph.of_lists(made)

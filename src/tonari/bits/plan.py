@@ -127,8 +127,12 @@ def refusal(problem: Problem) -> str | None:
 
 
 def _block(m: int, threads: int) -> int:
-    """Return the number of queries per task; few queries are one task, whose points are divided among the threads."""
-    return min(tuning.QUERY_BLOCK, -(-m // threads) if m >= tuning.LEAST_BLOCK * threads else m)
+    """Return the number of queries per task.
+
+    Few queries are one block, so that each point is read once; the points are divided among the threads.
+    """
+    even = m > tuning.QUERY_BLOCK and m >= tuning.LEAST_BLOCK * threads
+    return min(tuning.QUERY_BLOCK, -(-m // threads) if even else m)
 
 
 def _made(problem: Problem, isa: str, threads: int, block: int, work: float, packing: float) -> BitsPlan:

@@ -35,7 +35,8 @@ kind, the predicted times are right within a factor of about two.
                              instruction set, except for the computation of values
     BRUTE, neighbours        "avx512" and "avx2" of "gemm": as ESTIMATED, with direct=False, for 50 to 5,000 queries
     PRODUCTS, packing        python -m benchmarks run exact_cpu
-    BITS                     one core of a shared Xeon of model 207: 64 queries among 200,000 rows of 128 bytes
+    BITS                     one core of a shared Xeon of model 207: 64 queries among 200,000 rows of 128 bytes; byte:
+                             one core of an EPYC (Zen 4), 2026-11-28, process time, 1,000,000 rows of 128 bytes
     LISTED_BITS              one core of a shared EPYC of family 26, process time: 20,000 points for each of 200
                              queries, anywhere in 256 MiB of rows of 16 to 512 bytes
     BITS["cuda"]             not measured, but computed for an H200: 8 bytes written and read; per byte of a pair, 16
@@ -232,10 +233,10 @@ CARD = CardRates(
 
 # Costs of rows of bits, by the instruction set of the kernel, or "cuda".
 BITS = {
-    "generic": BitCosts(byte=6e-9, pair=4e-10, pair_byte=2.1e-10),
-    "avx2": BitCosts(byte=6e-9, pair=4e-10, pair_byte=7e-11),
-    "avx512": BitCosts(byte=6e-9, pair=2e-10, pair_byte=2.4e-11),
-    "neon": BitCosts(byte=6e-9, pair=4e-10, pair_byte=1.4e-10),
+    "generic": BitCosts(byte=4e-10, pair=4e-10, pair_byte=2.1e-10),
+    "avx2": BitCosts(byte=4e-10, pair=4e-10, pair_byte=7e-11),
+    "avx512": BitCosts(byte=4e-10, pair=2e-10, pair_byte=2.4e-11),
+    "neon": BitCosts(byte=4e-10, pair=4e-10, pair_byte=1.4e-10),
     "cuda": BitCosts(byte=1e-11, pair=2.7e-12, pair_byte=1.6e-14),
 }
 # Costs of listed pairs of rows of bits; a value is a byte.

@@ -11,7 +11,7 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import _check_sample_weight
 
 from tonari.api.given import is_given
-from tonari.api.one_radius import OneRadius
+from tonari.api.one_radius import one_radius
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.estimators.answers.blocks import Budget
 from tonari.estimators.answers.components import Components
@@ -101,8 +101,6 @@ class DBSCAN(ClusterMixin, Searching):
         ------
         ValueError
             A parameter has no counterpart in tonari, or X is not finite.
-        TypeError
-            X is sparse.
         tonari.core.errors.BudgetExceeded
             `memory` is too small; the message says how much is needed.
         """
@@ -134,17 +132,17 @@ class DBSCAN(ClusterMixin, Searching):
 class _Clustering:
     """The rows of one clustering, prepared for its radius, and the numbers of their neighbours."""
 
-    def __init__(self, rows: npt.NDArray[Any], how: dict[str, Any], eps: float, memory: int | None) -> None:
-        self._budget = Budget(memory, _ROW_BYTES * len(rows))
+    def __init__(self, rows: Any, how: dict[str, Any], eps: float, memory: int | None) -> None:
+        n = rows.shape[0]
+        self._budget = Budget(memory, _ROW_BYTES * n)
         if memory is not None and memory <= self._budget.fixed:
             least = 2 * self._budget.fixed
             raise BudgetExceeded(
-                f"memory={memory}: {len(rows)} rows take {self._budget.fixed} bytes before a search; allow at least "
-                f"{least}",
+                f"memory={memory}: {n} rows take {self._budget.fixed} bytes before a search; allow at least {least}",
                 least=least,
             )
         with self._budget.refusals():
-            self._rows = OneRadius(rows, eps, **how | {"memory": self._budget.searching})
+            self._rows = one_radius(rows, eps, **how | {"memory": self._budget.searching})
             self._counts = self._rows.counts()
 
     def core_rows(self, min_samples: int, weights: npt.NDArray[Any] | None) -> npt.NDArray[np.bool_]:

@@ -71,8 +71,6 @@ class NearestNeighbors(Nearest, Within, Hinted):
     [2, 1]
     """
 
-    _takes_sparse = True
-
     def __init__(
         self,
         *,

@@ -148,7 +148,7 @@ class RadiusNeighborsClassifier(Classifying, PredictingWithin):
             A row has no neighbours, and `outlier_label` is None.
         """
         queries = self._queries(X)
-        m = self.n_samples_fit_ if queries is None else len(queries)
+        m = self.n_samples_fit_ if queries is None else queries.shape[0]
         made, empty = [np.empty((m, len(classes))) for classes in self._classes], np.empty(m, bool)
         for part, found, weights in self._blocks(queries):
             empty[part] = np.diff(found.indptr) == 0

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tonari import inputs
 from tonari.core.process.progress import ProgressLike
+from tonari.graph.building.changed_rows import on_compared_rows
 from tonari.graph.building.changing import remove_points, replace_points
 from tonari.graph.building.merging import add_points
-from tonari.methods.call import Call
 
 if TYPE_CHECKING:
     from tonari.graph.lists import Lists
@@ -81,10 +81,16 @@ class Changing:
         >>> tonari.knn_graph(line[:2], k=1).add(line[:2], line[2:]).indices.ravel().tolist()
         [1, 0, 1]
         """
-        call = Call.of(
-            {"points": points, "new_points": new_points}, self.metric, "auto", device, threads, memory, progress
+        made = on_compared_rows(
+            {"points": self.lists},
+            {"points": points, "new_points": new_points},
+            lambda graphs, rows, call: add_points(graphs[0], rows[0], rows[1], call, recall=recall, seed=seed),
+            device=device,
+            threads=threads,
+            memory=memory,
+            progress=progress,
         )
-        return self.of_lists(add_points(self.lists, points, new_points, call, recall=recall, seed=seed))
+        return self.of_lists(made)
 
     @inputs.without_gradients("use tonari.knn_graph of the remaining points with differentiable=True")
     def remove(
@@ -132,8 +138,8 @@ class Changing:
             An id is not a whole number.
         ValueError
             An id is not a row number, or occurs twice; too few points remain for lists of k neighbours; the graph was
-            built from other points, from changed rows (weights, a matrix, minkowski:p), or with filters; or it is exact
-            and has lists shorter than k, as after :meth:`subset`.
+            built from other points, or with filters; or it is exact and has lists shorter than k, as after
+            :meth:`subset`.
 
         Examples
         --------
@@ -143,8 +149,16 @@ class Changing:
         >>> graph.remove(line, [1]).indices.ravel().tolist()  # of the points 0, 3 and 7
         [1, 0, 1]
         """
-        call = Call.of({"points": points}, self.metric, "auto", device, threads, memory, progress)
-        return self.of_lists(remove_points(self.lists, points, ids, call, recall=recall, seed=seed))
+        made = on_compared_rows(
+            {"points": self.lists},
+            {"points": points},
+            lambda graphs, rows, call: remove_points(graphs[0], rows[0], ids, call, recall=recall, seed=seed),
+            device=device,
+            threads=threads,
+            memory=memory,
+            progress=progress,
+        )
+        return self.of_lists(made)
 
     @inputs.without_gradients("use tonari.knn_graph of the changed points with differentiable=True")
     def replace(
@@ -195,5 +209,13 @@ class Changing:
         >>> tonari.knn_graph(line, k=1).replace(line, [1], np.array([[8.0]], np.float32)).indices.ravel().tolist()
         [2, 3, 0, 1]
         """
-        call = Call.of({"points": points, "rows": rows}, self.metric, "auto", device, threads, memory, progress)
-        return self.of_lists(replace_points(self.lists, points, ids, rows, call, recall=recall, seed=seed))
+        made = on_compared_rows(
+            {"points": self.lists},
+            {"points": points, "rows": rows},
+            lambda graphs, rows, call: replace_points(graphs[0], rows[0], ids, rows[1], call, recall=recall, seed=seed),
+            device=device,
+            threads=threads,
+            memory=memory,
+            progress=progress,
+        )
+        return self.of_lists(made)

@@ -84,6 +84,9 @@ def native_options(options: Any, n: int) -> dict[str, Any]:
 
 def _seconds(method: str, rows: int, n: int, k: int) -> float:
     """Return the expected time on one thread."""
+    if method == "bitonic" and 4 * n <= tuning.SHORT_ROW_BYTES:
+        short = tuning.SHORT_ROW_SECONDS + tuning.SHORT_VALUE_SECONDS * n + tuning.SHORT_SELECTED_SECONDS * k
+        return rows * short
     slower = tuning.QUEUE_TIMES if method in ("insertion", "heap", "merge_queue") else 1.0
     return slower * rows * (tuning.ROW_SECONDS + tuning.VALUE_SECONDS * n + tuning.SELECTED_SECONDS * k)
 

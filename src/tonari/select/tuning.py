@@ -6,6 +6,12 @@ VALUE_SECONDS = 5e-10  # per value
 SELECTED_SECONDS = 7e-9  # per selected value
 QUEUE_TIMES = 4.0  # time of a queue, relative to these
 
+# Case: select bars-100000x50-k10, bars-1000000x20-k5 on cpu. Chosen on: one thread of an EPYC (Zen 4), 2026-11-28.
+SHORT_ROW_BYTES = 1 << 10  # most bytes of the keys of a short row [1 << 9, 1 << 10, 1 << 11]
+SHORT_ROW_SECONDS = 1e-8  # seconds of one thread per short row
+SHORT_VALUE_SECONDS = 1.1e-9  # per value
+SHORT_SELECTED_SECONDS = 2e-9  # per selected value
+
 # Case: select bars-8192x32768-k64, bars-8192x32768-k1024 on cpu. Chosen on: not recorded.
 SLICE_SECONDS = 0.02  # duration of one call, so that Ctrl-C takes effect soon [0.005, 0.02, 0.08]
 FIRST_VALUES = 1 << 17  # values in a thread's first chunk: tens of µs at best, ms at worst [1 << 15, 1 << 17, 1 << 19]

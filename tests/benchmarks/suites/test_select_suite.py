@@ -53,6 +53,7 @@ def a_run(path: Path | None = None, select: Callable[..., Any] = stable, **chang
 def a_case(**changes: Any) -> Any:
     """Make a case for one shape of select_k; ``changes`` replace its fields."""
     options = {"name": "bars-tiny", "n": 100, "m": 8, "d": 0, "k": 4, "data": "random", "work": bars.judge}
+    options |= {"peers": bars.PEERS_OF["cpu"]}
     return bench_checks.a_case(**options | changes)
 
 
@@ -139,7 +140,8 @@ def test_the_cpu_gives_numpy_where_numpy_has_the_type() -> None:
 
 def test_peers_break_ties_their_own_way_and_are_proved() -> None:
     known = proof.Proof(torch.from_numpy(ROWS), 4)
-    for select in (measure.numpy_select(ROWS, 4), measure.torch_select(torch.from_numpy(ROWS), 4)):
+    tensor = torch.from_numpy(ROWS)
+    for select in (measure.numpy_select(ROWS, 4), measure.numpy_values(ROWS, 4), measure.torch_select(tensor, 4)):
         known.check_values(select[0])
     with pytest.raises(WrongAnswer, match="peer"):
         known.check_values(stable(ROWS, 5)[0][:, 1:])
@@ -160,7 +162,8 @@ def test_what_select_is_held_to() -> None:
     assert here[8192, 32768, 64, "random"] == {"numpy": 5, "torch.topk": 2, "read": 0.5}
     assert here[8192, 32768, 1024, "random"] == {"numpy": 5, "torch.topk": 2}
     assert here[8192, 32768, 64, "descending"] == {"random": 1 / 1.5}
-    assert len(here) == 10
+    assert here[1_000_000, 20, 5, "random"] == {"numpy-values": 1.25}
+    assert len(here) == 12
     card = held["cuda"]
     assert len(card) == 3 * 3 * 6 + 3 * 4 + 4 * 3 + 4
     expected = {

@@ -112,6 +112,21 @@ def test_no_split_changes_an_answer(metric: str, maker: str, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("metric", BIT_METRICS)
+@pytest.mark.parametrize("d", [5, 128])
+def test_a_search_of_one_block_packs_points_as_it_meets_them(
+    d: int, metric: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points, queries = noise(2000, d), noise(64, d, 1)
+    index = tonari.Index(points, metric=metric)
+    monkeypatch.setattr("tonari.bits.cpu.method.PreparedBits", None)  # which would pack all points first
+    for m, threads in ((1, 1), (1, 3), (64, 2)):
+        found = tonari.search(queries[:m], points, 7, metric=metric, threads=threads)
+        truth = index.search(queries[:m], 7)
+        np.testing.assert_array_equal(found.indices, truth.indices)
+        np.testing.assert_array_equal(found.distances, truth.distances)
+
+
+@pytest.mark.parametrize("metric", BIT_METRICS)
 def test_many_points_condense_their_lists(metric: str) -> None:
     """Far points come first, so every point is nearer than those before it; also points in any order."""
     points = np.packbits(np.tri(1024, dtype=bool)[::-1], axis=1)

@@ -36,10 +36,10 @@ def test_triton_is_loaded_while_a_verb_and_kernels_are_imported(tmp_path: Path) 
 import torch, tonari
 torch.cuda.is_initialized = lambda: True
 tonari.search
-from tonari.cuda.compiling import compile
-assert compile.begin_soon.cache_info().currsize == 1
+from tonari.cuda.compiling import beginning
+assert beginning.begin_soon.cache_info().currsize == 1
 import tonari.exact.cuda.dispatch, tonari.exact.cuda.kernels.screens.all_minima_hopper
-errors = [future.exception() for future in compile.begin_soon()]
+errors = [future.exception() for future in beginning.begin_soon()]
 print([str(error) for error in errors if error is not None and "0 active drivers" not in str(error)])
 """
     ran = subprocess.run(

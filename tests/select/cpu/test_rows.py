@@ -255,6 +255,39 @@ def test_lengths_strides_and_row_ranges(variant: tuple[str, dict[str, Any]], dty
 
 
 @pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("dtype", STORED)
+def test_short_rows_side_by_side(dtype: str, isa: str) -> None:
+    """Rows that share a register, with and without gaps between them, of full and of other lengths."""
+    rng = np.random.default_rng(6)
+    for rows, n in ((4, 1), (5, 2), (33, 7), (17, 8), (16, 9), (37, 20), (40, 33), (31, 100), (20, 512)):
+        wide = rng.integers(-9, 9, (rows, n + 5)) / 8  # many ties
+        wide[rng.random(wide.shape) < 0.1] = -0.0
+        lengths = rng.integers(0, n + 1, rows)
+        for values in (stored(wide, dtype)[:, 2 : 2 + n], stored(wide[:, :n], dtype).copy()):
+            for k, largest, given in (
+                (1, False, None),
+                (min(n, 5), True, lengths),
+                (n, False, lengths),
+                (n, True, None),
+            ):
+                found, indices, nan_row = select(isa, "bitonic", values, dtype, k, largest=largest, lengths=given)
+                order = expected_order(values, largest)
+                check(values, dtype, k, found, indices, order, largest=largest, lengths=given)
+                assert nan_row == -1
+        if "float" in dtype and rows > 6:
+            values = stored(np.where(np.arange(n) == n - 1, np.nan, wide[:, :n]), dtype)
+            values[:5] = stored(wide[:5, :n], dtype)
+            for given, first in ((None, 5), (np.where(np.arange(rows) < 7, n - 1, n), 7)):
+                found, indices, nan_row = select(isa, "bitonic", values, dtype, n, lengths=given)
+                check(values, dtype, n, found, indices, expected_order(values, False), lengths=given)
+                assert nan_row == first
+            found, indices, nan_row = select(isa, "bitonic", values, dtype, n, rows=(6, rows))
+            check(values[6:], dtype, n, found[6:], indices[6:], expected_order(values[6:], False))
+            assert nan_row == 6
+            assert (indices[:6] == -77).all()
+
+
+@pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("variant", VARIANTS, ids=named)
 def test_any_order_is_the_same_set(variant: tuple[str, dict[str, Any]], isa: str) -> None:
     method, options = variant

@@ -7,11 +7,12 @@ from typing import Any
 import numpy.typing as npt
 
 from tonari.bits.cpu.listed import search_listed
-from tonari.bits.cpu.search import PreparedBits, count_bits, find_bits, search_bits
+from tonari.bits.cpu.search import PreparedBits, UnpackedBits, count_bits, find_bits, search_bits
 from tonari.bits.plan import BitsPlan, plan_bits, refusal
-from tonari.core.on_cpu import OnCpu
+from tonari.core.on_cpu import OnCpu, own_rows
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
 
 
 class BitsOnCpu(OnCpu):
@@ -31,3 +32,15 @@ class BitsOnCpu(OnCpu):
 
     def prepare(self, points: npt.NDArray[Any], plan: BitsPlan, progress: ProgressLike = None) -> PreparedBits:
         return PreparedBits(points, plan)
+
+    def search_once(
+        self,
+        queries: npt.NDArray[Any],
+        points: npt.NDArray[Any],
+        plan: BitsPlan,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> Neighbors:
+        prepared = UnpackedBits(points) if plan.query_block >= len(queries) else PreparedBits(points, plan)
+        return search_bits(queries, prepared, plan, own_rows(queries, self_join), progress)

@@ -2,6 +2,8 @@
 
 A task is a block of queries and a part of the points. Usually the points are a single part, and a task writes the
 result of its block. If queries are few, the points are cut into several parts, whose lists are merged after all tasks.
+A search of a single block meets every point once, so that packing all points before it would only write and read them
+once more: each part of the rows is packed when the search reaches it.
 """
 
 from __future__ import annotations
@@ -49,6 +51,19 @@ class PreparedBits:
 
         workers.map(pack, cut(self.n, LANES * max(1, tuning.PACKED_BYTES // (LANES * self.d))))
 
+    @property
+    def arrays(self) -> tuple[npt.NDArray[np.uint32] | None, npt.NDArray[np.int32] | None, None]:
+        """The points as a native block takes them: words, counts and rows."""
+        return self.words, self.counts, None
+
+
+class UnpackedBits:
+    """Rows of bits that a single search packs as it meets them, with the attributes of :class:`PreparedBits`."""
+
+    def __init__(self, points: npt.NDArray[np.uint8]) -> None:
+        self.n, self.d = points.shape
+        self.arrays = None, None, points
+
 
 class Scan:
     """One search among rows of bits on the CPU, divided into blocks of queries.
@@ -67,7 +82,7 @@ class Scan:
     def __init__(
         self,
         queries: npt.NDArray[np.uint8],
-        prepared: PreparedBits,
+        prepared: PreparedBits | UnpackedBits,
         plan: BitsPlan,
         self_ids: npt.NDArray[np.int64] | None,
         *,
@@ -84,7 +99,7 @@ class Scan:
 
         Calls may run on any thread.
         """
-        plan, groups, started = self.plan, len(self.prepared.words), time.perf_counter()
+        plan, groups, started = self.plan, -(-self.prepared.n // LANES), time.perf_counter()
         parts = cut(groups, -(-groups // plan.parts))
         found: dict[tuple[int, int], _native.BitBlock] = {}
         total = len(self.queries) * self.prepared.n
@@ -118,11 +133,12 @@ class Scan:
         plan, held, count = self.plan, self.prepared, rows.stop - rows.start
         own = None if self.self_ids is None else self.self_ids[rows]
         limits = None if self.limits is None else np.ascontiguousarray(self.limits[rows])
+        words, counts, unpacked = held.arrays
         block = _native.BitBlock(
-            *(plan.isa, plan.metric, self.queries[rows], held.words, held.counts, held.n, plan.k),
+            *(plan.isa, plan.metric, self.queries[rows], words, counts, unpacked, held.n, plan.k),
             *(limits, own, self.lists),
         )
-        step = max(1, tuning.SCANNED_WORDS // (count * held.words.shape[1]))
+        step = max(1, tuning.SCANNED_WORDS // (count * -(-held.d // WORD)))
         for begin in range(groups.start, groups.stop, step):
             self.workers.check()
             end = min(begin + step, groups.stop)
@@ -133,7 +149,7 @@ class Scan:
 
 def search_bits(
     queries: npt.NDArray[np.uint8],
-    prepared: PreparedBits,
+    prepared: PreparedBits | UnpackedBits,
     plan: BitsPlan,
     self_ids: npt.NDArray[np.int64] | None,
     progress: ProgressLike = None,

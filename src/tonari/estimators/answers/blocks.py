@@ -134,7 +134,7 @@ def lists_within(
     BudgetExceeded
         A search, or the list of a single row, does not fit.
     """
-    m, n = len(rows), len(index)
+    m, n = rows.shape[0], len(index)
     with budget.refusals():
         if counts is None and budget.entries // (n + 1) >= min(m, tuning.UNCOUNTED_ROWS):
             counts = np.full(m, n)

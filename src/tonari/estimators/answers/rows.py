@@ -8,7 +8,6 @@ from tonari.api.given import is_given
 from tonari.api.index.index import Index
 from tonari.api.radius import radius_count, radius_search
 from tonari.api.searching import search
-from tonari.api.sparse_rows import are_sparse
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.metrics.names import PRECOMPUTED
@@ -22,8 +21,8 @@ class Rows:
         self._index: Index | None = None
 
     def prepared(self, how: dict[str, Any]) -> Index | GivenRows:
-        """Return the Index of the fitted rows; for sparse rows or a metric that no Index supports, their GivenRows."""
-        if is_given(how["metric"]) or are_sparse(self.array):
+        """Return the Index of the fitted rows; for a metric that no Index supports, their GivenRows."""
+        if is_given(how["metric"]):
             return GivenRows(self.array, how)
         if self._index is None:
             self._index = Index(self.array, **how)
@@ -31,7 +30,7 @@ class Rows:
 
 
 class GivenRows:
-    """Sparse fitted rows, the rows for a metric that is a function, or the distances for "precomputed"."""
+    """The fitted rows for a metric that is a function, or the distances for "precomputed"."""
 
     def __init__(self, array: Any, how: dict[str, Any]) -> None:
         self.array, self.how = array, how

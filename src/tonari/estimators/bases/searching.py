@@ -32,7 +32,6 @@ class Searching(BaseEstimator):
     n_jobs: int | None
     device: Any
     memory: int | str | None
-    _takes_sparse = False  # whether rows may be sparse
 
     def _set(
         self,
@@ -55,7 +54,7 @@ class Searching(BaseEstimator):
 
     def _keep(self, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
         """Check parameters, rows and, if it is set, y; store the rows and return y."""
-        metric = metric_of(self.metric, self.p, self.metric_params)
+        metric = metric_of(self.metric, self.p, self.metric_params, sets=are_sparse(X))
         method_of(self.algorithm, self.leaf_size)
         threads_of(self.n_jobs)
         parse_memory(self.memory)
@@ -100,14 +99,14 @@ class Searching(BaseEstimator):
 
     def _checks(self, X: Any) -> dict[str, Any]:
         """Return the arguments with which scikit-learn checks rows."""
-        if self._takes_sparse and are_sparse(X):
+        if are_sparse(X):
             return {"accept_sparse": "csr", "dtype": SPARSE_DTYPES}
         return {"dtype": DTYPES}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.metric == PRECOMPUTED
-        tags.input_tags.sparse = self._takes_sparse
+        tags.input_tags.sparse = True
         return tags
 
 

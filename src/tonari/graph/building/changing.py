@@ -72,7 +72,7 @@ class _Request:
             raise ValueError(f"recall={recall!r}: the graph is exact, and stays so; leave recall out")
         target = None if lists.exact else check_recall(RECALL if recall is None else recall)
         seed = check_seed(seed)
-        refuse_unsupported(lists, call.metric)
+        refuse_unsupported(call.metric)
         refuse_filters(lists, "the graph")
         rows = call.rows(points, "points")
         check_graph(lists, rows, "the graph", "points")

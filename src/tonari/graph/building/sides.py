@@ -21,7 +21,6 @@ from tonari.methods.call import Call
 from tonari.methods.registry import method_for
 from tonari.methods.rows.value_range import check_range
 from tonari.metrics import Metric
-from tonari.metrics.changed import change_of
 from tonari.metrics.reference import returned
 from tonari.nn_descent.method import NnDescent
 from tonari.nn_descent.plan import DescentPlan
@@ -59,7 +58,7 @@ class Sides:
         (_, a), (_, b) = names
         self.call, self.place, self.measure = call, call.place, call.metric
         self.metric, self.include_self = lists.metric, lists.include_self
-        refuse_unsupported(lists, self.measure)
+        refuse_unsupported(self.measure)
         self.k = lists.k - lists.include_self
         self.a, self.b = (
             self.place.rows(points, name, self.measure) for points, name in ((points_a, a), (points_b, b))
@@ -136,24 +135,11 @@ class Sides:
         return Lists(found, self.metric, method, self.include_self, seed, report, record=record)
 
 
-def refuse_unsupported(lists: Lists, measure: Metric) -> None:
-    """Raise an error if a graph cannot be merged or changed because its distances are not between the points' rows.
-
-    `measure` is the metric of the graph.
-    """
+def refuse_unsupported(measure: Metric) -> None:
+    """Raise an error if graphs by a metric cannot be merged or changed, because of how their distances are made."""
     if measure.own:
         raise ValueError(
             f"graphs by {measure.name!r} cannot be merged or changed: only knn_graph supports a Triton function"
-        )
-    change = change_of(lists.metric, lists.weights, lists.transform)
-    if change is not None:
-        what = f"metric={lists.metric!r}" + (" and weights" if lists.weights is not None else "")
-        what, instead = what + (" and a matrix" if lists.transform is not None else ""), ""
-        if change.instead:
-            instead = f", or use graphs of {change.instead}, with metric={change.base!r}"
-        raise Unsupported(
-            f"graphs by {what} cannot be merged or changed: their rows were changed before they were compared; build "
-            f"the graph of all points by knn_graph{instead}"
         )
     if measure.bits:
         raise Unsupported(

@@ -47,10 +47,7 @@ def read_header(file: IO[bytes], path: Path, size: int, where: str, *, holds: Ho
 
     The array must be what `holds` says: a matrix of numbers, a vector of numbers, or a single string ("text").
     """
-    start = file.read(npy_format.MAGIC_LEN)
-    start += file.read(2 if start[-2:] == bytes([1, 0]) else 4)
-    length = int.from_bytes(start[npy_format.MAGIC_LEN :], "little")
-    start += file.read(min(length, LONGEST_HEADER))
+    start, length = _start(file)
     with parsing(path, size, "a .npy header and its values", "Save it with numpy.save.", where=where):
         shape, fortran, dtype = _parse(start, length)
         if holds == "text" and (dtype.kind != "U" or not dtype.itemsize or shape != ()):
@@ -65,6 +62,24 @@ def read_header(file: IO[bytes], path: Path, size: int, where: str, *, holds: Ho
         why = f"{where}: a header of {offset} bytes, then shape {shape} of {dtype}"
         raise mismatch(path, size, expected, why, "The file is truncated or has bytes added: fetch or save it again.")
     return Header(shape, fortran, dtype, offset)
+
+
+def read_vector_header(file: IO[bytes], path: Path, size: int, where: str) -> Header:
+    """Parse the header of an array of one axis; see :func:`read_header`."""
+    start, length = _start(file)
+    with parsing(path, size, "a .npy header and its values", "Save it with numpy.save.", where=where):
+        shape, fortran, dtype = _parse(start, length)
+        if len(shape) != 1:
+            raise ValueError(f"has shape {shape}, not one axis")
+    return Header(shape, fortran, dtype, len(start))
+
+
+def _start(file: IO[bytes]) -> tuple[bytes, int]:
+    """Read the header of a file, and return it with the length that it has according to itself."""
+    start = file.read(npy_format.MAGIC_LEN)
+    start += file.read(2 if start[-2:] == bytes([1, 0]) else 4)
+    length = int.from_bytes(start[npy_format.MAGIC_LEN :], "little")
+    return start + file.read(min(length, LONGEST_HEADER)), length
 
 
 def _parse(start: bytes, length: int) -> tuple[tuple[int, ...], bool, DType]:

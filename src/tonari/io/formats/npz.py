@@ -14,6 +14,7 @@ import numpy as np
 from tonari.io import tuning
 from tonari.io._atomic import atomic
 from tonari.io._common import Array, FileFormatError, FileInfo, check_expansion, parsing, size_of
+from tonari.io.formats import sparse_npz
 from tonari.io.formats.npy import Header, Holds, read_header, write_array
 
 MEMBER = ".npy"
@@ -105,6 +106,10 @@ class Archive:
 
 
 def _choose(path: Path, keys: list[str], key: str | None) -> str:
+    if key is None and sparse_npz.are_sparse(keys):
+        raise ValueError(
+            f"{path}: is a sparse matrix; load it with scipy.sparse.load_npz, whose rows tonari.search takes, too"
+        )
     listed = ", ".join(keys) if keys else "none"
     if key is None and len(keys) == 1:
         return keys[0]
@@ -133,6 +138,8 @@ def write(path: Path, array: Array) -> None:
 
 def describe(path: Path, *, key: str | None) -> FileInfo:
     """Describe one array by its header; `extra` names all arrays."""
+    if key is None and sparse_npz.is_sparse(path):
+        return sparse_npz.describe(path)
     with Archive(path, math.inf) as archive:
         key = _choose(path, archive.keys, key)
         head = archive.header(key)

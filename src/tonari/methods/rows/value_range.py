@@ -251,7 +251,8 @@ def _are_tiny(queries: Any, points: Any, record: Metric, tiny: float) -> npt.NDA
         return _size(sizes, record) < tiny * DIGITS
     others = _largest(points)
     least = float(others[others > 0].min(initial=np.inf))
-    return (sizes > 0) & (sizes * least < tiny * DIGITS)
+    with np.errstate(invalid="ignore"):  # 0 times inf, if all points are zero
+        return (sizes > 0) & (sizes * least < tiny * DIGITS)
 
 
 def _in_blocks(rows: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
