@@ -31,11 +31,14 @@ pytestmark = [
 if HAS_TORCH:
     import torch
 
+    from tests.helpers.launches import launched
+    from tonari.cuda.compiling.ahead import card_of
+    from tonari.cuda.compiling.rehearsal import Card, rehearsing
     from tonari.cuda.host_rows import HostRows
     from tonari.exact.cuda import dispatch as run
     from tonari.exact.cuda.routes import codes
     from tonari.exact.cuda.rows.part import Place, plan_for_part
-    from tonari.exact.cuda.screens import screener
+    from tonari.exact.cuda.screens import coded
     from tonari.exact.cuda.screens.sampling import Sample
 
 HERE: dict[str, Any] = {"route": "codes", "point_slab": 128, "devices": (DEVICE,)}
@@ -135,8 +138,7 @@ def test_points_beyond_the_range_of_codes_are_candidates_of_all_rows(
 
 
 def test_sampled_thresholds_and_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "LEAST_ROWS", 1)
-    monkeypatch.setattr(screener, "sample_for", lambda n, width, group: Sample(stride=2, rank=6, capacity=128))
+    monkeypatch.setattr(coded, "sample_for_codes", lambda n, m, width, group: Sample(stride=2, rank=6, capacity=128))
     points = near_a_plane(300, D)
     report = check(points[:M], points, K, width=12, form_dim=5, query_batch=2, **HERE)
     assert set(report.rows_by_precision) == {"codes in 5 dimensions"}
@@ -195,6 +197,42 @@ def test_an_index_answers_again_and_again_and_widens(monkeypatch: pytest.MonkeyP
     assert counts.tolist() == [int((brute(queries, points, N).distances[row] <= 4).sum()) for row in range(M)]
 
 
+def test_rows_with_many_near_groups_but_few_near_points_are_proved_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of two codes rule out less than the distance of a code from the query itself."""
+    monkeypatch.setattr(tuning, "CODE_MARGIN", 25.0)  # long steps: eight groups of the first query are near
+    points = gaussian(N, 6)
+    queries, given = points[:M] + np.float32(1e-3), {"width": 2, "group": 8, "form_dim": 5, **HERE}
+    passes: list[int] = []
+    usual = codes._Search._pass
+
+    def passed(self: Any, numbers: Any, *rest: Any) -> Any:
+        passes.append(len(numbers))
+        return usual(self, numbers, *rest)
+
+    monkeypatch.setattr(codes._Search, "_pass", passed)
+    check(queries, points, 1, **given)
+    assert passes == [M]
+    monkeypatch.setattr(coded.CodedScreen, "groups_per_point", 1)
+    check(queries, points, 1, **given)
+    assert passes[:2] == [M, M]
+    assert len(passes) > 2
+
+
+@pytest.mark.parametrize("choices", [{"self_join": True}, {"query_batch": 4, "metric": "cosine"}], ids=str)
+def test_what_is_compiled_ahead_is_what_is_launched(choices: dict[str, Any]) -> None:
+    points = near_a_plane(N, D)
+    queries = points if "self_join" in choices else (points[:7] + np.float32(1e-3)).astype(np.float64)
+    plan = plan_of(queries, points, K, form_dim=4, width=64, **choices, **HERE)
+    self_join = plan.m == N
+    with launched() as seen:
+        run.search_once(queries, points, plan, self_join=self_join)
+    with rehearsing(card_of(DEVICE) if DEVICE != "cpu" else Card((0, 0), 1)) as rehearsal:
+        codes.rehearse_coding(plan)
+        codes.rehearse_codes(plan, queries.dtype.name, self_join=self_join)
+    assert {variant[0].__name__ for variant in set(seen) - set(rehearsal.calls)} == set()
+    assert {variant[0].__name__ for variant in set(rehearsal.calls) - set(seen)} <= {"products_kernel"}
+
+
 def test_the_width_is_fitted_to_long_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "FITTED_ROWS", 2)
     points = gaussian(70, 6)
@@ -236,6 +274,9 @@ def test_what_a_device_holds_of_500_million_rows() -> None:
     plan = planned(free_bytes=60 * 10**9)  # as many coordinates as fit
     assert (plan.form_dim, plan.query_batch) == (61, 2048)
     assert plan.packed_bytes == pytest.approx(500e6 * 64, rel=1e-6)
+    few = planned(m=200, free_bytes=72 * 10**9)  # all minima of few queries would take gigabytes as well
+    assert few.total_bytes < 66 * 10**9
+    assert planned(m=8192, free_bytes=80 * 10**9).query_batch == 4096, "two equal batches"
     later = planned(prepared_by=plan, free_bytes=72 * 10**9 - plan.packed_bytes)
     assert (later.route, later.form_dim, later.point_slab) == ("codes", 61, plan.point_slab)
     with pytest.raises(BudgetExceeded, match=r"allow at least \d+") as refused:
