@@ -350,8 +350,8 @@ def pairs_given(
     mask, rule = shared_mask(where, values.n), call.allowed(Given(where=where, exclude_within=exclude_within))
 
     def allowed(rows: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        kept = np.ones(rows.shape, bool) if rule is None else rule(rows, others)
-        return kept if mask is None else kept & mask.host[rows]
+        passed = np.ones(rows.shape, bool) if rule is None else rule(rows, others)
+        return passed if mask is None else passed & mask.host[rows]
 
     found = by_radius.within(
         *(values, limits, call.plan(0)), own=True, later=True, allowed=allowed, progress=call.progress

@@ -317,7 +317,7 @@ def merge(
         a, b = zip(graphs, rows, strict=True)
         return merge_lists(a, b, call, recall=recall, seed=seed, update=update)
 
-    made = on_compared_rows(
+    lists = on_compared_rows(
         {"points_a": graph_a.lists, "points_b": graph_b.lists},
         {"points_a": points_a, "points_b": points_b},
         merged,
@@ -326,4 +326,4 @@ def merge(
         memory=memory,
         progress=progress,
     )
-    return KNNGraph.of_lists(made)
+    return KNNGraph.of_lists(lists)

@@ -94,7 +94,7 @@ class OneRadius:
 
 
 class SparseOneRadius:
-    """Sparse rows, prepared like those of :class:`OneRadius`, with the same arguments, attributes and methods."""
+    """Sparse rows, prepared for one radius; the arguments, attributes and methods are as in :class:`OneRadius`."""
 
     def __init__(self, rows: Any, radius: float, *, metric: str = "euclidean", **options: Any) -> None:
         columns = {name: options.pop(name) for name in ("weights", "VI", "covariance", "V") if name in options}

@@ -97,8 +97,8 @@ def test_a_process_without_work_ends() -> None:
     program = """
 from tonari.cuda import tuning
 tuning.IDLE_SECONDS = {seconds}
-from tonari.cuda.compiling.processes import serve
-serve()
+from tonari.cuda.compiling.processes import answer
+answer()
 """
     for seconds, ends in ((0.01, False), (600, True)):
         asked = subprocess.Popen(

@@ -1,7 +1,7 @@
 """Prepare the first compilation of a process in threads: Triton's key, a hash of all its code, and its driver.
 
 begin_soon()      starts the threads, while a search is imported
-get_ready(calls)  hashes the kernels of the search meanwhile
+get_ready(calls)  hashes the kernels of the search while the threads start
 begin()           waits for the threads, before the first kernel is looked up
 """
 

@@ -9,7 +9,7 @@ first the kernels that take longest to compile; if Triton's cache was empty, oth
     look up      a b c d e            in Triton's cache on disk, by one thread after another
     translate      a   c d            by one thread after another
     compile          aaaaaaaaa        by the thread that has translated the kernel
-                   bbbbbbbbbb         translated and compiled by a process (processes.py), for which a thread waits
+                   bbbbbbbbbb         translated and compiled by a process (processes.py), while a thread waits
                          ccc
                            d
     launchers        a b c d e        until Triton 3.6: from the signature, in C, by other threads at the same time

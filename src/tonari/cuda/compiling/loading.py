@@ -20,8 +20,8 @@ _Job: TypeAlias = tuple[Callable[[], Any], "Future[Any]"]
 class Loading(Executor):
     """Threads that compile kernels and load them on the current device of their creator.
 
-    Kernels are translated one at a time, in the order of submission. A translation holds the interpreter's lock, so if
-    all were translated at the same time, all would finish late.
+    One kernel is translated after another, in the order of submission. A translation holds the interpreter's lock, so
+    if all were translated at the same time, all would finish late.
 
     A ThreadPoolExecutor can lose a thread if Ctrl-C interrupts its start. This class records all threads before it
     starts them.
@@ -81,7 +81,7 @@ class Loading(Executor):
         source = usual.__self__  # type: ignore[attr-defined]
         if self._kernel.was_elsewhere:
             return usual(*given, **named)
-        self.missing += 1  # one thread at a time
+        self.missing += 1  # needs no lock, since one translation follows another
         process = self._processes.take()
         try:
             if process is None:

@@ -1,10 +1,10 @@
 """Processes that compile kernels for this one, at the first search on a machine.
 
-Translation of kernels holds the interpreter's lock, so a single process translates one kernel at a time. If Triton's
-cache on disk is empty, nearly all kernels of the search that begins are missing; then processes are started while
-the search is imported. Each imports Triton, but neither torch nor CUDA, and reports that it is ready. A thread of the
-pool (loading.py) sends the source of a kernel to a process that is ready and waits; the process stores the kernel in
-Triton's cache, where the thread finds it. If no process is ready, or if a process fails, the thread compiles the
+Translation of kernels holds the interpreter's lock, so a single process translates one kernel after another. If
+Triton's cache on disk is empty, nearly all kernels of the search that begins are missing; then processes are started
+while the search is imported. Each imports Triton, but neither torch nor CUDA, and reports that it is ready. A thread of
+the pool (loading.py) sends the source of a kernel to a process that is ready and waits; the process stores the kernel
+in Triton's cache, where the thread finds it. If no process is ready, or if a process fails, the thread compiles the
 kernel itself.
 
     start()      starts the processes; they end with this process, with close(), or if they are idle for a minute
@@ -31,7 +31,7 @@ from tonari.cuda import tuning
 
 logger = logging.getLogger("tonari")
 
-_PROGRAM = "import sys; sys.path[:] = {path!r}; from tonari.cuda.compiling.processes import serve; serve()"
+_PROGRAM = "import sys; sys.path[:] = {path!r}; from tonari.cuda.compiling.processes import answer; answer()"
 _READY = b"r"
 # Modules that most kernels need, imported before the first of them arrives.
 _EARLY = "triton.language.extra.cuda.libdevice", "triton.experimental.gluon", "tonari.metrics.kernels.terms"
@@ -42,7 +42,7 @@ class CompiledElsewhere(Exception):
 
 
 class Compiler:
-    """A process that compiles one kernel at a time."""
+    """A process that compiles one kernel after another."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -181,8 +181,8 @@ class _Unpickler(pickle.Unpickler):
         return getattr(importlib.import_module(module), function)
 
 
-def serve() -> None:
-    """Compile the kernels that arrive at standard input, until it ends or nothing arrives for a while."""
+def answer() -> None:
+    """Compile kernels from standard input, until it ends or nothing arrives for a while."""
     answers: BinaryIO = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # so that nothing else is written there
     import triton
@@ -195,12 +195,12 @@ def serve() -> None:
 
     answers.write(_READY)
     answers.flush()
-    asked = os.fdopen(0, "rb")
+    requests = os.fdopen(0, "rb")
     with collection_off(), translating(), binaries_alone():
-        while select.select([asked], [], [], tuning.IDLE_SECONDS)[0] and asked.peek(1):
+        while select.select([requests], [], [], tuning.IDLE_SECONDS)[0] and requests.peek(1):
             error = ""
             try:
-                _compile(triton, asked)
+                _compile(triton, requests)
             except Exception as failure:  # the thread that asked compiles the kernel, and raises the error
                 error = repr(failure)
             answers.write(pickle.dumps(error))

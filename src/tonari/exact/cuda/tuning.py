@@ -180,7 +180,7 @@ MOST_BEYOND = 512  # points beyond range; with more, points are streamed
 CODED_BYTES = 1 << 30  # an Index makes codes if the points have at least this size,
 CODED_WORTH = 1.5  # and at least this multiple of the size of their codes
 LEAST_CODED = 16  # columns: few columns are no faster as codes
-CODED_MULTIPROCESSORS = 160  # of a device for which lists are planned; with fewer, lists are shorter
+CODED_MULTIPROCESSORS = 160  # lists are planned for a device with this many; with fewer, lists are shorter
 CODED_BATCH = 8192  # most queries of a batch: the rows of one are read while the next one is screened
 
 # Case: exact_cuda small, search-k10 on cuda. Chosen on: not recorded.

@@ -136,7 +136,7 @@ class Sides:
 
 
 def refuse_unsupported(measure: Metric) -> None:
-    """Raise an error if graphs by a metric cannot be merged or changed, because of how their distances are made."""
+    """Raise an error if graphs by a metric cannot be merged or changed."""
     if measure.own:
         raise ValueError(
             f"graphs by {measure.name!r} cannot be merged or changed: only knn_graph supports a Triton function"

@@ -98,15 +98,15 @@ class CodedPoints:
     @classmethod
     def without_data(cls, plan: CudaPlan) -> CodedPoints:
         """Return points that are coded by a plan, without data, for a rehearsal of their preparation or a search."""
-        made = object.__new__(cls)
+        coded = object.__new__(cls)
         n, d, p, dtype = plan.n, plan.d, int(plan.form_dim), getattr(torch, plan.dtype)
-        made.points = torch.empty((n, d), dtype=dtype, device="meta")
-        made.flags, made.host = new_flags("meta"), HostRows.without_data(n, d, dtype)
-        made._code_by(coding_of(made.points[:: -(-n // sample_rows(d))].contiguous(), plan.metric, p))
-        made.farthest = torch.empty(1, dtype=torch.float64, device="meta")
-        made.beyond = torch.empty(0, dtype=torch.int32, device="meta")
-        made._keep(codes_for(n, p, made.flags.device))
-        return made
+        coded.points = torch.empty((n, d), dtype=dtype, device="meta")
+        coded.flags, coded.host = new_flags("meta"), HostRows.without_data(n, d, dtype)
+        coded._code_by(coding_of(coded.points[:: -(-n // sample_rows(d))].contiguous(), plan.metric, p))
+        coded.farthest = torch.empty(1, dtype=torch.float64, device="meta")
+        coded.beyond = torch.empty(0, dtype=torch.int32, device="meta")
+        coded._keep(codes_for(n, p, coded.flags.device))
+        return coded
 
     def _code_by(self, coding: Coding) -> None:
         self.coding, self.by, self.form = coding, coding.by, coding.by.form
@@ -335,7 +335,7 @@ class _Steps:
         return _Done(Neighbors(*found), proved, (nearest != NO_MEMBER).sum() + (listed != NO_MEMBER).sum())
 
     def _others(self, members: Any, proved: Any, nearest: Any, own: Any) -> Any:
-        """Return the members of proved rows in ascending order, without those that have been read; see ``ascending``.
+        """Return the members of proved rows in ascending order, except rows that have been read; see ``ascending``.
 
         Points beyond range are members of all rows.
         """
@@ -386,5 +386,5 @@ class _Steps:
 
 
 def _has_no_data(rows: Any) -> bool:
-    """Whether rows are of a rehearsal, in which tensor operations between kernels would take seconds to import."""
+    """Whether rows belong to a rehearsal, where tensor operations between kernels would take seconds to import."""
     return bool(rows.device.type == "meta")
