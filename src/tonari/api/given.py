@@ -119,7 +119,7 @@ class GivenCall(NamedTuple):
         memory: Any = None,
         progress: ProgressLike = None,
     ) -> GivenCall:
-        """Check the arguments that all public functions share; without queries, for a self-join."""
+        """Check the arguments that all public functions share; a call without queries is a self-join."""
         if method not in _METHODS:
             raise Unsupported(
                 f"method={method!r}: a function or 'precomputed' as metric allows 'exact' alone, which computes all "
@@ -166,7 +166,7 @@ class GivenCall(NamedTuple):
     def with_ties(
         self, found: Neighbors, allowed: Allowed | None, *, own: bool = False, symmetric: bool = False
     ) -> RadiusNeighbors:
-        """Return the k nearest of each query, and all others at the distance of the k-th; distances are recomputed."""
+        """Return the k nearest points of each query and all others at the k-th distance; distances are recomputed."""
         limits = np.where(found.indices[:, -1] >= 0, found.distances[:, -1], np.inf)
         symmetric = symmetric and bool((limits == limits[:1]).all())
         return by_radius.within(

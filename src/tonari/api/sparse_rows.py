@@ -78,7 +78,7 @@ class Among:
     left : bool array of shape (n,), optional
         The points of an Index that are not removed.
     taken : int
-        Bytes of the memory that are used by others.
+        The bytes of `memory` that are already in use.
     """
 
     points: SparseRows

@@ -23,7 +23,7 @@ class GraphLists(NamedTuple):
     Attributes
     ----------
     found : Neighbors of shape (n, k)
-        The neighbours of each point among the others, on the same device as the points.
+        The nearest other points of each point, on the same device as the points.
     report : optional
         The report of an approximate method about its run.
     seed : int, optional

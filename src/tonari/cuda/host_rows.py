@@ -49,7 +49,7 @@ class HostRows:
         return rows
 
     def fetch(self, numbers: Any, out: Any) -> None:
-        """Write the rows with these numbers to `out`, on the device; the rows of negative numbers are arbitrary.
+        """Write the rows with these numbers to `out`, on the device; for a negative number the row is arbitrary.
 
         Parameters
         ----------

@@ -91,7 +91,7 @@ class Rules:
         Whether the queries are the points, and no point may find itself.
     window : int, optional
         Queries are numbered as points, and a query may not find points whose number differs from its own by at most
-        this.
+        this number.
     rows, ids : int64 arrays, optional
         The queries and points of the current search, ascending; None for all.
     """
@@ -307,7 +307,7 @@ class Rules:
         return least, np.minimum(most, n)
 
     def longest(self) -> int:
-        """Return the largest number of points that a query is checked with: all points, or the largest group."""
+        """Return the largest number of points that are checked for one query: all points, or the largest group."""
         n = self.n if self.ids is None else len(self.ids)
         if not self.grouped or not n:
             return n

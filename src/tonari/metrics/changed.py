@@ -5,8 +5,8 @@
 
     minkowski:p                   S(|q - x|^p)^(1/p)          rows in float64, compared by power:p, S(|q - x|^p)
 
-    hellinger                     |sqrt(q) - sqrt(x)| / sqrt(2)      roots of rows of numbers of at least 0
-    braycurtis                    S|q - x| / 2                rows of numbers of at least 0 that each sum to one
+    hellinger                     |sqrt(q) - sqrt(x)| / sqrt(2)      roots of rows without negative numbers
+    braycurtis                    S|q - x| / 2                rows without negative numbers that each sum to one
 
     mahalanobis                   |q T - x T|                 rows times T, where VI = T T^t (maps.py)
     transform=T                   any metric of q T and x T

@@ -105,7 +105,7 @@ def as_sparse_rows(x: Any, name: str, *, sets: bool = False) -> SparseRows:
 
     Parameters
     ----------
-    x : matrix or array of SciPy, or SparseRows, which are returned
+    x : matrix or array of SciPy, or SparseRows, which are returned unchanged
     name : str
         Its name in messages.
     sets : bool

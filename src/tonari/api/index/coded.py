@@ -41,7 +41,7 @@ class CodedState(NamedTuple):
     checksums : list of (int, int, int)
         Begin, end and CRC-32 of slices of the rows.
     centre, scale, directions
-        As of :class:`tonari.exact.cpu.codes.CodeForm`.
+        As in :class:`tonari.exact.cpu.codes.CodeForm`.
     kernel : str
         The kernel that the codes are packed for.
     written : sequence of WrittenCodes
@@ -96,7 +96,8 @@ class CodedRows:
         return self.points
 
     def check(self, queries: Any = None) -> None:
-        """Raise RuntimeError if a change of the rows is detected, from the size and the time of their file."""
+        """Raise RuntimeError if the rows have changed, as far as the size and modification time of their file show
+        it."""
         if self._unchanged is not None:
             self._unchanged.check(queries)
         changed = "" if self.stored is None else self.stored.changed()

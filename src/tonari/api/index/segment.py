@@ -51,7 +51,7 @@ class Segment:
     overrides : dict, optional
         Fields to set in every plan of the method, which is then not "auto".
     coded : CodedRows, optional
-        The rows as an Index with codes has them: makes the codes, and detects changes of the rows.
+        The rows of an Index with codes; this object makes the codes, and detects changes of the rows.
     """
 
     def __init__(

@@ -73,7 +73,7 @@ def is_beginning() -> bool:
 def get_ready(calls: Collection[Call]) -> None:
     """Prepare these calls as far as possible without Triton's key and driver, while threads prepare these two.
 
-    Otherwise this thread would only wait. This is half of the time of looking up kernels.
+    This takes half of the time for looking up kernels, and the thread would otherwise only wait.
     """
     with contextlib.suppress(ImportError):  # a version of Triton may have it elsewhere
         import triton.experimental.gluon.nvidia.hopper as _  # Triton does so at the first tensor that it is given

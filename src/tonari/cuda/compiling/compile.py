@@ -2,8 +2,8 @@
 
 Triton's own code makes the keys of its cache, so other processes can load the variants that this process compiles. Nine
 tenths of the work are passes of MLIR and LLVM, ptxas, and gcc for the launcher of a kernel. This work does not hold the
-interpreter's lock, so threads share it. The translation of a kernel from Python holds the lock, and so would linking
-libdevice (metrics/kernels/instructions.py). The threads of this process therefore translate one kernel after another,
+interpreter's lock, so threads share it. The translation of a kernel from Python holds the lock; linking libdevice would
+hold it too (metrics/kernels/instructions.py). The threads of this process therefore translate one kernel after another,
 first the kernels that take longest to compile; if Triton's cache was empty, other processes translate kernels, too:
 
     look up      a b c d e            in Triton's cache on disk, by one thread after another

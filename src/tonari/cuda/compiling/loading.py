@@ -76,7 +76,7 @@ class Loading(Executor):
         Raises
         ------
         CompiledElsewhere
-            A process has had the kernel: it is in Triton's cache, or this thread has to compile it.
+            A process got the kernel. It is now in Triton's cache; if the process failed, this thread has to compile it.
         """
         source = usual.__self__  # type: ignore[attr-defined]
         if self._kernel.was_elsewhere:

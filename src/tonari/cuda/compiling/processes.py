@@ -1,4 +1,4 @@
-"""Processes that compile kernels for this one, at the first search on a machine.
+"""Processes that compile kernels for this process, at the first search on a machine.
 
 Translation of kernels holds the interpreter's lock, so a single process translates one kernel after another. If
 Triton's cache on disk is empty, nearly all kernels of the search that begins are missing; then processes are started
@@ -140,7 +140,7 @@ class Compilers:
 
 @functools.cache
 def start() -> Compilers:
-    """Start the processes, once in a process, if Triton's cache is empty and there are processors for them."""
+    """Start the processes, at most once, if Triton's cache is empty and there are processors for them."""
     count = min(tuning.COMPILERS, default_threads() // 2)
     if count < 2 or not sys.executable or not _is_empty(_cache_of(os.environ)):
         return Compilers(0)

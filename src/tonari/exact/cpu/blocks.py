@@ -29,7 +29,7 @@ class Block(Protocol):
         take_stride: bool,
         looks: bool,
     ) -> None:
-        """Screen the groups in a range of points: all groups, every stride-th group, or all others.
+        """Screen the groups in a range of points: all groups, every stride-th group, or all except these.
 
         If `looks` is True, a comparison of contracted rows first rules out some of the groups.
         """

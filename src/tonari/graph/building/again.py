@@ -29,7 +29,7 @@ Ids = npt.NDArray[np.int64]
 def search_again(those: Points, found: Neighbors, short: Ids, bar: Progress) -> None:
     """Search some points again among the others, and write their lists to `found`, which has the remaining entries.
 
-    On the CPU, brute force searches within a bound; a tree and a device find the k nearest without one as fast.
+    On the CPU, brute force searches within a bound. A tree or a device finds the k nearest points as fast without it.
     """
     k = found.indices.shape[1]
     if not len(short):

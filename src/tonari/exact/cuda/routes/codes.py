@@ -1,6 +1,6 @@
 """The route for points in host memory with codes on the device: contracted rows, one byte per coordinate.
 
-    look       screens/coded.py             -> points that are near by their codes
+    look       screens/coded.py             -> points whose codes are near
     refine     the rows of these points, read from host memory by the device     -> the k-th value
     within     screens/coded.py             -> all points that may be as near, and a mark for complete lists
     refine     their rows, in the same way  -> the k best

@@ -103,7 +103,7 @@ class _PreparedInTurn(Sequence[Any]):
 def prepare_on_several(
     points: Any, plan: CudaPlan, progress: ProgressLike = None, *, once: bool = False
 ) -> SpreadPoints:
-    """Prepare a part of the points, or all points, on each of the plan's devices; `once` for a single search."""
+    """Prepare a part of the points, or all points, on each of the plan's devices; `once`: for a single search."""
     bounds = _bounds(points, plan, once)
 
     resident, host = plan.route == "resident", isinstance(points, np.ndarray)

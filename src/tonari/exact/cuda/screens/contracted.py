@@ -68,7 +68,7 @@ class ContractedScreen:
     Attributes
     ----------
     groups_per_point : int
-        The room for near groups of a row, as a multiple of the room for its near points.
+        The number of a row's slots for near groups, divided by the number of its slots for near points.
     """
 
     groups_per_point: ClassVar[int] = 1
