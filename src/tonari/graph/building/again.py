@@ -27,7 +27,7 @@ Ids = npt.NDArray[np.int64]
 
 
 def search_again(those: Points, found: Neighbors, short: Ids, bar: Progress) -> None:
-    """Search some points again among the others, and write their lists to `found`, which has the remaining entries.
+    """Search some points again among all other points, and write their lists to `found`, which has the remaining entries.
 
     On the CPU, brute force searches within a bound. A tree or a device finds the k nearest points as fast without it.
     """
@@ -58,7 +58,7 @@ def search_again(those: Points, found: Neighbors, short: Ids, bar: Progress) -> 
 
 
 def search_plainly(those: Points, found: Neighbors, rows: Ids, bar: Progress) -> None:
-    """Search some points again among the others, and write their lists to `found`."""
+    """Search some points again among all other points, and write their lists to `found`."""
     k, n = found.indices.shape[1], len(those)
     near = on_host(those.nearest(inputs.rows_at(those.rows, rows), min(k + 1, n), False))
     other = near.indices != rows[:, None]
