@@ -27,7 +27,7 @@ Ids = npt.NDArray[np.int64]
 
 
 def search_again(those: Points, found: Neighbors, short: Ids, bar: Progress) -> None:
-    """Search some points again among all other points, and write their lists to `found`, which has the remaining entries.
+    """Search some points again among all others, and write their lists to `found`, which has the remaining entries.
 
     On the CPU, brute force searches within a bound. A tree or a device finds the k nearest points as fast without it.
     """
