@@ -183,7 +183,7 @@ class GivenCall(NamedTuple):
         return limits_of(metric, values.m, values.dtype, radius=radius, min_similarity=min_similarity, closed=closed)
 
     def listed(self, found: RadiusNeighbors, max_neighbors: Any) -> RadiusNeighbors:
-        """Return the lists, or the nearest of each, in the library of the caller's arrays."""
+        """Return the lists, or the nearest points of each list, in the library of the caller's arrays."""
         return RadiusNeighbors(*self.handed_back(found if max_neighbors is None else nearest_of(found, max_neighbors)))
 
 

@@ -137,7 +137,8 @@ class CodedRows:
         return coded
 
     def _compare(self, same_time: bool, checksums: list[tuple[int, int, int]]) -> None:
-        """Compare rows with their checksums: some slices if the file has its old time, else all."""
+        """Compare rows with their checksums: some slices if the file's modification time is unchanged, else all
+        slices."""
         step = max(1, (len(checksums) - 1) // (api_tuning.CHECKED_SLICES - 1)) if same_time else 1
         for begin, end, checksum in checksums[::step]:
             if checksum_of(np.ascontiguousarray(self.rows[begin:end])) != checksum:
@@ -149,7 +150,7 @@ class CodedRows:
 
 
 def _stamped(stored: StoredRows) -> StoredRows:
-    """Return the position of rows with the time that their file has now; refuse a file of another size."""
+    """Return the position of rows with the present modification time of their file; refuse a file of another size."""
     try:
         about = os.stat(stored.path)
     except FileNotFoundError:

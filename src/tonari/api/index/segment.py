@@ -174,7 +174,7 @@ class Segment:
         return call.problem(self.points, queries, k)
 
     def _some_devices(self) -> Place:
-        """Return the devices that hold the points: the devices that a search of as many queries would use."""
+        """Return the devices that hold the points: the devices that a search of as many queries as points would use."""
         place, metric = self.call.place, self.call.metric.name
         problem = dataclasses.replace(self._problem(self.points[:1], min(tuning.USUAL_K, self.n)), m=self.n)
         plan = search_method(by_force(metric), place.device).plan(problem)

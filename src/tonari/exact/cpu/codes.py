@@ -158,7 +158,7 @@ class CodedPoints(PreparedPoints):
         return [packed for packed, _ in found]
 
     def release(self) -> None:
-        """Keep the codes: to make them again, all rows would be read."""
+        """Keep the codes: to make them again, all rows would have to be read."""
 
     @property
     def kernel(self) -> str:

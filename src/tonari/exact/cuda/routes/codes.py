@@ -250,7 +250,7 @@ class _Search(HostSearch):
     def _certified(
         self, numbers: npt.NDArray[np.int64], width: int, *, first_pass: bool = False
     ) -> npt.NDArray[np.int64]:
-        """Search some queries, report the number of proved ones, and return the numbers of the others."""
+        """Search some queries, report the number of proved queries, and return the numbers of the others."""
         if not len(numbers):
             return numbers
         started = time.perf_counter()

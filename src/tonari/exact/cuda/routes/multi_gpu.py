@@ -202,7 +202,7 @@ def search_on_several(
 
 
 def _largest_first(bounds: Sequence[slice]) -> list[int]:
-    """Return the order in which devices begin: that of a single search's points has the largest part."""
+    """Return the order in which devices begin: the device of a single search's points has the largest part."""
     return sorted(range(len(bounds)), key=lambda at: bounds[at].start - bounds[at].stop)
 
 
