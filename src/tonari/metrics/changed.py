@@ -302,7 +302,7 @@ def check_weights(metric: str, weights: Any) -> Weights | None:
         column = int(bad.argmax())
         raise ValueError(f"weights: got {numbers[column]} for column {column}, expected a finite number of at least 0")
     if not numbers.any():
-        raise ValueError("weights: all are 0, so that all distances would be; give a column a positive weight")
+        raise ValueError("weights: all are 0, which would make all distances 0; give a column a positive weight")
     return None if metric != "seuclidean" and (numbers == 1).all() else tuple(numbers.tolist())
 
 
