@@ -161,7 +161,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _cuda_is_used() -> bool:
-    """Whether this process has used CUDA, and will probably use it in the function that it asks for."""
+    """Whether this process has used CUDA, and will probably use it in the requested function."""
     asks = getattr(modules.get("torch.cuda"), "is_initialized", None)  # absent while torch is being imported
     return asks is not None and asks()
 

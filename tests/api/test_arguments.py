@@ -116,7 +116,6 @@ BAD: dict[str, tuple[Any, ...]] = {
     "metric": (None, 5, ["l1"], "euclidian"),
     "weights": (5, "a", [True] * 4, [[1], 2], [[1.0] * 4], [-1.0] * 4, [math.nan] * 4, [0] * 4, [2, 1], MASKED[:, 0]),
     **dict.fromkeys(("VI", "covariance", "V"), (5, "a", np.eye(4), [1.0] * 4)),  # arguments of other metrics
-    "filters": (5, "where", ["where"], ("all",), (5,)),
     "transform": (5, "a", [1.0] * 4, [[1], [1, 2]], [[1.0]] * 3, [[0.0]] * 4, [[math.nan]] * 4, [[None]] * 4, MASKED),
     "method": (None, 5, ["exact"], "hnsw"),
     "device": (None, 5, [], "tpu", ["cpu"]),

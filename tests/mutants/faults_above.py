@@ -139,8 +139,8 @@ _ESTIMATORS = (
     Fault(
         "estimators-whole-means",
         "src/tonari/estimators/answers/votes.py",
-        "made[part] = near.mean(axis=1, dtype=np.float64)",
-        "made[part] = near.mean(axis=1, dtype=near.dtype)",
+        "means[part] = near.mean(axis=1, dtype=np.float64)",
+        "means[part] = near.mean(axis=1, dtype=near.dtype)",
         "means of integers are integers",
         ("tests/estimators/test_k_neighbors_regressor.py",),
     ),
@@ -155,8 +155,8 @@ _ESTIMATORS = (
     Fault(
         "estimators-zero-weights",
         "src/tonari/estimators/answers/votes.py",
-        "if not (given != 0).any(axis=1).all():",
-        "if not (given != 0).any():",
+        "if not (factors != 0).any(axis=1).all():",
+        "if not (factors != 0).any():",
         "a row whose weights are all 0 has a share of 0 / 0",
         ("tests/estimators/answers/test_votes.py::test_weights_that_make_no_sense_are_refused",),
     ),

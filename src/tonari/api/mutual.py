@@ -44,7 +44,8 @@ def mutual_neighbors(
 ) -> Pairs:
     """Find the mutual nearest neighbours (MNN) of two sets of points, exactly.
 
-    A point of a and a point of b are a pair if each is among the k nearest points of the other, in the other's set.
+    A point p of a and a point q of b are a pair if q is among the k points of b nearest to p, and p is among the k
+    points of a nearest to q.
     Batch correction of single-cell data joins batches by such pairs [1]_. With k = 1, every point is in at most one
     pair, and the pairs are the matches that pass a cross-check.
 

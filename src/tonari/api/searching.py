@@ -193,8 +193,8 @@ def search(
     device : str or list of str
         The device that searches. "auto": the device of the arrays. "cpu". "cuda": the device of the arrays, or torch's
         current device for arrays in host memory. "cuda:1": this device. ["cuda:0", "cuda:1"]: these devices, among
-        which the points or the queries are divided. "cuda:all": as many of the machine's devices as are expected to be
-        faster; :func:`tonari.explain` reports the number and the reason.
+        which the points or the queries are divided. "cuda:all": as many of the machine's devices as give the shortest
+        expected time; :func:`tonari.explain` reports their number and the reason.
     threads : int, optional
         Threads on the CPU. Default: TONARI_NUM_THREADS if it is set, else the processors that this process may use, but
         fewer for short work: a search of one or two milliseconds uses one thread.

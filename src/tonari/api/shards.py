@@ -83,7 +83,7 @@ def build_graph(
         by GNND, even if the exact graph is expected to be faster, and every two graphs are merged by GGM.
     device : str or sequence of str
         As for :func:`tonari.knn_graph`; "auto" means the CPU. With several CUDA devices, each runs separate tasks.
-        "cuda:all" uses as many devices as are expected to be fastest; the graph's `record` gives the reason.
+        "cuda:all" uses the number of devices with the shortest expected time; the graph's `record` gives the reason.
     executor : "local" or dask.distributed.Client
         "local" runs the tasks in this process. A Dask client (``pip install 'tonari[dask]'``) runs them on the workers
         of its cluster, which must reach the source and the directory by the same paths.

@@ -43,14 +43,14 @@ class HostRows:
     @classmethod
     def without_data(cls, n: int, d: int, dtype: Any) -> HostRows:
         """Return rows without data, as the device reads them, for a rehearsal."""
-        made = object.__new__(cls)
-        made._device, made.is_mapped = torch.device("meta"), True
-        made._rows = torch.empty((n, d), dtype=dtype, device="meta")
-        made._bytes = made._there = made._rows.view(torch.uint8)
-        return made
+        rows = object.__new__(cls)
+        rows._device, rows.is_mapped = torch.device("meta"), True
+        rows._rows = torch.empty((n, d), dtype=dtype, device="meta")
+        rows._bytes = rows._there = rows._rows.view(torch.uint8)
+        return rows
 
     def fetch(self, numbers: Any, out: Any) -> None:
-        """Write the rows with these numbers to `out`, on the device; the rows of negative numbers are arbitrary.
+        """Write the rows with these numbers to `out`, on the device; for a negative number the row is arbitrary.
 
         Parameters
         ----------

@@ -187,7 +187,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
         ("points", raw[offset:], about["points_crc"]),
     ):
         if zlib.crc32(block.data) != checksum:
-            raise refusal(path, size, f"the checksum of its {name} is another, they are damaged; save it again")
+            raise refusal(path, size, f"the checksum of its {name} does not match: they are damaged; save it again")
     ids = raw[begin : begin + 8 * n].view("<i8").astype(np.int64) if about["ids_bytes"] else None
     points = raw[offset:].view(little(dtype)).reshape(n, d)
     try:

@@ -117,27 +117,27 @@ def least_of(ways: list[tuple[str, CudaNeeds, dict[str, Any]]], overrides: dict[
 
 def form_dim_of(overrides: dict[str, Any], problem: Problem) -> int:
     """Return the requested number of coordinates of contracted rows, 0 for all dimensions."""
-    given = overrides.get("form_dim", "full")
-    if given == "full":
+    option = overrides.get("form_dim", "full")
+    if option == "full":
         return 0
-    if given == PILOT:
+    if option == PILOT:
         return largest_form_dim(problem.d)  # memory is planned for the most
-    whole = type(given) is int or (isinstance(given, str) and given.isdecimal())  # the command line passes text
-    asked = int(given) if whole else 0
+    whole = type(option) is int or (isinstance(option, str) and option.isdecimal())  # the command line passes text
+    asked = int(option) if whole else 0
     if not 2 <= asked < problem.d:
         raise ValueError(
-            f"form_dim={given!r}: expected 'full', 'pilot' or a whole number from 2 to d - 1 = {problem.d - 1}"
+            f"form_dim={option!r}: expected 'full', 'pilot' or a whole number from 2 to d - 1 = {problem.d - 1}"
         )
     metric = get_metric(problem.metric)
     if not (metric.squares or metric.angular):
         raise Unsupported(
-            f"form_dim={given}: there is no contraction for metric={problem.metric!r}, only for euclidean, "
+            f"form_dim={option}: there is no contraction for metric={problem.metric!r}, only for euclidean, "
             "sqeuclidean, cosine and correlation; leave form_dim out"
         )
     if overrides.get("route") == "streamed":
-        raise Unsupported(f"form_dim={given}: route='streamed' screens all dimensions; leave form_dim or route out")
+        raise Unsupported(f"form_dim={option}: route='streamed' screens all dimensions; leave form_dim or route out")
     if overrides.get("route") == "codes" and asked > MOST_CODED:
-        raise ValueError(f"form_dim={given}: route='codes' takes at most {MOST_CODED} coordinates")
+        raise ValueError(f"form_dim={option}: route='codes' takes at most {MOST_CODED} coordinates")
     return asked
 
 

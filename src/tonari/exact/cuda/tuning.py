@@ -53,7 +53,7 @@ WIDE_PROGRAMS = 2  # programs on a multiprocessor if they fit into shared memory
 LEAST_STAGES = 3
 MOST_STAGES = 5
 TALL = (128, 8, 240)  # rows, warps and registers of two warpgroups, which share the points; one program fits
-# Largest rows, in bytes, for tall tiles, which are faster for graphs of int8: products take half as long as those of
+# Largest rows, in bytes, for tall tiles, which are faster for graphs of int8: products take half as long as with
 # float16, but loading points takes as long.
 TALL_TO = 1152
 

@@ -148,7 +148,7 @@ def refuse_unsupported(measure: Metric) -> None:
 
 
 def refuse_filters(lists: Lists, name: str) -> None:
-    """Refuse a graph that was built with filters, which later searches would not keep to."""
+    """Refuse a graph that was built with filters, because later searches would ignore the filters."""
     instead = "build the graph of all points, or of the changed points, by knn_graph with the same filters"
     refuse_filtered(lists.filters, name, instead)
 

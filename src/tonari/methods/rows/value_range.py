@@ -196,11 +196,7 @@ def check_counts(
     ValueError
         As :func:`check_range`.
     """
-<<<<<<< HEAD
     if _are_inside(limits, points, record):
-=======
-    if record.bits or record.own or record.missing or not (len(limits) and len(points)):
->>>>>>> metrics
         return
     ends = np.finfo(limits.dtype)
     check_far(limits, queries, points, record, count, filtered=filtered)

@@ -1,6 +1,6 @@
 """The route for points in host memory with codes on the device: contracted rows, one byte per coordinate.
 
-    look       screens/coded.py             -> points that are near by their codes
+    look       screens/coded.py             -> points whose codes are near
     refine     the rows of these points, read from host memory by the device     -> the k-th value
     within     screens/coded.py             -> all points that may be as near, and a mark for complete lists
     refine     their rows, in the same way  -> the k best
@@ -106,15 +106,15 @@ class CodedPoints:
     @classmethod
     def without_data(cls, plan: CudaPlan) -> CodedPoints:
         """Return points that are coded by a plan, without data, for a rehearsal of their preparation or a search."""
-        made = object.__new__(cls)
+        coded = object.__new__(cls)
         n, d, p, dtype = plan.n, plan.d, int(plan.form_dim), getattr(torch, plan.dtype)
-        made.points = torch.empty((n, d), dtype=dtype, device="meta")
-        made.flags, made.host = new_flags("meta"), HostRows.without_data(n, d, dtype)
-        made._code_by(coding_of(made.points[:: -(-n // sample_rows(d))].contiguous(), plan.metric, p))
-        made.farthest = torch.empty(1, dtype=torch.float64, device="meta")
-        made.beyond = torch.empty(0, dtype=torch.int32, device="meta")
-        made._keep(codes_for(n, p, made.flags.device))
-        return made
+        coded.points = torch.empty((n, d), dtype=dtype, device="meta")
+        coded.flags, coded.host = new_flags("meta"), HostRows.without_data(n, d, dtype)
+        coded._code_by(coding_of(coded.points[:: -(-n // sample_rows(d))].contiguous(), plan.metric, p))
+        coded.farthest = torch.empty(1, dtype=torch.float64, device="meta")
+        coded.beyond = torch.empty(0, dtype=torch.int32, device="meta")
+        coded._keep(codes_for(n, p, coded.flags.device))
+        return coded
 
     def _code_by(self, coding: Coding) -> None:
         self.coding, self.by, self.form = coding, coding.by, coding.by.form
@@ -326,7 +326,7 @@ class _Search(HostSearch):
     def _certified(
         self, numbers: npt.NDArray[np.int64], width: int, *, first_pass: bool = False
     ) -> npt.NDArray[np.int64]:
-        """Search some queries, report the number of proved ones, and return the numbers of the others."""
+        """Search some queries, report the number of proved queries, and return the numbers of the others."""
         if not len(numbers):
             return numbers
         started = time.perf_counter()
@@ -480,7 +480,7 @@ class _Steps:
         return _Done(Neighbors(*found), proved, (nearest != NO_MEMBER).sum() + (listed != NO_MEMBER).sum())
 
     def _others(self, members: Any, proved: Any, nearest: Any, own: Any) -> Any:
-        """Return the members of proved rows in ascending order, without those that have been read; see ``ascending``.
+        """Return the members of proved rows in ascending order, except rows that have been read; see ``ascending``.
 
         Points beyond range are members of all rows.
         """
@@ -531,5 +531,5 @@ class _Steps:
 
 
 def _has_no_data(rows: Any) -> bool:
-    """Whether rows are of a rehearsal, in which tensor operations between kernels would take seconds to import."""
+    """Whether rows belong to a rehearsal, where tensor operations between kernels would take seconds to import."""
     return bool(rows.device.type == "meta")

@@ -105,7 +105,7 @@ class _PreparedInTurn(Sequence[Any]):
 def prepare_on_several(
     points: Any, plan: CudaPlan, progress: ProgressLike = None, *, once: bool = False
 ) -> SpreadPoints:
-    """Prepare a part of the points, or all points, on each of the plan's devices; `once` for a single search."""
+    """Prepare a part of the points, or all points, on each of the plan's devices; `once`: for a single search."""
     bounds = _bounds(points, plan, once)
 
     resident, host = plan.route == "resident", isinstance(points, np.ndarray)
@@ -208,7 +208,7 @@ def search_on_several(
 
 
 def _largest_first(bounds: Sequence[slice]) -> list[int]:
-    """Return the order in which devices begin: that of a single search's points has the largest part."""
+    """Return the order in which devices begin: the device of a single search's points has the largest part."""
     return sorted(range(len(bounds)), key=lambda at: bounds[at].start - bounds[at].stop)
 
 
