@@ -12,8 +12,10 @@ NAMES = (
     "promises",
     "radius",
     "radius_cuda",
+    "radius_rules",
     "select",
     "shards",
     "small",
     "spanning",
+    "sparse",
 )
