@@ -16,7 +16,7 @@ _CALLS = (
     Fault(
         "api-again-of-bits",
         "src/tonari/api/index/segment.py",
-        "type(k) is not int or call.metric.bits:",
+        "type(k) is not int or call.metric.bits or call.metric.missing:",
         "type(k) is not int:",
         "packed rows are compared with rows whose last byte has fewer bits",
         ("tests/api/index/test_segment.py::test_rows_of_bits_are_checked_in_full",),
@@ -457,8 +457,8 @@ _PARTS = (
     Fault(
         "shards-slower-lists",
         "src/tonari/shards/tasks.py",
-        "if plan is None or by_force.seconds < plan.seconds:",
-        "if plan is None or by_force.seconds > plan.seconds:",
+        "if plan is None or (update is None and by_force.seconds < plan.seconds):",
+        "if plan is None or (update is None and by_force.seconds > plan.seconds):",
         "the lists of a shard are built in the way that is expected to take longer",
         ("tests/shards/test_tasks.py",),
     ),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tonari import inputs
+from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
@@ -19,6 +20,7 @@ from tonari.metrics import get_metric
 from tonari.metrics.names import is_own
 from tonari.nn_descent.plan import check_recall, check_seed
 from tonari.nn_descent.planner import RECALL
+from tonari.nn_descent.updates import check_name, refuse_on_cpu
 from tonari.shards.build import Executor, Request, build
 from tonari.shards.plan import METHODS
 from tonari.shards.source import ArraySource, as_source
@@ -37,6 +39,7 @@ def build_graph(
     method: str = "auto",
     recall: float | None = None,
     seed: int = 0,
+    update: str | None = None,
     device: str | Sequence[str] = "auto",
     executor: Any = "local",
     threads: int | None = None,
@@ -74,9 +77,13 @@ def build_graph(
         warning says so.
     seed : int
         Seed of the random choices of "clusters" and "ggm".
+    update : "pull" or "gnnd", optional
+        On CUDA, for "clusters" and "ggm": how the rounds of NN-Descent update the lists, as for
+        :func:`tonari.knn_graph`. ``method="ggm", update="gnnd"`` is the method of wang2021: each shard's graph is built
+        by GNND, even if the exact graph is expected to be faster, and every two graphs are merged by GGM.
     device : str or sequence of str
         As for :func:`tonari.knn_graph`; "auto" means the CPU. With several CUDA devices, each runs separate tasks.
-        "cuda:all" uses as many devices as are expected to be fastest; the graph's `record` gives the reason.
+        "cuda:all" uses the number of devices with the shortest expected time; the graph's `record` gives the reason.
     executor : "local" or dask.distributed.Client
         "local" runs the tasks in this process. A Dask client (``pip install 'tonari[dask]'``) runs them on the workers
         of its cluster, which must reach the source and the directory by the same paths.
@@ -144,7 +151,15 @@ def build_graph(
             raise ValueError("recall is for method='clusters', 'ggm' and 'auto': method='exact' finds all neighbours")
     elif method in ("clusters", "ggm"):
         recall = RECALL
+    check_name(update)
+    if update is not None and method not in ("clusters", "ggm"):
+        raise ValueError(
+            f"update={update!r} with method={method!r}: expected method='clusters' or 'ggm', since the others may be "
+            "exact; name one of them, or leave update out"
+        )
     devices, threads = _place(device, threads)
+    if not devices:
+        refuse_on_cpu(update)
     request = Request(
         source=points,
         k=inputs.check_k(k, points.n - 1, without_self=True),
@@ -152,6 +167,7 @@ def build_graph(
         method=method,
         recall=recall,
         seed=check_seed(seed),
+        update=update,
         devices=devices,
         threads=threads,
         memory=inputs.parse_memory(memory),
@@ -244,7 +260,12 @@ def build_neighbors(
 
 
 def _metric(given: str) -> str:
-    name = get_metric(given).name
+    record = get_metric(given)
+    name = record.name
+    if record.missing:
+        raise Unsupported(
+            f"metric={name!r}: rows with missing values are searched in memory alone; use tonari.knn_graph"
+        )
     if is_own(name):
         raise ValueError("metric: a Triton function is supported by knn_graph only")
     return name

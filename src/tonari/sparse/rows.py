@@ -86,11 +86,11 @@ class SparseRows:
 
     def scaled(self, weights: npt.NDArray[np.float64], factors: npt.NDArray[np.float64]) -> SparseRows:
         """Multiply the columns of positive weight by their factors, in float64, and leave out the other columns."""
-        kept = weights > 0
-        places = np.cumsum(kept, dtype=np.int32) - np.int32(1)
+        positive = weights > 0
+        places = np.cumsum(positive, dtype=np.int32) - np.int32(1)
         with np.errstate(over="ignore", under="ignore"):  # the search refuses values that overflow
             values = self.values * factors[places[self.columns]]
-        used = kept[self.columns] & (values != 0)
+        used = positive[self.columns] & (values != 0)
         lengths = np.concatenate([np.zeros(1, np.int64), np.cumsum(used, dtype=np.int64)])[self.indptr]
         columns, values = places[self.columns[used]], values[used]
         _check_values(values, lengths, "rows times weights")
@@ -105,7 +105,7 @@ def as_sparse_rows(x: Any, name: str, *, sets: bool = False) -> SparseRows:
 
     Parameters
     ----------
-    x : matrix or array of SciPy, or SparseRows, which are returned
+    x : matrix or array of SciPy, or SparseRows, which are returned unchanged
     name : str
         Its name in messages.
     sets : bool

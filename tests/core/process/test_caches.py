@@ -26,15 +26,15 @@ LASTING = {
     "cuda.compiling.beginning.begin": "that Triton is hashed, for the keys of its cache on disk",
     "cuda.compiling.beginning.begin_soon": "that Triton is being hashed and its driver loaded, once in a process",
     "cuda.compiling.effort._own_instructions": "instructions of a kernel, which are as they were written",
-    "cuda.compiling.processes.start": "processes that compile, which are started once",
     "cuda.device_threads._linear_algebra": "that torch has loaded its linear algebra",
     "cuda.devices._stream_between": "a stream of a device",
     "cuda.host_rows._LOCKS": "page-locked memory, as long as it is used",
     "cuda.launch._compiled": "compiled kernels",
     "cuda.launch._pickers": "names of the arguments of kernels",
     "cuda.matrix_units._adds_as_assumed": "what a device was probed for by running products on it",
+    "cuda.recorded._side_stream": "a stream of a device",
     "exact.cuda.attempts.in_batches.IDLE": "who can give memory up",
-    "exact.cuda.replay.recorded._side_stream": "a stream of a device",
+    "exact.cuda.routes.codes._ALL": "points whose graphs can be dropped",
     "shards.workers.on_dask._jobs": "the job of a Dask worker's process",
 }
 

@@ -1,7 +1,7 @@
 """Prepare the first compilation of a process in threads: Triton's key, a hash of all its code, and its driver.
 
 begin_soon()      starts the threads, while a search is imported
-get_ready(calls)  hashes the kernels of the search meanwhile
+get_ready(calls)  hashes the kernels of the search while the threads start
 begin()           waits for the threads, before the first kernel is looked up
 """
 
@@ -18,18 +18,16 @@ from typing import Any
 
 from tonari.cuda import tuning
 from tonari.cuda.compiling.effort import effort
-from tonari.cuda.compiling.processes import start
 from tonari.cuda.compiling.rehearsal import Call
 
 
 @functools.cache
 def begin_soon() -> list[Future[Any]]:
-    """Start processes that compile, and two threads that prepare the first compilation.
+    """Start two threads that prepare the first compilation.
 
     One thread hashes Triton's code, for the keys of its cache. The other loads Triton's driver and compiles a part of
     it in C. Neither holds the interpreter's lock for long.
     """
-    start()
     # Imported here: threads that import Triton's modules at the same time would wait for each other.
     from triton.runtime import cache, driver
 
@@ -73,7 +71,7 @@ def is_beginning() -> bool:
 def get_ready(calls: Collection[Call]) -> None:
     """Prepare these calls as far as possible without Triton's key and driver, while threads prepare these two.
 
-    Otherwise this thread would only wait. This is half of the time of looking up kernels.
+    This takes half of the time for looking up kernels, and the thread would otherwise only wait.
     """
     with contextlib.suppress(ImportError):  # a version of Triton may have it elsewhere
         import triton.experimental.gluon.nvidia.hopper as _  # Triton does so at the first tensor that it is given
