@@ -9,8 +9,8 @@
 //     bound[0] <= rank < bound[kRare]   frequent    inverted lists of each block of points, one after another
 //     bound[kRare] <= rank              rare        inverted lists of all points
 //
-// For each bound, the norm of the elements of smaller rank is stored for every point. The elements of rank < bound[kRare]
-// are also stored by rows, in ascending order of rank, to complete the products of single points.
+// For each bound, the norm of the elements of smaller rank is stored for every point. The elements of rank
+// < bound[kRare] are also stored by rows, in ascending order of rank, to complete the products of single points.
 //
 // Values are scaled and stored as float32. For cosine each row is scaled to length 1; for other metrics all rows are
 // scaled by the same power of two, so that the longest has at most length 1. Sets have the value 1 in each of their
