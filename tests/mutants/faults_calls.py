@@ -48,8 +48,8 @@ _CALLS = (
     Fault(
         "methods-pairs-name-rows-of-the-block",
         "src/tonari/methods/rows/points.py",
-        "self.call.metric, names=own)",
-        "self.call.metric, names=range(len(queries)))",
+        "later=True), progress, names=own)",
+        "later=True), progress, names=range(len(queries)))",
         "an error names a row by its number within a block of points",
         ("tests/methods/rows/test_value_range.py::test_pairs_name_the_row",),
     ),
@@ -219,8 +219,8 @@ _RULES = (
     Fault(
         "filters-dropped-entries-stay",
         "src/tonari/filters/dropping.py",
-        'first = np.argsort(~kept, axis=1, kind="stable")[:, :k]',
-        'first = np.argsort(kept, axis=1, kind="stable")[:, :k]',
+        'first = np.argsort(~allowed, axis=1, kind="stable")[:, :k]',
+        'first = np.argsort(allowed, axis=1, kind="stable")[:, :k]',
         "the points that are not allowed are kept, and the others dropped",
         ("tests/filters/test_dropping.py", "tests/api/test_filtered.py"),
     ),
