@@ -646,8 +646,8 @@ _DEFINITIONS = (
     Fault(
         "graph-values-of-changed-rows",
         "src/tonari/graph/building/changed_rows.py",
-        "    return dataclasses.replace(made, found=Neighbors(values, found.indices))",
-        "    return dataclasses.replace(made, found=found)",
+        "    return dataclasses.replace(changed, found=Neighbors(values, found.indices))",
+        "    return dataclasses.replace(changed, found=found)",
         "lists are merged by finished values with new ones by values of the base metric",
         ("tests/graph/building/test_changed_rows.py",),
     ),

@@ -48,8 +48,8 @@ _CALLS = (
     Fault(
         "methods-pairs-name-rows-of-the-block",
         "src/tonari/methods/rows/points.py",
-        "self.call.metric, names=own)",
-        "self.call.metric, names=range(len(queries)))",
+        "progress, names=own)",
+        "progress, names=range(len(queries)))",
         "an error names a row by its number within a block of points",
         ("tests/methods/rows/test_value_range.py::test_pairs_name_the_row",),
     ),
