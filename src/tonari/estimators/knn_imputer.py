@@ -42,8 +42,8 @@ class KNNImputer(impute.KNNImputer):
 
     Notes
     -----
-    Of donors at the same distance, those with the smallest row numbers count; scikit-learn's choice depends on its
-    partial sort. If no fitted row with a number in the column shares another column with a row, the mean of the column
+    Among donors at the same distance, the smallest row numbers count; scikit-learn's choice depends on its partial
+    sort. If no fitted row with a number in the column shares another column with a row, the mean of the column
     is filled in, as in scikit-learn.
 
     Examples
@@ -163,9 +163,9 @@ class KNNImputer(impute.KNNImputer):
         k = min(self.n_neighbors, int(there.sum()))
         gives = (indices >= 0) & there[np.maximum(indices, 0)]
         rank = np.cumsum(gives, axis=1) - 1
-        kept = gives & (rank < k)
+        taken = gives & (rank < k)
         near = Neighbors(np.full((len(indices), k), np.nan, np.float64), np.full((len(indices), k), -1, np.int64))
-        row, place = np.nonzero(kept)
+        row, place = np.nonzero(taken)
         near.distances[row, rank[row, place]] = distances[row, place]
         near.indices[row, rank[row, place]] = indices[row, place]
         whole = (gives.sum(axis=1) >= k) | (indices[:, -1] < 0) | everything
@@ -175,9 +175,9 @@ class KNNImputer(impute.KNNImputer):
         """Return the weighted mean of the donors of each row; the mean of the column for rows without a donor."""
         values = self._fit_X[:, column].astype(np.float64)
         donors = values[near.indices]
-        given = self.weights(near.distances) if callable(self.weights) else weights_of(near, self.weights)
+        asked = self.weights(near.distances) if callable(self.weights) else weights_of(near, self.weights)
         weights = (
-            np.ones(donors.shape) if given is None else np.broadcast_to(np.nan_to_num(given, nan=0.0), donors.shape)
+            np.ones(donors.shape) if asked is None else np.broadcast_to(np.nan_to_num(asked, nan=0.0), donors.shape)
         )
         weights = np.where(near.indices < 0, 0.0, weights)
         sums = weights.sum(axis=1)
