@@ -1,4 +1,4 @@
-"""What holds in every test: where kernels run, poisoned memory, the cases of the thin suite, and their order."""
+"""Settings of all tests: where kernels run, poisoned memory, the cases of the thin suite, and the order of tests."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import pytest
 
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH
 
-# Triton reads this once, when it is first imported: from then on its kernels are interpreted.
+# Triton reads this variable when it is first imported; after that, its kernels are interpreted.
 if HAS_TORCH and not HAS_CUDA:
     os.environ["TRITON_INTERPRET"] = "1"
 
-# Otherwise JAX takes three quarters of a card's memory at its first use, which other processes of the run need.
+# Otherwise the first use of JAX takes three quarters of the GPU's memory, which other processes of the run need.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 from tests.helpers import durations, interpreter, poison
@@ -34,15 +34,15 @@ if HAS_TORCH and not HAS_CUDA:
     interpreter.hasten()
 
 
-# Rooms whose answers are compared bit for bit up to the ends of the range of their types and beyond, where the public
-# functions, which are above them, refuse to answer.
+# Folders whose answers are compared bit for bit up to the limits of their dtypes and beyond, where public functions
+# refuse to answer.
 TESTS = Path(__file__).parent
 BELOW_REFUSALS = ("bits", "cuda", "exact", "kdtree", "metrics", "nn_descent")
 
 
 @pytest.fixture
 def beyond_range(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Values that overflow or underflow their type are answered, in the order of the rows."""
+    """Let values that overflow or underflow their dtype be answered, in the order of the rows."""
     monkeypatch.setattr(value_range, "_look_closer", lambda *_given: None)
 
 
@@ -53,7 +53,7 @@ def _engines_answer_beyond_the_range(request: pytest.FixtureRequest) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give a test with `metric` and `screens` every metric at all its precisions; with `screens` alone, those of L2."""
+    """Give a test with `metric` and `screens` every metric at all precisions; with only `screens`, those of L2."""
     if {"metric", "screens"} <= set(metafunc.fixturenames):
         pairs = [(metric, screens) for metric in METRICS for screens in ways(metric)]
         metafunc.parametrize(
@@ -68,7 +68,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(autouse=HAS_CUDA)
 def _memory_of_the_card_is_given_back() -> Iterator[None]:
-    """Several processes share a card; what one caches, and no longer uses, another lacks."""
+    """Return cached memory to the GPU: several processes share it, and memory cached by one is lost to the others."""
     yield
     import torch
 
@@ -77,7 +77,7 @@ def _memory_of_the_card_is_given_back() -> Iterator[None]:
 
 @pytest.fixture(autouse=HAS_CUDA)
 def _no_rehearsal_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """A search goes on if what it launches cannot be compiled ahead; a test does not."""
+    """Make a failed compilation in advance an error; a search would continue without it."""
     yield
     warned = [record.getMessage() for record in caplog.get_records("call") if "compiled ahead" in record.getMessage()]
     assert not warned
@@ -85,7 +85,7 @@ def _no_rehearsal_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _caches_are_empty() -> None:
-    """Forget what other tests left: a test may replace what plans and decisions depend on."""
+    """Empty all caches: a test may replace functions on which cached plans and decisions depend."""
     empty_caches()
 
 
@@ -101,12 +101,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def on_the_host(item: pytest.Item) -> bool:
-    """Whether a test has a parameter `device` that is the host."""
+    """Return whether a test has a parameter `device` that names the host."""
     return getattr(item, "callspec", None) is not None and item.callspec.params.get("device") == "cpu"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests of CUDA code, by the device that runs it, and the cases that only the full suite takes."""
+    """Mark the tests of CUDA code by the device that runs it, and the cases that belong only to the full suite."""
     if HAS_TORCH:
         for item in items:
             if "cuda" in item.nodeid.split("::")[0] and not (HAS_CUDA and on_the_host(item)):
@@ -120,23 +120,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Take what was collected, many thousand tests, out of the sight of Python's garbage collector."""
+    """Hide the many thousand collected tests from Python's garbage collector."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Forget the overloads that typing has registered, so that the tests' native objects are freed at exit.
+    """Clear the overloads that typing has registered, so that native objects of the tests are freed at exit.
 
-    PyTorch holds functions beyond the interpreter's end. Through one that uses typing they hold its registry of
-    overloads (Python 3.11 and later), in which there are functions of Hypothesis, whose modules were loaded by pytest's
-    import hook. The hook holds the session, and that every parameter of a test: native objects among them would still
-    exist when nanobind counts what has leaked.
+    PyTorch keeps functions alive after the interpreter ends. A function that uses typing keeps the registry of
+    overloads alive (Python 3.11 and later). This registry contains functions of Hypothesis, whose modules were loaded
+    by pytest's import hook. The hook keeps the session alive, and the session every parameter of a test. Native objects
+    among these parameters would still exist when nanobind counts leaks.
     """
     if sys.version_info >= (3, 11):
         typing.clear_overloads()
-    # A process of pytest-xdist keeps the configuration, with all plugins, beyond the interpreter's end.
+    # A process of pytest-xdist keeps the configuration, with all plugins, after the interpreter ends.
     session = config.pluginmanager.unregister(name="session")
     if isinstance(session, pytest.Session):
         for item in session.items:
@@ -151,14 +151,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def _interrupts_are_heard() -> None:
     """Ctrl-C is not ignored, as it is in what a shell runs in the background; programs that tests start inherit that.
 
-    Setting it in the program's own process, before it runs, would take a fork, which libraries with threads warn of.
+    Restoring it in a child process before its program starts would need a fork, and libraries with threads warn of
+    forks.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _memory_is_poisoned() -> Iterator[None]:
-    """Arrays and tensors that tonari makes without filling them hold NaN or sentinels, not zeros by luck."""
+    """Fill the uninitialized arrays and tensors of tonari with NaN or sentinels instead of accidental zeros."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         poison.poison(monkeypatch)
         yield
@@ -171,7 +172,7 @@ def by_plan() -> Callable[..., Neighbors]:
 
 @pytest.fixture
 def cpu_for_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the CPU play the device "cuda" where there is none: torch tensors are on it, arrays are not."""
+    """Let the CPU act as the device "cuda" if there is none: torch tensors are on the device, arrays are not."""
     if HAS_CUDA:
         return
     import torch

@@ -1,4 +1,6 @@
-"""Tests are collected where the core's alone are installed: a test that needs another library says so when it runs."""
+"""Tests can be collected with only the core's dependencies: a test that needs another library reports it when it
+runs.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-# What the extra `test-core` does not bring. (None in sys.modules: importing it fails, as if it were not installed.)
+# Packages that the extra `test-core` does not install. (None in sys.modules makes their import fail.)
 ABSENT = (
     *("torch", "triton", "sklearn", "matplotlib", "PIL", "pyarrow", "pandas", "polars", "dask", "distributed"),
     *("umap", "openTSNE", "scanpy", "anndata", "hdbscan", "fast_hdbscan", "igraph", "networkx", "faiss"),

@@ -17,7 +17,7 @@ RELEASES = sorted(path for path in write.FOLDER.iterdir() if path.name[0].isdigi
 
 @pytest.fixture(params=RELEASES, ids=lambda folder: folder.name)
 def written(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A copy of the files of a release."""
+    """Copy the files of a release."""
     return Path(shutil.copytree(request.param, tmp_path / "written"))
 
 

@@ -1,4 +1,4 @@
-"""python -m tonari.debug: every section is printed, and where a part is missing or broken it says so and why."""
+"""python -m tonari.debug prints every section, and the reason if a part is missing or broken."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ GPU_STACK = ("torch", "triton")
 
 
 def printed() -> str:
-    """The report for human readers, which must not fail."""
+    """Return the report for human readers, which must not fail."""
     result = CliRunner().invoke(debug.main)
     assert (result.exit_code, result.exception) == (0, None)
     return result.stdout
 
 
 def as_json() -> Any:
-    """The report as JSON, which must not fail."""
+    """Return the report as JSON, which must not fail."""
     result = CliRunner().invoke(debug.main, ["--json"])
     assert (result.exit_code, result.exception) == (0, None)
     return json.loads(result.stdout)
@@ -69,8 +69,8 @@ def no_gpu_stack(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fake_torch(monkeypatch: pytest.MonkeyPatch, cuda: Any) -> None:
-    """A torch with the given module of CUDA, and a Triton."""
-    if HAS_TORCH:  # what tonari imports from now on would keep the fake
+    """Make a torch with the given CUDA module, and a Triton."""
+    if HAS_TORCH:  # modules of tonari that are imported from now on would keep the fake
         for module in pkgutil.walk_packages(tonari.__path__, "tonari."):
             if not {"kernels", "__main__"} & set(module.name.split(".")):
                 importlib.import_module(module.name)

@@ -1,4 +1,7 @@
-"""The documents: what is public is in the reference, links lead to files, Python runs. `make docs` builds them."""
+"""The documents: the reference has all public names, links lead to files, and Python blocks run.
+
+`make docs` builds them.
+"""
 
 from __future__ import annotations
 
@@ -28,38 +31,38 @@ PUBLIC = (
 
 @pytest.fixture
 def described() -> dict[str, Any]:
-    """What the reference describes, by the path that its directive has."""
+    """Return the objects that the reference describes, by the path in their directives."""
     pytest.importorskip("sklearn", reason="the reference describes the estimators, which need scikit-learn")
     text = "\n".join(page.read_text() for page in REFERENCE)
     return {path: named(path) for path in re.findall(r"^\.\. auto\w+:: (\S+)$", text, re.MULTILINE)}
 
 
 def named(path: str) -> Any:
-    """The object of a path such as tonari.io.read."""
+    """Return the object of a path such as tonari.io.read."""
     module, _, name = path.rpartition(".")
     return getattr(importlib.import_module(module), name)
 
 
 def public_names(module: str) -> list[str]:
-    """The names that a module offers: its __all__, else the classes that it defines."""
+    """Return the public names of a module: its __all__, otherwise the classes that it defines."""
     held = importlib.import_module(module)
     own = [name for name, value in vars(held).items() if getattr(value, "__module__", None) == module]
     return [f"{module}.{name}" for name in getattr(held, "__all__", own)]
 
 
 def without_blocks(page: Path) -> str:
-    """The text of a Markdown page without blocks of code."""
+    """Return the text of a Markdown page without blocks of code."""
     return re.sub(r"^(```|~~~).*?^\1", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub and the site make them."""
+    """Return the anchors of a page's headings, as GitHub and the site make them."""
     titles = re.findall(r"^#{1,3} (.+)$", without_blocks(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower().strip()).replace(" ", "-") for title in titles}
 
 
 def dead_links(page: Path) -> list[str]:
-    """Relative links of a Markdown page to files, or to sections of pages, that do not exist."""
+    """Return relative links of a Markdown page to files, or to sections of pages, that do not exist."""
     targets = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", without_blocks(page)))
     found = []
     for target in targets:
@@ -67,7 +70,7 @@ def dead_links(page: Path) -> list[str]:
         path = page.parent / name if name else page
         if re.match(r"[a-z]+:", target):
             continue
-        # Changes name sections of their time.
+        # The changelog names sections that existed at the time.
         sections = anchors(path) if anchor and path.suffix == ".md" and page.name != "CHANGELOG.md" else {anchor}
         if not path.exists() or anchor not in sections:
             found.append(target)
@@ -112,19 +115,19 @@ def test_a_dead_link_is_found(tmp_path: Path) -> None:
 
 
 ELSEWHERE = ("recipes.md", "recipes-learning.md", "CHANGELOG.md")
-# A block of Python, and the comment before it: `needs: library` (make interop has it), or `not run: why`.
+# A block of Python, and the comment before it: `needs: library` (make interop installs it), or `not run: reason`.
 BLOCK = re.compile(r"^(?:<!-- (needs|not run): (.*?) -->\n\n)?```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks() -> list[Any]:
-    """The blocks of Python of all pages but the recipes, which have a test of their own."""
+    """Return the Python blocks of all pages except the recipes, which have their own test."""
     found = []
     for page in PAGES:
         if page.name in ELSEWHERE:
             continue
         for number, (mark, about, code) in enumerate(BLOCK.findall(page.read_text()), 1):
             marks: list[Any] = []
-            if mark == "needs":  # what another library warns of is not of tonari
+            if mark == "needs":  # tonari is not responsible for warnings of another library
                 marks = [pytest.mark.interop, pytest.mark.filterwarnings("ignore")]
             elif mark == "not run":
                 marks = [pytest.mark.skip(reason=f"needs {about}")]
@@ -134,7 +137,7 @@ def blocks() -> list[Any]:
 
 @pytest.mark.parametrize("code", blocks())
 def test_python_runs_as_copied(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Alone, in an empty folder."""
+    """Each block runs alone, in an empty folder."""
     for library in re.findall(r"^(?:import|from) (?:numpy as np, )?(\w+)", code, re.MULTILINE):
         consumer(library)
     if ".plot." in code:
@@ -151,12 +154,12 @@ def test_every_block_is_found() -> None:
 # --- the guide ---------------------------------------------------------------------------------------------------
 
 INDEX = (ROOT / "docs" / "index.md").read_text()
-# A file of the sources, or a commit: seven hexadecimal digits, of which one is a letter and one is none.
+# A file of the sources, or a commit: seven hexadecimal digits, including a letter and a decimal digit.
 INSIDES = re.compile(r"\b(?:src|native|kernels)/\S*|\b(?=\w*\d)(?=\w*[a-f])[0-9a-f]{7}\b")
 
 
 def guide() -> list[Path]:
-    """The pages of the guide, in order."""
+    """Return the pages of the guide, in order."""
     names = re.search(r":caption: Guide\n\n(.*?)\n```", INDEX, re.DOTALL)
     assert names is not None
     return [ROOT / "docs" / f"{name}.md" for name in names[1].split()]
@@ -197,7 +200,7 @@ HEADS = ["metric", "value", "from", "to", "order", "equal rows", "returned", "k-
 
 
 def metric_lines() -> dict[str, dict[str, str]]:
-    """The lines of the table in which-metric.md, by the name of the metric."""
+    """Return the lines of the table in which-metric.md, by the name of the metric."""
     table = (ROOT / "docs" / "which-metric.md").read_text().split("<!-- metrics -->\n\n")[1].split("\n\n")[0]
     head, _, *rows = (re.split(r" (?<!\\)\| ", line.strip("| ")) for line in table.splitlines())
     assert head == HEADS
@@ -206,7 +209,7 @@ def metric_lines() -> dict[str, dict[str, str]]:
 
 
 def some_rows(metric: str) -> tuple[Any, Any]:
-    """Rows for a metric, the first two of them equal; and what its formula is about."""
+    """Make rows for a metric, the first two of them equal; return also the rows as its formula needs them."""
     rng = np.random.default_rng(0)
     if get_metric(metric).bits:
         rows = rng.integers(0, 256, (40, 4), dtype=np.uint8)
@@ -265,7 +268,7 @@ def test_the_line_of_a_metric_says_what_supports_it(metric: str) -> None:
 
 
 def refusal(metric: str, method: str) -> str | None:
-    """Why a method does not build the graph of a few rows by a metric."""
+    """Return why a method does not build the graph of a few rows by a metric."""
     rows, _ = some_rows(metric)
     try:
         tonari.knn_graph(rows, 3, metric=metric, method=method, **COLUMNS.get(metric, {}))

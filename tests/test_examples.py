@@ -1,4 +1,4 @@
-"""The examples run and print what they promise, at a size for tests."""
+"""The examples run and print the promised output, at a size for tests."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_page_fits_its_window_by_day_and_by_night(width: int, tmp_path: Path) 
             pixels = np.asarray(shot.convert("L"), np.float64)
         assert pixels.shape == (3000, width)
         grounds.append(pixels[2, 2])
-        assert np.abs(pixels - pixels[2, 2]).max() > 150  # text, as far from its ground as it has to be
+        assert np.abs(pixels - pixels[2, 2]).max() > 150  # text with the required contrast to its background
     assert grounds[0] > 230
     assert grounds[1] < 40
 

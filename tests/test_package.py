@@ -1,4 +1,4 @@
-"""The package: what importing it costs, its names, and the variables of the environment that it reads."""
+"""The package: the cost of its import, its names, and the environment variables that it reads."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def _run(code: str, *arguments: str, **environment: str) -> subprocess.Completed
 @pytest.mark.process
 def test_importing_is_quick_and_brings_nothing_along(tmp_path: Path) -> None:
     code = (
-        # Of the processor, which others may be using at the same time.
+        # CPU time, since other processes may use the processor at the same time.
         "import sys, time, numpy; start = time.process_time(); import tonari; print(time.process_time() - start);"
         "[getattr(tonari, name) for name in tonari.__all__];"
         "print([name for name in ('tqdm', 'click', 'scipy', 'torch', 'h5py', 'sklearn', 'pandas', 'matplotlib')"
         " if name in sys.modules])"
     )
     seconds = []
-    # Compiled by the first run, as an installed package is, whatever the environment says about that.
+    # Compiled by the first run, like an installed package, whatever the environment says about that.
     compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
     for _ in range(4):
         took, brought = _run(code, **compiled).stdout.splitlines()
@@ -55,7 +55,7 @@ def test_what_is_imported_late_is_what_type_checkers_read() -> None:
 
 
 def test_a_verb_is_imported_without_collection_while_triton_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Triton is loaded in a process that has used CUDA; with torch, a collection takes 0.1 s."""
+    """In a process that has used CUDA, Triton is loaded; with torch, a collection takes 0.1 s."""
     asked: list[object] = []
     usual = tonari.import_module
 

@@ -1,6 +1,6 @@
-"""Functions take few parameters: what belongs together travels as a record.
+"""Functions take few parameters; arguments that belong together are passed as a record.
 
-Verbs of users may have more, and so do lookalikes of other libraries, whose parameters are given, and kernels, whose
+Exceptions are public functions, lookalikes of other libraries, whose parameters are fixed, and kernels, whose
 parameters are pointers and sizes.
 """
 
@@ -13,18 +13,18 @@ from pathlib import Path
 import tonari
 
 SOURCES = Path(__file__).parents[1] / "src" / "tonari"
-MOST = 8  # parameters of a function
-OF_USERS = {"api", "compat", "estimators"}  # folders whose functions are called by users, unless they begin with _
+MOST = 8  # number of parameters of a function
+OF_USERS = {"api", "compat", "estimators"}  # folders whose functions users call, unless the names begin with _
 METHODS_OF_USERS = {"graph/changing.py"}  # and files with methods of a public class
 
-# Functions with more. The list may only become shorter: the test fails for one that is gone, or has fewer.
+# Functions with more parameters. The list may only become shorter: the test fails for one that is gone, or has fewer.
 LONG = {
     "metrics/problem.py:make_problem": 13,
 }
 
 
 def functions_of(tree: ast.AST, within: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Functions with the names of the classes and functions that they are in."""
+    """Return functions with the names of the classes and functions that contain them."""
     for node in ast.iter_child_nodes(tree):
         name = f"{within}{node.name}" if isinstance(node, ast.FunctionDef | ast.ClassDef) else within.rstrip(".")
         if isinstance(node, ast.FunctionDef):
@@ -33,7 +33,7 @@ def functions_of(tree: ast.AST, within: str = "") -> Iterator[tuple[str, ast.Fun
 
 
 def parameters_of(function: ast.FunctionDef) -> int:
-    """Parameters without self and cls."""
+    """Return parameters without self and cls."""
     given = function.args
     names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
     return len(names) - (names[:1] in (["self"], ["cls"]))

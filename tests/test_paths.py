@@ -1,8 +1,8 @@
 """A path can be guessed: `src/tonari/a/b/name.py` is tested by `tests/a/b/test_name.py`.
 
 Kernels are tested with their launchers (`kernels/screen.py` by `test_screen.py`), and a package of at most five modules
-may have one test file that has its name, beside its folder: `tests/compat/test_faiss.py`. Modules that define no
-function have no tests. All else is an exception.
+may have a single test file with its name, next to its folder: `tests/compat/test_faiss.py`. Modules that define no
+function have no tests. All other cases are exceptions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 SOURCES = TESTS.parent / "src" / "tonari"
-SMALL = 5  # modules of a package that may have one test file
+SMALL = 5  # number of modules of a package that may have a single test file
 
 # Modules without a test of their name. The list may only become shorter: the test fails for one that has its test.
 MOST_EXCEPTIONS = 25
@@ -30,7 +30,7 @@ exact/cuda/screens: contracted sampling screener wide_rows
 
 
 def homes_of(module: str, packages: dict[str, int]) -> list[str]:
-    """The paths at which the test of a module may be."""
+    """Return the paths at which the test of a module may be."""
     folder, _, name = module.rpartition("/")
     package, _, last = folder.rpartition("/")
     own = f"{folder}/test_{name.lstrip('_')}.py".lstrip("/")
@@ -38,7 +38,7 @@ def homes_of(module: str, packages: dict[str, int]) -> list[str]:
 
 
 def modules() -> list[str]:
-    """The modules that define functions, but for kernels and what packages say of themselves."""
+    """Return the modules that define functions, except kernels and the modules of packages themselves."""
     found = [path for path in SOURCES.rglob("*.py") if not path.name.startswith("__") and "kernels" not in path.parts]
     functions = re.compile(r"^ *(?:async )?def ", re.MULTILINE)
     return sorted(
@@ -49,12 +49,12 @@ def modules() -> list[str]:
 
 
 def packages_of(names: list[str]) -> dict[str, int]:
-    """The number of modules in each package, those of packages in it not counted."""
+    """Return the number of modules in each package, without those of its subpackages."""
     return {folder: len(list((SOURCES / folder).glob("[!_]*.py"))) for folder in {n.rpartition("/")[0] for n in names}}
 
 
 def listed() -> list[str]:
-    """The exceptions, from lines such as "io: npz vecs"."""
+    """Return the exceptions from lines such as "io: npz vecs"."""
     lines = [line.partition(": ") for line in EXCEPTIONS.split("\n") if line]
     return [f"{folder}/{name}".removeprefix("./") for folder, _, names in lines for name in names.split()]
 

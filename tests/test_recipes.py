@@ -1,4 +1,4 @@
-"""Every recipe of the documents runs, and prints what it says."""
+"""Every recipe of the documents runs, and prints the output below it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOUND = [recipe for page in PAGES for recipe in RECIPE.findall(page.read_text())
 def _cases() -> list[object]:
     cases = []
     for title, text, code, printed in FOUND:
-        # What other libraries warn of, as of deprecations of their own, is not of tonari.
+        # tonari is not responsible for warnings of other libraries, such as deprecations.
         marks = [pytest.mark.interop, pytest.mark.filterwarnings("ignore")] if "*Needs" in text else []
         cases.append(pytest.param(code, printed, id=title.replace(" ", "-"), marks=marks))
     return cases

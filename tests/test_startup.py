@@ -1,4 +1,4 @@
-"""The command line as a process begins: Ctrl-C before anything runs, and what an import brings along."""
+"""The start of the command line: Ctrl-C before anything runs, and the modules that an import loads."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ sys.meta_path.insert(0, Interrupting())
 @pytest.mark.parametrize("how", ["-m", "script"])
 def test_ctrl_c_while_the_command_line_is_imported(folder: Path, when: str, how: str) -> None:
     (folder / "sitecustomize.py").write_text(INTERRUPTING)
-    script = folder / "tonari"  # as pip makes it
+    script = folder / "tonari"  # as pip installs it
     script.write_text("import sys\nfrom tonari.cli import main\nif __name__ == '__main__':\n    sys.exit(main())\n")
     arguments = ["-m", "tonari"] if how == "-m" else [str(script)]
     done = subprocess.run(
@@ -68,7 +68,7 @@ def test_a_program_that_imports_the_library_keeps_its_interrupts(folder: Path) -
 
 
 def _imported(*arguments: str) -> set[str]:
-    """Modules that a fresh interpreter has after running the arguments."""
+    """Return the modules that a fresh interpreter imports to run these arguments."""
     command = [sys.executable, "-X", "importtime", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=ENVIRONMENT)
     return {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}

@@ -1,4 +1,4 @@
-"""The tools of pre-commit have the versions of `make lint`, and phrases are counted."""
+"""pre-commit uses the same versions of tools as `make lint`, and phrases are counted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_pre_commit_has_the_versions_of_make_lint() -> None:
 
 @pytest.fixture
 def words(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The module .ci/words, whose name has no suffix."""
+    """Load the module .ci/words, whose name has no suffix."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     loader = SourceFileLoader("words", str(ROOT / ".ci" / "words"))
     spec = spec_from_loader("words", loader)
@@ -42,7 +42,7 @@ def words(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A repository in which documents have one of the phrase, and sources two."""
+    """Make a repository in which documents have one occurrence of the phrase, and sources two."""
     for folder in (".ci", "docs", "src"):
         (tmp_path / folder).mkdir()
     (tmp_path / ".ci" / "words.txt").write_text("# a list\nbeside 1 2 \\bbeside\\b\n")

@@ -1,4 +1,4 @@
-"""A number that is a judgment stands in its room's tuning.py; elsewhere only numbers of formats and bounds do."""
+"""Tuned numbers are in the tuning.py of their package; elsewhere there are only numbers of formats and bounds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "tonari"
 
-# Numbers that follow from a format, a kernel, a proof, a paper, another library or what memory something takes: where
-# one changes, so does something else than time. And those of costs/rates.py, which are measured themselves.
+# Numbers that follow from a format, a kernel, a proof, a paper, another library or the memory of something: changing
+# one would change more than time. Also the numbers of costs/rates.py, which are measured.
 FORMATS = {
     "_startup.py": "INTERRUPTED",
     "api/index/coded_file.py": "FORMAT VERSION _COLUMNS",
@@ -32,15 +32,15 @@ FORMATS = {
         "_XEON SCREEN_START SCREEN_START_UNPACKED _BUILD SHARED READ_RATE LOOK_BYTE PRODUCTS MULTIPLY "
         "SURVIVOR SURVIVOR_VALUE"
     ),
-    "cuda/compiling/compile.py": "LOOPS_FROM UNROLLED",
+    "cuda/compiling/effort.py": "LOOPS_FROM UNROLLED",
     "cuda/matrix_units.py": "ROWS WIDTH UNIT _SHORT _FACTOR _LEAST_EMULATED_BITS",
     "debug.py": "N D K _SECONDS",
-    "estimators/blocks.py": "_ENTRY_BYTES",
+    "estimators/answers/blocks.py": "_ENTRY_BYTES",
     "estimators/dbscan.py": "_ROW_BYTES",
     "estimators/local_outlier_factor.py": "_AUTO_OFFSET _TINY _INCORRECT",
     "estimators/radius_neighbors_classifier.py": "_NAMED",
     "estimators/settings.py": "_LEAF_SIZE _MOST_JOBS",
-    "estimators/votes.py": "_ENTRY_BYTES",
+    "estimators/answers/votes.py": "_ENTRY_BYTES",
     "given/plan.py": "_COPIES",
     "inputs/arrays/rows.py": "LARGEST_WHOLE",
     "metrics/row_changes.py": "_EPSILON",
@@ -135,11 +135,14 @@ FORMATS = {
     "select/cuda/survivors.py": "LARGEST_NETWORK LARGEST_TILE",
     "select/papers/queues.py": "LANES SCRATCH_BYTES",
     "select/papers/quick.py": "TILES SCRATCH_BYTES",
+    "shards/build.py": "_BLOCK_BYTES",
+    "shards/planning/sizes.py": "MEMBER_BYTES",
     "shards/planning/approximate.py": "_LOCKED _CENTRE_BYTES _GAP_BYTES",
     "shards/source.py": "_DIGESTED_RANGES _DIGESTED_ROWS",
     "shards/directory/done.py": "_LONGEST",
     "shards/directory/checksums.py": "_POLYNOMIAL _ONE _BYTE",
-    "sparse/memory.py": "BLOCK DENSE_SHARE RARE_SHARE",
+    "sparse/memory.py": "BLOCK DENSE_SHARE RARE_SHARE SPARE _QUERY",
+    "api/index/sparse_file.py": "FORMAT VERSION",
     "sparse/rows.py": "MOST",
     "spanning/apart.py": "_VALUE_BYTES _LESS _LEAST",
     "spanning/boruvka.py": "_SIZES _ENTRY_BYTES",
@@ -149,7 +152,7 @@ FORMATS = {
 
 
 def is_number(node: ast.expr | None) -> bool:
-    """Whether a value is made of numbers that are written out."""
+    """Return whether a value consists of numbers that are written out."""
     match node:
         case ast.Constant(value=value):
             return isinstance(value, int | float) and not isinstance(value, bool)
@@ -165,7 +168,7 @@ def is_number(node: ast.expr | None) -> bool:
 
 
 def numbers_of(text: str) -> list[str]:
-    """The names of the numbers that a module's text defines at its top level."""
+    """Return the names of the numbers that a module's text defines at its top level."""
     found = []
     for node in ast.parse(text).body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and is_number(node.value):

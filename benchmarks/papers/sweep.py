@@ -1,7 +1,7 @@
-"""A paper's experiment with selections as a list of points: each is one figure's curve at one place.
+"""A paper's experiment with selections as a list of points: a point is one place on a curve of a figure.
 
-Points of several figures that ask for the same measurement share it. A figure is drawn from the newest run that
-measured it on that device.
+Points of several figures that need the same measurement share it. A figure is drawn from the newest run that measured
+it on that device.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..suites.select.measure import LIBRARIES, call_of, columns, measure, tried
 
 @dataclass(frozen=True)
 class Point:
-    """One measurement of one figure: seconds, or if ``counted`` what the method's counters tell."""
+    """One measurement for one figure: seconds or, if ``counted``, the method's counters."""
 
     figure: str
     series: str
@@ -35,7 +35,7 @@ class Point:
     counted: bool = False
 
     def key(self) -> tuple[Any, ...]:
-        """Equal for points that ask for the same measurement."""
+        """Return a key that is equal for points that need the same measurement."""
         options = json.dumps(self.options, sort_keys=True)
         return self.rows, self.n, self.k, self.method, options, self.data, self.counted
 
@@ -66,7 +66,7 @@ class Paper:
     cost: float = 60.0
 
     def suite(self, *others: Case, libraries: tuple[str, ...] = LIBRARIES) -> Suite:
-        """The paper as a suite with a case for each figure, and other cases behind them."""
+        """Return the paper as a suite with a case for each figure, followed by other cases."""
         cases = [
             self._case(figure, device)
             for device in ("cpu", "cuda")
@@ -86,11 +86,11 @@ class Paper:
         return Case(name, device, 0, 0, 0, 0, work, data="", metric="", figure=figure, rare=rare, cost=self.cost)
 
     def is_rare(self, figure: str, device: str) -> bool:
-        """Whether a figure is measured there only when its name is asked for."""
+        """Return whether a figure is measured on a device only when its name is requested."""
         return device in self.rare.get(figure, ())
 
     def drawn(self, rows: Sequence[Row]) -> Iterator[Figure]:
-        """The figures and tables of every device that has rows."""
+        """Return the figures and tables of every device that has rows."""
         for figure in self.figures:
             for device in ("cpu", "cuda"):
                 own = newest_of(rows, self.name, figure, device)
@@ -107,9 +107,9 @@ class Paper:
 
 
 def sweep(run: Run, paper: Paper, case: Case) -> None:
-    """Measure the points of a case's figure, in their order; one row for each."""
+    """Measure the points of a case's figure in their order, and write one row for each."""
     kind = run.device.kind
-    # What only rare figures need is too large to be made for the others.
+    # Arrays that only rare figures need are too large to be made for the others.
     points = [
         point for point in paper.points(run) if point.k <= point.n and paper.is_rare(point.figure, kind) == case.rare
     ]
@@ -126,7 +126,9 @@ def sweep(run: Run, paper: Paper, case: Case) -> None:
 
 
 class _Source:
-    """Tensors of a sweep: random shapes share one array, and of real distances all are parts of the largest."""
+    """Makes the tensors of a sweep: random shapes share one array, and real distances are parts of the largest
+    matrix.
+    """
 
     def __init__(self, run: Run, points: Sequence[Point]) -> None:
         self.device = run.device.kind
@@ -174,29 +176,29 @@ def _measured(run: Run, paper: Paper, point: Point, source: _Source) -> Row:
     return what | counted
 
 
-# --- what was measured -------------------------------------------------------------------------------------------
+# --- results -----------------------------------------------------------------------------------------------------
 
 
 def newest_of(rows: Iterable[Row], suite: str, figure: str, device: str) -> list[Row]:
-    """The rows of one figure from the newest run that measured any of it on that kind of device."""
+    """Return the rows of one figure from the newest run that measured any of it on that kind of device."""
     found = [row for row in rows if (row["suite"], row["figure"], row["device"]) == (suite, figure, device)]
     measured = [row for row in found if row["seconds_median"] is not None or row["extras"].get("counters")]
     if not measured:
         return []
-    # Runs of one minute on two machines are told apart by the machine.
+    # Runs of the same minute on two machines are distinguished by the machine.
     last = max(measured, key=lambda row: row["date"])
     return [row for row in found if (row["date"], row["machine"]) == (last["date"], last["machine"])]
 
 
 def ready(row: Row) -> Row:
-    """A row with the columns ``series``, ``counters`` and ``options`` in addition to its own, as panels take it."""
+    """Return a row with the additional columns ``series``, ``counters`` and ``options``, as panels expect it."""
     options = {name: value for name, value in row["parameters"].items() if name not in ("method", "nan")}
     extras = row["extras"]
     return row | {"series": extras["series"], "counters": extras.get("counters", {}), "options": options}
 
 
 def curves(rows: Iterable[Row], x: str, y: Callable[[Row], float | None]) -> Curves:
-    """Points of every series by a column; places without a measurement are left out."""
+    """Return the points of every series by a column; places without a measurement are left out."""
     found: Curves = {}
     for row in rows:
         height = y(row)
@@ -206,13 +208,13 @@ def curves(rows: Iterable[Row], x: str, y: Callable[[Row], float | None]) -> Cur
 
 
 def seconds(row: Row) -> float | None:
-    """Median seconds of a row."""
+    """Return the median seconds of a row."""
     value: float | None = row["seconds_median"]
     return value
 
 
 def improvements(found: Curves, base: str) -> Curves:
-    """Seconds of the series ``base`` over those of the others, where both were measured."""
+    """Return the seconds of the series ``base`` divided by those of the others, where both were measured."""
     reference = dict(found.get(base, []))
     return {
         series: [(x, reference[x] / y) for x, y in places if x in reference]

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "bind/binds.hpp"
+#include "core/true_entries.hpp"
 
 namespace nb = nanobind;
 
@@ -154,6 +155,16 @@ void bind_arrays(Module& module) {
       },
       nb::arg("rows").noconvert(), nb::arg("centre"), nb::arg("step") = 1,
       "Largest |x - centre| over every step-th row.");
+  module.def(
+      "true_entries",
+      [](const Line<const std::uint8_t>& mask, const Line<std::int64_t>& places) {
+        check_aligned("places", places);
+        Unlocked unlocked;
+        return true_entries(mask.data(), static_cast<std::int64_t>(mask.shape(0)), places.data(),
+                            static_cast<std::int64_t>(places.shape(0)));
+      },
+      nb::arg("mask").noconvert(), nb::arg("places").noconvert(),
+      "Writes the places of nonzero bytes, ascending; returns their number, or one more than there is room for.");
 }
 
 }  // namespace tonari

@@ -1,6 +1,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "bind/binds.hpp"
+#include "bind/bound_allowed.hpp"
 #include "sparse/block.hpp"
 #include "sparse/points.hpp"
 
@@ -20,17 +22,29 @@ using Indptr = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::de
 using Columns = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Values = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Limits = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Left = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Output = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMostEntries = std::int64_t{1} << 40;
 
+constexpr char kSets[] = "jaccard";
+
 Metric sparse_metric(const std::string& name) {
+  if (name == kSets) return Metric::sqeuclidean;
   const Metric metric = metric_named(name);
   const bool served = is_euclidean(metric) || is_product(metric) || (is_angular(metric) && !removes_mean(metric));
-  if (!served) refuse("metric " + name + ": expected cosine, inner_product, sqeuclidean or euclidean");
+  if (!served) refuse("metric " + name + ": expected cosine, inner_product, sqeuclidean, euclidean or jaccard");
   return metric;
+}
+
+// Checks that rows [begin, end) are sets: rows of ones.
+void check_sets(const SparseRows& rows, std::int64_t begin, std::int64_t end) {
+  require(!rows.wide, "sets are float32 rows of ones");
+  for (std::int64_t i = rows.indptr[begin]; i < rows.indptr[end]; ++i) {
+    require(rows.at(i) == 1, "sets are float32 rows of ones");
+  }
 }
 
 // Checked rows, and the arrays that they are in.
@@ -97,26 +111,23 @@ void check_ranking(const BoundRows& bound, const std::int32_t* ranks, std::int64
 struct BoundSparseBlock {
   Columns ranks;
   std::optional<Limits> limits;
-  std::int64_t blocks, k;
-  bool narrow;
+  std::optional<Left> left;
+  std::int64_t blocks;
+  bool narrow, counted;
   SparseBlock block;
   std::int64_t scanned = 0;  // all blocks of points before this one are done
   std::int64_t refined = 0;  // all queries before this one are refined
 
   BoundSparseBlock(Isa isa, const BoundSparsePoints& points, const BoundRows& queries, Columns of_ranks,
-                   std::int64_t begin, std::int64_t end, std::int64_t wanted, std::optional<Limits> of_limits, bool own,
-                   bool later, bool narrowed)
+                   std::int64_t begin, std::int64_t end, std::optional<Limits> of_limits, std::optional<Left> of_left,
+                   const SparseRequest& request)
       : ranks(std::move(of_ranks)),
         limits(std::move(of_limits)),
+        left(std::move(of_left)),
         blocks(sparse_blocks(points.points.rows.n)),
-        k(wanted),
-        narrow(narrowed),
-        block(isa, points.points, queries.rows, ranks.data(), begin, end,
-              {.k = wanted,
-               .limits = limits ? limits->data() : nullptr,
-               .own = own,
-               .later = later,
-               .narrow = narrowed}) {}
+        narrow(request.narrow),
+        counted(request.counted),
+        block(isa, points.points, queries.rows, ranks.data(), begin, end, request) {}
 
   void scan(std::int64_t begin, std::int64_t end) {
     check_range("blocks", begin, end, scanned, blocks);
@@ -143,6 +154,7 @@ struct BoundSparseBlock {
   template <class Value>
   void write(const Output<Value>& distances, const Output<std::int32_t>& indices) {
     check_refined();
+    require(!counted, "points are counted, not stored");
     if (narrow != (sizeof(Value) == 4)) refuse_type("distances: expected float32 if narrow, else float64");
     std::int64_t all = 0;
     for (std::int64_t i = 0; i < block.count(); ++i) all += block.found(i);
@@ -174,18 +186,28 @@ void bind_sparse(Module& module) {
             check_number("ranked", ranked, 0, of.d);
             check_ranks(of, ranks, 0, of.rows.n, 0, ranked);
             check_ranking(of, ranks.data(), ranked);
+            const bool sets = metric == kSets;
+            if (sets) check_sets(of.rows, 0, of.rows.n);
             Unlocked unlocked;
-            new (self) BoundSparsePoints{of, ranked, SparsePoints(of_metric, of.rows, ranks.data(), ranked)};
+            new (self) BoundSparsePoints{of, ranked, SparsePoints(of_metric, sets, of.rows, ranks.data(), ranked)};
           },
           nb::arg("metric"), nb::arg("rows"), nb::arg("ranks").noconvert(), nb::arg("ranked"), nb::keep_alive<1, 3>())
-      .def("bytes", [](const BoundSparsePoints& self) { return self.points.bytes(); });
+      .def("bytes", [](const BoundSparsePoints& self) { return self.points.bytes(); })
+      .def(
+          "squares",
+          [](const BoundSparsePoints& self, const Output<double>& squares) {
+            check_shape("squares", squares, {self.points.rows.n});
+            std::copy(self.points.squares.begin(), self.points.squares.end(), squares.data());
+          },
+          nb::arg("squares").noconvert());
   Class<BoundSparseBlock> block(module, "SparseBlock", "A block of sparse queries; see sparse/block.hpp.");
   block
       .def(
           "__init__",
           [](BoundSparseBlock* self, const std::string& isa, const BoundSparsePoints& of, const BoundRows& queries,
              const Columns& ranks, std::int64_t begin, std::int64_t end, std::int64_t k,
-             const std::optional<Limits>& limits, bool own, bool later) {
+             const std::optional<Limits>& limits, bool own, bool later, bool counted, const BoundAllowed* allowed,
+             const std::optional<Left>& left) {
             if (queries.d != of.rows.d) {
               refuse("queries have " + std::to_string(queries.d) + " columns, expected " + std::to_string(of.rows.d));
             }
@@ -193,8 +215,12 @@ void bind_sparse(Module& module) {
             check_ranks(queries, ranks, begin, end, -1, of.ranked);
             const std::int64_t n = of.points.rows.n;
             if (own || later) check_number("rows", queries.rows.n, n, n);
-            check_number("k", k, 1, limits ? n : n - (own ? 1 : 0));
+            check_number("k", k, limits ? 0 : 1, limits ? n : n - (own ? 1 : 0));
             require(limits || !later, "later is for limits");
+            require(!counted || (limits && k == 0), "counted is for limits, without k");
+            check_allowed(allowed, queries.rows.n, n, std::optional<Limits>());
+            require(allowed == nullptr || !own, "own: expected False with allowed, which has rules for it");
+            if (of.points.sets) check_sets(queries.rows, begin, end);
             if (limits) {
               check_shape("limits", *limits, {end - begin});
               for (std::int64_t i = 0; i < end - begin; ++i) {
@@ -202,11 +228,21 @@ void bind_sparse(Module& module) {
               }
             }
             const bool narrow = !queries.rows.wide && !of.rows.rows.wide;
-            new (self) BoundSparseBlock(isa_named(isa), of, queries, ranks, begin, end, k, limits, own, later, narrow);
+            const SparseRequest request{.k = k,
+                                        .limits = limits ? limits->data() : nullptr,
+                                        .own = own,
+                                        .later = later,
+                                        .counted = counted,
+                                        .narrow = narrow,
+                                        .allowed = allowed == nullptr ? nullptr : &allowed->pairs,
+                                        .left = left ? left->data() : nullptr};
+            if (left) check_shape("left", *left, {n});
+            new (self) BoundSparseBlock(isa_named(isa), of, queries, ranks, begin, end, limits, left, request);
           },
           nb::arg("isa"), nb::arg("points"), nb::arg("queries"), nb::arg("ranks").noconvert(), nb::arg("begin"),
           nb::arg("end"), nb::arg("k"), nb::arg("limits").noconvert().none(), nb::arg("own"), nb::arg("later"),
-          nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
+          nb::arg("counted"), nb::arg("allowed").none(), nb::arg("left").noconvert().none(), nb::keep_alive<1, 3>(),
+          nb::keep_alive<1, 4>(), nb::keep_alive<1, 13>())
       .def_unlocked("scan", &BoundSparseBlock::scan, nb::arg("begin"), nb::arg("end"))
       .def_unlocked("refine", &BoundSparseBlock::refine, nb::arg("begin"), nb::arg("end"))
       .def("refined", [](const BoundSparseBlock& self) { return self.block.refined(); })

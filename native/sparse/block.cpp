@@ -15,6 +15,10 @@ constexpr std::int64_t kAhead = 8;            // rare lists that are loaded befo
 constexpr std::int64_t kTermsOfLine = 8;      // of 64 bytes
 constexpr std::int64_t kPiece = 512;          // points between two updates of the threshold
 constexpr std::size_t kSpare = 64;            // candidates beyond 2 k before a list is condensed
+constexpr std::size_t kMostSpare = 512;       // and before their exact values are computed, if they remain
+constexpr float kSetError = 0x1p-20f;         // of a key of sets; keys whose float32 distances tie differ by less
+constexpr double kLeastNarrow = 0x1p-149;     // the least positive float32 number
+constexpr double kSetMargin = 1 - 0x1p-18;    // covers the roundings of the loops over sets
 // Costs of the screen, in additions of one element of an inverted list. Not measured closely.
 constexpr double kDenseCost = 0.15;    // one element of a dense column
 constexpr double kCompletedCost = 40;  // one point that is completed alone, without its entries
@@ -35,8 +39,13 @@ SparseBlock::SparseBlock(Isa isa, const SparsePoints& points, const SparseRows& 
       sums_(static_cast<std::size_t>(kSparseBlock)),
       survivors_(static_cast<std::size_t>(kSparseBlock)),
       spread_(static_cast<std::size_t>(points.bound[2])),
-      answers_(queries_.size()) {
-  for (std::int64_t row = begin; row < end; ++row) prepare(row, queries_[static_cast<std::size_t>(row - begin)]);
+      answers_(queries_.size()),
+      found_(queries_.size()) {
+  for (std::int64_t row = begin; row < end; ++row) {
+    Query& query = queries_[static_cast<std::size_t>(row - begin)];
+    prepare(row, query);
+    if (request_.allowed != nullptr) query.allowed.open(*request_.allowed, row);
+  }
 }
 
 void SparseBlock::prepare(std::int64_t row, Query& query) {
@@ -49,7 +58,7 @@ void SparseBlock::prepare(std::int64_t row, Query& query) {
   bool screened = points_.screened && (empty || query.square >= kShortest * kShortest);
   if (cosine) {
     factor = screened && !empty ? 1.0 / std::sqrt(query.square) : 0.0;
-  } else if (!empty && screened) {
+  } else if (!empty && screened && !points_.sets) {
     int exponent = 0;
     std::frexp(std::sqrt(query.square) * kMargin, &exponent);
     scale = std::ldexp(1.0, exponent);
@@ -107,13 +116,28 @@ void SparseBlock::prepare(std::int64_t row, Query& query) {
   }
   query.slack = screened ? at_least(slack) : kInfinity;
   query.zeros_tie = screened && !points_.has_squares() && (empty || (positive && points_.positive));
+  if (points_.sets) {
+    query.error = screened ? 0.0f : kInfinity;
+    query.slack = kSetError;
+    query.zeros_tie = !empty;
+  }
+  query.scale = scale;
+  query.screened = screened;
   query.most = kInfinity;
   query.room = 2 * static_cast<std::size_t>(request_.k) + kSpare;
-  if (request_.limits != nullptr && screened) set_limit(query, request_.limits[row - first_], scale);
+  if (request_.limits != nullptr) query.most = key_within(query, request_.limits[row - first_]);
 }
 
-// Sets the threshold of keys such that all values up to a limit are found; it includes the margins of both rows.
-void SparseBlock::set_limit(Query& query, double limit, double scale) const {
+// The threshold of keys by which all values up to a limit are found; it includes the margins of both rows.
+float SparseBlock::key_within(const Query& query, double limit) const {
+  if (!query.screened) return kInfinity;
+  if (points_.sets) {
+    const double similarity = 1 - limit;
+    if (limit < 0) return -kInfinity;
+    return similarity <= 0 ? kInfinity : at_least(query.slack - similarity / (1 + similarity));
+  }
+  const double scale = query.scale;
+  if (request_.narrow) limit += is_descending(points_.metric) ? -kLeastNarrow : kLeastNarrow;
   double most = limit - 1 + 0x1p-40;
   if (is_descending(points_.metric)) most = -limit / scale / points_.scale;
   if (points_.has_squares()) {
@@ -123,17 +147,28 @@ void SparseBlock::set_limit(Query& query, double limit, double scale) const {
         (square - query.square) / 2 / scale / points_.scale + (square + query.square) * 0x1p-40 / scale / points_.scale;
     if (limit < 0) most = -std::numeric_limits<double>::infinity();
   }
-  query.most = at_least(most + query.slack);
+  return at_least(most + query.slack);
 }
 
 SparseBounds SparseBlock::bounds_of(const Query& query, std::int64_t begin) const {
+  float half_scale = query.half_scale;
+  if (points_.sets) {
+    const double ratio = -static_cast<double>(query.most) - query.slack;
+    half_scale = ratio > 0 ? static_cast<float>(std::min(ratio, 1.0) * kSetMargin) : 0;
+  }
   return {.sums = sums_.data(),
           .half = points_.half.empty() ? nullptr : points_.half.data() + begin,
           .reach = points_.reach.empty() ? nullptr : points_.reach.data() + begin,
           .rest = nullptr,
-          .half_scale = query.half_scale,
+          .half_scale = half_scale,
           .error = query.error,
           .rest_scale = 0};
+}
+
+// The threshold of the lower bounds of a block: that of keys, or for sets the one that belongs to half_scale.
+float SparseBlock::threshold_of(const Query& query) const {
+  if (!points_.sets) return query.most;
+  return at_least(-static_cast<double>(bounds_of(query, 0).half_scale) * query.square * kSetMargin);
 }
 
 // Finds the lists of the frequent entries in a block, and prefetches their beginnings, which are rarely in a cache.
@@ -199,10 +234,9 @@ void SparseBlock::scan(std::int64_t block) {
     }
     sweeps_.add(sums_.data(), length, columns_.data(), entry_weights_.data() + query.begin,
                 static_cast<std::int64_t>(columns_.size()));
-    const SparseBounds bounds = bounds_of(query, begin);
     for (std::int64_t piece = 0; piece < length; piece += kPiece) {
-      const std::int64_t found =
-          sweeps_.collect(bounds, piece, std::min(piece + kPiece, length), query.most, survivors_.data(), kSparseBlock);
+      const std::int64_t found = sweeps_.collect(bounds_of(query, begin), piece, std::min(piece + kPiece, length),
+                                                 threshold_of(query), survivors_.data(), kSparseBlock);
       for (std::int64_t i = 0; i < found; ++i) {
         const std::int64_t place = survivors_[static_cast<std::size_t>(i)];
         keep(at, begin, begin + place, sums_[static_cast<std::size_t>(place)]);
@@ -220,7 +254,8 @@ bool SparseBlock::complete(std::int64_t at, std::int64_t level, std::int64_t beg
   SparseBounds bounds = bounds_of(query, begin);
   bounds.rest = points_.rest[level].data() + begin;
   bounds.rest_scale = query.rest[level];
-  const std::int64_t found = sweeps_.collect(bounds, 0, length, query.most, survivors_.data(), std::min(room, length));
+  const std::int64_t found =
+      sweeps_.collect(bounds, 0, length, threshold_of(query), survivors_.data(), std::min(room, length));
   if (found < 0) return false;
   if (found == 0) return true;
   for (std::int64_t i = query.begin; i < query.split[level]; ++i) {
@@ -248,56 +283,88 @@ void SparseBlock::keep(std::int64_t at, std::int64_t begin, std::int64_t point, 
   Query& query = queries_[static_cast<std::size_t>(at)];
   const std::int64_t own = first_ + at;
   if ((request_.own && point == own) || (request_.later && point <= own)) return;
-  const SparseBounds bounds = bounds_of(query, begin);
-  const std::int64_t place = point - begin;
-  const float half = bounds.half == nullptr ? 0 : bounds.half[place];
-  const float error = bounds.error * (bounds.reach == nullptr ? 1 : bounds.reach[place]);
-  const float low = query.half_scale * half - sum - error;
+  float low = 0, high = 0;
+  if (points_.sets) {
+    const double both = query.square + points_.squares[static_cast<std::size_t>(point)];
+    const auto ratio = static_cast<float>(both > 0 ? sum / both : 0.5);  // two empty sets are at distance 0
+    low = query.screened ? -ratio - query.slack : -kInfinity;
+    high = query.screened ? -ratio + query.slack : kInfinity;
+  } else {
+    const SparseBounds bounds = bounds_of(query, begin);
+    const std::int64_t place = point - begin;
+    const float half = bounds.half == nullptr ? 0 : bounds.half[place];
+    const float error = bounds.error * (bounds.reach == nullptr ? 1 : bounds.reach[place]);
+    low = query.half_scale * half - sum - error;
+    high = query.half_scale_above * half - sum + error + query.slack;
+  }
   if (low > query.most) return;
-  if (query.zeros_tie && sum == 0 && request_.limits == nullptr) {
+  if (request_.left != nullptr && !request_.left[point]) return;
+  if (request_.allowed != nullptr && !allows(query.allowed, point)) return;
+  if (query.zeros_tie && sum == 0 && request_.k > 0) {
     if (query.zeros == request_.k) return;  // k points of the same value and smaller number are found already
     ++query.zeros;
   }
-  query.candidates.push_back(
-      {low, query.half_scale_above * half - sum + error + query.slack, static_cast<std::int32_t>(point)});
-  if (request_.limits == nullptr && query.candidates.size() >= query.room) condense(query);
+  query.candidates.push_back({low, high, static_cast<std::int32_t>(point)});
+  if (query.candidates.size() >= query.room) condense(at);
 }
 
-void SparseBlock::condense(Query& query) {
+// Makes room in a full list of candidates.
+void SparseBlock::condense(std::int64_t at) {
+  Query& query = queries_[static_cast<std::size_t>(at)];
   auto& all = query.candidates;
-  const auto k = static_cast<std::ptrdiff_t>(request_.k);
-  if (static_cast<std::ptrdiff_t>(all.size()) < k) return;
-  std::nth_element(all.begin(), all.begin() + (k - 1), all.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.high < b.high; });
-  query.most = std::min(query.most, all[static_cast<std::size_t>(k - 1)].high);
-  std::erase_if(all, [&](const Candidate& one) { return one.low > query.most; });
-  query.room = std::max(2 * static_cast<std::size_t>(k) + kSpare, 2 * all.size());
+  const auto k = static_cast<std::size_t>(request_.k);
+  if (k > 0 && all.size() >= k) {
+    const auto last = all.begin() + static_cast<std::ptrdiff_t>(k - 1);
+    std::nth_element(all.begin(), last, all.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.high < b.high; });
+    query.most = std::min(query.most, last->high);
+    std::erase_if(all, [&](const Candidate& one) { return one.low > query.most; });
+  }
+  if (all.size() > k + kMostSpare / 2) settle(at);
+  query.room = std::max(2 * k + kSpare, std::min(2 * all.size(), 2 * k + kMostSpare));
+}
+
+double SparseBlock::value_of(std::int64_t at, std::int64_t point) const {
+  if (points_.sets) return sparse_jaccard(rows_, first_ + at, points_.rows, point);
+  const double value = sparse_value(points_.metric, rows_, first_ + at, queries_[static_cast<std::size_t>(at)].square,
+                                    points_.rows, point, points_.squares[static_cast<std::size_t>(point)]);
+  return request_.narrow ? static_cast<double>(static_cast<float>(value)) : value;
+}
+
+// Computes the exact values of all candidates. Answers keep only what the query accepts, and at most the k nearest.
+void SparseBlock::settle(std::int64_t at) {
+  Query& query = queries_[static_cast<std::size_t>(at)];
+  const bool descending = is_descending(points_.metric);
+  auto& answers = answers_[static_cast<std::size_t>(at)];
+  for (const Candidate& one : query.candidates) {
+    const double value = value_of(at, one.id);
+    if (request_.limits != nullptr) {
+      const double limit = request_.limits[at];
+      if (!(descending ? value >= limit : value <= limit)) continue;
+    }
+    ++found_[static_cast<std::size_t>(at)];
+    if (!request_.counted) answers.emplace_back(descending ? -value : value, one.id);
+  }
+  refined_ += static_cast<std::int64_t>(query.candidates.size());
+  query.candidates.clear();
+  if (request_.k == 0) return;
+  if (static_cast<std::int64_t>(answers.size()) >= request_.k) {
+    const auto last = answers.begin() + request_.k;
+    std::nth_element(answers.begin(), last - 1, answers.end());
+    answers.erase(last, answers.end());
+    found_[static_cast<std::size_t>(at)] = request_.k;
+    const double worst = answers.back().first;
+    query.most = std::min(query.most, key_within(query, descending ? -worst : worst));
+  }
+  answers.shrink_to_fit();
 }
 
 void SparseBlock::refine(std::int64_t begin, std::int64_t end) {
-  const bool descending = is_descending(points_.metric);
   for (std::int64_t at = begin; at < end; ++at) {
-    Query& query = queries_[static_cast<std::size_t>(at)];
-    if (request_.limits == nullptr) condense(query);
+    if (request_.k > 0) condense(at);
+    settle(at);
+    std::vector<Candidate>().swap(queries_[static_cast<std::size_t>(at)].candidates);
     auto& answers = answers_[static_cast<std::size_t>(at)];
-    for (const Candidate& one : query.candidates) {
-      double value = sparse_value(points_.metric, rows_, first_ + at, query.square, points_.rows, one.id,
-                                  points_.squares[static_cast<std::size_t>(one.id)]);
-      if (request_.narrow) value = static_cast<double>(static_cast<float>(value));
-      if (request_.limits != nullptr) {
-        const double limit = request_.limits[at];
-        if (!(descending ? value >= limit : value <= limit)) continue;
-      }
-      answers.emplace_back(descending ? -value : value, one.id);
-    }
-    refined_ += static_cast<std::int64_t>(query.candidates.size());
-    std::vector<Candidate>().swap(query.candidates);
-    auto last = answers.end();
-    if (request_.limits == nullptr && static_cast<std::int64_t>(answers.size()) > request_.k) {
-      last = answers.begin() + request_.k;
-      std::nth_element(answers.begin(), last - 1, answers.end());
-      answers.erase(last, answers.end());
-    }
     std::sort(answers.begin(), answers.end());
   }
 }
@@ -312,6 +379,7 @@ void SparseBlock::write(Value* distances, std::int32_t* indices) {
     }
     std::vector<std::pair<double, std::int32_t>>().swap(answers);
   }
+  std::fill(found_.begin(), found_.end(), 0);
 }
 
 template void SparseBlock::write(float*, std::int32_t*);

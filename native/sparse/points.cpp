@@ -25,8 +25,9 @@ std::int64_t ranks_with(const std::vector<std::int64_t>& counts, std::int64_t n,
 
 }  // namespace
 
-SparsePoints::SparsePoints(Metric of_metric, const SparseRows& of_rows, const std::int32_t* ranks, std::int64_t ranked)
-    : metric(of_metric), rows(of_rows), counts(static_cast<std::size_t>(ranked)) {
+SparsePoints::SparsePoints(Metric of_metric, bool of_sets, const SparseRows& of_rows, const std::int32_t* ranks,
+                           std::int64_t ranked)
+    : metric(of_metric), sets(of_sets), rows(of_rows), counts(static_cast<std::size_t>(ranked)) {
   const std::int64_t n = rows.n, entries = rows.indptr[n], blocks = sparse_blocks(n);
   for (std::int64_t i = 0; i < entries; ++i) ++counts[static_cast<std::size_t>(ranks[i])];
   bound[0] = ranks_with(counts, n, kDenseShare);
@@ -41,7 +42,7 @@ SparsePoints::SparsePoints(Metric of_metric, const SparseRows& of_rows, const st
     most_entries = std::max(most_entries, rows.indptr[row + 1] - rows.indptr[row]);
   }
   const bool cosine = is_angular(metric);
-  if (!cosine) {
+  if (!cosine && !sets) {
     for (const double square : squares) largest = std::max(largest, square);
     // The least power of two above the longest row. Squares that underflow make it too small to be screened.
     int exponent = 0;
@@ -126,7 +127,7 @@ SparsePoints::SparsePoints(Metric of_metric, const SparseRows& of_rows, const st
     row_starts[at + 1] = static_cast<std::int64_t>(row_ranks.size());
     for (int j = 0; j < kSparseBounds; ++j) rest[j][at] = at_least(std::sqrt(parts[j]) * kMargin);
     if (!cosine) reach[at] = std::max(kLeastFactor, at_least(std::sqrt(whole) * kMargin));
-    if (has_squares()) half[at] = static_cast<float>(whole / 2);
+    if (has_squares()) half[at] = static_cast<float>(sets ? whole : whole / 2);
     if (lost) {
       if (reach.empty()) reach.assign(size, 1.0f);
       reach[at] = std::numeric_limits<float>::infinity();

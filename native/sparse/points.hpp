@@ -13,7 +13,8 @@
 // are also stored by rows, in ascending order of rank, to complete the products of single points.
 //
 // Values are scaled and stored as float32. For cosine each row is scaled to length 1; for other metrics all rows are
-// scaled by the same power of two, so that the longest has at most length 1.
+// scaled by the same power of two, so that the longest has at most length 1. Sets have the value 1 in each of their
+// columns, which is not scaled: the square of a row's length is its number of columns, and `half` is that number.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +40,7 @@ struct SparseTerm {
 
 struct SparsePoints {
   Metric metric = Metric::sqeuclidean;
+  bool sets = false;  // whether rows are sets, compared by their Jaccard distance; the metric is then sqeuclidean
   SparseRows rows;
   std::int64_t most_entries = 0;  // of a row
   std::int64_t bound[kSparseBounds] = {};
@@ -46,7 +48,7 @@ struct SparsePoints {
   bool screened = true;  // whether the screen has float32 values
   bool positive = true;  // whether all float32 values are at least kLeastFactor, so that products of them are not 0
   std::vector<double> squares;             // S(x * x)
-  std::vector<float> half;                 // half the squared length; empty unless the metric has squares
+  std::vector<float> half;                 // half the squared length; empty unless the metric has squares; of sets all
   std::vector<float> reach;                // at least the length, by which errors grow; empty if 1 for all points
   std::vector<float> rest[kSparseBounds];  // at least the length of the part of smaller rank
   std::vector<float> heavy;
@@ -60,7 +62,7 @@ struct SparsePoints {
   std::vector<float> row_weights;
 
   // `ranks` has the rank of each entry of the rows; counts descend.
-  SparsePoints(Metric metric, const SparseRows& rows, const std::int32_t* ranks, std::int64_t ranked);
+  SparsePoints(Metric metric, bool sets, const SparseRows& rows, const std::int32_t* ranks, std::int64_t ranked);
 
   std::int64_t frequent() const { return bound[2] - bound[0]; }
   bool has_squares() const { return is_euclidean(metric); }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bits/value.hpp"
+
 namespace tonari {
 namespace {
 
@@ -53,6 +55,13 @@ double sparse_square(const SparseRows& rows, std::int64_t row) {
     lanes.add(rows.columns[i], rows.at(i) * rows.at(i));
   }
   return lanes.sum();
+}
+
+float sparse_jaccard(const SparseRows& queries, std::int64_t query, const SparseRows& points, std::int64_t point) {
+  std::int64_t shared = 0;
+  for_columns<true>(queries, query, points, point, [&](std::int32_t, double, double) { ++shared; });
+  const std::int64_t together = queries.entries(query) + points.entries(point);
+  return jaccard_value(together - 2 * shared, together - shared);
 }
 
 double sparse_value(Metric metric, const SparseRows& queries, std::int64_t query, double query_square,

@@ -22,6 +22,7 @@ struct SparseRows {
   std::int64_t n = 0;
   std::int64_t d = 0;
 
+  std::int64_t entries(std::int64_t row) const { return indptr[row + 1] - indptr[row]; }
   double at(std::int64_t entry) const {
     return wide ? static_cast<const double*>(values)[entry] : static_cast<const float*>(values)[entry];
   }
@@ -29,6 +30,9 @@ struct SparseRows {
 
 // S(x * x) of a row.
 double sparse_square(const SparseRows& rows, std::int64_t row);
+
+// The Jaccard distance of two rows as sets of the columns that they have, as a float32 number.
+float sparse_jaccard(const SparseRows& queries, std::int64_t query, const SparseRows& points, std::int64_t point);
 
 // The float64 value of two rows of the same width, whose squares S(q * q) and S(x * x) are known. A larger inner product
 // is a nearer point.

@@ -1,4 +1,4 @@
-"""What copies mean to the verbs that find them by cosine or correlation: a similarity of 1, a radius of 0."""
+"""Copies of a point are found by cosine and correlation: at a similarity of 1, and within a radius of 0."""
 
 from __future__ import annotations
 

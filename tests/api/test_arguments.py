@@ -1,4 +1,4 @@
-"""Every argument of every public function is used or refused by name: none is ignored, none fails in raw words."""
+"""Every argument of every public function is either used, or refused by its name in a readable message."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MASKED = np.ma.masked_array(X, mask=X > 1)
 FOR_GRAPHS = tonari.plan(20, 20, 4, 2, method="nn-descent")
 TREE = tonari.plan(20, 20, 4, 2, method="kdtree")
 
-# Each public function with arguments that are good, so that one of them at a time can be replaced.
+# Valid arguments of each public function, so that one argument at a time can be replaced.
 GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "search": (tonari.search, {"queries": X, "points": X, "k": 2}),
     "farthest": (tonari.farthest, {"queries": X, "points": X, "k": 2}),
@@ -94,7 +94,7 @@ ROWS = (None, 5, "points.npy", MASKED, X[0], X.astype(complex))
 HUGE = 10**400
 POINTS = (None, 5, "all", [2.5], [[1]], [-1], [1, 1], [HUGE], [[1], 2], np.ma.masked_array([1, 2], mask=[True, False]))
 
-# What no function takes for an argument of this name.
+# Values that no function accepts for the argument of this name.
 BAD: dict[str, tuple[Any, ...]] = {
     "queries": ROWS,
     "points": ROWS,
@@ -115,7 +115,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "d": (*WHOLE, None, 0, -1, HUGE, 1e30),
     "metric": (None, 5, ["l1"], "euclidian"),
     "weights": (5, "a", [True] * 4, [[1], 2], [[1.0] * 4], [-1.0] * 4, [math.nan] * 4, [0] * 4, [2, 1], MASKED[:, 0]),
-    **dict.fromkeys(("VI", "covariance", "V"), (5, "a", np.eye(4), [1.0] * 4)),  # of other metrics
+    **dict.fromkeys(("VI", "covariance", "V"), (5, "a", np.eye(4), [1.0] * 4)),  # arguments of other metrics
     "transform": (5, "a", [1.0] * 4, [[1], [1, 2]], [[1.0]] * 3, [[0.0]] * 4, [[math.nan]] * 4, [[None]] * 4, MASKED),
     "method": (None, 5, ["exact"], "hnsw"),
     "device": (None, 5, [], "tpu", ["cpu"]),
@@ -155,7 +155,7 @@ BAD: dict[str, tuple[Any, ...]] = {
         MASKED[:, 0] > 0,
         [HUGE] * 20,
     ),
-    "differentiable": ("yes", 1, None, True),  # these are arrays of NumPy
+    "differentiable": ("yes", 1, None, True),  # NumPy arrays
     "threads": (*WHOLE, 0, -1),
     "memory": (2.5, True, [], "5", "2 elephants", 0, -1, HUGE, "9" * 400 + "GB", "9" * 5000 + "GB"),
     "progress": ("yes", 1, 0, [], 0.5),
@@ -168,6 +168,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "seed": (2.5, "a", True, -1),
     "start": ("x", 5, X, []),
     "update": ("push", 5, X, [], "gnnd"),
+    "filters": (None, 5, "where", ["groups"], {"batch": 1}, [[]]),
     "include_self": (2, 0, "no", []),
     "ids": (None, "3", [2.5], [[1]], [-1], [20], [1, 1], [HUGE], np.ma.masked_array([1, 2], mask=[True, False])),
     "indices": (None, GRAPH.indices.tolist(), MASKED, np.ma.masked_equal(GRAPH.indices, GRAPH.indices[0, 0])),
@@ -194,7 +195,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "out": ("found.txt", "missing/found.ibin"),
     "source": (None, 5, MASKED, X[0], X.astype(complex), [], [None]),
     "executor": (None, 5, "dask", []),
-    # of **overrides and **options
+    # arguments in **overrides and **options
     "resident": ("no", 1, None),
     "adaptive": ("no", 1),
     "precisions": (5, "int8", ["float8"]),
@@ -209,7 +210,7 @@ EXTRA = {
     "select_k": ("tile",),
 }
 BUILDS = ("build_graph", "build_graph, approximate", "build_neighbors")
-# What the same name means elsewhere.
+# Arguments with the same name but another meaning.
 INSTEAD: dict[tuple[str, str], tuple[Any, ...]] = {
     ("KNNGraph", "method"): (None, 5, ["exact"]),
     ("KNNGraph", "include_self"): (2, 0, "no", None),
@@ -246,7 +247,7 @@ INSTEAD: dict[tuple[str, str], tuple[Any, ...]] = {
     ("search_to_file", "device"): (5, [], "tpu"),
     ("search_to_file", "queries"): (None, 5, X[0], MASKED, X.astype(complex)),
     ("search_to_file", "points"): (None, 5, X[0], MASKED, X.astype(complex)),
-    ("radius_search, by similarity", "weights"): (),  # refused as Unsupported: the cosine has none
+    ("radius_search, by similarity", "weights"): (),  # refused as Unsupported: cosine has none
     ("radius_search, by similarity", "radius"): (1.0, [1.0]),
     ("radius_search, by similarity", "min_similarity"): (None, "5", True, math.nan, math.inf, [1.0, 2.0], "x"),
     ("Index.radius_chunks", "queries"): (None, 5, X[0], MASKED, X.astype(complex)),
@@ -275,7 +276,7 @@ def cases() -> list[Any]:
         function = streams.get(verb, call)
         names = [name for name in inspect.signature(function).parameters if name not in UNBOUND]
         for name in [*names, *EXTRA.get(verb, ())]:
-            values = INSTEAD.get((verb, name), BAD[name])  # a new argument has to be put into the table
+            values = INSTEAD.get((verb, name), BAD[name])  # a new argument has to be added to the table
             found += [
                 pytest.param(call, good | {name: value}, name, id=f"{verb}-{name}-{i}")
                 for i, value in enumerate(values)
@@ -312,7 +313,7 @@ def test_the_arguments_that_are_replaced_are_good(verb: str, tmp_path: Path, mon
     call(**good)
 
 
-# Records, and what takes a directory alone.
+# Records, and functions whose only argument is a directory.
 NOT_HERE = (
     "Explanation",
     "Neighbors",
@@ -320,7 +321,7 @@ NOT_HERE = (
     "Plan",
     "RadiusNeighbors",
     "Verification",
-    "recording",  # takes no data
+    "recording",  # has no data arguments
     "Selection",
     "SpanningTree",
     "open_neighbors",

@@ -1,4 +1,4 @@
-"""bfloat16, of ml_dtypes and of torch: every verb gives what the same numbers in float32 give, to the last bit."""
+"""bfloat16 of ml_dtypes and torch: every public function returns the same bits as for the same numbers in float32."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if HAS_TORCH:
 N, M, D, K = 700, 40, 6, 5
 KINDS = ["ml_dtypes", pytest.param("torch", marks=needs_torch)]
 
-# What makes the points hard: ties and copies; rounding that float32 would not have; numbers that float16 does not.
+# Points that are hard to search: ties, copies, values that round in bfloat16, and values beyond the range of float16.
 DATA: dict[str, Callable[[int], Array]] = {
     "gaussian": lambda n: checks.gaussian(n, D),
     "copies": lambda n: checks.duplicates(n, D),
@@ -45,21 +45,21 @@ def numbers(n: int = N, data: str = "gaussian", metric: str = "euclidean") -> Ar
 
 
 def is_refused(wide: Array, data: str, metric: str) -> bool:
-    """Whether float32 does not hold the values."""
+    """Return whether the values overflow float32."""
     if data == "huge" and metric in ("chi2", "l1"):  # a sum of large numbers, not of their powers
         return metric == "l1"
     return checks.in_range(wide, metric) is not wide
 
 
 def of_kind(kind: str, rows: Array) -> Any:
-    """The rows as an array of ml_dtypes or as a tensor, both with others between them."""
+    """Return the rows as an ml_dtypes array or a tensor, as views with gaps."""
     wide = np.repeat(rows, 2, axis=0)
     wide[1::2] = np.nan
     return (wide if kind == "ml_dtypes" else tensor_of(wide))[::2]
 
 
 def as_arrays(found: Neighbors, kind: str) -> Neighbors:
-    """Lists of the kind that queries of a kind get, as arrays."""
+    """Return the lists as arrays; they have the kind that queries of this kind get."""
     assert isinstance(found.indices, np.ndarray if kind == "ml_dtypes" else torch.Tensor)
     return Neighbors(*map(np.asarray, found))
 
@@ -71,7 +71,7 @@ def assert_same_graph(found: KNNGraph, wanted: KNNGraph) -> None:
 
 
 def written(out: Path) -> Neighbors:
-    """What a file holds, in memory."""
+    """Return the contents of a file."""
     return Neighbors(*map(np.array, tonari.io.read_ground_truth(out)))
 
 

@@ -1,6 +1,6 @@
-"""An Index on a device contracts its points when its searches so far were worth the choice, and stays exact.
+"""An Index on a device contracts its points after enough searches, and its answers stay exact.
 
-Without a GPU the same paths are taken in Triton's interpreter, the CPU playing the device.
+Without a GPU, Triton's interpreter takes the same paths on the CPU.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ N, D, M, K, P = 140, 19, 4, 3, 5
 
 
 def near_a_plane(n: int, seed: int = 0) -> Array:
-    """Rows of three dimensions, and little in the others."""
+    """Make rows near a three-dimensional plane."""
     plane = gaussian(3, D, 1000, np.float64)
     return (gaussian(n, 3, seed, np.float64) @ plane + 1e-2 * gaussian(n, D, seed + 1, np.float64)).astype(np.float32)
 
 
 @pytest.fixture
 def rented(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """A search takes a second for each query; pilot rows are worth 3 M queries, and choose as many coordinates."""
+    """Set made-up costs: a second per query; pilot rows pay off from 3 M queries on, and choose M coordinates."""
     from tonari.exact.cuda import planning
     from tonari.exact.cuda.rows import form_dim
 
@@ -49,7 +49,7 @@ def rented(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 @pytest.fixture
 def levels(caplog: pytest.LogCaptureFixture) -> Callable[[Callable[[], Any]], str]:
-    """What a search tells the log."""
+    """Return the precision levels that a search logs."""
 
     def of(search: Callable[[], Any]) -> str:
         caplog.clear()
@@ -73,7 +73,7 @@ def test_the_third_search_is_of_contracted_rows(metric: str, rented: Any, levels
     expected = brute(queries, points, K, metric)
     for each in found:
         assert_same_neighbors(each, expected, metric=metric)
-    # Another k, short searches, and radii.
+    # Another k, short searches, and radius searches.
     assert IN_FEWER in levels(lambda: index.search(there(queries), K + 2))
     assert_same_neighbors(here(index.search(there(queries), N)), brute(queries, points, N, metric), metric=metric)
     one = queries[:1]
@@ -137,7 +137,7 @@ def test_a_budget_and_bytes_leave_points_as_they_are(rented: Any, levels: Any) -
 
 @on_gpu
 def test_on_a_card_at_full_size(levels: Any) -> None:
-    """What is in no test above: the pilot rows' own choice, and the real times."""
+    """Test the choice of real pilot rows with real times, which no other test covers."""
     import torch
 
     draws = torch.Generator("cuda").manual_seed(0)

@@ -1,7 +1,7 @@
-"""The verbs on a GPU: the CPU's answers to the last bit, as and where the input was.
+"""Public functions on a GPU: the same bits as on the CPU, returned as the kind of the input and on its device.
 
-Without a GPU the same paths are taken in Triton's interpreter, the CPU playing the device: torch tensors count as lying
-there and NumPy arrays as being copied to it.
+Without a GPU, Triton's interpreter takes the same paths: torch tensors count as tensors on the device, and NumPy arrays
+as arrays that are copied to it.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def test_an_index_can_be_copied_and_pickled(how: str, made: Any) -> None:
         assert (other._state.only.first.plan, other.devices) == (index._state.only.first.plan, index.devices)
         assert_same_neighbors(other.search(queries, K), truth)
         assert_same_neighbors(here(other.search(there(queries), K)), truth)
-    assert index.points.untyped_storage().nbytes() == wide.nbytes  # a view of all
+    assert index.points.untyped_storage().nbytes() == wide.nbytes  # a view of all rows
     if made is not copy.copy:
         assert other.points.untyped_storage().nbytes() == points[::2].nbytes
         wide.zero_()
@@ -242,7 +242,7 @@ def _strided(x: Any) -> Any:
     return there(wide)[::2, ::3]
 
 
-# Tensors that hold the same numbers in another way.
+# Tensors with the same numbers in other layouts.
 LAYOUTS: list[Callable[[Any], Any]] = [
     _strided,
     lambda x: there(np.ascontiguousarray(x.T)).t(),
@@ -318,7 +318,7 @@ def test_the_cpu_s_bits_on_hostile_bfloat16(metric: str, maker: Callable[..., An
     points = np.abs(rows) if METRICS[metric].nonnegative else rows
     try:
         expected = tonari.search(points[:300], points, 15, metric=metric)
-    except ValueError:  # values that float32 does not hold
+    except ValueError:  # values beyond the range of float32
         with pytest.raises(ValueError, match="flows"):
             tonari.search(there(points[:300]), there(points), 15, metric=metric)
         return
@@ -348,7 +348,7 @@ def test_graphs_are_merged_with_their_points_alone(metric: str, dtype: str, meth
     scale = 30 if dtype == "uint8" else 1
     a, b, other = (np.abs(checks.gaussian(3000, 24, seed) * scale).clip(0, 120).astype(dtype) for seed in (0, 1, 2))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the recall of points without structure
+        warnings.simplefilter("ignore", UserWarning)  # recall on points without structure
         graphs = [tonari.knn_graph(there(x), 8, metric=metric, method=method) for x in (a, b)]
         made = tonari.merge(*graphs, there(a), there(b), recall=0.5)
         assert made.n == 6000
@@ -378,7 +378,7 @@ def test_a_pickled_index_has_the_bits_of_the_first(memory: str | None, method: s
 
 @on_gpu
 def test_the_caller_s_stream_is_the_order() -> None:
-    """Rows that arrive late on another stream are waited for, and the answer can be used there at once."""
+    """A search waits for rows that are written late on another stream, and its answer is ready on that stream."""
     queries, points = checks.gaussian(400, 24, 1), checks.gaussian(20_000, 24)
     expected = brute(queries, points, 10)
     late, pinned = torch.zeros(points.shape, device="cuda"), torch.from_numpy(points).pin_memory()
@@ -417,7 +417,7 @@ def test_a_device_that_is_not_there() -> None:
         tonari.search(there(x), there(x), 2, device="cpu")
     with pytest.raises(ValueError, match="queries: is on cuda:0, expected host memory"):
         tonari.Index(x).search(there(x), 2)
-    assert_same_neighbors(tonari.search(x, there(x), 2, device="cuda"), brute(x, x, 2))  # as the queries are
+    assert_same_neighbors(tonari.search(x, there(x), 2, device="cuda"), brute(x, x, 2))  # of the kind of the queries
 
 
 @on_gpu
@@ -464,7 +464,7 @@ def test_free_memory_counts_what_torch_keeps() -> None:
 def test_cupy_arrays() -> None:
     cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
     queries, points = checks.gaussian(300, 24, 1), checks.gaussian(9000, 24)
-    with cupy.cuda.Stream(non_blocking=True):  # not torch's stream
+    with cupy.cuda.Stream(non_blocking=True):  # not torch's current stream
         found = tonari.search(cupy.asarray(queries), cupy.asarray(points), 10)
         assert type(found.distances) is type(found.indices) is cupy.ndarray
         copied = Neighbors(*(part.get() for part in found))

@@ -1,4 +1,4 @@
-"""`differentiable=True`: the same bits, with the derivatives that differences of distances show."""
+"""`differentiable=True` returns the same bits, with gradients that agree with finite differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every verb keeps to its memory with every rule: the peak of resident memory, in a process for each verb."""
+"""Every public function keeps to its memory budget for every rule: resident memory, in a process for each function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import tonari
 
 MIB = 1 << 20
-MARGIN = 6 * MIB  # the allocator's slack and arenas of its own for two threads, stacks, and Python's own objects
+MARGIN = 6 * MIB  # slack of the allocator, its arenas for two threads, stacks, and Python objects
 
 ONE = ("where", "batch")
 EACH = ("where", "mask", "bits", "lists", "csr", "same", "other")
@@ -116,7 +116,7 @@ print(json.dumps(rows))
 """
 
 
-# Each takes seconds in a process of its own.
+# Each case takes seconds in a process of its own.
 THIN = ("search", "radius_count")
 
 

@@ -1,4 +1,4 @@
-"""Searches of what masks, lists and groups allow: the bits of plain NumPy among the allowed points."""
+"""Searches with masks, lists and groups: the bits of plain NumPy among the allowed points."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tonari.metrics.reference import brute
 N, M, K = 230, 21, 7
 MAKERS = ("gaussian", "duplicates", "tight_far_clusters", "offset_1e4")
 RULES = ("shared", "mask", "bits", "lists", "csr", "same", "other", "mask+lists", "shared+same", "bits+other", "all")
-KEPT = (0, 1, K - 1, K, N // 2, N)  # points that a mask allows
+KEPT = (0, 1, K - 1, K, N // 2, N)  # number of points that a mask allows
 
 
 def data(maker: str, metric: str) -> tuple[checks.Array, checks.Array]:
-    """Queries and points; rows of bits are the bytes of rows of numbers."""
+    """Make queries and points; rows of bits are the bytes of rows of numbers."""
     points = checks.HOSTILE[maker](N, 5, 0)
     points = np.abs(points) if get_metric(metric).nonnegative else points
     queries = np.concatenate([points[:3], points[-M + 3 :] * 0.5]).astype(points.dtype)
@@ -32,7 +32,7 @@ def data(maker: str, metric: str) -> tuple[checks.Array, checks.Array]:
 
 
 def mask_of(seed: int, *shape: int) -> Mask:
-    """A mask whose rows allow none, one, k - 1, k, half and all of the points in turn."""
+    """Make a mask; its rows allow none, one, k - 1, k, half or all of the points, and so on in a cycle."""
     rng = np.random.default_rng(seed)
     made = np.zeros(shape, bool)
     for i, row in enumerate(made.reshape(-1, shape[-1])):
@@ -41,7 +41,7 @@ def mask_of(seed: int, *shape: int) -> Mask:
 
 
 def rules_named(name: str, queries: Any, points: Any, metric: str, seed: int = 0) -> tuple[dict[str, Any], Mask]:
-    """The arguments of a kind of rules, and what they allow."""
+    """Return the arguments for a kind of rules, and the points that they allow."""
     rng, given, allowed = np.random.default_rng(seed), dict[str, Any](), np.ones((M, N), bool)
     near = brute(queries, points, N, metric).indices
     if "shared" in name or name == "all":
@@ -59,7 +59,7 @@ def rules_named(name: str, queries: Any, points: Any, metric: str, seed: int = 0
         given["exclude"] = (np.cumsum([0, *map(len, lists)]), flat) if name == "csr" else lists
     if "same" in name or "other" in name or name == "all":
         groups = rng.choice([-5, 3, 3, 3, 8, 10**12], N)
-        groups[:2] = 77, 78  # groups of one
+        groups[:2] = 77, 78  # groups of a single point
         given["point_groups"], given["query_groups"] = groups, np.concatenate([groups[: M - 1], [-9]])
         equal = given["query_groups"][:, None] == groups
         given["groups"] = "same" if "same" in name else "other"
@@ -73,7 +73,7 @@ def rules_named(name: str, queries: Any, points: Any, metric: str, seed: int = 0
 @pytest.mark.parametrize("few", [tuning.FEW_POINTS, 0])
 def test_every_rule(metric: str, maker: str, rules: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "FEW_POINTS", few)
-    monkeypatch.setattr(tuning, "ROOM_BYTES", 80 * (few or 500))  # bytes of pairs that are checked at a time
+    monkeypatch.setattr(tuning, "ROOM_BYTES", 80 * (few or 500))  # bytes of the pairs that are checked in one block
     queries, points = data(maker, metric)
     given, allowed = rules_named(rules, queries, points, metric)
     index = tonari.Index(points, metric=metric)
@@ -89,7 +89,7 @@ def test_every_rule(metric: str, maker: str, rules: str, few: int, monkeypatch: 
     counts = np.diff(inside.indptr).tolist()
     assert tonari.radius_count(queries, points, metric=metric, **near, **given).tolist() == counts
     assert index.radius_count(queries, **near, **given).tolist() == counts
-    for most in (3, 70):  # by a search, and by lists of all
+    for most in (3, 70):  # by a search, and by lists of all points
         some = tonari.radius_search(queries, points, metric=metric, **near, **given, max_neighbors=most)
         assert np.diff(some.indptr).tolist() == np.minimum(most, counts).tolist()
         assert some.indices[: some.indptr[1]].tolist() == inside.indices[: min(most, counts[0])].tolist()
@@ -141,7 +141,7 @@ def test_graphs(metric: str, rules: str, include_self: bool, large: int, monkeyp
 @pytest.mark.parametrize("large", [tuning.WITHIN_LARGE, 20, 0])
 @pytest.mark.parametrize("rules", ["same", "shared+same", "shared", "other"])
 def test_a_radius_for_each_query(large: int, rules: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "WITHIN_LARGE", large)  # points of a group that is searched by itself
+    monkeypatch.setattr(tuning, "WITHIN_LARGE", large)  # points of a group that is searched separately
     monkeypatch.setattr(Scope, "allowed_by", lambda *_: None)
     queries, points = data("gaussian", "euclidean")
     given, allowed = rules_named(rules, queries, points, "euclidean")
@@ -181,7 +181,7 @@ def test_pairs_on_the_way_to_a_file(share: float, tmp_path: Any) -> None:
 @pytest.mark.parametrize("share", [0.9, 0.5, 0.02])
 @pytest.mark.parametrize("rule", ["where", "mask", "other", "same"])
 def test_many_points(share: float, rule: str) -> None:
-    """So many that searches are cheaper than all exact values, and copies than more neighbours."""
+    """So many points that searches are cheaper than all exact values, and copies cheaper than more neighbours."""
     points, queries = checks.gaussian(9_000, 24), checks.gaussian(40, 24, 1)
     rng = np.random.default_rng(0)
     given: dict[str, Any] = {"where": rng.random(9_000) < share}
@@ -201,7 +201,7 @@ def test_many_points(share: float, rule: str) -> None:
 @pytest.mark.parametrize("share", [0.9, 0.02])
 @pytest.mark.parametrize("rule", ["where", "mask", "other", "same", "exclude"])
 def test_many_rows_of_bits(metric: str, share: float, rule: str) -> None:
-    """So many that a search for more neighbours is cheaper than all listed values; bool rows, too."""
+    """So many points that searching more neighbours is cheaper than the values of all listed points; bool rows, too."""
     rng = np.random.default_rng(1)
     bools, asked = rng.random((9_000, 40)) < 0.3, rng.random((30, 40)) < 0.3
     points, queries = np.packbits(bools, axis=1), np.packbits(asked, axis=1)

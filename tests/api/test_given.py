@@ -1,4 +1,4 @@
-"""The verbs by a function or a matrix of distances."""
+"""Public functions with a function or a matrix of distances."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def manhattan(a: Any, B: Any) -> Any:
 
 
 def above(a: Any, B: Any) -> Any:
-    """A distance that is not symmetric, and may be negative."""
+    """Return a distance that is not symmetric and may be negative."""
     return (B - a).sum(axis=1)
 
 
@@ -82,6 +82,101 @@ def test_graphs_are_those_of_all_distances(function: Any, symmetric: bool) -> No
     same(tonari.radius_graph(every, 2.0, metric="precomputed"), within)
     limits = np.linspace(0, 3, N)
     same(tonari.radius_graph(POINTS, limits, **given), brute_within(every, limits, own=True))
+
+
+WHERE = np.arange(N) % 3 > 0
+GROUPS = np.arange(N) % 4
+CLOSE = abs(np.arange(N)[:, None] - np.arange(N)) <= 5
+FILTERS: dict[str, tuple[dict[str, Any], Any]] = {
+    "where": ({"where": WHERE}, np.broadcast_to(WHERE, (M, N))),
+    "none": ({"where": np.zeros(N, bool)}, np.zeros((M, N), bool)),
+    "mask": ({"where": CLOSE[:M]}, CLOSE[:M]),
+    "exclude": ({"exclude": [[i, i + 20] for i in range(M)]}, ~np.isin(np.arange(N) - np.arange(M)[:, None], (0, 20))),
+    "same": ({"query_groups": GROUPS[:M], "point_groups": GROUPS}, GROUPS[:M, None] == GROUPS),
+    "other": ({"query_groups": GROUPS[:M], "point_groups": GROUPS, "groups": "other"}, GROUPS[:M, None] != GROUPS),
+}
+GRAPH_FILTERS: dict[str, tuple[dict[str, Any], Any]] = {
+    "where": ({"where": WHERE}, np.broadcast_to(WHERE, (N, N))),
+    "batch": ({"batch": GROUPS}, GROUPS[:, None] == GROUPS),
+    "window": ({"exclude_within": 5}, ~CLOSE),
+    "all": ({"where": WHERE, "batch": GROUPS, "exclude_within": 5}, WHERE & (GROUPS[:, None] == GROUPS) & ~CLOSE),
+}
+
+
+def lists_of(every: Any, allowed: Any, k: int) -> Any:
+    """The k nearest of the allowed points of each row, ending with -1 at inf."""
+    distances, indices = np.full((len(every), k), np.inf), np.full((len(every), k), -1, np.int32)
+    for i, (row, kept) in enumerate(zip(every, allowed, strict=True)):
+        near = sorted(np.flatnonzero(kept), key=lambda j: (row[j], j))[:k]
+        distances[i, : len(near)], indices[i, : len(near)] = row[near], near
+    return distances, indices
+
+
+def within_of(every: Any, allowed: Any, limits: Any) -> Any:
+    distances, indices = lists_of(every, allowed, N)
+    near = (indices >= 0) & (distances <= limits[:, None])
+    return np.concatenate([[0], np.cumsum(near.sum(axis=1))]), indices[near], distances[near]
+
+
+@pytest.mark.usefixtures("blocks")
+@pytest.mark.parametrize("name", FILTERS)
+def test_filters_of_searches(name: str) -> None:
+    given, allowed = FILTERS[name]
+    every, limits = table(manhattan), np.linspace(0, 6, M)
+    for rows, metric in (((QUERIES, POINTS), manhattan), ((every, None), "precomputed")):
+        same(tonari.search(*rows, K, metric=metric, **given), lists_of(every, allowed, K))
+        same(tonari.radius_search(*rows, limits, metric=metric, **given), within_of(every, allowed, limits))
+        counts = tonari.radius_count(*rows, limits, metric=metric, **given)
+        assert counts.tolist() == ((every <= limits[:, None]) & allowed).sum(axis=1).tolist()
+        distances, indices = lists_of(every, allowed, K)
+        last = np.where(indices[:, -1] >= 0, distances[:, -1], np.inf)
+        same(tonari.search(*rows, K, metric=metric, ties="all", **given), within_of(every, allowed, last))
+
+
+@pytest.mark.usefixtures("blocks")
+@pytest.mark.parametrize("name", GRAPH_FILTERS)
+@pytest.mark.parametrize(("function", "symmetric"), [(manhattan, False), (manhattan, True), (above, False)])
+def test_filters_of_graphs(name: str, function: Any, symmetric: bool) -> None:
+    given, allowed = GRAPH_FILTERS[name]
+    every, allowed = table(function, POINTS), allowed & ~np.eye(N, dtype=bool)
+    expected = lists_of(every, allowed, K)
+    last = np.where(expected[1][:, -1] >= 0, expected[0][:, -1], np.inf)
+    for rows, how in ((POINTS, {"metric": function, "symmetric": symmetric}), (every, {"metric": "precomputed"})):
+        graph = tonari.knn_graph(rows, K, **how, **given)
+        same((graph.distances, graph.indices), expected)
+        same(tonari.knn_graph(rows, K, ties="all", **how, **given), within_of(every, allowed, last))
+        found = tonari.radius_graph(rows, 2.0, **how, **given)
+        same(found, within_of(every, allowed, np.full(N, 2.0)))
+        if "batch" in given:
+            continue
+        both = np.triu(allowed & (WHERE[:, None] if "where" in given else True), 1)
+        _, right, distances = within_of(every, both, np.full(N, 2.0))
+        how = {"metric": how["metric"]}
+        found = tonari.pairs(rows, 2.0, **how, **given)
+        same((found.right, found.distances), (right, distances))
+        assert found.left.tolist() == np.repeat(np.arange(N), ((every <= 2.0) & both).sum(axis=1)).tolist()
+
+
+@pytest.mark.usefixtures("blocks")
+def test_lists_of_others_are_verified() -> None:
+    every, graph = table(manhattan), table(manhattan, POINTS)
+    found, own = brute(every, K), brute(graph, K, own=True)
+    for verify in (
+        lambda *lists: tonari.verify(QUERIES, POINTS, *lists, metric=manhattan),
+        lambda *lists: tonari.verify(every, None, *lists, metric="precomputed"),
+    ):
+        assert verify(found.indices, found.distances).exact
+        report = verify(found.indices[::-1], found.distances)
+        assert not report.exact
+        assert report.of_rows == M
+    np.fill_diagonal(graph, np.nan)
+    for verify in (
+        lambda *lists, **how: tonari.verify(None, POINTS, *lists, metric=manhattan, **how),
+        lambda *lists, **how: tonari.verify(None, graph, *lists, metric="precomputed", **how),
+    ):
+        assert verify(own.indices, own.distances).exact
+        assert verify(own.indices, own.distances, sample=7).exact
+        assert not verify(np.roll(own.indices, 1, axis=1)[:, :3]).exact
 
 
 def test_named_metrics_and_functions_of_them_agree() -> None:
@@ -142,7 +237,7 @@ def test_tensors_come_back_as_tensors() -> None:
 
 
 def test_memory_is_kept() -> None:
-    least = N * K * 12 + 4 * N * 8
+    least = N * K * 12 + 6 * N * 8
     graph = tonari.knn_graph(POINTS, K, metric=manhattan, memory=least)
     same((graph.distances,), (tonari.knn_graph(POINTS, K, metric=manhattan).distances,))
     with pytest.raises(BudgetExceeded, match=f"allow at least {least}"):
@@ -154,11 +249,6 @@ F: dict[str, Any] = {"metric": manhattan}
 D: dict[str, Any] = {"metric": "precomputed"}
 VERBS = "which tonari.search, knn_graph"
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-    "where": (
-        lambda: tonari.search(QUERIES, POINTS, 2, where=np.ones(N, bool), **F),
-        ValueError,
-        "where: is not supported if",
-    ),
     "weights": (
         lambda: tonari.knn_graph(POINTS, 2, weights=[1.0] * 4, **F),
         ValueError,
@@ -197,10 +287,30 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "flag": (lambda: tonari.knn_graph(POINTS, 2, symmetric=1, **F), TypeError, "symmetric"),  # type: ignore[arg-type]
     "Index": (lambda: tonari.Index(EVERY, **D), ValueError, "'precomputed' stands for distances of the caller"),
     "Index of a function": (lambda: tonari.Index(POINTS, **F), ValueError, "'function:manhattan' is a function"),
-    "pairs": (lambda: tonari.pairs(POINTS, 1.0, **F), ValueError, VERBS),
+    "farthest": (lambda: tonari.farthest(QUERIES, POINTS, 1, **F), ValueError, "nearest by its negative"),
+    "pairs to a file": (
+        lambda: tonari.pairs(POINTS, 1.0, out="pairs.npy", **F),
+        ValueError,
+        "out: is not supported if",
+    ),
+    "ties": (lambda: tonari.search(QUERIES, POINTS, 2, ties="both", **F), ValueError, "ties='both'"),
+    "ties and itself": (
+        lambda: tonari.knn_graph(POINTS, 2, ties="all", include_self=True, **F),
+        ValueError,
+        "include_self: not with ties",
+    ),
+    "a mask for each row": (
+        lambda: tonari.radius_graph(POINTS, 2.0, where=np.ones((N, N), bool), **F),
+        ValueError,
+        "one mask for all rows",
+    ),
+    "weights of a verification": (
+        lambda: tonari.verify(QUERIES, POINTS, [[0]] * M, weights=[1.0] * 4, **F),
+        ValueError,
+        "weights: is not supported if",
+    ),
     "tree": (lambda: tonari.mutual_reachability_tree(EVERY, 2, **D), ValueError, VERBS),
     "plan": (lambda: tonari.plan(9, 9, 2, 1, **D), ValueError, VERBS),
-    "verify": (lambda: tonari.verify(QUERIES, POINTS, [[0]] * M, **F), ValueError, VERBS),
     "exception": (lambda: tonari.search(QUERIES, POINTS, 2, metric=lambda a, B: 1 / 0), ZeroDivisionError, "division"),
 }
 

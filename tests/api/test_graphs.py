@@ -1,4 +1,4 @@
-"""knn_graph and merge: what the graph says of itself, and what is refused."""
+"""knn_graph and merge: attributes of the graph, and refused arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""method="kdtree" through the verbs: the same bits as brute force, and every argument used or refused."""
+"""method="kdtree" in public functions: the same bits as brute force, and every argument used or refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An Index of changed rows, and one of rows of bits, that changes: the bits of one made anew."""
+"""An Index of changed rows or of rows of bits has the same bits after additions and removals as a new one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RADII = {"haversine": 0.4, "minkowski:3": 1.5, "euclidean": 2.0, "l1": 3.0, "ham
 
 
 def rows_of(metric: str, rng: np.random.Generator, n: int) -> Array:
-    """Rows with duplicates and ties."""
+    """Make rows with duplicates and ties."""
     if metric == "haversine":
         return np.stack([rng.integers(-4, 5, n) * np.pi / 8, rng.integers(-9, 9, n) * np.pi / 4], axis=1)
     if metric in ("hamming", "jaccard"):
@@ -40,7 +40,7 @@ def rows_of(metric: str, rng: np.random.Generator, n: int) -> Array:
 
 
 def check(index: tonari.Index, points: Array, ids: Array, given: dict[str, Any], rng: np.random.Generator) -> None:
-    """Compare the verbs with those of an Index made anew from the points that are left."""
+    """Compare the methods of the Index with those of a new Index of the remaining points."""
     metric = given["metric"]
     queries, anew = rows_of(metric, rng, 7), tonari.Index(points[ids], **given)
     assert (index.ids.tolist(), index.metric, index.weights) == (ids.tolist(), metric, anew.weights)
@@ -82,7 +82,7 @@ def test_any_sequence_has_the_bits_of_an_index_made_anew(
     for step, count in enumerate([40, 1, 7, 2, 1, 30, 1, 1, 20, 3]):
         new = points[end : end + count].copy()
         assert index.add(new).tolist() == list(range(end, end + count))
-        new[:] = 0  # what was added was copied
+        new[:] = 0  # added rows were copied
         ids, end = np.append(ids, np.arange(end, end + count)), end + count
         gone = rng.permutation(ids)[: int(rng.choice([1, 2, 20]))]
         index.remove(gone)

@@ -1,4 +1,4 @@
-"""Rules about ids: an Index that changed finds what one made anew does by the rules for the points that are left."""
+"""Rules about ids: a changed Index finds the same points as a new one of the remaining points."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ RULES = ["where", "one", "none", "mask", "bits", "lists", "rows", "same", "other
 
 
 def tied(rng: np.random.Generator, n: int) -> Any:
-    """Rows with few values, so that there are duplicates and ties."""
+    """Make rows with few distinct values, so that there are duplicates and ties."""
     return rng.integers(0, 4, (n, D)).astype(np.float32) + np.float32(1000)
 
 
 def changed(rng: np.random.Generator, n: int, place: Any = np.array, **given: Any) -> tuple[tonari.Index, Any]:
-    """An Index of three segments, with removed points in each, the last id among them; and all points ever added."""
+    """Make an Index of three segments, each with removed points and one without the last id; return all points ever
+    added.
+    """
     points = tied(rng, n)
     first, last = 5 * n // 8, 7 * n // 8
     index = tonari.Index(place(points[:first]), **given)
@@ -39,9 +41,9 @@ def changed(rng: np.random.Generator, n: int, place: Any = np.array, **given: An
 
 
 def rules(kind: str, rng: np.random.Generator, ids: Any, total: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arguments about all ids, and the same about the rows of an Index made anew."""
+    """Return rules for all ids, and the same rules for the rows of a new Index."""
     where, mask = rng.random(total) < 0.4, rng.random((M, total)) < 0.3
-    where[0] = mask[:, 0] = True  # of a removed point
+    where[0] = mask[:, 0] = True  # a rule of a removed point
     if kind == "one":
         where[:] = False
         where[ids[len(ids) // 2]] = True
@@ -74,7 +76,7 @@ def rules(kind: str, rng: np.random.Generator, ids: Any, total: int) -> tuple[di
 
 
 def bits_of(rows: Any) -> Any:
-    """Rows of bits: the bytes of rows of numbers; of rows of bits themselves."""
+    """Pack rows of numbers into rows of bits; rows of bits stay as they are."""
     return rows if rows.dtype == np.uint8 else np.ascontiguousarray(rows).view(np.uint8)
 
 
@@ -122,7 +124,7 @@ def test_rules_are_about_ids(kind: str, method: str, metric: str, monkeypatch: p
 
 @pytest.mark.parametrize("kind", RULES)
 def test_of_many_points_too(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Enough points that those which are not allowed are dropped, and groups searched by themselves."""
+    """Enough points that forbidden ones are dropped afterwards, and groups are searched separately."""
     monkeypatch.setattr(tuning, "SMALL", 2)
     index, points = changed(np.random.default_rng(6), 20_000, method="exact")
     check(index, points, kind, [5], np.array, method="exact")

@@ -1,4 +1,4 @@
-"""The segments of an Index share its memory: what others hold is not there for a search of one."""
+"""The segments of an Index share its memory: a search of one segment cannot use memory that others hold."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUERIES = checks.gaussian(50, D, 1)
 
 
 class Used(list[int]):
-    """Bytes of each search: of its plan, of lists found in other segments before, and held by those meanwhile."""
+    """Records the bytes of each search: of its plan, of lists already found in other segments, and those they hold."""
 
     asked: Any = None
     lists = 0
@@ -36,7 +36,7 @@ class Used(list[int]):
         def noted(method: Any, queries: Any, prepared: Any, plan: Any, **given: Any) -> Neighbors:
             segments = [part.segment for part in index._state.parts]
             others = [one for one in segments if all(made.prepared is not prepared for made in one.ready.values())]
-            if len(others) == len(segments):  # another search
+            if len(others) == len(segments):  # of another search
                 return search(method, queries, prepared, plan, **given)
             self.asked, self.lists = queries, self.lists if queries is self.asked else 0
             self.append(plan.total_bytes + self.lists + sum(one.held_bytes for one in others))
@@ -49,7 +49,7 @@ class Used(list[int]):
 
 
 def needed(n: int) -> int:
-    """The smallest memory with which n points stay packed beside a small search."""
+    """Return the smallest memory with which n points stay packed during a small search."""
     return int(tonari.plan(n, len(QUERIES), D, 10, threads=1).resident_memory)
 
 
@@ -75,7 +75,7 @@ def test_what_all_segments_take_is_within_the_budget(share: float, monkeypatch: 
     held = balancing.held_bytes(index._state.parts)
     assert held <= memory
     if share == 2.0:
-        assert held > 40_000 * D  # all stay packed
+        assert held > 40_000 * D  # all points stay packed
 
 
 @pytest.mark.parametrize("spare", [0, 1_000_000, 3_000_000])

@@ -1,4 +1,4 @@
-"""Pairs of points of two sets that are among the nearest of each other."""
+"""Pairs of points of two sets that are among the nearest neighbours of each other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ B = np.concatenate([checks.gaussian(40, 4, seed=5), A[:7], A[:3]])
 
 
 def by_hand(a: Any, b: Any, k: int, metric: str) -> list[tuple[int, int, float]]:
-    """All pairs of which each is among the first k of the other, in order of (value, row number)."""
+    """Return all mutual pairs of the first k, in the order of (value, row number)."""
     values = returned(pairwise(a, b, metric), np.float64 if a.dtype == np.float64 else np.float32)
     signed = -values if metric == "inner_product" else values
     ranks = [np.argsort(np.argsort(each, axis=1, kind="stable"), axis=1) for each in (signed, signed.T)]
@@ -56,11 +56,29 @@ def test_changed_rows_sparse_rows_and_functions() -> None:
         assert other.right.tolist() == plain.right.tolist()
 
 
-@pytest.mark.parametrize(("a", "b"), [(A[:0], B), (A, B[:0])])
+@pytest.mark.parametrize(("a", "b"), [(A[:0], B), (A, B[:0]), (A[:0], B[:0])])
 def test_an_empty_set_has_no_pairs(a: Any, b: Any) -> None:
     found = tonari.mutual_neighbors(a, b, 3)
     assert [part.shape for part in found] == [(0,)] * 3
     assert [part.dtype for part in found] == [np.int32, np.int32, np.float32]
+
+
+def test_two_empty_sets_are_checked_like_others() -> None:
+    a, b = A[:0], B[:0]
+    for options, dtype in (
+        ({}, np.float32),
+        ({"weights": np.arange(4.0)}, np.float64),
+        ({"metric": "cosine"}, np.float32),
+    ):
+        assert tonari.mutual_neighbors(a, b, 3, **options).distances.dtype == dtype
+    sparse = tonari.mutual_neighbors(*map(scipy.sparse.csr_array, (a, b)), 3)
+    assert [len(part) for part in sparse] == [0, 0, 0]
+    with pytest.raises(ValueError, match="columns"):
+        tonari.mutual_neighbors(a, b[:, :3], 3)
+    with pytest.raises(ValueError, match="k"):
+        tonari.mutual_neighbors(a, b, 0)
+    with pytest.raises(ValueError, match="euclid"):
+        tonari.mutual_neighbors(a, b, 3, metric="euclid")
 
 
 def test_what_does_not_fit_is_refused() -> None:

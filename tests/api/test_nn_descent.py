@@ -1,4 +1,4 @@
-"""Approximate graphs through the verbs, the file and the command line: every argument used or refused."""
+"""Approximate graphs by public functions, files and the command line: every argument is used or refused."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ def test_command_graph(folder: Path) -> None:
     assert shown[0] == "read points.fbin, 900 x 6"
     assert "nn-descent, in " in shown[1]
     assert shown[2].startswith("recall ")
-    assert "report" not in json.loads(run(*GRAPH, "--recall", "0.9", "--json").stdout)  # auto: few points
+    assert "report" not in json.loads(run(*GRAPH, "--recall", "0.9", "--json").stdout)  # auto: there are few points
 
 
 def test_command_graph_warns_in_one_line(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Rows prepared for one radius have the counts, lists and pairs of the verbs."""
+"""Rows prepared for one radius give the same counts, lists and pairs as the public functions."""
 
 from __future__ import annotations
 

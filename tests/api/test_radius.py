@@ -1,4 +1,4 @@
-"""The verbs of radii: everything within a radius, for every kind of argument, and what is refused."""
+"""Public functions for radius searches, with every kind of argument, and refused arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def points_for(metric: str) -> checks.Array:
 
 
 def asked_of(metric: str, share: float = 0.2) -> dict[str, Any]:
-    """A radius, or least similarity, that some of the points are within and one lies on."""
+    """Return a radius, or a smallest similarity, with some points inside and one point exactly on it."""
     points = points_for(metric)
     value = float(np.sort(all_values(points[:20], points, metric).distances)[int(4000 * share)])
     return {"min_similarity": value} if METRICS[metric].descending else {"radius": value}
@@ -74,7 +74,7 @@ def test_points_on_the_radius_are_inside_if_it_is_closed() -> None:
     assert tonari.radius_count(line[5:6], line, radius=0).tolist() == [1]
     assert tonari.radius_count(line[5:6], line, radius=0, closed=False).tolist() == [0]
     assert tonari.radius_count(line[5:6], line, radius=np.inf).tolist() == [10]
-    assert tonari.radius_count(line[5:6], line, radius=4, metric="sqeuclidean").tolist() == [5]  # squared
+    assert tonari.radius_count(line[5:6], line, radius=4, metric="sqeuclidean").tolist() == [5]  # squared distances
 
 
 @pytest.mark.parametrize("metric", ["cosine", "correlation"])

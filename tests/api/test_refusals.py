@@ -1,4 +1,4 @@
-"""The first budget that a refusal names is enough for the call, for every verb and rule."""
+"""A refusal for lack of memory names a budget that is enough for the call, for every function and rule."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def rules_named(name: str) -> dict[str, Any]:
 
 
 Call = Callable[[int], Any]
-# By verb: its rules, and what makes of rules a call with a budget. What prepares an Index is no part of a call of it.
+# For each function: its rules, and a function that makes a call with a budget from rules. Preparing an Index is not
+# part of such a call.
 VERBS: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Any]], Call]]] = {
     "search": (EACH, lambda rules: lambda memory: tonari.search(QUERIES, POINTS, 10, memory=memory, **rules)),
     "search by a tree": (
@@ -91,7 +92,7 @@ CASES = [(verb, rule) for verb, (rules, _) in VERBS.items() for rule in rules]
 
 
 def refusal(call: Callable[[], Any]) -> int | None:
-    """Call, and return the first number that a refusal names; None if there is none."""
+    """Call, and return the first number that a refusal names; None if the call succeeds."""
     try:
         call()
     except BudgetExceeded as refused:

@@ -1,4 +1,4 @@
-"""The verbs: what they accept, what they refuse and in which words, what they leave alone, and what importing costs."""
+"""Public search functions: accepted and refused arguments, messages, unchanged inputs, and the cost of the import."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def bad(value: Any, at: tuple[int, int] = (3, 1)) -> Array:
     return rows
 
 
-# What is wrong with a set of rows -> the rows, the error, and words of the message.
+# A fault of a set of rows -> the rows, the error, and words of the message.
 BAD_ROWS: dict[str, tuple[Any, type[Exception], str]] = {
     "NaN": (bad(np.nan), ValueError, r"row 3 has a value that is not finite \(nan in column 1\)"),
     "infinity": (bad(-np.inf, (0, 2)), ValueError, r"row 0 has a value that is not finite \(-inf in column 2\)"),
@@ -67,7 +67,7 @@ def test_bad_rows(what: str) -> None:
             call()
 
 
-# What is wrong with an argument -> the argument, the error, and words of the message.
+# A fault of an argument -> the argument, the error, and words of the message.
 BAD_ARGUMENTS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "k of zero": ({"k": 0}, ValueError, r"k=0: the smallest k is 1"),
     "negative k": ({"k": -3}, ValueError, r"k=-3: the smallest k is 1"),
@@ -141,7 +141,7 @@ def test_negative_values_under_chi2() -> None:
             call()
 
 
-# Arrays that hold the same numbers in another way.
+# Arrays with the same numbers in other layouts.
 def _read_only(rows: Array, tmp_path: Path) -> Array:
     rows = rows.copy()
     rows.flags.writeable = False
@@ -161,7 +161,7 @@ def _reversed(rows: Array, tmp_path: Path) -> Array:
 def _memmap(rows: Array, tmp_path: Path) -> Array:
     path = tmp_path / f"{len(list(tmp_path.iterdir()))}.npy"
     np.save(path, rows)
-    return np.load(path, mmap_mode="r").view(rows.dtype)  # NumPy's file does not know bfloat16
+    return np.load(path, mmap_mode="r").view(rows.dtype)  # NumPy files cannot store bfloat16
 
 
 def _unaligned(rows: Array, tmp_path: Path) -> Array:
@@ -270,3 +270,19 @@ def test_whole_numbers_are_searched_as_float32(dtype: str) -> None:
     assert tonari.knn_graph(given, 3).distances.tobytes() == tonari.knn_graph(rows, 3).distances.tobytes()
     scaled = tonari.search(given[:3], given, 5, weights=[1, 2, 3, 4])
     assert scaled.distances.tobytes() == tonari.search(rows[:3], rows, 5, weights=[1, 2, 3, 4]).distances.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_an_array_without_rows_may_begin_at_any_address(dtype: str) -> None:
+    """NumPy calls it aligned, so that no copy is made."""
+    none, x = np.frombuffer(bytes(9), dtype, count=0, offset=1).reshape(0, 4), checks.gaussian(30, 4).astype(dtype)
+    index = tonari.Index(x)
+    for found in (tonari.search(none, x, 3), index.search(none, 3), tonari.farthest(none, x, 3)):
+        assert found.indices.shape == (0, 3)
+    for lists in (tonari.radius_search(none, x, 1.0), index.radius_search(none, 1.0)):
+        assert lists.indptr.tolist() == [0]
+    assert len(tonari.radius_count(none, x, 1.0)) == len(index.radius_count(none, 1.0)) == 0
+    assert len(tonari.mutual_neighbors(none, x, 3).left) == 0
+    assert len(index.add(none)) == 0
+    nothing = np.frombuffer(bytes(9), np.int64, count=0, offset=1)
+    assert tonari.search(x, x, 3, exclude=(np.zeros(31, np.int64), nothing)).indices.shape == (30, 3)

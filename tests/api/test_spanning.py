@@ -1,4 +1,4 @@
-"""The tree by mutual reachability against Prim's algorithm on all pairs, bit for bit."""
+"""The mutual reachability tree equals that of Prim's algorithm on all pairs, bit for bit."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_tree_of_all_pairs(
 
 
 def by_kruskal(points: Any, min_samples: int, change: Change) -> tonari.SpanningTree:
-    """All pairs by the reference, in the order of the values of the changed rows."""
+    """Find the tree by Kruskal's algorithm: all pairs of the reference, in the order of values of the changed rows."""
     reached = reachability(change.rows(points, "points"), min_samples, change.base)
     left, right = np.triu_indices(len(points), 1)
     values, labels, taken = reached[left, right], np.arange(len(points)), []
@@ -62,7 +62,7 @@ def by_kruskal(points: Any, min_samples: int, change: Change) -> tonari.Spanning
 
 
 def sky(n: int, seed: int) -> Any:
-    """Latitudes and longitudes in radians: fields, copies, both poles, and both sides of the date line."""
+    """Make latitudes and longitudes in radians: fields, copies, both poles, and both sides of the date line."""
     rng = np.random.default_rng(seed)
     centres = np.array([[1.5, 0.0], [-np.pi / 2, 3.0], [0.2, np.pi], [0.2, -np.pi], [0.7, 0.1]])
     rows = centres[rng.integers(5, size=n)] + 0.01 * rng.standard_normal((n, 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,22 @@ from tests.helpers.sparse_rows import METRICS, same_bits, uniform, words  # noqa
 
 DENSE = words(200, 40).astype(np.float32)
 QUERIES = words(20, 40, 1).astype(np.float32)
+ALL_METRICS = (*METRICS, "jaccard")
 
 
 def radius_of(metric: str) -> dict[str, float]:
     return {"min_similarity": 0.5} if metric == "inner_product" else {"radius": 0.5}
+
+
+def as_dense(rows: Any, metric: str) -> Any:
+    """Rows as dense functions take them: sets are bool."""
+    return rows != 0 if metric == "jaccard" else rows
+
+
+def few(n: int, d: int, seed: int = 0) -> Any:
+    """Rows of few small numbers, many of which are at equal distances."""
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random((n, d)) < 0.3, rng.integers(1, 3, (n, d)), 0).astype(np.float32)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -105,38 +118,43 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "metric": (lambda: tonari.search(POINTS, POINTS, 3, metric="l1"), ValueError, r"metric='l1' .*\.toarray\(\)"),
     "method": (lambda: tonari.search(POINTS, POINTS, 3, method="kdtree"), ValueError, "method='kdtree'"),
     "device": (lambda: tonari.search(POINTS, POINTS, 3, device="cuda"), ValueError, "device='cuda'"),
-    "where": (lambda: tonari.search(POINTS, POINTS, 3, where=np.ones(200, bool)), ValueError, "where: not supported"),
-    "exclude": (lambda: tonari.search(POINTS, POINTS, 3, exclude=[[]] * 200), ValueError, "exclude: not supported"),
-    "groups": (lambda: tonari.search(POINTS, POINTS, 3, groups="same"), ValueError, "groups: not supported"),
     "differentiable": (
         lambda: tonari.search(POINTS, POINTS, 3, differentiable=True),
         ValueError,
         "differentiable: not",
     ),
-    "batch": (lambda: tonari.knn_graph(POINTS, 3, batch=[0] * 200), ValueError, "batch: not supported"),
     "recall": (lambda: tonari.knn_graph(POINTS, 3, recall=0.9), ValueError, "recall: not supported"),
-    "include_self": (
-        lambda: tonari.knn_graph(POINTS, 3, include_self=True, metric="inner_product"),
+    "weights": (lambda: tonari.kth_distance(POINTS, 3, weights=np.ones(39) * 2), ValueError, "has 39 numbers, .* 40"),
+    "weights of a metric without": (
+        lambda: tonari.search(POINTS, POINTS, 3, weights=np.full(40, 2.0), metric="cosine"),
         ValueError,
-        "include_self: not supported",
+        "weights: metric='cosine' has none",
     ),
-    "max_neighbors": (
-        lambda: tonari.radius_search(POINTS, POINTS, 1, max_neighbors=2),
+    "changed": (
+        lambda: tonari.search(POINTS, POINTS, 3, metric="minkowski:3"),
         ValueError,
-        "max_neighbors: not",
+        r"metric='minkowski:3': .*\.toarray\(\)",
     ),
-    "out": (lambda: tonari.pairs(POINTS, 1, out="x.npy"), ValueError, "out: not supported"),
-    "weights": (lambda: tonari.kth_distance(POINTS, 3, weights=np.ones(40)), ValueError, "weights: not supported"),
-    "weights of a search": (
-        lambda: tonari.search(POINTS, POINTS, 3, weights=np.full(40, 2.0)),
-        TypeError,
-        r"\.toarray\(\)",
+    "transform": (
+        lambda: tonari.kth_distance(POINTS, 3, transform=np.eye(40)),
+        ValueError,
+        r"transform: .* not supported for sparse rows",
     ),
-    "changed": (lambda: tonari.search(POINTS, POINTS, 3, metric="minkowski:3"), TypeError, r"\.toarray\(\)"),
     "k": (lambda: tonari.knn_graph(POINTS, 200), ValueError, "the largest k is 199"),
+    "include_self": (
+        lambda: tonari.knn_graph(POINTS, 3, ties="all", include_self=True),
+        ValueError,
+        "include_self: not with ties='all'",
+    ),
+    "masks": (
+        lambda: tonari.knn_graph(POINTS, 3, where=np.ones((200, 200), bool)),
+        ValueError,
+        r"where: expected shape \(200,\), one mask for all rows",
+    ),
+    "window": (lambda: tonari.search(POINTS[:3], POINTS, 3, exclude_within=1), ValueError, "exclude_within=1: query i"),
     "memory": (lambda: tonari.search(POINTS, POINTS, 3, memory="1kB"), ValueError, "allow at least"),
-    "count": (lambda: tonari.radius_count(POINTS, POINTS, 1), TypeError, r"\.toarray\(\)"),
-    "index": (lambda: tonari.Index(POINTS), TypeError, r"an Index takes no sparse rows; call tonari\.search"),
+    "farthest": (lambda: tonari.farthest(POINTS, POINTS, 3), ValueError, r"sparse rows .*\.toarray\(\)"),
+    "verify": (lambda: tonari.verify(POINTS, POINTS, [[0]] * 200), TypeError, r"sparse .*\.toarray\(\)"),
 }
 
 
@@ -145,6 +163,100 @@ def test_what_sparse_rows_do_not_have_is_refused_by_name(name: str) -> None:
     call, error, words_of_it = REFUSED[name]
     with pytest.raises(error, match=words_of_it):
         call()
+
+
+def rules_of(name: str, m: int, n: int) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    if name == "where":
+        return {"where": rng.random(n) < 0.2}
+    if name in ("mask", "bits", "columns first"):
+        mask = rng.random((m, n)) < 0.5
+        mask[0] = False
+        packed = np.packbits(mask, axis=1, bitorder="little")
+        return {"where": {"mask": mask, "bits": packed, "columns first": np.asfortranarray(mask)}[name]}
+    if name == "exclude":
+        return {"exclude": [rng.integers(0, n, i % 60).tolist() for i in range(m)]}
+    if name == "window":
+        return {"exclude_within": 3}
+    return {"query_groups": rng.integers(0, 9, m), "point_groups": rng.integers(0, 9, n), "groups": name}
+
+
+@pytest.mark.parametrize("rule", ["where", "mask", "bits", "columns first", "exclude", "same", "other"])
+@pytest.mark.parametrize("metric", ALL_METRICS)
+def test_filters_have_the_bits_of_dense_rows(metric: str, rule: str) -> None:
+    queries, points = few(20, 30, 1), few(150, 30)
+    rules, within = rules_of(rule, 20, 150), radius_of(metric)
+    given, dense = ([make(queries), make(points)] for make in (sparse.csr_array, lambda rows: as_dense(rows, metric)))
+    for verb, options in (
+        (tonari.search, {"k": 25}),
+        (tonari.search, {"k": 25, "ties": "all"}),
+        (tonari.radius_search, within),
+        (tonari.radius_search, within | {"max_neighbors": 5}),
+    ):
+        same_bits(verb(*given, metric=metric, **options, **rules), verb(*dense, metric=metric, **options, **rules))
+    counts = [tonari.radius_count(*rows, metric=metric, **within, **rules) for rows in (given, dense)]
+    same_bits(counts[:1], counts[1:])
+
+
+@pytest.mark.parametrize(
+    "rule", [{}, {"where": np.arange(150) % 3 > 0}, {"batch": np.arange(150) % 4}, {"exclude_within": 2}]
+)
+@pytest.mark.parametrize("metric", ALL_METRICS)
+def test_filtered_graphs_and_pairs_have_the_bits_of_dense_rows(
+    metric: str, rule: dict[str, Any], tmp_path: Path
+) -> None:
+    given, within = few(150, 30), radius_of(metric)
+    rows, dense = sparse.csr_matrix(given), as_dense(given, metric)
+    for options in ({}, {"include_self": True}):
+        ours, others = (tonari.knn_graph(x, 6, metric=metric, **options, **rule) for x in (rows, dense))
+        same_bits([ours.distances, ours.indices], [others.distances, others.indices])
+    for most in (None, 4):
+        same_bits(*(tonari.radius_graph(x, metric=metric, max_neighbors=most, **within, **rule) for x in (rows, dense)))
+    same_bits(*(tonari.knn_graph(x, 6, metric=metric, ties="all", **rule) for x in (rows, dense)))
+    if "batch" in rule:
+        return
+    found = tonari.pairs(dense, metric=metric, **within, **rule)
+    same_bits(tonari.pairs(rows, metric=metric, **within, **rule), found)
+    out = tonari.pairs(rows, metric=metric, out=tmp_path / "pairs.npy", **within, **rule)
+    written = np.load(out)
+    same_bits([written[name] for name in ("left", "right", "distance")], found)
+
+
+@pytest.mark.parametrize("metric", ALL_METRICS)
+def test_counts_and_many_ties_have_the_bits_of_dense_rows(metric: str) -> None:
+    points = few(3, 6)[np.random.default_rng(0).integers(0, 3, 5000)]
+    queries = np.concatenate([points[:2], few(2, 6, 1), np.zeros((1, 6), np.float32)])
+    given, dense = ([make(queries), make(points)] for make in (sparse.csr_array, lambda rows: as_dense(rows, metric)))
+    same_bits(tonari.search(*given, 700, metric=metric), tonari.search(*dense, 700, metric=metric))
+    counts = [tonari.radius_count(*rows, metric=metric, **radius_of(metric)) for rows in (given, dense)]
+    same_bits(counts[:1], counts[1:])
+
+
+def test_weights_and_variances_have_the_bits_of_dense_rows() -> None:
+    weights = np.random.default_rng(0).integers(0, 4, 40) / 3
+    points, within = sparse.csr_array(DENSE), {"radius": 0.5}
+    for columns in ({"weights": weights}, {"metric": "seuclidean", "V": weights + 0.5}):
+        for verb, options in (
+            (tonari.search, {"k": 9}),
+            (tonari.radius_search, within),
+            (tonari.radius_count, within),
+        ):
+            ours, others = verb(points, points, **options, **columns), verb(DENSE, DENSE, **options, **columns)
+            same_bits(*([x] if isinstance(x, np.ndarray) else x for x in (ours, others)))
+        ours, others = tonari.knn_graph(points, 5, **columns), tonari.knn_graph(DENSE, 5, **columns)
+        same_bits([ours.distances, ours.indices], [others.distances, others.indices])
+        assert ours.weights == others.weights
+        same_bits(*([tonari.kth_distance(x, 5, **columns)] for x in (points, DENSE)))
+        same_bits(*(tonari.pairs(x, **within, **columns) for x in (points, DENSE)))
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8])
+def test_counts_of_words_are_numbers(dtype: Any) -> None:
+    points = few(90, 20).astype(dtype)
+    same_bits(
+        tonari.search(sparse.csr_array(points), sparse.csr_array(points), 5, metric="cosine"),
+        tonari.search(points, points, 5, metric="cosine"),
+    )
 
 
 def test_values_beyond_their_type_are_refused() -> None:
@@ -156,5 +268,9 @@ def test_values_beyond_their_type_are_refused() -> None:
         with pytest.raises(ValueError, match="underflows"):
             tonari.search(small, small, 5, metric=metric)
     assert (tonari.search(small, small, 1).distances == 0).all()
+    for radius in (0.0, float("inf")):
+        with pytest.raises(ValueError, match=r"underflows|overflows"):
+            tonari.radius_count(*([large] * 2 if radius else [small] * 2), radius, metric="sqeuclidean")
+    assert tonari.radius_count(large, large, 1e38, metric="sqeuclidean").shape == (20,)
     apart = sparse.csr_array(np.eye(5, dtype=np.float32))
     assert (tonari.search(apart, apart, 5, metric="inner_product").distances[:, 1:] == 0).all()

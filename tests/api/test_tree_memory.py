@@ -1,4 +1,4 @@
-"""A tree keeps to its budget beyond the lists that stay: the peak of resident memory, in a process of its own."""
+"""A tree stays within its budget plus the returned lists, measured by resident memory in a separate process."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 import pytest
 
 N, MIN_SAMPLES, BUDGET = 30_000, 5, 20_000_000
-STAYS = 50 * N * (MIN_SAMPLES + 5)  # what the docstring says of lists and edges
-MARGIN = 6 << 20  # the allocator's slack, stacks, and Python's own objects
+STAYS = 50 * N * (MIN_SAMPLES + 5)  # lists and edges, as the docstring states
+MARGIN = 6 << 20  # slack of the allocator, stacks, and Python objects
 
 CHILD = f"""
 import re

@@ -1,4 +1,4 @@
-"""`tonari.verify` beside an oracle, on data that hurts."""
+"""`tonari.verify` compared with an oracle, on data that is hard to search."""
 
 from __future__ import annotations
 

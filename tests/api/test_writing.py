@@ -1,4 +1,4 @@
-"""Queries and points of every kind are written as they are found, with the options of an Index."""
+"""Queries and points of every kind are written to files while they are found, with the options of an Index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every test here has the mark `bench`: they are about the benchmarks, which users do not have."""
+"""All tests in this folder have the mark `bench`: they test the benchmarks, which are not installed."""
 
 from __future__ import annotations
 

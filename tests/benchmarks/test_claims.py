@@ -1,4 +1,4 @@
-"""docs/papers.md: verdicts follow from two numbers, and every file and test that the page names exists."""
+"""docs/papers.md: verdicts follow from two numbers, and every named file and test exists."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 
@@ -24,12 +24,12 @@ HOW = "`python -m benchmarks run exact_cpu --case tiny`"
 
 
 def cells(claim: Claim, *rows: Any) -> list[str]:
-    """The cells of a claim's line."""
+    """Return the cells of a claim's line."""
     return rendered(claim, *rows).splitlines()[2].strip("| ").split(" | ")
 
 
 def rendered(claim: Claim, *rows: Any) -> str:
-    """The table of a claim."""
+    """Return the table of a claim."""
     return render(table([claim]), Results.of(rows), Judge())
 
 
@@ -190,7 +190,7 @@ NAMED = re.compile(r"`((?:benchmarks|docs|native|src|tests)/[\w./-]+)(?:::(\w+))
 
 
 def missing(page: str) -> list[str]:
-    """Files and tests that a page names and that there are not."""
+    """Return the files and tests that a page names and that do not exist."""
     found = []
     for path, test in NAMED.findall(page):
         file: Path = ROOT / path

@@ -1,4 +1,4 @@
-"""Two commits side by side: turns, verdicts, rows; and a tree that was made slow on purpose."""
+"""Comparison of two commits: alternation, verdicts, rows, and a tree that is slow on purpose."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def test_a_case_is_slower_where_most_rounds_say_so() -> None:
     assert steady.ratio == pytest.approx(1.2)
     assert steady.slower(0.05)
     assert not steady.slower(0.25)
-    # As much in the median, but a quarter of the rounds see nothing of it.
+    # The median is as much slower, but a quarter of the rounds show no difference.
     unsteady = Verdict((1.2, 1.0, 1.0, 1.2, 1.0, 1.2, 1.2), (1.0,) * 7)
     assert unsteady.ratio == pytest.approx(1.2)
     assert not unsteady.slower(0.05)
-    # What disturbs a round disturbs both.
+    # A disturbance of a round affects both commits.
     assert Verdict((1.0, 5.0, 1.0), (1.0, 5.0, 1.0)).quartiles == (1.0, 1.0)
     assert not Verdict((0.5, 0.5), (1.0, 1.0)).slower(0.05)
 
@@ -166,7 +166,7 @@ def test_first_calls_that_compile_more_kernels_say_so(monkeypatch: pytest.Monkey
 
 
 def test_suites_import_of_tonari_only_what_every_version_has() -> None:
-    """Suites are imported beside the tonari of a base: what is inside it may be elsewhere there."""
+    """Suites are imported together with the tonari of a base commit, whose internal modules may be elsewhere."""
     for path in sorted((compare.ROOT / "benchmarks" / "suites").rglob("*.py")):
         for node in ast.parse(path.read_text()).body:
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []

@@ -1,4 +1,4 @@
-"""Data of the benchmarks: made twice the same, and what they say they are."""
+"""Data of the benchmarks: reproducible, and with the properties that they claim."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAKERS: dict[str, Any] = {
 
 @pytest.fixture
 def descriptors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """TONARI_SIFT naming a file of 900 made-up rows; the rows."""
+    """Write a file of 900 made-up rows, name it in TONARI_SIFT, and return the rows."""
     photographs.principal_components.cache_clear()
     yield made_up_descriptors(900, tmp_path, monkeypatch)
     photographs.principal_components.cache_clear()
@@ -118,7 +118,7 @@ def test_principal_components_are_the_rows_rotated_and_cut(descriptors: np.ndarr
     whole = np.concatenate([points, queries]).astype(np.float64)
     spread = whole.var(axis=0)
     assert (spread[:5] > spread[-5:]).all()
-    # A projection makes nothing longer, and this one keeps more than any 27 of 128 equal dimensions would.
+    # A projection lengthens no row, and this one keeps more than any 27 of 128 equal dimensions would.
     before = ((descriptors[:, None].astype(np.float64) - descriptors[None, :50]) ** 2).sum(axis=2)
     after = ((whole[:, None] - whole[None, :50]) ** 2).sum(axis=2)
     assert (after <= before * (1 + 1e-5) + 1e-2).all()
@@ -162,7 +162,7 @@ def test_magnitudes_have_their_columns() -> None:
     for model in range(3):
         bands = whole[:, 5 * model : 5 * model + 5]
         np.testing.assert_allclose(whole[:, 15 + 4 * model : 19 + 4 * model], -np.diff(bands), atol=1e-5)
-    # Bands go together; a galaxy is fainter under the point-spread function; the faint have larger errors.
+    # Bands are correlated; a galaxy is fainter under the point-spread function; faint objects have larger errors.
     assert (np.corrcoef(whole[:, :5].T) > 0.8).all()
     extent = whole[:, :5] - whole[:, 5:10]
     assert (extent.mean(axis=1) > 0.05).mean() > 0.2
@@ -238,12 +238,12 @@ def test_copies_of_descriptors_are_their_blocks_turned_and_moved(descriptors: np
     assert torch.equal(found[:900], real)
     between = torch.cdist(real, real)
     for copy in (found[900:1800], found[1800:]):
-        # Rotations keep distances: what differs is the noise.
+        # Rotations keep distances, so only the noise differs.
         expected = between[: len(copy), : len(copy)]
         apart = (torch.cdist(copy, copy) ** 2 - expected**2) / (2 * 128 * clusters.SIFT_NOISE**2)
         off = ~torch.eye(len(copy), dtype=torch.bool)
         assert apart[off].mean().item() == pytest.approx(1, abs=0.1)
-        # They are none of the real rows, but lie around the same place.
+        # They are not real rows, but lie in the same region.
         assert torch.cdist(copy, real).min() > 100
         assert torch.linalg.vector_norm(copy.mean(dim=0) - real.mean(dim=0)) < 0.1 * expected.mean()
 
@@ -296,7 +296,7 @@ def test_patches_are_windows_of_photographs_no_two_in_one_place(monkeypatch: pyt
 
 
 def test_variances_of_slow_topics_fall_slowly() -> None:
-    """The strongest direction holds a share of the variance that follows from the power of i."""
+    """The share of the variance in the strongest direction follows from the power of i."""
     shares = {}
     for kind in ("topics", "slow topics"):
         rows = hard.make(kind, 20_000, 0, 64, "cpu").points.double()
@@ -309,10 +309,10 @@ def test_means_over_cells_are_those_of_the_pixels() -> None:
     maps = torch.rand((70, 90, 1, 2), generator=torch.Generator().manual_seed(1))
     place = torch.tensor([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.3, 0.7, 0.5]])
     found = gist.means(gist.integral(maps), place).view(3, 4, 4, 2)
-    # The smallest window is 32 pixels and lies in the corner: cells of 8.
+    # The smallest window has 32 pixels and lies in the corner: cells of 8.
     expected = maps[:32, :32, 0].view(4, 8, 4, 8, 2).mean(dim=(1, 3))
     torch.testing.assert_close(found[0], expected)
-    # The largest is the whole height, at the right edge.
+    # The largest window has the whole height, at the right edge.
     whole = maps[:, -70:, 0].double().mean(dim=(0, 1)).float()
     torch.testing.assert_close(found[1].mean(dim=(0, 1)), whole, rtol=0.05, atol=0)
     assert torch.isfinite(found).all()
@@ -441,7 +441,7 @@ def test_sift_distances_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setenv("TONARI_SIFT", str(tmp_path / "rows.bvecs"))
     found = selections.make("sift", 6, 20, "float32", "cpu").numpy()
     apart = rows[20:26, None].astype(np.float64) - rows[None, :20]
-    # The squares are exact, torch's square root is not always the nearest float.
+    # The squares are exact; torch's square root is not always the nearest float.
     np.testing.assert_allclose(found, np.sqrt((apart**2).sum(2)), rtol=2e-7)
 
 

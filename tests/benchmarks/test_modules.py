@@ -1,4 +1,4 @@
-"""The modules for ann-benchmarks and big-ann-benchmarks, on small files, beside stand-ins for their base classes."""
+"""The modules for ann-benchmarks and big-ann-benchmarks, on small files, with stand-ins for their base classes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODULES = Path(__file__).parents[2] / "benchmarks" / "modules"
 
 
 def _load(monkeypatch: pytest.MonkeyPatch, path: str, imported: dict[str, dict[str, Any]]) -> Any:
-    """The module, in which `imported` are the modules that it takes names from."""
+    """Load the module with `imported` in place of the modules that it imports names from."""
     for name, contents in imported.items():
         for part in range(name.count(".") + 1):
             parent = ".".join(name.split(".")[: part + 1])
@@ -32,7 +32,7 @@ def _load(monkeypatch: pytest.MonkeyPatch, path: str, imported: dict[str, dict[s
 
 
 class BaseANN:
-    """What both benchmarks' classes give to those that inherit from them, as far as it is used."""
+    """Has those attributes of the base classes of both benchmarks that the modules use."""
 
     res: Any
 

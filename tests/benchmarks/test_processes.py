@@ -1,4 +1,4 @@
-"""Where and how benchmarks run: processes of their own, instruction sets, peers in our meaning of distances."""
+"""How benchmarks run: in separate processes, with instruction sets, and with peers that use our distances."""
 
 from __future__ import annotations
 

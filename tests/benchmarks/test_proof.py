@@ -1,4 +1,4 @@
-"""What is proved before it is timed: right answers pass, wrong ones do not."""
+"""The proof before timing accepts right answers and refuses wrong ones."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_own_entries_go_once_and_else_the_last(library: str) -> None:
 
 
 def a_proof(*, graph: bool = False, k: int = 6) -> tuple[Any, Any]:
-    """A proof over points with ties, and the right answer."""
+    """Make a proof over points with ties, and the right answer."""
     points = data.make("copies 16", 320, 0, 7, "cpu").points
     queries = points if graph else data.make("gaussian", 40, 0, 7, "cpu").points
     own = np.arange(len(queries)) if graph else None
@@ -288,7 +288,7 @@ def test_what_is_named_twice_counts_once(ids: Any, expected: Any) -> None:
 
 
 def stable(values: Any, k: int, counters: Any = None, **_: Any) -> Selected:
-    """A selection by a stable sort, for NumPy and torch."""
+    """Select by a stable sort, for NumPy and torch."""
     lines = torch.as_tensor(values)
     order = torch.sort(lines, dim=1, stable=True)
     found = order.values[:, :k], order.indices[:, :k].to(torch.int32)
@@ -312,7 +312,7 @@ def swapped(values: Any, indices: Any) -> Selected:
 
 
 def next_best(tensor: np.ndarray) -> Callable[[Any, Any], Selected]:
-    """An answer whose last row lacks its smallest value: consistent in itself."""
+    """Return an answer whose last row lacks its smallest value but is otherwise consistent."""
 
     def spoil(values: Any, indices: Any) -> Selected:
         order = np.argsort(tensor[-1], kind="stable")[1:5]
@@ -322,7 +322,7 @@ def next_best(tensor: np.ndarray) -> Callable[[Any, Any], Selected]:
 
 
 def other_tie(values: Any, indices: Any) -> Selected:
-    """Row 0 is all ones: columns 1 to 4 instead of 0 to 3."""
+    """Replace columns 0 to 3 of row 0, which is all ones, by columns 1 to 4."""
     return values, indices + (np.arange(len(indices)) == 0)[:, None].astype(np.int32)
 
 
@@ -376,7 +376,7 @@ def changed(part: Any, row: int, column: int, value: float) -> Any:
 
 
 def other_set(values: Any, indices: Any) -> Any:
-    """Another tie of row 0, which is all ones."""
+    """Replace the tied columns of row 0, which is all ones, by others."""
     return values, changed(indices, 0, 3, 4)
 
 
@@ -388,7 +388,7 @@ def turned(values: Any, indices: Any) -> Any:
     return values.flip(1), indices.flip(1)
 
 
-# The answers in order and in any order, spoilt, and what is said of them.
+# Answers in order and in any order, spoilt, and the message for each.
 WRONG: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any], str]] = {
     "short": (lambda v, i: (v[:, :3], i), keep, r"shape \(9, 3\), expected \(9, 4\)"),
     "few": (keep, lambda v, i: (v, i[:8]), r"shape \(8, 4\), expected \(9, 4\)"),

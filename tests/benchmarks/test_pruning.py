@@ -1,4 +1,4 @@
-"""Pruned results: the rows that tables, figures and pages need stay, all others go, and what is made of them stays."""
+"""Pruning keeps the rows that tables, figures and pages need, removes all others, and changes no document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of documents: what is in them comes from rows, a ratio from one run, and every document is as its rows say."""
+"""Tables of documents are written from rows, a ratio comes from one run, and every document agrees with its rows."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 
@@ -43,7 +43,7 @@ from tests.helpers.report_rows import Judge, earlier, row
 
 
 def text_of(kind: Kind, *rows: Row, **where: Any) -> str:
-    """The text of one cell."""
+    """Return the text of one cell."""
     return kind(Results.of(rows), where or {"who": "tonari"}).text
 
 
@@ -273,7 +273,7 @@ def test_a_single_run_is_no_median(repeats: tuple[int, ...], said: str) -> None:
 
 
 def unwrapped(text: str) -> str:
-    """A text with its paragraphs in one line each."""
+    """Return a text with each paragraph on one line."""
     return text.replace("\n", " ")
 
 
@@ -299,7 +299,7 @@ def test_no_line_ends_within_a_command() -> None:
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """A command of git, by somebody."""
+    """Run a git command as a made-up author."""
     somebody = ("-c", "user.name=somebody", "-c", "user.email=somebody@example.org")
     return subprocess.run(
         ["git", *somebody, *arguments], cwd=folder, check=True, capture_output=True, text=True
@@ -307,7 +307,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def commit(folder: Path, **files: str) -> str:
-    """Write files and commit them; the short name of the commit."""
+    """Write files, commit them, and return the short name of the commit."""
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
@@ -407,7 +407,7 @@ def test_a_figure_typed_by_hand_is_found(
     page.write_text(right.replace("| **", "| **1", 1))
     assert report(TABLES, CODE, check=True, root=tmp_path) == 1
     shown = capsys.readouterr().err
-    assert "-| 10,000 queries in 1,000,000 × 128 Gaussian, H100 | **1" in shown
+    assert "-| 10,000 queries in 1,000,000 × 128 random points, H100 | **1" in shown
     assert "1 documents differ from their rows; python -m benchmarks report writes them" in shown
     assert report(TABLES, CODE, check=False, root=tmp_path) == 0
     assert page.read_text() == right

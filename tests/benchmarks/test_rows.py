@@ -1,4 +1,4 @@
-"""The schema of results: what is written can be read, nothing else is taken, and all rows in the repository fit."""
+"""The schema of results: written rows can be read, all else is refused, and all rows of the repository are valid."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NAMES = (
 
 
 def written(path: Path, **columns: Any) -> rows.Row:
-    """A row as it comes back from a file."""
+    """Write a row, and return it as read from the file."""
     rows.append(path, [SHARED | columns])
     return rows.read(path)[-1]
 
@@ -191,7 +191,7 @@ def test_newest_are_those_of_the_last_run() -> None:
 
     old, new, other = row("1", "a", "x"), row("2", "a", "x"), row("1", "a", "y")
     assert rows.newest([old, new, new, other], "case") == [new, new, other]
-    assert rows.newest([new, row("2", "b", "x")], "case") == [row("2", "b", "x")]  # of one minute on two machines
+    assert rows.newest([new, row("2", "b", "x")], "case") == [row("2", "b", "x")]  # of the same minute, on two machines
 
 
 def test_a_row_is_a_line_of_text() -> None:
@@ -217,7 +217,7 @@ def test_the_rows_of_the_repository_fit(name: str) -> None:
         assert all(row[column] for column in rows.REQUIRED), where
         assert row["n"] is not None or row["case"] == "screen-attempts", where
         assert (row["device"] == "cpu") == (row["threads"] is not None), where
-        # Seconds, a count or another quantity, or the reason why there is none.
+        # Seconds, a count or another quantity, or the reason why it is missing.
         measured = not row["extras"].keys().isdisjoint({"counters", "left", "ordered", "phi", "planned", "weights"})
         measured |= name == "promises" and row["recall"] is not None
         assert row["seconds_median"] is not None or row["note"] or measured, where

@@ -1,4 +1,4 @@
-"""Runs: faults become rows, time ends, verdicts follow their bars; and the one command for all suites."""
+"""Runs: errors become rows, time limits, verdicts by bars, and the command for all suites."""
 
 from __future__ import annotations
 
@@ -104,13 +104,14 @@ def test_no_case_was_lost() -> None:
         "consumers": 14,
         "contraction": 5,
         "exact_cpu": 24,
-        "exact_cuda": 32 + 2 + 11,
-        "filters": 8 + 1 + 16,
+        "exact_cuda": 32 + 3 + 11,
+        "filters": 8 + 1 + 18,
         "kdtree": 52 + 8 + 2,
         "nn_descent": 19,
         "promises": 5,
         "radius": 4,
         "radius_cuda": 3,
+        "radius_rules": 8,
         "select": 82 + 10 + 8 + 2 + 2,
         "shards": 9,
         "small": 13 + 1,
@@ -147,7 +148,7 @@ def test_turns_end_when_their_seconds_are_spent() -> None:
     ticks = iter([3.0, 1.0, 2.0] * 3)
     calls: dict[str, Callable[[], object]] = {"one": lambda: None}
     found = take_turns(Still(lambda: next(ticks)), calls, seconds=8.0)["one"]
-    assert found == (2.5, 1.0, 3.0, 4)  # the fourth makes nine seconds
+    assert found == (2.5, 1.0, 3.0, 4)  # the fourth one makes nine seconds
     assert take_turns(Still(), calls, seconds=9.0, most=4)["one"].repeats == 4
     assert take_turns(Still(), calls, seconds=0.0, least=2)["one"].repeats == 2
 
@@ -228,7 +229,7 @@ def test_contestants_are_wanted_by_pattern() -> None:
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """A suite of one case in the place of exact_cpu, on a still machine; the options that it was run with."""
+    """Replace exact_cpu by a suite of one case on a machine with fixed times; return the options of its run."""
     seen: list[Any] = []
 
     def work(opened: Any, case: Any) -> None:

@@ -1,4 +1,4 @@
-"""``python -m benchmarks tune``: every judgment says what measures it, and values are tried and set back."""
+"""``python -m benchmarks tune``: every tuned number names its measurement, and values are tried and restored."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_cases_of_judgments_exist_and_values_include_the_present_one(room: str) 
 
 
 class Clock(Still):
-    """A device on which a call takes the seconds that it adds to the clock's."""
+    """A device whose calls take the seconds that they add to its clock."""
 
     seconds = 0.0
 
@@ -87,7 +87,7 @@ def room() -> ModuleType:
 
 
 def made_suite(room: ModuleType, clock: Clock, fail: BaseException | None = None) -> Suite:
-    """A suite whose work takes the longer the farther LEAF is from 32, and gives other lists for 128."""
+    """Make a suite whose time grows with the distance of LEAF from 32, and whose lists differ at 128."""
 
     def workload(run: Any, case: Case) -> Callable[[], Any]:
         def call() -> Any:
@@ -182,7 +182,7 @@ def test_a_change_that_a_second_measurement_denies_is_not_named(
     def workload(run: Any, case: Case) -> Callable[[], Any]:
         def call() -> Any:
             timed.append(room.LEAF)
-            disturbed = room.LEAF == 64 and len(timed) <= 12  # each of three values: to compare lists, and three rounds
+            disturbed = room.LEAF == 64 and len(timed) <= 12  # for each of three values: lists, and three rounds
             clock.seconds += 9.0 if disturbed else 3.0
             return argparse.Namespace(indices=np.zeros(3))
 
@@ -203,7 +203,7 @@ def test_plans_of_other_values_are_forgotten(monkeypatch: pytest.MonkeyPatch) ->
     first = planned()
     with monkeypatch.context() as patched:
         patched.setattr(exact_tuning, "QUERY_BLOCK", first // 2)
-        assert planned() == first  # plans are remembered
+        assert planned() == first  # plans are cached
         tuning.forget()
         assert planned() == first // 2
     tuning.forget()
@@ -211,7 +211,7 @@ def test_plans_of_other_values_are_forgotten(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_decisions_that_searches_left_are_forgotten() -> None:
-    """A search that is asked again would be timed by a plan of other values."""
+    """Otherwise a repeated search would be timed with a plan for other values."""
     x = np.eye(4, dtype=np.float32)
     tonari.search(x, x[:3].copy(), 1)
     tonari.search(x, x[:3].copy(), 1)

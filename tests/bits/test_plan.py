@@ -1,4 +1,4 @@
-"""Who compares rows of bits, and what is refused."""
+"""The choice of the method for rows of bits, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line as a whole: options that reach the library, help, processes, and how it stops."""
+"""The command line as a whole: options that reach the library, help, processes, and interrupts."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_queries_in_hdf5_are_the_test_set(folder: Path) -> None:
 
 
 def _damaged_graph() -> KNNGraph:
-    """The true graph, with a far point as last neighbour in a third of the rows."""
+    """Make the true graph, with a far point as the last neighbour in a third of the rows."""
     truth = _truth()
     far = brute(io.read("points.fbin"), io.read("points.fbin"), N - 1, self_ids=np.arange(N)).indices[:, -1]
     indices = truth.indices.copy()
@@ -151,7 +151,7 @@ def test_a_process_fails_with_its_exit_code(folder: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_stops_a_search_and_leaves_nothing(folder: Path, threads: int) -> None:
-    # The slowest kernel there is: minutes of work, were it not stopped.
+    # The slowest kernel: the search would take minutes if it were not stopped.
     io.write("many.fbin", np.abs(checks.gaussian(200_000, 32)))
     command = ["search", "many.fbin", "many.fbin", "-k", "10", "-o", "t.npz", "--metric", "chi2"]
     before = sorted(path.name for path in folder.iterdir())
@@ -163,7 +163,7 @@ def test_ctrl_c_stops_a_search_and_leaves_nothing(folder: Path, threads: int) ->
         try:
             assert running.stderr is not None
             seen = b""
-            while b"neighbours:" not in seen or b" 0.00/" in seen.split(b"\r")[-1]:  # until the bar has moved
+            while b"neighbours:" not in seen or b" 0.00/" in seen.split(b"\r")[-1]:  # until the progress bar has moved
                 piece = os.read(running.stderr.fileno(), 4096)
                 assert piece, f"ended before it could be interrupted: {seen!r}"
                 seen += piece
@@ -198,7 +198,7 @@ def test_ctrl_c_while_writing_leaves_the_old_file(folder: Path, monkeypatch: pyt
 
 
 def _imported(*arguments: str) -> set[str]:
-    """Modules that a fresh interpreter has after running the arguments."""
+    """Return the modules that a fresh interpreter imports to run these arguments."""
     command = [sys.executable, "-X", "importtime", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=ENVIRONMENT)
     return {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}

@@ -1,4 +1,4 @@
-"""What commands share: outputs, errors in one line, and exit statuses."""
+"""Shared parts of the commands: outputs, errors in one line, and exit statuses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_an_existing_output_is_refused_before_any_work(folder: Path) -> None:
     (folder / "old.npz").write_bytes(b"precious")
-    # The points do not exist: had they been looked at first, the message would say so.
+    # The points do not exist; if they were read first, the message would say so.
     assert "old.npz: exists already; --force" in refused("graph", "absent.fbin", "-k", "1", "-o", "old.npz", code=1)
     assert "old.npz: exists already" in refused("search", "absent.fbin", "no.npy", "-k", "1", "-o", "old.npz", code=1)
     assert (folder / "old.npz").read_bytes() == b"precious"

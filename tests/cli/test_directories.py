@@ -1,4 +1,4 @@
-"""Graphs in a directory on the command line: what is printed before and after, what is refused, and how runs go on."""
+"""Graphs in a directory on the command line: output before and after, refusals, and resumed runs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from tonari.shards.workers import local
 
 N, D, K = 1500, 8, 5
 FILES = ("a.npy", "b.fbin")
-DEALT = 4 + 1 + 1 + 5  # tasks until rows are dealt to shards: truth of a sample, means, centres, blocks of rows
+DEALT = 4 + 1 + 1 + 5  # tasks before rows are assigned to shards: truth of a sample, means, centres, blocks of rows
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, with points.npy, which a.npy and b.fbin hold one after the other."""
+    """The working directory, with points.npy, and the same points divided into a.npy and b.fbin."""
     points = checks.gaussian(N, D)
     for name, rows in (("points.npy", points), (FILES[0], points[:500]), (FILES[1], points[500:])):
         io.write(tmp_path / name, rows)
@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _graph(*files: str, method: str = "exact", recall: float | None = None) -> tuple[str, ...]:
-    """A command that takes several shards."""
+    """Return a command that builds several shards."""
     memory = tight_memory("points.npy", K, method, recall=recall)
     also = () if recall is None else ("--recall", str(recall))
     options = ("-k", str(K), "-o", "g/", "--memory", f"{memory}B", "--threads", "1", "--method", method, *also)
@@ -48,7 +48,7 @@ def _graph(*files: str, method: str = "exact", recall: float | None = None) -> t
 
 
 def _interrupted(after: int, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]) -> str:
-    """Run a command that is interrupted after some tasks; return what it says."""
+    """Interrupt a run after some tasks, and return its output."""
     real, seen = local._finish, []
 
     def finish(*arguments: Any) -> None:
@@ -135,7 +135,7 @@ def test_info_of_a_graph_that_is_being_built(monkeypatch: pytest.MonkeyPatch) ->
     extra = facts["extra"]
     assert (extra["state"], extra["running"], extra["tasks_done"]) == ("building", False, DEALT)
     assert extra["tasks_known"] > DEALT
-    assert extra["all_known"] is True  # rows that are dealt tell how large the shards are
+    assert extra["all_known"] is True  # the sizes of the shards are known after rows are assigned
     assert (extra["metric"], extra["target"], extra["seed"]) == ("euclidean", 0.9, 0)
     assert 0 < extra["covered"] <= 1
     assert "recall" not in extra
@@ -211,7 +211,7 @@ def test_what_is_refused(folder: Path, arguments: tuple[str, ...], code: int, sa
 @pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(folder: Path) -> None:
-    # The slowest kernel there is: many seconds of work, were it not stopped.
+    # The slowest kernel: the build would take many seconds if it were not stopped.
     io.write("many.fbin", np.abs(checks.gaussian(40_000, 16)))
     memory = 2 * tight_memory("many.fbin", 3)  # of the fastest kernel
     command = [

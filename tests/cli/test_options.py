@@ -1,4 +1,4 @@
-"""The options of several commands: they reach the library, and what they cannot be is wrong usage."""
+"""Options that several commands share: they reach the library, and invalid values are usage errors."""
 
 from __future__ import annotations
 

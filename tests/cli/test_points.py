@@ -1,4 +1,4 @@
-"""Points that commands read: columns of tables, names of rows, and what is printed of them."""
+"""Points that commands read: columns of tables, names of rows, and the printed description."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import pytest
 
+import tonari
+from tests.helpers.command_line import as_json, refused
+from tests.helpers.sparse_rows import same_bits, words
 from tonari.cli._points import Inputs, check_named
 
 CONTEXT = click.Context(click.Command("search"))
@@ -49,7 +53,7 @@ def test_columns_of_a_file_that_has_none_are_refused(table: Path, tmp_path: Path
     other = tmp_path / "points.fbin"
     with pytest.raises(ValueError, match="columns= is for tables"):
         Inputs(["x"], None).check([other])
-    Inputs(["x"], None).check([other, table])  # one of them is a table
+    Inputs(["x"], None).check([other, table])  # one of the files is a table
     Inputs(None, None).check([other])
 
 
@@ -62,3 +66,31 @@ def test_names_need_an_output_that_has_a_place_for_them() -> None:
             return
         with pytest.raises(click.BadParameter, match=r"holds row numbers, not names; name one of \.csv"):
             check_named(CONTEXT, Path(name), Inputs(None, None, "id"))
+
+
+def test_sparse_points_have_the_answers_of_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sparse = pytest.importorskip("scipy.sparse", reason="matrices")
+    monkeypatch.chdir(tmp_path)
+    rows = sparse.csr_array(words(90, 20).astype(np.float32))
+    sparse.save_npz("rows.npz", rows)
+    sparse.save_npz("some.npz", rows[:9])
+    mask = np.arange(90) % 2 == 0
+    np.save("mask.npy", mask)
+    cosine = ("--metric", "cosine")
+    facts = as_json("search", "rows.npz", "some.npz", "-k", "4", "--where", "mask.npy", *cosine, "-o", "near.npz")
+    assert (facts["rows"], facts["points"], facts["read"][0]["columns"]) == (9, 90, 20)
+    near = np.load("near.npz")
+    same_bits(tonari.search(rows[:9], rows, 4, where=mask, metric="cosine"), (near["distances"], near["indices"]))
+    as_json("search", "rows.npz", "some.npz", "--min-similarity", "0.4", *cosine, "-o", "within.npz")
+    within = np.load("within.npz")
+    found = tonari.radius_search(rows[:9], rows, min_similarity=0.4, metric="cosine")
+    same_bits(found, (within["indptr"], within["indices"], within["distances"]))
+    as_json("graph", "rows.npz", "-k", "3", "--exclude-within", "2", "-o", "graph.npz")
+    graph = tonari.KNNGraph.load("graph.npz")
+    assert np.array_equal(graph.indices, tonari.knn_graph(rows, 3, exclude_within=2).indices)
+    assert as_json("pairs", "rows.npz", "--radius", "0.8", "-o", "pairs.npy")["pairs"] == len(
+        tonari.pairs(rows, 0.8).left
+    )
+    assert as_json("info", "rows.npz")["format"] == "sparse npz"
+    assert "chunk by chunk" in refused("search", "rows.npz", "some.npz", "-k", "3", "-o", "near.ibin", code=1)
+    assert "is a sparse matrix" in refused("graph", "rows.npz", "-k", "3", "-o", "graph/", code=1)

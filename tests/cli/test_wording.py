@@ -1,4 +1,4 @@
-"""Messages of the library in the words of the command line."""
+"""Messages of the library, with the options of the command line instead of Python's arguments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_hints_name_options(message: str, words: str) -> None:
 
 
 def test_every_hint_is_one_that_the_library_gives() -> None:
-    """A message that was worded anew would reach users in Python's words."""
+    """If a message of the library were reworded, users would see the names of Python arguments."""
     sources = "\n".join(
         path.read_text(encoding="utf-8")
         for path in Path(_wording.__file__).parents[1].rglob("*.py")

@@ -1,4 +1,4 @@
-"""Arguments of other libraries in tonari's words."""
+"""Arguments of other libraries, translated into those of tonari."""
 
 from __future__ import annotations
 

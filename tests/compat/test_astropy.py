@@ -1,4 +1,4 @@
-"""`tonari.compat.astropy`: separations in arithmetic of 60 digits, all pairs by hand, and astropy's own functions."""
+"""`tonari.compat.astropy` compared with 60-digit arithmetic, all pairs by hand, and astropy's own functions."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def vector(longitude: float, latitude: float, unit: Unit) -> list[Decimal]:
 
 
 def units_off(found: float, left: list[Decimal], right: list[Decimal]) -> float:
-    """The error of an angle in degrees, in units of its last place."""
+    """Return the error of an angle in degrees, in units in the last place."""
     dot = sum(p * q for p, q in zip(left, right, strict=True))
     turned = [left[i - 2] * right[i - 1] - left[i - 1] * right[i - 2] for i in range(3)]
     cross = sum(p * p for p in turned).sqrt()
     angle = Decimal(found) * PI / 180
-    # sin(angle - truth), which is the difference itself to all digits that count
+    # sin(angle - truth), which equals the difference to all digits that matter
     error = sine(angle) * dot - sine(PI / 2 - angle) * cross
     return float(abs(error) * 180 / PI / Decimal(float(np.spacing(max(found, 1e-40)))))
 
 
 def pairs_of(place: str, size: float) -> tuple[Array, Array, Array, Array]:
-    """Longitudes and latitudes of pairs that are about `size` degrees apart, or that far from opposite points."""
+    """Make longitudes and latitudes of pairs that are about `size` degrees apart, or that far from opposite points."""
     rng = np.random.default_rng(round(size * 1e15) % 1000)
     n = 12
     a, b = rng.uniform(0, 360, n), np.degrees(np.arcsin(rng.uniform(-1, 1, n)))
@@ -88,7 +88,7 @@ def catalogue(n: int, seed: int = 0, copies: bool = False) -> ours.Sky:
 
 
 def table(left: ours.Sky, right: ours.Sky) -> Array:
-    """The separations of all pairs."""
+    """Return the separations of all pairs."""
     pairs = np.meshgrid(np.arange(len(left.ra)), np.arange(len(right.ra)), indexing="ij")
     ends = (
         Positions(each.ra[i.ravel()], each.dec[i.ravel()], DEGREES)
@@ -198,7 +198,7 @@ def test_swapped_columns_are_refused() -> None:
 
 
 class InHours(np.ndarray[Any, Any]):
-    """A column with a unit, as astropy's."""
+    """A column with a unit, like astropy's."""
 
     unit = "hourangle"
 
@@ -258,7 +258,7 @@ def test_no_argument_is_ignored_or_fails_in_raw_words(
 
 
 def coordinates(kind: str, n: int, seed: int) -> Any:
-    """Coordinates of astropy."""
+    """Make astropy coordinates."""
     library = consumers.consumer("astropy.coordinates")
     u = consumers.consumer("astropy.units")
     rng, sky = np.random.default_rng(seed), catalogue(n, seed)
@@ -289,7 +289,7 @@ def test_astropy_gives_the_same(first: str, second: str) -> None:
         for nth in (1, 2, 30):
             mine = ours.match_coordinates_sky(given, right, nth)
             same(mine, original.match_coordinates_sky(given, right, nth))
-    square = ours.match_coordinates_sky(left.reshape(4, 6), right)  # the originals raise an error
+    square = ours.match_coordinates_sky(left.reshape(4, 6), right)  # astropy's functions raise an error
     for ours_, flat in zip(square, ours.match_coordinates_sky(left, right), strict=True):
         assert (ours_ == flat.reshape(4, 6)).all()
     for limit in (2000 * u.arcmin, 1.2 * u.rad, np.linspace(0, 90, 24) * u.deg):

@@ -1,4 +1,4 @@
-"""`tonari.compat.faiss`: by hand and by NumPy, and beside FAISS itself where it is installed."""
+"""`tonari.compat.faiss` compared with NumPy and, if it is installed, with FAISS."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ X = checks.gaussian(20, 4)
 
 
 def filled(points: Any, metric: int) -> faiss.IndexFlat:
-    """An index of points that came in two parts."""
+    """Make an index whose points are added in two calls."""
     index = faiss.IndexFlat(points.shape[1], metric)
     index.add(points[:1])
     index.add(points[1:])
@@ -70,7 +70,7 @@ def test_a_range_does_not_hold_its_end() -> None:
     assert (lims.tolist(), D.tolist(), I.tolist()) == ([0, 3], [0.0, 1.0, 1.0], [0, 1, 3])
     for nothing in (0.0, -1.0):
         assert index.range_search([[0.0]], nothing)[0].tolist() == [0, 0]
-    # Squared, and compared as a float32 number: 0.7 is a little more than the one nearest to it.
+    # Squared, and compared in float32: 0.7 is slightly larger than the nearest float32 number.
     near = faiss.IndexFlat(1, faiss.METRIC_L1)
     near.add(np.array([[0.7]], np.float32))
     assert near.range_search([[0.0]], 0.7)[0].tolist() == [0, 0]
@@ -96,7 +96,7 @@ def test_an_index_is_filled_read_and_emptied() -> None:
     assert index.reconstruct_n().shape == (0, 4)
     given = X.copy()
     index.add(given)
-    given[:] = 0  # the index has copies
+    given[:] = 0  # the index has its own copies
     assert index.search(X, 1)[1].ravel().tolist() == list(range(20))
     index.add(X[:0])
     index.add(X[:3] + np.float32(9))
@@ -105,7 +105,7 @@ def test_an_index_is_filled_read_and_emptied() -> None:
     np.testing.assert_array_equal(index.reconstruct(21), X[1] + np.float32(9))
     np.testing.assert_array_equal(index.reconstruct_n(19, 2), [X[19], X[0] + np.float32(9)])
     np.testing.assert_array_equal(index.reconstruct_n()[:20], X)
-    index.reconstruct_n()[:] = 0  # so has who reads it
+    index.reconstruct_n()[:] = 0  # so does the reader
     assert index.search(X[:0], 2)[0].shape == (0, 2)
     for other in (pickle.loads(pickle.dumps(index)), copy.deepcopy(index)):
         np.testing.assert_array_equal(other.search(X, 3), index.search(X, 3))

@@ -1,4 +1,4 @@
-"""docs/compat.md: its examples run, and it names every argument of the lookalikes."""
+"""The examples of docs/compat.md run, and the page names every argument of the lookalikes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_every_argument_is_on_the_page(section: str) -> None:
     names: set[str] = set()
     for thing in (getattr(module, name) for name in module.__all__):
         if not callable(thing) or (isinstance(thing, type) and issubclass(thing, tuple)):
-            continue  # a number of FAISS's, or a result
+            continue  # a number of FAISS, or a result
         own = vars(thing) | vars(thing.__base__) if inspect.isclass(thing) else {thing.__name__: thing}
         public = {name: value for name, value in own.items() if not name.startswith("_")}
         names |= public.keys()

@@ -1,4 +1,4 @@
-"""`tonari.compat.pyg`: edges by hand and by the reference, and beside torch_cluster where it is installed."""
+"""`tonari.compat.pyg`: edges compared with the reference and, if it is installed, with torch_cluster."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CLOUDS = {
 def reference(
     x: Any, y: Any, groups_x: Any, groups_y: Any, *, k: int | None = None, r: float = math.inf, cosine: bool = False
 ) -> list[tuple[int, int]]:
-    """Pairs of a row of y and a row of x, nearest first, by the reference in each cloud."""
+    """Return pairs of a row of y and a row of x, nearest first, by the reference in each cloud."""
     pairs = []
     for i in range(len(y)):
         near = np.flatnonzero(groups_x == groups_y[i])
@@ -54,7 +54,7 @@ def pairs_of(edges: Any) -> list[tuple[int, int]]:
 
 
 def others(pairs: list[tuple[int, int]], most: int | None = None) -> list[tuple[int, int]]:
-    """The pairs of different rows, at most so many for each row."""
+    """Return the pairs of different rows, with a limit on the pairs of each row."""
     kept: list[tuple[int, int]] = []
     for i in sorted({i for i, _ in pairs}):
         kept += [(a, b) for a, b in pairs if a == i != b][:most]
@@ -122,7 +122,7 @@ def test_edges_by_hand() -> None:
     assert pyg.nearest(y, x).tolist() == [0, 2]
     assert pyg.knn_graph(x, 2).tolist() == [[1, 2, 0, 3, 0, 3, 1, 2], [0, 0, 1, 1, 2, 2, 3, 3]]
     assert pyg.knn_graph(x, 1, loop=True).tolist() == [[0, 1, 2, 3], [0, 1, 2, 3]]
-    # A radius is not reached, and 32 points are kept: the nearest.
+    # The radius contains more than 32 points, and the 32 nearest are kept.
     line = torch.arange(40.0)
     assert pyg.radius(line, line[:1], 2.0).tolist() == [[0, 0], [0, 1]]
     assert pyg.radius(line, line[39:], 100.0)[1].tolist() == list(range(39, 7, -1))

@@ -1,4 +1,4 @@
-"""`tonari.compat.pytorch3d`: neighbours by the reference in each cloud, padding and gradients."""
+"""`tonari.compat.pytorch3d`: neighbours compared with the reference in each cloud, padding and gradients."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def clouds(name: str, points: int, seed: int, dtype: Any = np.float32) -> Any:
 
 
 def padded(cloud: Any, lengths: Any) -> Any:
-    """The clouds with NaN after their points."""
+    """Return the clouds with NaN after their points."""
     made = cloud.copy()
     for rows, length in zip(made, lengths or [made.shape[1]] * 4, strict=True):
         rows[length:] = np.nan

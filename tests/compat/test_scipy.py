@@ -1,4 +1,4 @@
-"""`tonari.compat.scipy.KDTree` beside SciPy's: the same results, on data that hurts."""
+"""`tonari.compat.scipy.KDTree` gives the same results as SciPy's, on data that is hard to search."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def both(points: Any) -> tuple[KDTree, Any]:
 
 
 def assert_close(ours: Any, theirs: Any) -> None:
-    """Check distances: the same but for the order in which squares are added."""
+    """Check that distances agree up to the order in which squares are added."""
     assert np.shape(ours) == np.shape(theirs)
     np.testing.assert_allclose(ours, theirs, rtol=1e-14, atol=0)
 
 
 def distances_of(tree: KDTree, x: Any, numbers: Any, p: float) -> Any:
-    """Distances of the points that were found, again; inf where missing."""
+    """Compute the distances of the found points again; inf for missing ones."""
     there = numbers < tree.n
     found = tree.data[np.where(there, numbers, 0)]
     gaps = np.abs(np.asarray(x, np.float64)[..., None, :] - found)
@@ -88,7 +88,7 @@ def test_what_is_within_a_distance_is_what_scipy_finds(name: str, p: float) -> N
     points, others = checks.HOSTILE[name](40, 3, 0), checks.HOSTILE[name](23, 3, 1)
     (ours, theirs), (mine, original) = both(points), both(others)
     for r in (0.0, 1.0, 1.5):
-        # Radii between all distances, or at ones that need no rounding: neither side's last bit decides.
+        # Radii between distances, or equal to exactly representable ones: no last bit decides.
         assert ours.query_ball_point(others, r, p=p).tolist() == theirs.query_ball_point(others, r, p=p).tolist()
         assert ours.query_pairs(r, p=p) == theirs.query_pairs(r, p=p)
         assert ours.query_ball_tree(mine, r, p=p) == [sorted(each) for each in theirs.query_ball_tree(original, r, p=p)]
@@ -221,7 +221,7 @@ def test_workers_are_threads(workers: int, threads: int | None, monkeypatch: pyt
     assert asked == [threads] * 3
 
 
-# Each method with arguments that are good, and what none takes for one of them.
+# Valid arguments of each method, and values that no method accepts.
 REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str, tuple[Any, ...]]] = [
     (
         KDTree,

@@ -1,4 +1,4 @@
-"""`tonari.compat.sentence_transformers`: by the definitions in NumPy, and beside the original where it is installed."""
+"""`tonari.compat.sentence_transformers` compared with its definitions in NumPy and, if installed, with the original."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def scores_of(distances: Any, function: str) -> Any:
 
 
 def clustered(n: int = 90, d: int = 16) -> Any:
-    """Embeddings of three directions of unequal weight, and some of none."""
+    """Make embeddings in three directions of unequal weight, and some in none of them."""
     rng = np.random.default_rng(3)
     centres = rng.standard_normal((3, d))
     rows = centres[rng.choice(3, n, p=(0.6, 0.3, 0.1))] + 0.3 * rng.standard_normal((n, d))
@@ -108,7 +108,7 @@ def test_communities_of_copies_have_their_first_row_as_the_centre() -> None:
 
 
 def test_a_community_that_lost_members_comes_after_larger_ones() -> None:
-    """The second proposal has five members, of which the first takes three; the third keeps its four."""
+    """The second proposal has five members, and loses three of them to the first; the third keeps its four."""
     degrees = np.array([0, 2, 4, 6, 8, -9, -8, -7, 12, 13, 100, 101, 102, 103], np.float64)
     rows = np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], axis=1)
     near = np.cos(np.radians(9.9))
@@ -195,7 +195,7 @@ def test_sentence_transformers_gives_the_same() -> None:
         )
         options: dict[str, Any] = {"max_pairs": 100, "top_k": 5, "score_function": function}
         mine, other = (each.paraphrase_mining_embeddings(rows, **options) for each in (compat, original))
-        if name != "dot_score":  # there a score may be counted for one of a pair alone
+        if name != "dot_score":  # the original may count a score for only one point of a pair
             assert [each[1:] for each in mine] == [each[1:] for each in other]
         np.testing.assert_allclose([each[0] for each in mine], [each[0] for each in other], atol=2e-3)
     for threshold in (0.3, 0.75, 0.9):

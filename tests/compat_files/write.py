@@ -1,6 +1,6 @@
-"""Files as this release writes them, for `tests/test_compat_files.py`: ``python -m tests.compat_files.write``.
+"""Write files of this release for `tests/test_compat_files.py`: ``python -m tests.compat_files.write``.
 
-They go into a folder with the number of the version. A folder of a released version never changes.
+They go into a folder that is named after the version. A folder of a released version never changes.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ CHUNK = 8  # queries
 
 
 class Stopped(Exception):
-    """Ends a stream of queries before its last chunk."""
+    """Raised to end a stream of queries before its last chunk."""
 
 
 def points() -> np.ndarray:
-    """Rows whose numbers are small whole numbers, so any machine computes them alike."""
+    """Make rows of small whole numbers, which every machine computes alike."""
     at = np.arange(40)
     return np.stack([at % 7, at * at % 11, at // 3, at * 5 % 13], axis=1).astype(np.float32)
 
 
 def queries() -> np.ndarray:
-    """Three chunks of rows, none of which is a point."""
+    """Make three chunks of rows that are not among the points."""
     return points()[: 3 * CHUNK] + np.float32(0.25)
 
 
 def chunks(*, stop: bool) -> Iterator[np.ndarray]:
-    """The queries in chunks, or only the first two of them and then an exception."""
+    """Yield the queries in chunks, or only the first two chunks and then raise an exception."""
     rows = queries()
     for begin in range(0, len(rows), CHUNK):
         if stop and begin == 2 * CHUNK:
@@ -44,7 +44,7 @@ def chunks(*, stop: bool) -> Iterator[np.ndarray]:
 
 
 def changed_index() -> tonari.Index:
-    """An index from which points were removed, and to which points were added."""
+    """Make an index, remove points, and add points."""
     index = tonari.Index(points(), metric="cosine", device="cpu")
     index.remove([4, 17])
     index.add(points()[:3] + np.float32(0.5))
@@ -52,12 +52,12 @@ def changed_index() -> tonari.Index:
 
 
 def mapped_index() -> tonari.Index:
-    """An index whose rows are multiplied by a matrix."""
+    """Make an index whose rows are multiplied by a matrix."""
     return tonari.Index(points(), V=[1.0, 2.0, 3.0, 4.0], metric="seuclidean", device="cpu")
 
 
 def write(folder: Path) -> None:
-    """Write one file of each format into a folder, which is created."""
+    """Write one file of each format into a folder, and create the folder."""
     folder.mkdir()
     graph = tonari.knn_graph(points(), K, device="cpu")
     graph.save(folder / "graph.npz")

@@ -1,4 +1,4 @@
-"""Rules that searches within radii apply while they run: the bits of lists of everything, cut by NumPy."""
+"""Rules applied during radius searches: the bits of lists of all points, filtered by NumPy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RNG = np.random.default_rng(0)
 MASK = RNG.random((M, N)) < 0.4
 GROUPS: dict[str, Any] = {"query_groups": np.arange(M) % 4, "point_groups": RNG.integers(0, 3, N)}
 PAIRS = np.unique(np.concatenate([RNG.integers(0, M * N, 500), np.arange(2 * N, 3 * N), [0, M * N - 1]]))
-PAIRS = PAIRS[PAIRS // N != 5]  # one query excludes all points, another none
+PAIRS = PAIRS[PAIRS // N != 5]  # one query excludes all points, another excludes none
 RULES: dict[str, dict[str, Any]] = {
     "mask": {"mask": MASK},
     "bits": {"mask": np.packbits(MASK, axis=1, bitorder="little")},
@@ -39,7 +39,7 @@ RULES: dict[str, dict[str, Any]] = {
 
 
 def every(rules: Rules, m: int, n: int) -> Any:
-    """The allowed points by the plain check of each pair."""
+    """Return the allowed points by checking each pair."""
     return rules.allowed(np.arange(m)[:, None], np.arange(n)[None].repeat(m, 0))
 
 
@@ -76,7 +76,7 @@ def plan_of(method: str, metric: str, points: Any) -> tuple[Any, Any, Any]:
 def test_the_bits_of_lists_that_are_cut(
     method: str, metric: str, maker: str, isa: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Radii of no point, of ties at the radius, of many points and of all."""
+    """Radii with no point, with ties at the radius, with many points, and with all points."""
     monkeypatch.setenv("TONARI_ISA", isa)
     points = checks.HOSTILE[maker](N, 3, 0)
     queries = points[:M].copy()
@@ -103,9 +103,9 @@ def test_the_bits_of_lists_that_are_cut(
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize(("m", "pairs"), [(300, 40), (60, 3)])
 def test_many_points_within_the_radius(method: str, name: str, m: int, pairs: int) -> None:
-    """More points than wait together for their rules, in blocks of queries in another order.
+    """More points are found than are checked together, in blocks of queries in another order.
 
-    A tree copies rules for many queries, and looks up many excluded pairs in another table than few.
+    A tree copies rules for many queries, and for these it looks up excluded pairs in another table.
     """
     n = 6_000
     points, queries = checks.gaussian(n, 3), checks.gaussian(m, 3, seed=1)

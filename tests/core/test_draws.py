@@ -1,4 +1,4 @@
-"""Random numbers: a stream for each purpose, and no other generator anywhere."""
+"""Random numbers: one stream for each purpose, and no other generator anywhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAKERS = {"default_rng", "Generator", "manual_seed", "RandomState", "SeedSequenc
 def test_draws_for_different_purposes_share_no_more_than_chance(seed: int) -> None:
     drawn = [generator(seed, purpose).choice(10_000, 1000, replace=False) for purpose in Purpose]
     for one, other in itertools.combinations(drawn, 2):
-        assert 50 < np.isin(one, other).sum() < 150  # 100 expected, standard deviation 9
+        assert 50 < np.isin(one, other).sum() < 150  # 100 expected, with a standard deviation of 9
 
 
 def test_derived_seeds_are_unsigned_32_bit_integers_of_their_own() -> None:
@@ -33,7 +33,7 @@ def test_derived_seeds_are_unsigned_32_bit_integers_of_their_own() -> None:
 
 
 def test_all_random_numbers_come_from_a_named_stream() -> None:
-    """Whatever makes or seeds a generator is in draws.py, or seeds torch's by what draws.py derives."""
+    """Every generator is made or seeded in draws.py, or seeds torch by a number that draws.py derives."""
     found = []
     for path in SOURCES.rglob("*.py"):
         text = path.read_text()

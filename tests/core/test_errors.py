@@ -1,4 +1,4 @@
-"""Errors that callers can tell apart."""
+"""Errors that callers can distinguish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows with lists of different lengths, shared among threads."""
+"""Rows with lists of different lengths are divided among threads."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_block_takes_about_a_hundredth_of_a_second() -> None:
     sums = [lengths[block].sum() / lengths.sum() for block in blocks_of(lengths.tolist(), 1.0)]
     assert 90 <= len(sums) <= 100
     assert max(sums) < 0.013
-    assert len(blocks_of([0] * 1000, 1.0)) == 100  # rows without lists take as long as each other
+    assert len(blocks_of([0] * 1000, 1.0)) == 100  # rows without lists all cost the same
 
 
 def test_without_rows_nothing_is_called() -> None:

@@ -1,4 +1,4 @@
-"""What a method has without writing it: searches of unprepared points, graphs, pairs, and refusals."""
+"""Default implementations of a method: searches of unprepared points, graphs, pairs, and refusals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POINTS = gaussian(30, 3)
 
 
 class Plain(SearchMethod):
-    """Brute force in NumPy, which notes how it was asked."""
+    """Brute force in NumPy, which records its calls."""
 
     name, device = "plain", "cpu"
 
@@ -78,6 +78,6 @@ def test_what_a_method_does_not_do_is_refused_in_its_name() -> None:
             for one in inspect.signature(getattr(SearchMethod, verb)).parameters.values()
             if one.default is one.empty
         ]
-        given = [None] * (len(required) - 1)  # which nothing looks at
+        given = [None] * (len(required) - 1)  # not used
         with pytest.raises(Unsupported, match=f"method='plain' on cpu .*{words}"):
             getattr(Plain(), verb)(*given)

@@ -1,4 +1,4 @@
-"""A method on the CPU: the queries of a self-join have the numbers of their own points."""
+"""A method on the CPU: in a self-join, queries have the row numbers of their own points."""
 
 from __future__ import annotations
 

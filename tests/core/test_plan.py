@@ -1,4 +1,4 @@
-"""What the plans of all methods share."""
+"""Fields and methods that the plans of all methods share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Problems: where they are, and the dtype of their answers."""
+"""Problems: their device, and the dtype of their answers."""
 
 from __future__ import annotations
 

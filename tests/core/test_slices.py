@@ -1,4 +1,4 @@
-"""Ranges cut into slices."""
+"""Ranges are divided into slices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record of a call: its own steps, of its own threads, and nothing where nobody asks."""
+"""The record of a call contains the steps of the call and its threads, and nothing is recorded unless requested."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NUMBERS = {"threads": 1, "packed_bytes": 1, "copied_bytes": 0, "working_bytes": 
 
 
 def made() -> Record:
-    """A record with a step of every kind."""
+    """Make a record with a step of every kind."""
     with recording("search", 3, timed=True) as record:
         record.planned("exact", "nothing else fits", Plan(**PLAN, **NUMBERS, devices=(), isa="avx2"))  # type: ignore[arg-type]
         with trail.part("a sample", 2):
@@ -97,7 +97,7 @@ def test_calls_within_a_call_are_parts_of_its_record() -> None:
     assert part.choices == [Choice("columns", "all 2")]
     assert (part.parts[0].rows, part.parts[0].proved) == (4, 4)
     assert part.seconds == sum(one.seconds for one in inner) <= record.seconds
-    assert [(one.rows, one.proved) for one in inner] == [(3, 3), (3, 3)]  # each stays the record of its own call
+    assert [(one.rows, one.proved) for one in inner] == [(3, 3), (3, 3)]  # each record belongs to its own call
 
 
 def test_very_many_choices_about_one_subject_are_not_all_recorded() -> None:
@@ -135,7 +135,7 @@ VERBS: dict[str, Callable[[Path], Any]] = {
 
 
 def proved(record: Record) -> int:
-    """Rows that were proved by the attempts of a record and of all its parts."""
+    """Return the number of rows that the attempts of a record and of all its parts proved."""
     return record.proved + sum(map(proved, record.parts))
 
 

@@ -1,4 +1,4 @@
-"""The formulas of costs against sums by hand, and against what they count."""
+"""The formulas of costs, compared with sums by hand and with counted operations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MIB = 1 << 20
 
 
 def only(costs: type[Any], **given: float) -> Any:
-    """Costs of which all but the given ones are 0."""
+    """Make costs that are 0 except for these."""
     return costs(**{field.name: 0.0 for field in fields(costs)} | given)
 
 
@@ -55,7 +55,7 @@ def test_the_first_thousand_queries_crowd_in_fewer_than_four_dimensions(m: int, 
 def test_points_are_packed_again_where_neighbours_are_near() -> None:
     costs = only(BruteCosts, point=1.0, coarse=0.1)
     assert costs.answering(N, M, 1, 1) == N  # 1 / 1000 of the width
-    assert costs.answering(N, M, 8, 1) == 0  # 0.42 of it
+    assert costs.answering(N, M, 8, 1) == 0  # 0.42 of the width
 
 
 def test_pairs_near_the_errors_of_the_screen_cost_a_hundred_times_more_at_most() -> None:
@@ -65,7 +65,7 @@ def test_pairs_near_the_errors_of_the_screen_cost_a_hundred_times_more_at_most()
 
 
 def test_points_that_are_among_the_nearest_so_far_are_counted() -> None:
-    """A point of a random order is kept if it is among the k nearest of those before it and itself."""
+    """In a random order, a point is kept if it is among the k nearest of itself and all points before it."""
     rng = np.random.default_rng(3)
     counts = []
     for _ in range(200):
@@ -100,7 +100,7 @@ def test_a_tree_of_one_task_is_built_by_one_core() -> None:
 def test_cores_share_tasks_and_long_passes() -> None:
     costs, height = only(TreeCosts, split=1.0, placed=1.0), 14
     two_tasks = 2 * tuning.TASK_POINTS
-    assert two_tasks < tuning.SHARED_ROWS  # so that one core makes the pass above them
+    assert two_tasks < tuning.SHARED_ROWS  # so that one core is slower at it than at the pass
     assert costs.build(two_tasks, D, height, 8) == two_tasks * (1 + (height - 1 + D) / 2)
     many = tuning.TASK_POINTS << TOP_LEVELS + 1
     assert costs.build(many, D, height, 8) == many * (TOP_LEVELS / 8 + (height - TOP_LEVELS + D) / 8)
@@ -146,7 +146,7 @@ def test_reading_a_tree_costs_by_the_cache_that_holds_it() -> None:
         return float(only(TreeCosts, **given).search(1, D, K, seen, 1, double=False, tree_bytes=tree_bytes))
 
     moved = read * read / (read + MIB)
-    assert wait(MIB, near=1.0) == wait(16 * MIB, far=1.0, miss=1.0) == 0  # in a core's own cache, and the shared one
+    assert wait(MIB, near=1.0) == wait(16 * MIB, far=1.0, miss=1.0) == 0  # in a core's own cache, and in the shared one
     assert wait(5 * MIB, near=1.0) == pytest.approx(moved / 2)
     assert wait(100 * MIB, near=1.0) == pytest.approx(moved)
     assert wait(64 * MIB, far=1.0) == pytest.approx(moved * 3 / 4)

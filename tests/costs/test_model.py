@@ -1,4 +1,4 @@
-"""Expected seconds of plans: which rates are taken, what is counted of a problem, and what a query visits in a tree."""
+"""Expected seconds of plans: the rates that are used, the counts of a problem, and the visits of a query in a tree."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_integers_are_exact_in_int8_unless_they_are_divided(metric: str, dtype: 
     assert exact_in_int8(metric, dtype) is exact
     assert begins_in_float32(metric, "avx2", dtype, 12) is not exact
     assert not begins_in_float32(metric, "avx2", dtype, 13)
-    assert not begins_in_float32(metric, "generic", dtype, 2)  # which has no int8
+    assert not begins_in_float32(metric, "generic", dtype, 2)  # has no int8
 
 
 def test_packing_is_counted_unless_points_are_prepared() -> None:
@@ -177,7 +177,7 @@ def test_trees_of_a_plan() -> None:
         **vars(plan) | {"isa": "", "threads": 0, "devices": ("cuda:0", "cuda:1"), "held": "float64"}
     )
     costs = TREE["cuda"]
-    assert model.build_seconds(on_cuda) == costs.build(10_000, 3, 7, 1)  # a tree for each device
+    assert model.build_seconds(on_cuda) == costs.build(10_000, 3, 7, 1)  # one tree for each device
     assert model.tree_seconds(on_cuda, 20, seen) == costs.search(20, 3, 5, seen, 2, double=True, tree_bytes=9)
 
 

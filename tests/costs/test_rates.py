@@ -1,4 +1,4 @@
-"""The measured rates: every instruction set and device has them, and they are what rates can be."""
+"""The measured rates: every instruction set and device has them, and they are plausible."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def test_results_are_in_order_and_threads_see_what_the_caller_set() -> None:
     SEEN.set("ours")
 
     def work(at: int) -> tuple[int, str]:
-        both.wait()  # until the other runs, too
+        both.wait()  # until the other thread runs, too
         return at, SEEN.get()
 
     assert side_by_side(a_thread_each(("cpu", "meta")), ("cpu", "meta"), 2, work) == [(0, "ours"), (1, "ours")]

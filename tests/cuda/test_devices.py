@@ -1,4 +1,4 @@
-"""Rows on their way to a device: tensors over an array's memory, also if nobody may write to it."""
+"""Tensors that share an array's memory for copies to a device, also if the array is read-only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that stay in host memory are read as they are, by the device and by the CPU."""
+"""The device and the CPU read rows in host memory without converting them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_no_rows(device: str) -> None:
 
 
 def test_memory_is_locked_once_for_all_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows within locked memory share its lock; the last user unlocks it."""
+    """Rows within page-locked memory share its lock; the last user unlocks it."""
     calls: list[tuple[str, int]] = []
 
     class Runtime:

@@ -1,4 +1,4 @@
-"""What a launch does with a variant that this process has, and with one that it lacks."""
+"""Launches of kernel variants that this process has compiled, and of variants that it has not."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if HAS_TORCH:
 
 
 class Kernel:
-    """Stands for a compiled kernel: notes how often each way of launching it is taken."""
+    """Stands for a compiled kernel, and counts the launches of each kind."""
 
     device_caches: Any = None
     arg_names = ("x_ptr", "n", "BLOCK")
 
     def __init__(self) -> None:
         def copy_kernel(x_ptr: Any, n: int, BLOCK: constexpr) -> None:  # type: ignore[name-defined] # noqa: F821
-            """As Triton's functions are annotated."""
+            """Annotated like Triton's functions."""
 
         self.fn = copy_kernel
         self.by_triton, self.by_variant = 0, 0
@@ -46,7 +46,7 @@ class Kernel:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Call]:
-    """The calls for which other kernels may be compiled too."""
+    """Record the calls for which other kernels may be compiled, too."""
     found: list[Call] = []
     monkeypatch.setattr(launching, "prepare_for", lambda call, device: found.append(call))
     monkeypatch.setattr(launching, "_compiled", {})
@@ -58,7 +58,7 @@ def launch(kernel: Any, n: int, device: str = "cpu") -> None:
 
 
 def test_checks_for_overflow_are_not_translated() -> None:
-    """Triton makes them of every addition of int32, and drops them unless it debugs."""
+    """Triton would check every addition of int32, and drop the checks unless it debugs."""
     with rehearsing(Card((9, 0), 132)) as rehearsal:
         launch(Kernel(), 5, "meta")
     (call,) = rehearsal.calls.values()
@@ -66,7 +66,7 @@ def test_checks_for_overflow_are_not_translated() -> None:
 
 
 def test_only_a_variant_that_is_missing_is_prepared_for(asked: list[Call]) -> None:
-    """All other launches, and so all of a repeated search, do not even look whether something is expected."""
+    """All other launches, such as those of a repeated search, do not look for expected kernels."""
     kernel = Kernel()
     for _ in range(3):
         launch(kernel, 16)
@@ -89,7 +89,7 @@ def test_a_launch_without_data_is_noted_alone(asked: list[Call]) -> None:
 
 
 class KernelOfTwo(Kernel):
-    """One that reads a tensor and writes another."""
+    """A kernel that reads one tensor and writes another."""
 
     arg_names = ("x_ptr", "n", "y_ptr", "BLOCK")
 
@@ -97,13 +97,13 @@ class KernelOfTwo(Kernel):
         super().__init__()
 
         def copy_kernel(x_ptr: Any, n: int, y_ptr: Any, BLOCK: constexpr) -> None:  # type: ignore[name-defined] # noqa: F821
-            """As Triton's functions are annotated."""
+            """Annotated like Triton's functions."""
 
         self.fn = copy_kernel
 
 
 def test_a_repeated_launch_looks_nothing_up(asked: list[Call], monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the variant of the launch before, given other addresses in the places of the tensors that change."""
+    """It launches the variant of the previous launch with other addresses for the tensors that changed."""
     kernel, given = KernelOfTwo(), []
     first, x, y, z = (torch.zeros(64) for _ in range(4))
     made = launching.Launch(kernel, 1, {"x_ptr": first, "n": 5, "y_ptr": y}, constants={"BLOCK": 4}, warps=1)

@@ -1,4 +1,4 @@
-"""Whether matrix units add as exact search assumes: right sums pass, and every known way to lose too much does not.
+"""The probe of matrix units accepts sums that lose no more than exact search assumes, and refuses all known worse ones.
 
 Without a CUDA device the kernel runs in Triton's interpreter.
 """
@@ -27,7 +27,7 @@ Sum = Callable[[npt.NDArray[np.float64], npt.NDArray[np.float64]], npt.NDArray[n
 
 
 def summed(sum_from: Sum, probe: Probe) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """The probe's sums by a model of matrix units: (terms (n, n, WIDTH), starts (n, n)) -> sums."""
+    """Compute the probe's sums by a model of matrix units: (terms (n, n, WIDTH), starts (n, n)) -> sums."""
     terms = probe.queries.astype(np.float64)[:, None, :] * probe.points.astype(np.float64)[None, :, :]
     low = np.broadcast_to(probe.low.astype(np.float64), terms.shape[:2])
     plain, started = sum_from(terms, np.zeros_like(low)), sum_from(terms, low)
@@ -45,7 +45,7 @@ def truncated_to(bits: int, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float6
 
 
 def one_by_one(bits: int, order: slice = slice(None)) -> Sum:
-    """Terms added one after the other, each sum rounded to so many bits."""
+    """Add terms one after the other, and round each sum to this number of bits."""
 
     def add(terms: npt.NDArray[np.float64], start: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         total = start
@@ -57,7 +57,7 @@ def one_by_one(bits: int, order: slice = slice(None)) -> Sum:
 
 
 def aligned_runs(bits: int, length: int) -> Sum:
-    """Terms of a run and the sum are aligned to the largest of them and truncated to so many bits, then added."""
+    """Align the terms of a run and the sum to the largest of them, truncate them to this number of bits, and add."""
 
     def add(terms: npt.NDArray[np.float64], start: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         total = start
@@ -125,7 +125,7 @@ def test_the_device_at_hand_adds_as_assumed(device: str) -> None:
 
 @pytest.fixture
 def imprecise(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Every CUDA device adds like one that flushes subnormal numbers; the devices that were asked."""
+    """Let every CUDA device add like one that flushes subnormal numbers; return the devices that were probed."""
     asked = []
 
     def flushed(probe: Probe, device: object) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
@@ -151,11 +151,11 @@ def test_a_device_that_fails_is_refused_and_asked_once(imprecise: list[str], mon
 def test_float64_of_fewer_bits_is_refused(
     asked: str, bits: str, refused: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the environment may ask of cuBLAS, whose products bounds rest on."""
+    """An environment variable may lower the precision of cuBLAS, whose products the bounds rely on."""
     monkeypatch.setenv("CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT", bits)
     monkeypatch.setattr(matrix_units, "_adds_as_assumed", lambda device: True)
     device = torch.device("cuda:0")
-    matrix_units.check_matrix_units(device)  # without the other variable the number of bits means nothing
+    matrix_units.check_matrix_units(device)  # Without the other variable, the number of bits has no effect.
     monkeypatch.setenv("CUBLAS_EMULATE_DOUBLE_PRECISION", asked)
     if refused:
         with pytest.raises(Unsupported, match=f"BIT_COUNT={bits} .*needs at least 53; unset CUBLAS_EMULATE_DOUBLE"):

@@ -1,4 +1,4 @@
-"""Free memory of devices: asked of the driver now and then, of torch each time."""
+"""Free memory of devices: the driver is asked only now and then, torch each time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_driver_is_asked_once_a_second(monkeypatch: pytest.MonkeyPatch) -> N
     now[0] += 0.9
     assert memory.free_memory(("cuda:0",)) == 810
     assert asked == ["cuda:0", "cuda:1"]
-    free.update({"cuda:0": 300})  # others take 500
+    free.update({"cuda:0": 300})  # other processes take 500
     now[0] += 0.2
     assert memory.free_memory(("cuda:0",)) == 310
     assert asked == ["cuda:0", "cuda:1", "cuda:0"]

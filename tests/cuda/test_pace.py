@@ -1,4 +1,4 @@
-"""The host launches a step while a device does the one before, and no more."""
+"""The host launches at most one step ahead of the device."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_step_waits_for_the_end_of_the_one_before(monkeypatch: pytest.MonkeyPa
         made = 0
 
         def __init__(self, blocking: bool) -> None:
-            assert blocking  # a thread that waits leaves its processor to others
+            assert blocking  # a waiting thread releases its processor
             self.number, Event.made = Event.made, Event.made + 1
 
         def record(self, stream: Any) -> None:

@@ -1,4 +1,4 @@
-"""Each point before its neighbours, or taken out of its list, on the device."""
+"""On the device, each point is put before its neighbours, or removed from its list."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ def test_each_point_s_value_with_itself_has_the_reference_s_bits(d: int, dtype: 
 def test_lists_without_the_query_itself(kind: str) -> None:
     from tonari.cuda import self_neighbors as own
 
-    ids = np.array([[0, 4, 5], [6, 1, 7], [8, 9, 2], [4, 5, 6]], np.int32)  # itself first, between, last, not there
+    # the point itself first, between others, last, missing
+    ids = np.array([[0, 4, 5], [6, 1, 7], [8, 9, 2], [4, 5, 6]], np.int32)
     found = Neighbors(np.arange(12, dtype=np.float32).reshape(4, 3), ids)
     left = own.without_own(found if kind == "array" else Neighbors(*map(there, found)), np.arange(4), 2)
     assert isinstance(left.indices, np.ndarray) == (kind == "array")
     left = left if kind == "array" else here(left)
     assert left.indices.tolist() == [[4, 5], [6, 7], [8, 9], [4, 5]]
     assert left.distances.tolist() == [[1, 2], [3, 5], [6, 7], [9, 10]]
-    every = Neighbors(found.distances[:2, :2], np.array([[0, 1], [1, 0]], np.int32))  # of all points: one is missing
+    every = Neighbors(found.distances[:2, :2], np.array([[0, 1], [1, 0]], np.int32))  # among all points one is missing
     left = own.without_own(every, np.arange(2), 2)
     assert left.indices.tolist() == [[1, -1], [0, -1]]
     assert left.distances.tolist() == [[1, np.inf], [4, np.inf]]

@@ -1,4 +1,4 @@
-"""What is prepared on one stream and searched on another: readers wait, and memory is not given away under them."""
+"""Points prepared on one stream and searched on another: readers wait, and their memory is not reused too early."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if HAS_TORCH:
 
 pytestmark = needs_torch
 
-CYCLES = 1_000_000_000  # half a second of a card
+CYCLES = 1_000_000_000  # half a second on a GPU
 
 
 @pytest.fixture
 def loaded() -> None:
-    """Launch before the test what it launches: a first launch loads the kernel, and CUDA waits for the device then."""
+    """Launch the kernels of a test once: the first launch loads a kernel, and then CUDA waits for the device."""
     values = torch.zeros(8, device="cuda") + torch.ones(8, device="cuda")
     values += 1
     torch.full((8,), float("nan"), device="cuda")
@@ -60,7 +60,7 @@ def test_a_reader_waits_for_the_writer() -> None:
         values += 1
         written = Written(values)
     with torch.cuda.stream(reader):
-        assert not writer.query()  # else this test shows nothing
+        assert not writer.query()  # otherwise this test shows nothing
         written.read()
         total = values.sum()
     reader.synchronize()
@@ -87,7 +87,7 @@ def test_memory_is_not_given_away_while_another_stream_reads() -> None:
 
 
 def busy_first(work: Callable[..., Any]) -> Callable[..., Any]:
-    """The same work behind half a second of another."""
+    """Do the same work after half a second of other work."""
 
     def late(*arguments: Any, **named: Any) -> Any:
         torch.cuda._sleep(CYCLES)
@@ -110,14 +110,14 @@ def test_an_index_is_searched_on_another_stream_than_it_was_made_on(
     assert_same_neighbors(on_host(warm), truth, metric=metric)
     monkeypatch.setattr(engine, "pack_points", busy_first(engine.pack_points))
     monkeypatch.setattr(building, "_placed", busy_first(building._placed))
-    # What memory held before must not look right.
+    # The previous contents of the memory must not look right.
     torch.full((1 << 28,), float("nan"), device="cuda")
     makers, readers = ([torch.cuda.Stream() for _ in range(2)] for _ in range(2))
     torch.cuda.synchronize()
     for maker, reader in zip(makers, readers, strict=True):
         with torch.cuda.stream(maker):
             index = tonari.Index(points, method=method, metric=metric)
-            assert not maker.query()  # else this test shows nothing
+            assert not maker.query()  # otherwise this test shows nothing
         with torch.cuda.stream(reader):
             found = index.search(queries, 7)
         assert_same_neighbors(on_host(found), truth, metric=metric)
@@ -148,7 +148,7 @@ def test_the_log_tells_wall_time(method: str, caplog: pytest.LogCaptureFixture) 
         tonari.search(points, points, 5, method=method)
     (line,) = (message for message in caplog.messages if " rows in " in message)
     seconds = float(line.partition(" rows in ")[2].partition(" s")[0])
-    assert seconds > CYCLES / 4e9  # what the device had to do first is part of it
+    assert seconds > CYCLES / 4e9  # includes the work that the device had to finish first
     assert torch.cuda.current_stream().query()
 
 

@@ -1,4 +1,4 @@
-"""Clusters: scikit-learn's labels from the reference's lists, within the memory."""
+"""DBSCAN: scikit-learn's labels for the lists of the reference, within the memory budget."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tonari.estimators import DBSCAN, NearestNeighbors, tuning
 
 
 def _expected(points: Any, eps: float, metric: str, min_samples: int, weights: Any = None) -> tuple[Any, Any]:
-    """scikit-learn's labels from the reference's lists, and the core rows."""
+    """Return scikit-learn's labels for the lists of the reference, and the core rows."""
     truth = lists_of(points, points, eps, metric)
     lists = parts_of(truth, truth.indices.astype(np.intp))
     sums = [len(each) if weights is None else weights[each].sum() for each in lists]
@@ -79,7 +79,7 @@ def test_a_row_between_two_clusters_has_the_first_one_s_label() -> None:
         0,
         1,
         0,
-    ]  # 2.0 is no core row
+    ]  # 2.0 is not a core row
 
 
 def test_haversine_and_weights_of_columns() -> None:

@@ -1,4 +1,4 @@
-"""Classes: those of scikit-learn, where neighbours are not at the same distance."""
+"""The classes equal scikit-learn's if no two neighbours are at the same distance."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_classes_are_scikit_learns(weights: str, kind: str, outputs: int, n_neig
 @pytest.mark.parametrize("memory", [None, 8_000_000])
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_more_classes_than_neighbours(weights: str, memory: int | None, outputs: int) -> None:
-    """Few rows of a class, whose numbers are not in the order of rows: most votes are ties."""
+    """There are few rows of each class, and class numbers are not in the order of rows: most votes are tied."""
     rng = np.random.default_rng(3)
     rows, y = rng.standard_normal((900, 3)), rng.permutation(np.repeat(np.arange(300), 3))
     y = y if outputs == 1 else np.stack([y, rng.integers(2, size=900)], axis=1)

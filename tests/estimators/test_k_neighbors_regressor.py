@@ -1,4 +1,4 @@
-"""Means of neighbours against scikit-learn's."""
+"""Means of neighbours, compared with scikit-learn's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def _y(kind: str, outputs: int) -> Any:
 def test_means_are_scikit_learns(weights: str, outputs: int, n_neighbors: int) -> None:
     y, params = _y("values", outputs), {"n_neighbors": n_neighbors, "weights": WEIGHTS[weights]}
     ours = estimators.KNeighborsRegressor(**params).fit(X, y)
-    theirs = neighbors.KNeighborsRegressor(algorithm="kd_tree", **params).fit(X, y)  # brute force rounds more
+    # scikit-learn's brute force rounds more
+    theirs = neighbors.KNeighborsRegressor(algorithm="kd_tree", **params).fit(X, y)
     np.testing.assert_allclose(ours.predict(NEW), theirs.predict(NEW), rtol=1e-9, atol=1e-12)
     assert ours.predict(NEW).shape == theirs.predict(NEW).shape
 

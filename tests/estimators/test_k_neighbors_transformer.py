@@ -1,4 +1,4 @@
-"""The graphs of the transformer against scikit-learn's and the reference."""
+"""Graphs of the transformer, compared with scikit-learn's and with the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outlier factors: those of the definition, by the reference's lists, and scikit-learn's."""
+"""Outlier factors, compared with their definition for the lists of the reference, and with scikit-learn's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEW = checks.gaussian(20, 3, 2, np.float64) * 2
 
 
 def _factors(queries: Any, points: Any, k: int, metric: str, own: Any) -> Any:
-    """The negative factors by the definition, in float64."""
+    """Compute the negative factors by definition, in float64."""
     fitted = brute(points, points, k, metric, self_ids=np.arange(len(points)))
     found = brute(queries, points, k, metric, self_ids=own)
     last = fitted.distances[:, -1].astype(np.float64)
@@ -56,7 +56,7 @@ def test_factors_are_those_of_the_definition(kind: str, metric: str, dtype: Any,
 @pytest.mark.parametrize("metric", ["minkowski", "manhattan", "chebyshev", "cosine"])
 def test_outliers_are_scikit_learns(n_neighbors: int, contamination: Any, metric: str) -> None:
     given = {"n_neighbors": n_neighbors, "contamination": contamination, "metric": metric}
-    # float64 brute force of scikit-learn rounds more than its trees, which have no cosine
+    # scikit-learn's brute force in float64 rounds more than its trees, which do not support cosine
     algorithm = "brute" if metric == "cosine" else "kd_tree"
     ours, theirs = LocalOutlierFactor(**given), neighbors.LocalOutlierFactor(**given, algorithm=algorithm)
     np.testing.assert_array_equal(ours.fit_predict(X), theirs.fit_predict(X))

@@ -1,4 +1,4 @@
-"""Lists and graphs of the estimator, compared with scikit-learn's and the reference."""
+"""Lists and graphs of the estimator, compared with scikit-learn's and with the reference."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_distances_and_graphs_are_scikit_learns(n_neighbors: int, strided: bool)
     )
     points.flags.writeable = False
     ours = NearestNeighbors(n_neighbors=n_neighbors).fit(points)
-    # A tree's distances are of differences; those of brute force may leave 4e-8 between a point and itself.
+    # A tree computes distances from differences; brute force may compute 4e-8 between a point and itself.
     theirs = neighbors.NearestNeighbors(n_neighbors=n_neighbors, algorithm="kd_tree").fit(points)
     for x in (points[:9], None):
         if x is None and n_neighbors == 63:

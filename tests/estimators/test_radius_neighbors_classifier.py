@@ -1,4 +1,4 @@
-"""Classes: those of scikit-learn, with its labels of outliers."""
+"""Classes and labels of outliers equal scikit-learn's."""
 
 from __future__ import annotations
 

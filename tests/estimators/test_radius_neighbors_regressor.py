@@ -1,4 +1,4 @@
-"""Means of the rows within a radius against scikit-learn's."""
+"""Means of the rows within a radius, compared with scikit-learn's."""
 
 from __future__ import annotations
 

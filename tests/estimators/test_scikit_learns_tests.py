@@ -1,4 +1,4 @@
-"""scikit-learn's own tests of its classes pass with tonari's in their places, but for known differences."""
+"""scikit-learn's own tests pass with tonari's classes in place of its own, except for known differences."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MODULES = (
     "sklearn.neighbors.tests.test_graph",
     "sklearn.cluster.tests.test_dbscan",
 )
-# Hundreds of combinations of metrics, which tonari's own tests have as well.
+# Hundreds of combinations of metrics, which tonari's own tests cover.
 LONG = "algorithm_agnosticity or test_unsupervised_kneighbors or for_auto_algorithm or brute_backend"
 
-# A test may end with one of these errors: the documented refusals.
+# A test may end with one of these errors, which are documented refusals.
 REFUSALS = (
     "TypeError: Sparse data was passed for X",
     r"TypeError: (queries|points): is sparse, expected all distances; use \.toarray\(\)",
-    r"TypeError: queries: sparse input is not supported; use \.toarray\(\)",  # by a function
+    r"TypeError: queries: sparse input is not supported; use \.toarray\(\)",  # a metric that is a function
     r"Unsupported: metric=.*: distances of the caller are not clustered here",
     r"Unsupported: metric 'nan_euclidean' is not supported",
     r"ValueError: metric='\w+': compares rows of bits",
@@ -61,7 +61,7 @@ EXPECTED = {
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """Run the tests with "kd_tree" for "ball_tree", which tonari refuses, and return the outcomes of each."""
+    """Run the tests, with "kd_tree" for "ball_tree", which tonari refuses, and return the outcomes of each test."""
     folder = tmp_path_factory.mktemp("scikit-learn")
     for name in MODULES:
         found = find_spec(name)

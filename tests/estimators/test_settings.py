@@ -1,4 +1,4 @@
-"""scikit-learn's parameters: understood, or refused with the nearest fix."""
+"""scikit-learn's parameters are either supported, or refused with the nearest fix."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_refuses(cls: Any, params: dict[str, Any], message: str) -> None:
 
 
 def _searched(estimator: Any) -> None:
-    """Fit an estimator, and let it search if it has not."""
+    """Fit an estimator, and search with it if fitting did not."""
     estimator.fit(POINTS, [0, 1, 0, 1])
     if hasattr(estimator, "kneighbors"):
         estimator.kneighbors(POINTS)

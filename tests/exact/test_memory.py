@@ -1,4 +1,4 @@
-"""Memory of a plan: budgets are kept, used, or refused with the least that works."""
+"""Memory of a plan: budgets are kept, used, or refused with the smallest sufficient budget."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_every_budget_is_kept_and_used(m: int, k: int, threads: int) -> None:
         assert plan.total_bytes <= budget
         assert plan.resident_points % plan.point_chunk == 0
         assert not plan.resident
-        if plan.precisions[0] == "int8":  # of another slice there is no room
+        if plan.precisions[0] == "int8":  # there is no memory for another slice
             assert budget - plan.total_bytes < plan.point_chunk * row
     assert refused < 19
     assert tonari.plan(**problem, memory=enough).resident

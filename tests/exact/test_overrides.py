@@ -1,4 +1,4 @@
-"""Overrides of a plan: what cannot work, and what is odd but works."""
+"""Overrides of a plan: impossible ones, and unusual ones that work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan: pure, frozen and readable."""
+"""The plan is pure, frozen and readable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a plan is made: as many threads and splits as the work is worth, within the memory."""
+"""A plan has as many threads and splits as the work needs, within the memory."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_few_queries_keep_points_packed_and_many_pass_over_them_together() -> No
     few, many = tonari.plan(m=1, **problem), tonari.plan(m=100_000, **problem | {"memory": "70MB"})
     assert not few.resident
     assert few.resident_points > 1.5 * many.resident_points
-    assert few.stream_chunk < few.point_chunk / 4  # what is packed on the way leaves room for what stays
+    assert few.stream_chunk < few.point_chunk / 4  # rows packed on the way leave memory for kept ones
     assert many.query_block * many.blocks_at_once >= 512
 
 

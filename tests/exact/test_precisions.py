@@ -1,4 +1,4 @@
-"""Precision levels: which come first, and that each has a kernel."""
+"""Precision levels: their order, and a kernel for each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tonari.metrics import METRICS
     [
         ("avx2", "float32", "euclidean", True),
         ("avx2", "uint8", "euclidean", False),  # exact in int8
-        ("avx2", "uint8", "cosine", True),  # divided by their norms they are not
+        ("avx2", "uint8", "cosine", True),  # after division by their norms they are not
         ("avx512", "float32", "euclidean", True),
         ("amx", "float32", "euclidean", True),
         ("neon", "float32", "euclidean", False),

@@ -1,4 +1,4 @@
-"""Arguments that say which points may be found: what is refused, and in which words."""
+"""Arguments that restrict which points may be found: refusals and messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ N, M, K = 230, 21, 7
 
 
 def data(maker: str, metric: str) -> tuple[checks.Array, checks.Array]:
-    """Queries and points; rows of bits are the bytes of rows of numbers."""
+    """Make queries and points; rows of bits are the bytes of rows of numbers."""
     points = checks.HOSTILE[maker](N, 5, 0)
     points = np.abs(points) if get_metric(metric).nonnegative else points
     queries = np.concatenate([points[:3], points[-M + 3 :] * 0.5]).astype(points.dtype)

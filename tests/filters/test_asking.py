@@ -1,4 +1,4 @@
-"""What a call finds of its points: with and without rules the same points, where the rules allow all."""
+"""If the rules allow all points, a call finds the same points with and without rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts and the nearest within a radius, in blocks: the bits of lists of everything, cut by NumPy."""
+"""Counts and nearest points within a radius, in blocks: the bits of lists of all points, filtered by NumPy."""
 
 from __future__ import annotations
 
@@ -55,10 +55,12 @@ def test_large_lists_and_groups(
 
 @pytest.mark.parametrize("asked", [1, 1000])
 def test_groups_of_every_size_and_none(asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A query's own group has most points, few or none; groups lie between each other, and some are of no query."""
+    """A query's own group has most points, few or none; points of groups are interleaved, and some belong to no
+    query's group.
+    """
     monkeypatch.setattr(Scope, "allowed_by", lambda *_: None)
     monkeypatch.setattr(tuning, "COMPLEMENT_QUERIES", asked)
-    monkeypatch.setattr(tuning, "SHORT_LISTS", N + 1)  # no list is short, not even one of one point
+    monkeypatch.setattr(tuning, "SHORT_LISTS", N + 1)  # no list is short, not even a list of one point
     rng = np.random.default_rng(0)
     points, queries = (rng.standard_normal((rows, 4), dtype=np.float32) for rows in (N, M))
     of_points = rng.choice([5, -3, 8, 9], N, p=[0.55, 0.05, 0.37, 0.03])

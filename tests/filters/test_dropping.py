@@ -1,4 +1,4 @@
-"""More neighbours than are wanted, less those that are not allowed: how many are asked for."""
+"""More neighbours are searched than wanted, and forbidden ones are dropped: the number of neighbours to search."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FEW, MANY = 2, tuning.MANY_QUERIES
 
 
 def scope(n: int, *devices: str, fitting: int | None = None) -> Any:
-    """A scope, whose memory holds searches for so many points at most."""
+    """Make a scope whose memory holds searches for at most this number of points."""
     place = SimpleNamespace(devices=devices)
 
     def seconds(m: int, k: int) -> float:
@@ -60,7 +60,7 @@ def test_the_cpu_is_asked_for_no_more_than_is_wanted(m: int) -> None:
 
 
 def test_queries_whose_neighbours_are_all_excluded_ask_again() -> None:
-    """The first guess of how many to ask for fails where what is forbidden is what is near."""
+    """The first guess fails if the forbidden points are the near ones."""
     points = np.arange(6_000, dtype=np.float32)[:, None]
     lists = [list(range(40)), list(range(3_000)), []]
     allowed = np.ones((3, 6_000), bool)

@@ -1,4 +1,4 @@
-"""Few points for each query: lists by groups or by tables, in blocks that memory holds."""
+"""Few points for each query: lists by groups or tables, in blocks that fit in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tonari.filters.rules import Rules
 N, M, K = 60, 9, 4
 POINTS, QUERIES = gaussian(N, 3), gaussian(M, 3, 1)
 GROUPS = np.random.default_rng(0).integers(0, 4, N)
-ASKED = np.array([0, 1, 2, 3, 9, 0, 1, 2, 3])  # of which 9 has no points
+ASKED = np.array([0, 1, 2, 3, 9, 0, 1, 2, 3])  # 9 has no points
 
 
 def bar() -> Progress:

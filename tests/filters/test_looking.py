@@ -1,4 +1,4 @@
-"""Which way of lists by rules is taken: what shows it, and that each gives the same answer."""
+"""The choice among ways to apply rules in radius searches: each way gives the same answer."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def check(rule: str, radius: float) -> None:
 
 @pytest.fixture
 def unfiltered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Searches that apply no rules, as on a device."""
+    """Make searches that apply no rules, as on a device."""
     monkeypatch.setattr(Scope, "allowed_by", lambda *_: None)
     monkeypatch.setattr(Scope, "count_listed", lambda *_: None)
 
@@ -54,7 +54,9 @@ def unfiltered(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("block", [None, 70])
 def test_short_lists_are_cut_in_blocks(rule: str, block: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a few queries show few points within the radius, everything is listed, as many queries as memory holds."""
+    """If a few queries have few points within the radius, all lists are made, for as many queries at once as memory
+    holds.
+    """
     seen: list[int] = []
     for module, name in ((counting, "_by_lists"), (within, "_by_dropping")):
         plain = getattr(module, name)
@@ -72,7 +74,7 @@ def test_short_lists_are_cut_in_blocks(rule: str, block: int | None, monkeypatch
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("radius", [0.3, 1.5, 1e9])
 def test_rules_are_applied_while_points_are_found(rule: str, radius: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the CPU no list of everything is made, however large the radius; a mask of another layout is not copied."""
+    """On the CPU no unfiltered list is made, however large the radius; a mask of another layout is not copied."""
     monkeypatch.setattr(tuning, "SOON", -1.0)
     with monkeypatch.context() as patch:
         for module, name in ((counting, "_by_lists"), (within, "_by_dropping"), (within, "_by_rows")):
@@ -87,7 +89,7 @@ def test_rules_are_applied_while_points_are_found(rule: str, radius: float, monk
 
 
 def test_few_forbidden_points_are_subtracted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a count of many points, a few forbidden ones are subtracted; a few queries are not counted before."""
+    """A few forbidden points are subtracted from a count of many points; a few queries are not counted first."""
     rows = list[int]()
     count = DecidedPoints.count
 
@@ -123,7 +125,7 @@ def test_few_listed_points_are_preferred(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.usefixtures("unfiltered")
 def test_lists_of_everything_are_not_counted_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search that finds almost everything within the radius counts for a few queries alone, not for all."""
+    """If a search finds almost all points within the radius, only a few queries are counted first."""
     rows = list[int]()
     count = DecidedPoints.count
 
@@ -140,12 +142,12 @@ def test_lists_of_everything_are_not_counted_before(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("rule", ["same", "other"])
 def test_few_large_groups_are_counted_one_by_one(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two groups of most points: each is counted among its points, or among those of the other group."""
+    """Two groups have most points: each is counted among its own points, or among those of the other group."""
     monkeypatch.setattr(tuning, "COUNTED_LARGE", 1)
     sizes = list[int]()
     plain = counting._among
     monkeypatch.setattr(counting, "_among", lambda *given: sizes.append(len(given[-1])) or plain(*given))
-    of_points, of_queries = np.arange(N) % 5 // 2, np.arange(M) % 2  # 0 and 1 have two fifths of the points each
+    of_points, of_queries = np.arange(N) % 5 // 2, np.arange(M) % 2  # groups 0 and 1 have two fifths of the points each
     given = {"point_groups": of_points, "query_groups": of_queries, "groups": rule}
     allowed = (of_queries[:, None] == of_points) == (rule == "same")
     truth = np.diff(cut(tonari.radius_search(QUERIES, POINTS, 0.3), allowed).indptr)
@@ -161,7 +163,7 @@ def test_few_large_groups_are_counted_one_by_one(rule: str, monkeypatch: pytest.
 @pytest.mark.usefixtures("unfiltered")
 @pytest.mark.parametrize("near", [0, 3, 4, 5, 40])
 def test_forbidden_points_within_the_radius_are_all_counted(near: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few of a long list of forbidden points are within the radius, or more than are looked for at first."""
+    """A long list of forbidden points has few points within the radius, or more than are tested at first."""
     monkeypatch.setattr(tuning, "LISTED_POINT", 1e9)
     everything = tonari.radius_search(QUERIES, POINTS, 1.5)
     assert np.diff(everything.indptr).min() < 40
@@ -170,7 +172,7 @@ def test_forbidden_points_within_the_radius_are_all_counted(near: int, monkeypat
     for own, first, last in zip(exclude, everything.indptr[:-1], everything.indptr[1:], strict=True):
         nearest = everything.indices[first:last][:near]
         own[: len(nearest)] = nearest
-    exclude[1::2] = exclude[1::2, :1]  # queries differ in how many they exclude
+    exclude[1::2] = exclude[1::2, :1]  # queries have different numbers of excluded points
     allowed = np.ones((M, N), bool)
     np.put_along_axis(allowed, exclude, False, axis=1)
     truth = np.diff(cut(everything, allowed).indptr)
@@ -179,7 +181,7 @@ def test_forbidden_points_within_the_radius_are_all_counted(near: int, monkeypat
 
 
 def ratio(rules: dict[str, Any], queries: Any, points: Any, radius: float) -> float:
-    """The CPU time of a count by rules, against one without rules."""
+    """Return the ratio of the CPU times of a count with rules and a count without rules."""
     seconds = []
     for _ in range(7):
         begun = time.thread_time()
@@ -194,7 +196,7 @@ def ratio(rules: dict[str, Any], queries: Any, points: Any, radius: float) -> fl
 @pytest.mark.parametrize("kind", ["same", "other"])
 @pytest.mark.parametrize("m", [20, 2_000])
 def test_groups_take_about_as_long_as_no_rules(kind: str, m: int) -> None:
-    """Few queries, of which each has a large group, and many queries of many groups: 1.3 to 1.7 times."""
+    """Few queries with large groups, and many queries with many groups, take 1.3 to 1.7 times as long."""
     rng = np.random.default_rng(0)
     points, queries = (rng.standard_normal((rows, 3), dtype=np.float32) for rows in (20_000, m))
     of_points, of_queries = rng.integers(0, 50, 20_000), rng.integers(0, 50, m)

@@ -1,4 +1,4 @@
-"""Which points are copied, and which groups are searched one by one."""
+"""The choice of points to copy, and of groups to search one by one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def within_memory(scope: Scope, memory: int | None) -> Scope:
 @pytest.mark.usefixtures("cpu_for_cuda")
 @pytest.mark.parametrize("share", [0.7, 0.5, 0.01])
 def test_rows_on_a_device_are_gathered_rather_than_dropped(share: float) -> None:
-    """There a copy costs next to nothing, where in host memory it costs more than a search for more neighbours."""
+    """On a device a copy is almost free; in host memory it costs more than a search for more neighbours."""
     rows = torch.zeros(1, D).expand(N, D)
     ids = np.arange(int(share * N))
     for points, place in ((rows, CudaPlace(("cpu",))), (np.broadcast_to(np.float32(0), (N, D)), CudaPlace(("cpu",)))):
@@ -58,7 +58,7 @@ def test_numbers_among_all_points(near_there: bool, ids_there: bool, columns: in
 
 
 def small_card(monkeypatch: pytest.MonkeyPatch, free: int) -> Any:
-    """The scope of points on a card with so many free bytes, which the CPU plays."""
+    """Return the scope of points on a GPU with this number of free bytes, which the CPU replaces."""
     monkeypatch.setattr(memory, "free_memory", lambda devices: tuning.RESERVE + free)
     return scope_of(torch.zeros(1, 20).expand(N, 20), place=CudaPlace(("cpu",)))
 
@@ -67,7 +67,7 @@ def small_card(monkeypatch: pytest.MonkeyPatch, free: int) -> Any:
 @pytest.mark.usefixtures("cpu_for_cuda")
 @pytest.mark.parametrize("free", [10**9, 4 * 10**9, 80 * 10**9])
 def test_other_groups_are_searched_whatever_a_card_holds(free: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All points of the largest group may be nearer, but lists of so many are made block by block, if at all."""
+    """All points of the largest group may be nearer, but lists of that many points are made in blocks, if at all."""
     scope = small_card(monkeypatch, free)
     groups = np.repeat(np.arange(2), [N - 1_000, 1_000])
     asked = np.concatenate([np.zeros(200_000, np.int64), np.ones(1_000, np.int64)])

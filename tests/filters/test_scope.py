@@ -1,4 +1,4 @@
-"""What searches without rules are expected to take, by which filters choose."""
+"""Expected costs of searches without rules, by which filters choose."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_what_was_captured_is_replayed(
 
 
 def small_card(monkeypatch: pytest.MonkeyPatch, free: int) -> Any:
-    """The scope of points on a card with so many free bytes, which the CPU plays."""
+    """Return the scope of points on a GPU with this number of free bytes, which the CPU replaces."""
     monkeypatch.setattr(memory, "free_memory", lambda devices: tuning.RESERVE + free)
     return scope_of(torch.zeros(1, 20).expand(N, 20), place=CudaPlace(("cpu",)))
 

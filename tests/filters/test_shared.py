@@ -1,4 +1,4 @@
-"""Masks that are the same for all queries: their places are found once, where the mask is."""
+"""Masks that all queries share: the allowed points are found once, on the device of the mask."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import tonari
 from tests.helpers.checks import gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.scopes import Prepared, scope_of
+from tonari.core import _native
 from tonari.core.results.neighbors import Neighbors
 from tonari.filters import shared, tuning
 from tonari.filters.arguments import Given
@@ -33,15 +34,29 @@ def rules_of(m: int, n: int, where: Any) -> Rules:
     return rules
 
 
-@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1003])
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.2, 0.5, 1.0])
-def test_true_places_are_those_of_numpy(n: int, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "WORDS_ENTRIES", 64)
+@pytest.mark.parametrize("n", [0, 1, 15, 16, 63, 64, 65, 127, 128, 1003])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.07, 0.5, 1.0])
+def test_true_places_are_those_of_numpy(n: int, share: float) -> None:
     mask = np.random.default_rng(n).random(n) < share
-    for same in (mask, np.repeat(mask, 2)[::2]):
+    mask[-1:] = True
+    other = mask.view(np.uint8) * np.arange(1, n + 1).astype(np.uint8)  # NumPy takes any byte but 0 for true
+    for same in (mask, np.repeat(mask, 2)[::2], mask[::-1][::-1], other.view(bool)):
         places = true_places(same)
         assert places.dtype == np.int64
-        assert np.array_equal(places, np.flatnonzero(mask))
+        assert np.array_equal(places, np.flatnonzero(same))
+
+
+def test_entries_beyond_the_room_are_not_written() -> None:
+    for n in (64, 70):
+        for room in (0, 1, 5, 6):
+            mask, places = np.zeros(n, np.uint8), np.full(room + 1, -7)
+            mask[[0, 7, 8, 62, 63, n - 1]] = 255
+            found = _native.true_entries(mask, places[:room])
+            expected = np.flatnonzero(mask)
+            assert found == (len(expected) if len(expected) <= room else room + 1)
+            assert places[room] == -7
+            if len(expected) <= room:
+                assert places[:found].tolist() == expected.tolist()
 
 
 def test_a_mask_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +120,7 @@ def test_large_masks_in_host_memory_are_copied_to_the_device_of_the_points(
     kind: str, share: float, large: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     points, queries, mask = gaussian(900, 4), gaussian(5, 4, 1), np.random.default_rng(0).random(900) < share
-    mask[-4:] = False, True, False, True  # the last byte has four bits
+    mask[-4:] = False, True, False, True  # the last byte has four valid bits
     there, allowed = torch.from_numpy(points), np.flatnonzero(mask)
     given = np.ascontiguousarray(mask[::-1])[::-1] if kind == "reversed" else mask
     given.flags.writeable = kind != "read-only"
@@ -130,16 +145,15 @@ def test_large_masks_in_host_memory_are_copied_to_the_device_of_the_points(
 
 
 @needs_torch
-@pytest.mark.parametrize("count", [0, 1, 14, 15])
-def test_places_of_a_large_mask_are_found_in_host_memory_if_few_words_have_any(
+@pytest.mark.parametrize("count", [0, 1, 55, 56])
+def test_places_of_a_large_mask_are_found_in_host_memory_if_few_entries_are_true(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in (("COPIED_ENTRIES", 900), ("WORDS_ENTRIES", 900), ("READ_WORDS", 4), ("SAMPLED_WORDS", 2)):
-        monkeypatch.setattr(tuning, name, value)
-    mask = np.zeros(900, bool)  # 112 words, of which every second one is looked at, and a rest
+    monkeypatch.setattr(tuning, "COPIED_ENTRIES", 900)
+    mask = np.zeros(900, bool)
     mask[16 * np.arange(count) + 3] = mask[-1] = True
     places = SharedMask(mask).places_for("cpu")
-    assert isinstance(places, np.ndarray) == (count <= 14)
+    assert isinstance(places, np.ndarray) == (count < 900 // 16)
     assert np.asarray(places).tolist() == np.flatnonzero(mask).tolist()
     assert np.asarray(places).dtype == np.int64
 

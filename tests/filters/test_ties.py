@@ -1,4 +1,4 @@
-"""All points at the distance of the k-th neighbour, against a table of all distances."""
+"""All points at the distance of the k-th neighbour, compared with a table of all distances."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse
 
 import tonari
 from tests.helpers import checks
@@ -30,7 +29,7 @@ DATA = {
 
 
 def by_hand(queries: Any, points: Any, k: int, allowed: Mask, metric: str = "euclidean") -> tonari.RadiusNeighbors:
-    """The allowed points of each query up to the value of the k-th."""
+    """Return the allowed points of each query up to the value of the k-th."""
     distances, indices = brute(queries, points, len(points), metric)
     lists = []
     for i, (values, ids) in enumerate(zip(distances, indices, strict=True)):
@@ -106,7 +105,6 @@ def test_changed_rows_and_no_queries() -> None:
         (lambda x: tonari.knn_graph(x, 2, ties="all", method="nn-descent"), "ties='all' is for exact graphs alone"),
         (lambda x: tonari.knn_graph(x, 2, ties="all", include_self=True), "include_self: not with ties='all'"),
         (lambda x: tonari.knn_graph(x, N, ties="all"), f"k={N}"),
-        (lambda x: tonari.search(*(scipy.sparse.csr_array(x),) * 2, 2, ties="all"), "ties: not supported for sparse"),
         (
             lambda x: tonari.knn_graph(x, 2, ties="all", metric=lambda a, rows: abs(rows - a).sum(axis=1)),
             "ties: is not supported if metric is a function",

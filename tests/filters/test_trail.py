@@ -1,4 +1,4 @@
-"""What rules of a search decide is recorded, and attempts answer every row once."""
+"""Decisions about rules of a search are recorded, and attempts answer every row once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nearest of what is within a radius, of more than a search answers at once: what is counted, and what searched."""
+"""The nearest of more points within a radius than a search answers at once: which queries are counted and searched."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ def test_few_are_counted_where_most_queries_have_more_than_are_wanted(
     assert min(rows) <= tuning.COUNTED_QUERIES
     inside = np.minimum((values <= limits[:, None]).sum(axis=1) - 1, most)
     assert np.diff(found.indptr).tolist() == inside.tolist()
-    for i in range(0, N, 97):  # the first of the values is that of the point with itself
+    for i in range(0, N, 97):  # the first value is that of the point with itself
         assert np.array_equal(found.distances[found.indptr[i] : found.indptr[i + 1]], values[i, 1 : inside[i] + 1])

@@ -1,4 +1,4 @@
-"""Searches by given distances, against the plain definition."""
+"""Searches by distances of the caller, compared with the plain definition."""
 
 from __future__ import annotations
 

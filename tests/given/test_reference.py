@@ -1,4 +1,4 @@
-"""The plain definition, by hand."""
+"""The plain definition, compared with results by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distances of a function or a matrix, and what is refused of them."""
+"""Distances of a function or a matrix, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The methods of a graph whose points change: their arguments, and the arrays that they return."""
+"""Methods that change the points of a graph: their arguments, and the arrays that they return."""
 
 from __future__ import annotations
 

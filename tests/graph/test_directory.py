@@ -1,4 +1,4 @@
-"""Graphs in directories: a stored one of format version 1, and what opening one refuses."""
+"""Graphs in directories: stored ones of format version 1, and refusals when opening one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tonari.io import FileFormatError
 STORED = Path(__file__).with_name("data")
 
 
-# The first row of the approximate one, and SHA-256 of names and contents of the files.
+# The first row of the approximate graph, and SHA-256 of names and contents of the files.
 INDICES, DISTANCES = [30, 1, 24], [74.75, 117.25, 124.5]
 DIGESTS = {
     "exact-float32-v1": "ea659574b4be499d8a9d4dc3d730460fba446f5ad755e1b4d98b0acd356ca8c0",
@@ -33,14 +33,14 @@ DIGESTS = {
 
 
 def stored_points(dtype: str) -> Array:
-    """The points of the stored graphs: by integer arithmetic, so that no generator has to stay the same."""
+    """Make the points of the stored graphs by integer arithmetic, so that no random generator has to stay the same."""
     at = np.arange(40 * 3).reshape(40, 3)
     return ((at * at * 7919 + at * 104729) % 1009 / 8).astype(dtype)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_stored_exact_graph_is_read(dtype: str) -> None:
-    """Files that an earlier release wrote: they must not be written anew."""
+    """An earlier release wrote these files, and they must not be written again."""
     graph = tonari.KNNGraph.open(STORED / f"exact-{dtype}-v1")
     assert (graph.n, graph.k, graph.metric, graph.method) == (40, 3, "euclidean", "exact")
     assert (graph.include_self, graph.seed, graph.report, graph.record) == (False, None, None, None)

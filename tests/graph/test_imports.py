@@ -1,4 +1,4 @@
-"""Graphs of what other libraries return: in order, with self where it belongs, and bad lists refused."""
+"""Graphs from the results of other libraries: sorted, with the point itself in the right column, bad lists refused."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_self_is_taken_out_wherever_it_is() -> None:
     points, graph = consumers.hostile(6)
     with_self = tonari.knn_graph(points, 7, include_self=True)
     _assert_same(KNNGraph.from_arrays(*_shuffled(with_self)), graph)
-    # A search of points in themselves lists the seven nearest, which lack some points among their duplicates.
+    # A search of points among themselves lists the seven nearest, which may lack the point itself among its duplicates.
     found = tonari.search(points, points, 7)
     lacking = ~(found.indices == np.arange(60)[:, None]).any(axis=1)
     assert 0 < lacking.sum() < 60
@@ -104,7 +104,7 @@ def test_rows_of_a_matrix_may_differ_in_length() -> None:
     made = KNNGraph.from_csr(union)
     assert made.k == np.diff(union.indptr).max()
     assert (made.to_csr() != union).nnz == 0
-    assert made.to_csr().nnz == union.nnz  # zeros, too
+    assert made.to_csr().nnz == union.nnz  # including zeros
 
 
 def test_the_longest_row_of_a_matrix_keeps_its_neighbours_though_others_have_self() -> None:
@@ -149,7 +149,7 @@ def test_a_search_by_faiss_is_the_graph(metric: str) -> None:
     index.add(points)
     made = KNNGraph.from_faiss(*index.search(points, 11), metric=metric)
     graph = tonari.knn_graph(points, 10, metric=metric)
-    if metric == "inner_product":  # a point may not be among its own eleven nearest
+    if metric == "inner_product":  # a point may be missing among its own eleven nearest
         assert made.k == 10
         return
     np.testing.assert_array_equal(made.distances, graph.distances)

@@ -1,4 +1,4 @@
-"""The graph: what it says of itself, what it refuses to be, and graphs of tensors."""
+"""The graph class: attributes, refused lists, and graphs of tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of neighbours: what may be one, and what is refused."""
+"""Lists of neighbours: valid ones, and refusals."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_distance_to_self_that_is_nan_is_refused() -> None:
 
 
 def test_lists_that_may_be_are_taken() -> None:
-    """Missing at the end, ties, float32 overflow, and self that is less similar than another."""
+    """Missing entries at the end, ties, float32 overflow, and a point less similar to itself than to another."""
     far = np.array([[1.0, np.inf], [1.0, np.inf], [np.inf, np.inf]], np.float32)
     graph = KNNGraph(np.array([[1, 2], [0, 2], [0, 1]], np.int32), far, "sqeuclidean", "exact")
     assert graph.n == 3

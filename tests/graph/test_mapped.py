@@ -1,4 +1,4 @@
-"""Graphs in a directory are used like those in memory: exports, recall, files, and points that are added."""
+"""Graphs in a directory are used like graphs in memory: exports, recall, files, and added points."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ N, D, K = 600, 8, 4
 
 @pytest.fixture
 def graph(tmp_path: Path) -> tonari.KNNGraph:
-    """A graph in a directory, of the first points."""
+    """Make a graph in a directory, of the first points."""
     return tonari.build_graph(_points()[:-100], K, tmp_path / "graph")
 
 
@@ -57,7 +57,7 @@ def test_too_many_points_are_told_where_to_go(
     )
     with pytest.raises(BudgetExceeded, match=said):
         graph.add(points[:-100], points[-100:])
-    tonari.knn_graph(points[:-100], K).add(points[:-100], points[-100:])  # of a graph in memory nothing is asked
+    tonari.knn_graph(points[:-100], K).add(points[:-100], points[-100:])  # a graph in memory needs no memory limit
     for name, rows in (("old.npy", points[:-100]), ("new.npy", points[-100:])):
         np.save(tmp_path / name, rows)
     made = tonari.build_graph([tmp_path / "old.npy", tmp_path / "new.npy"], K, tmp_path / "all")

@@ -1,7 +1,8 @@
-"""Graphs in a file: saved and loaded, and damage that never passes."""
+"""Graphs in a file are saved and loaded, and damage is always detected."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Any
@@ -125,8 +126,35 @@ def test_damage_never_passes(tmp_path: Path) -> None:
             except ValueError:
                 refused += 1
                 continue
-            # A byte that carries nothing, such as a date: then all that was saved is there.
+            # The damaged byte may have no meaning, such as a date; then everything that was saved is read.
             assert back.indices.tobytes() == graph.indices.tobytes()
             assert back.distances.tobytes() == graph.distances.tobytes()
             assert repr(back) == repr(graph)
     assert refused > 0.8 * tried
+
+
+def test_filters_are_kept_and_their_absence_means_none(tmp_path: Path) -> None:
+    path, plain = tmp_path / "graph.npz", true_graph()
+    graph = dataclasses.replace(plain, filters=("batch", "where"))
+    graph.save(path)
+    back = KNNGraph.load(path)
+    assert back.filters == ("where", "batch")
+    assert "filters=('where', 'batch')" in repr(back)
+    assert "where, batch" in back._repr_html_()
+    kept = [back.trim(1), back.subset([4, 2]), back.permute(np.arange(N)[::-1]), back.to_numpy()]
+    assert {one.filters for one in kept} == {back.filters}
+    plain.save(path)
+    assert b"filters" not in path.read_bytes()
+    assert KNNGraph.load(path).filters == ()
+    assert "filters" not in repr(plain) + plain._repr_html_()
+
+
+@pytest.mark.parametrize("filters", ["batch", ["groups"], {"batch": 1}, 3, [["batch"]]])
+def test_unknown_filters_are_refused(filters: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"filters=.*: expected a tuple of names of arguments, from 'where', 'batch'"):
+        dataclasses.replace(true_graph(), filters=filters)
+    path, graph = tmp_path / "graph.npz", true_graph()
+    object.__setattr__(graph, "filters", filters)
+    graph.save(path)
+    with pytest.raises(ValueError, match=r"expected what KNNGraph\.save writes: filters="):
+        KNNGraph.load(path)

@@ -1,4 +1,4 @@
-"""The page about a graph: what it says, that it stands by itself, and that odd graphs have one."""
+"""The page about a graph: its contents, no dependence on other files, and pages of unusual graphs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import tonari
 from tests.helpers import checks, consumers
 from tests.helpers.html_checks import check_page
-from tonari.core.trail import duration
+from tonari.core.units import duration
 from tonari.graph import tuning
 from tonari.graph.page import charts
 from tonari.graph.page.contents import contents
@@ -103,7 +103,7 @@ def test_every_kind_of_metric_has_a_page(metric: str) -> None:
 
 def test_tensors_have_the_page_of_arrays() -> None:
     torch = pytest.importorskip("torch", reason="what has tensors")
-    graph = dataclasses.replace(tonari.knn_graph(checks.gaussian(60, 5), 5), record=None)  # which has durations
+    graph = dataclasses.replace(tonari.knn_graph(checks.gaussian(60, 5), 5), record=None)  # this record has durations
     tensors = tonari.KNNGraph(torch.tensor(graph.indices), torch.tensor(graph.distances), graph.metric, graph.method)
     assert tensors.to_html() == graph.to_html()
     assert check_page(tensors._repr_html_()) == check_page(graph._repr_html_())
@@ -138,6 +138,16 @@ def test_missing_neighbours_are_counted() -> None:
     graph = tonari.knn_graph(checks.gaussian(70, 3), 6)
     assert "missing neighbours 2" in check_page(consumers.with_missing(graph).to_html())
     assert "missing neighbours" not in check_page(graph.to_html())
+
+
+def test_the_page_says_which_neighbours_may_be_missing() -> None:
+    points = checks.gaussian(70, 3)
+    graph = tonari.knn_graph(points, 6)
+    part = check_page(graph.subset(np.arange(30)).to_html())
+    assert "built by" in part
+    assert "neighbours may be missing" in part
+    filtered = tonari.knn_graph(points, 6, batch=np.arange(70) // 5)
+    assert "no neighbour can be missing among the points that are allowed by batch" in check_page(filtered.to_html())
 
 
 def test_other_points_are_refused() -> None:

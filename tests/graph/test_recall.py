@@ -1,4 +1,4 @@
-"""The recall of a graph: counted by hand, blind to ties, and by a sample that is seeded."""
+"""The recall of a graph: compared with counts by hand, ties count as found, and sampling is seeded."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_counts_what_is_missing_and_what_is_wrong(metric: str) -> None:
     graph = _graph(points, metric=metric)
     everything = brute(points, points, N - 1, metric, self_ids=np.arange(N))
     graph.indices[3, 2:] = -1
-    graph.indices[9, 0] = everything.indices[9, -1]  # the farthest of all, under the distance of the nearest
+    graph.indices[9, 0] = everything.indices[9, -1]  # the farthest point, listed with the distance of the nearest
     graph.indices[20] = everything.indices[20, 2 : 2 + K]
     expected = 1 - (2 + 1 + 2) / (N * K)
     assert graph_recall(graph, points) == Recall(expected, expected, expected, expected, N, K)

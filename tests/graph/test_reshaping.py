@@ -1,4 +1,4 @@
-"""Graphs of fewer neighbours, of some points, and of points in another order, against sorting by hand."""
+"""Graphs with fewer neighbours, of a subset, and of reordered points, compared with sorting by hand."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ RNG = np.random.default_rng(0)
 
 
 def _some_graph(what: str) -> KNNGraph:
-    """Graphs with ties everywhere, with missing neighbours, with similarities, and with self in front."""
+    """Make graphs with many ties, with missing neighbours, with similarities, and with the point itself first."""
     if what == "similarities":
         return tonari.knn_graph(checks.gaussian(40, 3), 6, metric="inner_product", include_self=True)
     graph = tonari.knn_graph(WITH_TIES, 7, include_self=what == "self")
     if what == "missing":
         graph.indices[3, 2:], graph.distances[3, 2:] = -1, np.inf
         graph.indices[7], graph.distances[7] = -1, np.inf
-        graph.distances[5, 5:] = np.inf  # neighbours, infinitely far away
+        graph.distances[5, 5:] = np.inf  # neighbours at distance inf
     return graph
 
 
 def _by_hand(graph: KNNGraph, kept: Any) -> tuple[list[list[int]], list[list[float]]]:
-    """Lists of the kept points: renumbered, sorted by (distance, index) with self in front, and filled up."""
+    """Make lists of the kept points: renumbered, sorted by (distance, index) with the point itself first, and
+    padded.
+    """
     sign = -1 if get_metric(graph.metric).descending else 1
     indices, distances = [], []
     for point in kept:
@@ -73,7 +75,7 @@ def test_points_are_renumbered_and_lists_sorted_anew(what: str, kept: Any) -> No
     assert made.distances.tolist() == distances
     assert (made.metric, made.method, made.include_self) == (graph.metric, graph.method, graph.include_self)
     assert (made.indices.dtype, made.distances.dtype) == (graph.indices.dtype, graph.distances.dtype)
-    # What is made is a graph by its own checks.
+    # The result is a valid graph by its own checks.
     KNNGraph(made.indices, made.distances, made.metric, made.method, include_self=made.include_self)
 
 

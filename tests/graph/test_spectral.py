@@ -1,4 +1,4 @@
-"""The map of a graph: shapes that are known, and what it does with components and many points."""
+"""The map of a graph: known shapes, components, and many points."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _graph(indices: Any) -> tonari.KNNGraph:
 
 
 def _ring(n: int, seed: int = 0) -> tuple[Any, tonari.KNNGraph]:
-    """The place of each point on a ring, and the graph of the two beside each."""
+    """Return the place of each point on a ring, and the graph of its two neighbours on the ring."""
     order = np.random.default_rng(seed).permutation(n)
     ids = np.empty((n, 2), np.int32)
     ids[order] = np.column_stack([np.roll(order, 1), np.roll(order, -1)])
@@ -51,14 +51,14 @@ def test_drawn_points_stand_for_those_around_them(at_once: int, monkeypatch: pyt
     assert (found.covered, found.component) == (1000, 1000)
     angles = np.unwrap(np.arctan2(*found.positions[np.argsort(places[found.points])].T))
     steps = np.diff(angles)
-    np.testing.assert_allclose(np.abs(steps), 2 * np.pi / 100, rtol=1e-5)  # contracted, it is a ring of 100
+    np.testing.assert_allclose(np.abs(steps), 2 * np.pi / 100, rtol=1e-5)  # after contraction, it is a ring of 100
 
 
 def test_one_way_lists_are_enough_to_be_taken_in() -> None:
     chain = _graph([[1 if at == 0 else at - 1] for at in range(60)])
     found = spectral_map(chain.lists, most=5)
     assert found is not None
-    assert found.points[0] > 1  # those before it list none of the drawn points
+    assert found.points[0] > 1  # earlier points list none of the drawn points
     assert (len(found.points), found.covered) == (5, 60)
     first = found.positions[:, 0]
     assert (np.diff(first) > 0).all() or (np.diff(first) < 0).all()

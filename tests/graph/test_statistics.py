@@ -1,4 +1,4 @@
-"""Numbers that describe a graph, against counting by hand."""
+"""Numbers that describe a graph, compared with counts by hand."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _lists(distances: Any, indices: Any, metric: str = "euclidean", include_self
 
 @pytest.fixture(autouse=True, params=[1, 1 << 22])
 def _in_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One row at a time, and all at once."""
+    """Compute one row at a time, and all rows at once."""
     monkeypatch.setattr(tuning, "READ_AT_ONCE", request.param)
 
 

@@ -1,4 +1,4 @@
-"""Components, occurrence and overlap, against counting by hand."""
+"""Components, occurrences and overlap, compared with counts by hand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _graph(indices: Any, *, include_self: bool = False) -> KNNGraph:
 
 
 def _spread(graph: KNNGraph) -> list[int]:
-    """Components by passing the smaller label on until nothing changes."""
+    """Find components by propagating the smaller label until nothing changes."""
     labels = list(range(graph.n))
     for _ in range(graph.n):
         for point, row in enumerate(graph.indices.tolist()):
@@ -36,7 +36,7 @@ def _spread(graph: KNNGraph) -> list[int]:
 def test_components_are_joined_by_neighbours_of_either_side(
     n: int, include_self: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "READ_AT_ONCE", at_once)  # a row at a time, or all
+    monkeypatch.setattr(tuning, "READ_AT_ONCE", at_once)  # one row at a time, or all rows
     graph = tonari.knn_graph(checks.tight_far_clusters(n, 3), 1 + include_self, include_self=include_self)
     assert graph.connected_components().tolist() == _spread(graph)
 

@@ -1,4 +1,4 @@
-"""Programs that plan for a GPU, and compile for it without one, by an empty cache of kernels."""
+"""Programs that plan for a GPU, and compile for it without one, with an empty cache of kernels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from triton.runtime import driver
 from tests.helpers import plans
 from tests.helpers.target_alone import TargetAlone
 from tonari.cuda.compiling import ahead
-from tonari.cuda.compiling import compile
+from tonari.cuda.compiling import beginning, compile, effort, loading
 from tonari.cuda.compiling.compile import compile_call, is_compiled
 from tonari.cuda.compiling.rehearsal import Card, rehearsing
 from tonari.exact.cuda.attempts.rehearse import rehearse_search
@@ -36,7 +36,7 @@ def calls():
 
 
 def run(more: str, cache: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a program that begins as above."""
+    """Run a program that begins with the lines above."""
     told = os.environ | {"TRITON_CACHE_DIR": str(cache), "TONARI_NUM_THREADS": "2"} | environment
     told.pop("TRITON_INTERPRET", None)
     return subprocess.run(

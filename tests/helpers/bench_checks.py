@@ -1,4 +1,4 @@
-"""What tests of the benchmarks share: a machine that stands still, runs and cases on it, descriptors in a file."""
+"""Helpers for tests of the benchmarks: a machine with fixed times, runs and cases on it, descriptors in a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.harness.datasets import photographs
 
 
 class Still(device.Cpu):
-    """A machine that stands still: every call takes as long as `seconds` says; rates are 10 and 20 GB/s."""
+    """A machine with fixed times: every call takes `seconds`, and rates are 10 and 20 GB/s."""
 
     def __init__(
         self,
@@ -52,30 +52,30 @@ class Still(device.Cpu):
 
 
 def a_run(library: Any = tonari, **changes: Any) -> run.Run:
-    """A run on a still machine of two threads, with everything in host memory."""
+    """Make a run on a machine of two threads with fixed times, with everything in host memory."""
     options: dict[str, Any] = {"suite": "tests", "device": Still(), "where": "cpu", "repeats": 2}
     return run.Run(tonari=library, **options | changes)
 
 
 def a_case(**changes: Any) -> case.Case:
-    """A small search that does nothing, or with ``changes``."""
+    """Make a small search that does nothing; ``changes`` replace its fields."""
     options: dict[str, Any] = {"name": "tiny", "device": "cpu", "n": 500, "m": 60, "d": 3, "k": 5}
     return case.Case(**options | {"work": lambda run, case: None} | changes)
 
 
 def done(opened: run.Run, one: case.Case) -> run.Run:
-    """The run, after the case."""
+    """Run the case, and return the run."""
     opened.guarded(one, "tonari", lambda: one.work(opened, one))
     return opened
 
 
 def notes(opened: run.Run) -> str:
-    """All notes of a run."""
+    """Return all notes of a run."""
     return " ".join(str(row.get("note")) for row in opened.rows)
 
 
 def made_up_descriptors(rows: int, folder: Path, monkeypatch: Any) -> np.ndarray:
-    """TONARI_SIFT naming a file of so many made-up rows; the rows."""
+    """Write a file of this many made-up rows, name it in TONARI_SIFT, and return the rows."""
     found = np.random.default_rng(5).integers(0, 256, (rows, 128), dtype=np.uint8)
     photographs.write_bvecs(folder / "rows.bvecs", found)
     monkeypatch.setenv("TONARI_SIFT", str(folder / "rows.bvecs"))

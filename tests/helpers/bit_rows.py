@@ -12,17 +12,17 @@ def noise(n: int, d: int, seed: int = 0) -> Array:
 
 
 def sparse(n: int, d: int, seed: int = 0) -> Array:
-    """One bit in 32: most rows share nothing."""
+    """Make rows with one bit in 32: most pairs share no bit."""
     return np.packbits(np.random.default_rng(seed).random((n, 8 * d)) < 1 / 32, axis=1)
 
 
 def few(n: int, d: int, seed: int = 0) -> Array:
-    """Rows of three kinds: nearly all values are tied."""
+    """Make rows of three kinds: nearly all values are tied."""
     return noise(3, d, 7)[np.random.default_rng(seed).integers(0, 3, n)]
 
 
 def ends(n: int, d: int, seed: int = 0) -> Array:
-    """No bit set, all set, and one of each bit in between."""
+    """Make rows with no bit set, with all bits set, and with each single bit."""
     rows = np.zeros((n, d), np.uint8)
     rows[1::3] = 255
     rows[2::3, seed % d] = 1 << np.arange(len(rows[2::3])) % 8

@@ -1,4 +1,4 @@
-"""Searches among rows of bits on CUDA by a plan with overrides; where there is no GPU the CPU plays the device."""
+"""Searches among rows of bits on CUDA by a plan with overrides; without a GPU, the CPU replaces the device."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 
 
 def plan_for(queries: Any, points: Any, k: int, metric: str, **choices: Any) -> BitsCudaPlan:
-    """A plan with one device, a stand-in where there is none."""
+    """Return a plan for one device, or for a stand-in if there is none."""
     given: dict[str, Any] = {"devices": (DEVICE,), "free_bytes": 8 * GB} | choices
     shape = len(points), len(queries), points.shape[1]
     return plans.bits_cuda(*shape, k, metric=metric, **types_and_places(queries, points), **given)
 
 
 def check(queries: Any, points: Any, k: int, metric: str, **choices: Any) -> BitsCudaPlan:
-    """Compare a search with the reference, bit by bit; for a self-join pass the same rows twice."""
+    """Compare a search with the reference, bit by bit; for a self-join, pass the same rows twice."""
     method, progress, self_join = BitsOnCuda(), choices.pop("progress", False), choices.get("self_join", False)
     plan = plan_for(queries, points, k, metric, **choices)
     found = method.search(queries, method.prepare(points, plan), plan, self_join=self_join, progress=progress)

@@ -1,6 +1,6 @@
-"""What every test leans on: assertions about neighbour lists, and data made to hurt.
+"""Assertions about neighbour lists, and data that are hard to search, for all tests.
 
-An assertion here is worth what it refuses: ``test_checks.py`` shows each one failing.
+``test_checks.py`` shows that each assertion fails for wrong lists.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ELEMENTWISE = tuple(name for name, metric in METRICS.items() if metric.form == "
 
 POWERS = tuple(name for name in ELEMENTWISE if METRICS[name].degree not in (0, 1))
 
-# Of rows. ml_dtypes makes "bfloat16" a dtype of NumPy's.
+# Dtypes of rows. ml_dtypes makes "bfloat16" a dtype of NumPy.
 DTYPES = ("float32", "float16", np.dtype(ml_dtypes.bfloat16).name, "float64", "uint8", "int8")
 
 
@@ -43,10 +43,10 @@ def assert_valid_neighbors(
     self_ids: Array | None = None,
     complete: bool = True,
 ) -> None:
-    """Check all that holds for any (m, k) answer over n points, right neighbours or not.
+    """Check all conditions that any (m, k) answer over n points meets, whether its neighbours are right or not.
 
-    Shapes, dtypes, layout, range of the ids, no id twice in a row, none of self, order by (value, index), no NaN, no
-    negative distance or -0.0, missing entries (only with ``complete=False``) last, as -1 and inf.
+    Shapes, dtypes, layout, range of the ids, no id twice in a row, no point as its own neighbour, order by (value,
+    index), no NaN, no negative distance or -0.0, missing entries (only with ``complete=False``) last, as -1 and inf.
     """
     assert isinstance(found, Neighbors), f"a {type(found).__name__} is not Neighbors"
     distances, indices = found
@@ -81,13 +81,13 @@ def assert_valid_neighbors(
 
 
 def assert_same_neighbors(found: Neighbors, truth: Neighbors, *, metric: str = "euclidean") -> None:
-    """Check that an exact answer equals the truth to the last bit: dtypes, shape, distances and indices.
+    """Check that an exact answer equals the reference to the last bit: dtypes, shape, distances and indices.
 
-    Both must be in order (see :func:`assert_valid_neighbors`), so that a wrong truth cannot excuse a wrong answer.
+    Both must be in order (see :func:`assert_valid_neighbors`), so that a wrong reference cannot hide a wrong answer.
     """
     for answer in (truth, found):
         assert isinstance(answer, Neighbors), f"a {type(answer).__name__} is not Neighbors"
-        # The truth says how wide ids are; an id that it does not have is reported below, with its place.
+        # The reference decides the dtype of ids; an id that it lacks is reported below, with its place.
         n = max(int(answer.indices.max(initial=0)) + 1, 2**31 if truth.indices.dtype == np.int64 else 1)
         m, k = truth.indices.shape
         assert_valid_neighbors(answer, m=m, n=n, k=k, dtype=truth.distances.dtype, metric=metric, complete=False)
@@ -104,7 +104,7 @@ def assert_same_neighbors(found: Neighbors, truth: Neighbors, *, metric: str = "
 
 
 def sizes(x: Array, metric: str) -> Array:
-    """What `size` of an elementwise metric is for elements: f(q, x) <= size(q) + size(x)."""
+    """Compute `size` of an elementwise metric for elements: f(q, x) <= size(q) + size(x)."""
     record = METRICS[metric]
     if record.degree == 0:
         return (x != 0).astype(x.dtype)
@@ -114,7 +114,7 @@ def sizes(x: Array, metric: str) -> Array:
 
 
 def differences(x: Array, y: Array, metric: str) -> Array:
-    """What `difference` of an elementwise metric is for elements: the term, if terms obey the triangle inequality."""
+    """Compute `difference` of an elementwise metric for elements: the term, if terms obey the triangle inequality."""
     record = METRICS[metric]
     assert record.value is not None
     return np.abs(x - y) if record.stretch > 1 else record.value(x[None], y[None])
@@ -130,7 +130,7 @@ def _first(bad: Array) -> str:
 
 
 def gaussian(n: int, d: int, seed: int = 0, dtype: npt.DTypeLike = np.float32) -> Array:
-    """Make plain N(0, 1) data, the only kind set here: every library gets it right."""
+    """Make plain N(0, 1) data, the only easy kind here: every library finds the right neighbours."""
     return np.random.default_rng(seed).standard_normal((n, d)).astype(dtype)
 
 
@@ -166,18 +166,18 @@ def tight_far_clusters(n: int, d: int, seed: int = 0) -> Array:
 
 
 def duplicates(n: int, d: int, seed: int = 0) -> Array:
-    """Make about n / 8 different points, each repeated in scattered places: every row is full of ties."""
+    """Make about n / 8 different points, each repeated in scattered places: every row has many ties."""
     rng = np.random.default_rng(seed)
     return gaussian(max(1, n // 8), d, seed)[rng.integers(max(1, n // 8), size=n)]
 
 
 def all_equal(n: int, d: int, seed: int = 0) -> Array:
-    """Make n times the same point: only the index orders."""
+    """Make n equal points: only the index decides the order."""
     return np.repeat(gaussian(1, d, seed), n, axis=0)
 
 
 def one_hot(n: int, d: int, seed: int = 0) -> Array:
-    """Make unit vectors along random axes: two distances in all, 0 and sqrt(2)."""
+    """Make unit vectors along random axes: there are two distances, 0 and sqrt(2)."""
     rows = np.zeros((n, d), np.float32)
     rows[np.arange(n), np.random.default_rng(seed).integers(d, size=n)] = 1
     return rows
@@ -195,7 +195,7 @@ def huge(n: int, d: int, seed: int = 0) -> Array:
 
 
 def widest(n: int, d: int, seed: int = 0) -> Array:
-    """Make values that bfloat16 has, from the least (subnormal) to the largest, of both signs, and zeros."""
+    """Make values that bfloat16 represents, from the smallest (subnormal) to the largest, of both signs, and zeros."""
     rng = np.random.default_rng(seed)
     rows = rng.choice([-1, 1], (n, d)) * rng.integers(128, 256, (n, d)) * 2.0 ** rng.integers(-140, 120, (n, d))
     rows[::7, ::2], rows[1::7, ::2] = 0, -255 * 2.0**120
@@ -203,7 +203,7 @@ def widest(n: int, d: int, seed: int = 0) -> Array:
 
 
 def angles(n: int, d: int, seed: int = 0, dtype: npt.DTypeLike = np.float32) -> Array:
-    """Rows at every kind of angle to a few: copies, multiples, near copies, about 60 degrees, opposite, at random."""
+    """Make rows at many angles to a few rows: copies, multiples, near copies, about 60 degrees, opposite, random."""
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((n, d))
     base = rows[rng.integers(0, min(n, 5), n)]
@@ -215,7 +215,7 @@ def angles(n: int, d: int, seed: int = 0, dtype: npt.DTypeLike = np.float32) -> 
 
 
 def zero_rows(n: int, d: int, seed: int = 0) -> Array:
-    """Make N(0, 1) data with every third row zero, every other one of these as -0.0."""
+    """Make N(0, 1) data with every third row zero; every other zero row is -0.0."""
     rows = gaussian(n, d, seed)
     rows[::3] = 0.0
     rows[::6] = -0.0
@@ -232,7 +232,7 @@ def offset_1e4(n: int, d: int, seed: int = 0) -> Array:
     return offset(n, d, seed, by=1e4)
 
 
-# name -> maker(n, d, seed) for pytest.mark.parametrize; all are finite, some have negative values (see `accepted`).
+# name -> maker(n, d, seed) for pytest.mark.parametrize; all values are finite, some are negative (see `accepted`).
 HOSTILE: dict[str, Callable[[int, int, int], Array]] = {
     maker.__name__: maker
     for maker in (
@@ -253,12 +253,12 @@ HOSTILE: dict[str, Callable[[int, int, int], Array]] = {
 
 
 def accepted(rows: Array, metric: str) -> Array:
-    """Give rows as a metric takes them, without their signs where it refuses negative values."""
+    """Return rows as a metric accepts them, without signs if it refuses negative values."""
     return np.abs(rows) if METRICS[metric].nonnegative else rows
 
 
 def in_range(rows: Array, metric: str) -> Array:
-    """Give rows as the public functions answer them: float64 where values underflow or overflow float32."""
+    """Return rows as public functions accept them: in float64 if values would underflow or overflow float32."""
     record, largest = METRICS[metric], np.abs(rows.astype(np.float64)).max(initial=0)
     grows = record.products or (record.power > 1 and not record.angular)
     return rows.astype(np.float64) if grows and largest and not 1e-9 < largest < 1e9 else rows
@@ -297,7 +297,7 @@ def check_interrupt(code: str, *, wait: float = 0.2) -> dict[str, str]:
 
 
 def look_for_copies_always(monkeypatch: Any) -> None:
-    """Make searches on the CPU of any size leave copies out, whatever it costs and saves."""
+    """Let searches on the CPU of any size leave copies out, whatever this costs or saves."""
     from tonari.exact import tuning
     from tonari.exact.cpu import copies
 

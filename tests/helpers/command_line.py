@@ -11,19 +11,19 @@ from click.testing import CliRunner, Result
 
 from tonari.cli import main
 
-# A process started in another directory finds the package where this one did, even through a relative PYTHONPATH.
+# A process that starts in another directory finds the same package, also through a relative PYTHONPATH.
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 def run(*arguments: str, code: int = 0) -> Result:
-    """Call tonari, which must end with this exit code."""
+    """Call tonari, and check its exit code."""
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == code, (result.exit_code, result.stdout, result.stderr)
     return result
 
 
 def refused(*arguments: str, code: int) -> str:
-    """The one line on stderr, after checking that nothing is on stdout."""
+    """Return the only line on stderr, after checking that stdout is empty."""
     result = run(*arguments, code=code)
     assert result.stdout == ""
     assert result.stderr.startswith("tonari: error: ")
@@ -32,5 +32,5 @@ def refused(*arguments: str, code: int) -> str:
 
 
 def as_json(*arguments: str) -> Any:
-    """What stdout holds, which must be JSON and nothing else."""
+    """Return the content of stdout, which must be JSON alone."""
     return json.loads(run(*arguments, "--json").stdout)

@@ -1,4 +1,4 @@
-"""Programs that compile kernels for a card, also where there is none."""
+"""Programs that compile kernels for a GPU, also on machines without one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def compiled(program: str, cache: Path) -> list[str]:
-    """Run a program that compiles kernels, with nothing compiled before and no interpreter; return what it prints."""
+    """Run a program that compiles kernels, without cached kernels or interpreter; return its output."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     found = subprocess.run(
         [sys.executable, "-c", program],

@@ -1,4 +1,4 @@
-"""Rows of which many are copies of others, and which of them are the first ones."""
+"""Rows of which many are copies, and the first copies of each row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ N, D, K = 90, 6, 3
 
 
 def copied(n: int = N, d: int = D, dtype: str = "float32", metric: str = "euclidean") -> Array:
-    """Rows of which two thirds are copies of three of them."""
+    """Make rows of which two thirds are copies of three rows."""
     rows = rows_of(n, d, dtype, metric)
     chosen = np.random.default_rng(0).integers(0, 12, n)
     for low, high, row in ((4, 12, 0), (3, 4, 1), (2, 3, 2)):
@@ -20,7 +20,7 @@ def copied(n: int = N, d: int = D, dtype: str = "float32", metric: str = "euclid
 
 
 def counted(rows: Array, most: int) -> list[int]:
-    """The numbers of the first `most` copies of every row, counted one by one."""
+    """Return the numbers of the first `most` copies of every row, counted one by one."""
     seen: dict[bytes, int] = {}
     kept = []
     for i, row in enumerate(rows):

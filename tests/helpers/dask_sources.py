@@ -1,4 +1,4 @@
-"""Points whose rows go wrong on workers of Dask, in a module that the workers can import."""
+"""Sources of points that fail on Dask workers, in a module that the workers can import."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WAITS_SECONDS = 60.0
 
 
 class Points:
-    """The rows of a file, with something in the way in processes other than the one that made this object.
+    """The rows of a file; reading them fails or waits in all processes except the one that made this object.
 
     Parameters
     ----------
@@ -46,5 +46,5 @@ class Points:
         return np.load(self.path, mmap_mode="r")[begin:end]
 
     def seen(self) -> int:
-        """How often something was in the way."""
+        """Return how often reading failed or waited."""
         return len(list(self.notes.iterdir()))

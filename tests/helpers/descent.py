@@ -1,4 +1,4 @@
-"""NN-Descent on the CPU: plans, points and how much of the truth was found."""
+"""NN-Descent on the CPU: plans, points and the share of the true neighbours that is found."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def plan_for(points: Array, k: int, metric: str = "euclidean", **overrides: Any)
 
 
 def as_dtype(points: Array, dtype: str, metric: str) -> Array:
-    """The points within the range of a dtype and of a metric."""
+    """Make points within the range of a dtype and a metric."""
     if METRICS[metric].nonnegative or dtype == "uint8":
         points = np.abs(points)
     if dtype in ("uint8", "int8"):
@@ -36,12 +36,12 @@ def as_dtype(points: Array, dtype: str, metric: str) -> Array:
 
 
 def shared(indices: Array, truth: Neighbors) -> float:
-    """Share of the true neighbours that are listed."""
+    """Return the share of the true neighbours that are listed."""
     return float((indices[:, :, None] == truth.indices[:, None, :]).any(axis=1).mean())
 
 
 def groups(n: int, d: int, seed: int = 0) -> Array:
-    """Make 40 groups that overlap, of very different sizes, each with four directions."""
+    """Make 40 overlapping groups of very different sizes, each with four directions."""
     rng = np.random.default_rng(seed)
     sizes = rng.pareto(1.0, 40) + 0.1
     group = rng.choice(40, n, p=sizes / sizes.sum())

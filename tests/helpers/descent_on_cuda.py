@@ -1,4 +1,4 @@
-"""NN-Descent on CUDA, or in Triton's interpreter, beside the plain one, and what is true of its lists."""
+"""NN-Descent on CUDA, or in Triton's interpreter, the plain one to compare with, and conditions on lists."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from tonari.nn_descent.reference import ReferenceBackend
 
 Array = np.ndarray[Any, Any]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
-MANY = 400 if HAS_CUDA else 24  # points: the interpreter takes a second for each few dozen
+MANY = 400 if HAS_CUDA else 24  # number of points: the interpreter takes a second for every few dozen
 
 
 def plain_nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neighbors:
-    """Stand in for the exact engine, which has tests of its own, and takes the interpreter minutes."""
+    """Replace the exact search, which has its own tests and takes the interpreter minutes."""
     assert memory > 0
     found = brute(queries.numpy(), points.numpy(), k, metric)
     return Neighbors(torch.from_numpy(found.distances), torch.from_numpy(found.indices))
 
 
 def plan_for(points: Array, k: int, metric: str = "euclidean", **choices: Any) -> DescentPlan:
-    """The plan of a graph of points on the device."""
+    """Return the plan of a graph of points on the device."""
     n, d = points.shape
     return plans.descent(n, d, k, dtype=points.dtype, metric=metric, devices=(DEVICE,), free_bytes=8 * GB, **choices)
 
 
 def steps_for(points: Array, k: int, metric: str = "euclidean", **choices: Any) -> tuple[CudaBackend, ReferenceBackend]:
-    """The steps on the device and the plain ones, by one plan."""
+    """Return the steps on the device and the plain ones, for the same plan."""
     plan = plan_for(points, k, metric, **choices)
     return CudaBackend(tensor_of(points).to(DEVICE), plan), ReferenceBackend(points, plan)
 
 
 def values_for(metric: str, n: int, d: int, seed: int = 0) -> Array:
-    """Rows that a metric accepts."""
+    """Make rows that a metric accepts."""
     return checks.accepted(checks.gaussian(n, d, seed), metric)
 
 
 def check_lists(entries: Array, n: int) -> Array:
-    """No row with itself, twice the same or an id that is not there; the ids."""
+    """Check that no row lists itself, an id twice or an invalid id; return the ids."""
     present = entries >= 0
     ids = np.where(present, entries & ID, -1)
     assert (entries[present] & NEW != 0).all()
@@ -60,6 +60,6 @@ def check_lists(entries: Array, n: int) -> Array:
 
 
 def recall_of(ids: Array, points: Array, k: int, metric: str) -> float:
-    """Share of the true neighbours that are listed."""
+    """Return the share of the true neighbours that are listed."""
     truth = brute(points, points, k, metric, self_ids=np.arange(len(points))).indices
     return float((ids[:, :, None] == truth[:, None, :]).any(axis=1).mean())

@@ -1,4 +1,6 @@
-"""Small data on a device: CUDA, or the CPU in its part, where torch tensors are on the device and arrays are not."""
+"""Small data on a device: CUDA, or the CPU in its place, where torch tensors count as on the device and arrays do
+not.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,12 @@ DEVICE = "cuda" if HAS_CUDA else "cpu"
 
 
 def there(x: Any) -> Any:
-    """An array as a tensor on the device."""
+    """Return an array as a tensor on the device."""
     return tensor_of(x).to(DEVICE)
 
 
 def here(found: Neighbors) -> Neighbors:
-    """Neighbours of tensors on the device, as NumPy arrays."""
+    """Return neighbours of tensors on the device as NumPy arrays."""
     for part in found:
         assert part.device.type == DEVICE
     return Neighbors(*(part.cpu().numpy() for part in found))
@@ -30,6 +32,6 @@ N, D, K = 45, 17, 4
 
 
 def rows(n: int, dtype: str = "float32", seed: int = 0) -> Any:
-    """Rows of some dtype, none of them negative."""
+    """Make rows of a dtype without negative numbers."""
     scale = 30 if dtype in ("uint8", "int8") else 1
     return np.abs(checks.gaussian(n, D, seed) * scale).astype(dtype)

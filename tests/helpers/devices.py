@@ -1,4 +1,4 @@
-"""Where the GPU's code runs under test: on a CUDA device, or in Triton's interpreter (set by ``conftest.py``)."""
+"""The device of the tested GPU code: CUDA, or Triton's interpreter (set by ``conftest.py``)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if HAS_TORCH:
 needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="torch and Triton are not installed")
 on_cuda = pytest.mark.skipif(not HAS_CUDA, reason="needs a CUDA device")
 interpreted = pytest.mark.skipif(not HAS_TORCH or HAS_CUDA, reason="Triton interprets where there is no CUDA device")
-# A test of kernels: on the GPU, and in the interpreter where there is none.
+# For tests of kernels: on the GPU, or in the interpreter if there is none.
 on_device = pytest.mark.parametrize(
     "device", [pytest.param("cpu", marks=interpreted), pytest.param("cuda", marks=[pytest.mark.gpu, on_cuda])]
 )
 
 
 def on_gpu(test: Any) -> Any:
-    """Mark a test that runs on a GPU alone."""
+    """Mark a test that runs only on a GPU."""
     return pytest.mark.gpu(on_cuda(test))

@@ -1,7 +1,7 @@
 """A disk that fails on request: this process ends at the N-th call that changes it, by SIGKILL or as in a power cut.
 
-Counted are the calls of ``os`` and of files by which the library writes. At the call that is asked for the process
-ends, before a call of ``os`` and in the middle of a write. In a power cut, what was not synced before is lost as well:
+The calls of ``os`` and of files by which the library writes are counted. At the requested call the process ends, before
+a call of ``os`` or in the middle of a write. In a power cut, everything that was not synced is lost as well:
 
     bytes of a file that had no fsync after them    zeroed; a file without any fsync becomes empty
     names that were made, replaced or removed       as they were, unless their directory had an fsync after that
@@ -23,7 +23,7 @@ CHANGING = ("open", "fsync", "replace", "rename", "posix_fallocate", "mkdir", "u
 
 
 class Disk:
-    """Replaces what writes, in this process, until it ends.
+    """Replaces the functions that write, in this process, until it ends.
 
     Parameters
     ----------
@@ -47,10 +47,11 @@ class Disk:
         self._lock = threading.RLock()
         self._real = {name: getattr(os, name) for name in CHANGING}
         self._real_open = io.open
-        # Of each file (by inode) that was written since its last fsync: a descriptor, whether it ever had one, ranges.
+        # For each file (by inode) that was written since its last fsync: a descriptor, whether it ever had an fsync,
+        # ranges.
         self._unsynced: dict[tuple[int, int], tuple[int, bool, list[tuple[int, int]]]] = {}
         self._synced: set[tuple[int, int]] = set()
-        self._undo: list[tuple[str, Callable[[], None]]] = []  # of names: the directory, and how it was before
+        self._undo: list[tuple[str, Callable[[], None]]] = []  # for names: the directory, and its previous state
 
     def install(self) -> None:
         """Replace the functions."""
@@ -101,7 +102,7 @@ class Disk:
             new = not os.path.exists(path)
             self._real["mkdir"](path, mode, **more)
             if new:
-                # With the real functions: nothing of this is counted.
+                # With the original functions, whose calls are not counted.
                 self._named(path, lambda: (self.remove(), shutil.rmtree(path, ignore_errors=True)))
 
     def _replace(self, old: Any, new: Any) -> None:
@@ -121,7 +122,7 @@ class Disk:
 
     def _unlink(self, path: Any, **more: Any) -> None:
         with self._lock:
-            if more:  # of shutil.rmtree; what it removes is not needed any more
+            if more:  # a call of shutil.rmtree; the removed files are no longer needed
                 self._real["unlink"](path, **more)
                 return
             self._count("unlink")
@@ -150,7 +151,7 @@ class Disk:
             return _File(self, self._real_open(path, mode, *more, **named))
 
     def write(self, file: Any, data: Any) -> int:
-        """Write to a real file; the end comes in the middle."""
+        """Write to a real file; the process ends in the middle of the write."""
         with self._lock:
             view = memoryview(data).cast("B")
             begin = file.tell()
@@ -178,7 +179,7 @@ class Disk:
             self._real["posix_fallocate"](descriptor, offset, size)
 
     def _fsync(self, descriptor: int) -> None:
-        """Nothing is lost by SIGKILL, so that the real call is not needed."""
+        """SIGKILL loses nothing, so the real call is unnecessary."""
         with self._lock:
             self._count("fsync")
             about = os.fstat(descriptor)

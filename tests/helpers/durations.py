@@ -1,9 +1,9 @@
-"""How long each test file takes, by which files with long tests begin first where several processes share them.
+"""Seconds of each test file, by which files with long tests start first if several processes share them.
 
     make test PYTEST='-n 2 --record-durations'      writes the files that ran to tests/durations.json
 
-Processes take tests from each other at the end (pytest-xdist's worksteal), so what is left then should be short. A file
-that is not in the record comes first: nobody knows how long it takes.
+At the end, processes take tests from each other (pytest-xdist's worksteal), so the last files should be short. A file
+without a record comes first, because its duration is unknown.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ RECORD = Path(__file__).parents[1] / "durations.json"
 
 
 def recorded(path: Path = RECORD) -> dict[str, float]:
-    """The seconds of each test file, by its path from the root of the repository."""
+    """Return the seconds of each test file, by its path from the root of the repository."""
     seconds: dict[str, float] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return seconds
 
 
 def file_of(nodeid: str) -> str:
-    """The file of a test."""
+    """Return the file of a test."""
     return nodeid.partition("::")[0]
 
 
 def longest_first(items: list[pytest.Item], seconds: Mapping[str, float]) -> None:
-    """Order tests by the seconds of their files, the longest first; those of a file stay as they are."""
+    """Order tests by the seconds of their files, the longest first; the order within a file stays the same."""
     items.sort(key=lambda item: -seconds.get(file_of(item.nodeid), math.inf))
 
 
 class Recorder:
-    """Adds up how long the tests of each file take, and writes that at the end of a run that passed."""
+    """Adds up the seconds of the tests of each file, and writes them at the end of a run that passed."""
 
     def __init__(self, path: Path = RECORD) -> None:
         self.path = path
         self.seconds: dict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count the setup, the call or the teardown of a test, in whichever process it ran."""
+        """Add the setup, the call or the teardown of a test, from any process."""
         self.seconds[file_of(report.nodeid)] += report.duration
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Put the files that ran into the record, and take those out that are gone."""
+        """Record the files that ran, and remove files that no longer exist."""
         if exitstatus != pytest.ExitCode.OK:
             return
         root = session.config.rootpath
@@ -57,7 +57,7 @@ class Recorder:
 
 
 def configure(config: pytest.Config) -> None:
-    """Register the recorder if a run is to be recorded, in the process that hears of all tests."""
+    """Register the recorder if a run is to be recorded, in the process that receives all reports."""
     if not config.getoption("--record-durations"):
         return
     parts = {"keyword": "-k", "lf": "--last-failed", "maxfail": "--maxfail"}

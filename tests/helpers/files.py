@@ -1,4 +1,4 @@
-"""Files of points, and what is said of them when they are damaged."""
+"""Files of points, and messages about damaged ones."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ def points_file(tmp_path: Path, suffix: str, shape: tuple[int, int] = (6, 5)) ->
 
 
 def refusal(path: Path, call: Any = read, **options: Any) -> str:
-    """The message of the ValueError that both reading and describing raise."""
+    """Return the message of the ValueError that both reading and describing raise."""
     with pytest.raises(ValueError, match=re.escape(str(path))) as caught:
         call(path, **options)
     return str(caught.value)
 
 
 def counts(message: str) -> tuple[int, list[int]]:
-    """(bytes found, bytes expected) as the message says them."""
+    """Return (bytes found, bytes expected) from the message."""
     found = re.search(r"found (\d+) bytes, expected ((?:at least )?(\d+)(?: or (\d+))?) bytes?", message)
     assert found, message
     return int(found[1]), [int(number) for number in found.groups()[2:] if number]
 
 
 def damage(path: Path, call: Any = read, **options: Any) -> FileFormatError:
-    """The documented exception, with path, bytes found and bytes expected."""
+    """Return the documented exception, with path, bytes found and bytes expected."""
     with pytest.raises(FileFormatError, match=re.escape(str(path))) as caught:
         call(path, **options)
     error = caught.value

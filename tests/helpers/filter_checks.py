@@ -1,4 +1,4 @@
-"""What a query may find, as a mask of shape (m, n), and the answer of plain NumPy among it."""
+"""Allowed points as a mask of shape (m, n), and the answer of plain NumPy among them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def nearest_allowed(queries: Array, points: Array, k: int, allowed: Mask, metric: str = "euclidean") -> Neighbors:
-    """The first k allowed ones of the lists of all points."""
+    """Return the first k allowed points in the lists of all points."""
     everything = brute(queries, points, len(points), metric)
     far = -np.inf if get_metric(metric).descending else np.inf
     distances = np.full((len(queries), k), far, everything.distances.dtype)
@@ -30,7 +30,7 @@ def nearest_allowed(queries: Array, points: Array, k: int, allowed: Mask, metric
 
 
 def cut(found: RadiusNeighbors, allowed: Mask) -> RadiusNeighbors:
-    """What is allowed of lists of everything within a radius."""
+    """Return the allowed points in lists of all points within a radius."""
     rows = np.repeat(np.arange(len(allowed)), np.diff(found.indptr))
     kept = allowed[rows, found.indices]
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=len(allowed)))])

@@ -1,4 +1,4 @@
-"""Lists and forms for tests of the update "gnnd" and of those that wang2021 compares it with."""
+"""Lists and forms for tests of the update "gnnd" and of the updates that wang2021 compares it with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if HAS_TORCH:
     from tonari.nn_descent.papers.cuda import gnnd
 
 Array = np.ndarray[Any, Any]
-DEVICE = "cuda:0" if HAS_CUDA else "cpu"  # where Triton interprets
+DEVICE = "cuda:0" if HAS_CUDA else "cpu"  # if Triton interprets kernels
 
 
 def on_device(array: Array) -> Any:
@@ -25,14 +25,14 @@ def on_device(array: Array) -> Any:
 
 
 def mixture(n: int, d: int = 16, seed: int = 0) -> Array:
-    """Points in clusters of about 50."""
+    """Make points in clusters of about 50."""
     rng = np.random.default_rng(seed)
     centres = 4 * rng.standard_normal((max(2, n // 50), d))
     return (centres[rng.integers(len(centres), size=n)] + rng.standard_normal((n, d))).astype(np.float32)
 
 
 def integers(n: int, d: int = 5, *, products: bool = False, seed: int = 0) -> tuple[Form, PlainForm]:
-    """Points whose distances are whole numbers, with many ties: float32 sums of them are exact in any order."""
+    """Make points whose distances are whole numbers with many ties, so float32 sums of them are exact in any order."""
     rows = np.zeros((n, -(-d // 32) * 32), np.float16)
     rows[:, :d] = np.random.default_rng(seed).integers(-3, 4, (n, d))
     form = Form(on_device(rows), *terms_of(on_device(rows), products=products))
@@ -49,9 +49,9 @@ def assert_same_lists(found: Any, wanted: PlainLists) -> None:
 
 
 def proposals_to_few(n: int, size: int, segment: int, values: int, shape: tuple[int, ...]) -> tuple[Any, Any, Any, Any]:
-    """Proposals (keys and ids of that shape) that all want the lists of eight rows; the lists before and after.
+    """Make proposals (keys and ids of that shape) for the lists of only eight rows; return the lists before and after.
 
-    Two of the rows get fewer proposals than their lists have room for. Distances take that many values.
+    Two of the rows get fewer proposals than their lists have room for. Distances take `values` different values.
     """
     rng = np.random.default_rng(5)
     distances = 1 + rng.integers(0, values, (8, n)).astype(np.float32)

@@ -1,7 +1,7 @@
 """A round of "gnnd" in plain NumPy: the specification of its kernels (wang2021, section 4). Not fast.
 
-For given samples a round has one result: of its entries and the proposals to it, a segment keeps the first by
-(distance, id), whatever order proposals arrive in. Only the choice of reverse samples depends on that order.
+For given samples, a round has one result: from its entries and the proposals to it, a segment keeps the first by
+(distance, id), in whatever order proposals arrive. Only the choice of reverse samples depends on that order.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PlainLists(NamedTuple):
 
 
 def lists_of(form: PlainForm, entries: Array, size: int, segment: int) -> PlainLists:
-    """Put the entries of a start into lists; what is listed twice, or is the row itself, is left out."""
+    """Put the entries of a start into lists, without duplicates and without the row itself."""
     n = len(entries)
     empty = PlainLists(np.full((n, size), MISSING, np.int32), np.full((n, size), np.inf, np.float32))
     listed: list[dict[int, tuple[float, int]]] = []
@@ -55,7 +55,9 @@ def lists_of(form: PlainForm, entries: Array, size: int, segment: int) -> PlainL
 
 
 def own_samples(lists: PlainLists, samples: int) -> tuple[Array, Array, PlainLists]:
-    """Return the first NEW and OLD ids of each list, padded with -1, and the lists in which the NEW ones are OLD."""
+    """Return the first NEW and OLD ids of each list, padded with -1, and the lists in which the NEW ones are marked
+    OLD.
+    """
     n = len(lists.entries)
     new, old = (np.full((n, samples), MISSING, np.int32) for _ in range(2))
     entries = lists.entries.copy()
@@ -72,7 +74,7 @@ def own_samples(lists: PlainLists, samples: int) -> tuple[Array, Array, PlainLis
 
 
 def joined(own: Array, reverse: Array) -> Array:
-    """Return own samples followed by those that sample a row, 2p of them at most, -1 where one is repeated."""
+    """Return own samples followed by the rows that sample this row, at most 2p, and -1 for repeated ones."""
     n, samples = own.shape
     found = np.full((n, 2 * samples), MISSING, np.int32)
     for row in range(n):
@@ -85,7 +87,7 @@ def joined(own: Array, reverse: Array) -> Array:
 def proposals(
     form: PlainForm, new: Array, old: Array, boundary: int | None = None
 ) -> Iterator[tuple[int, int, int, int, float]]:
-    """Yield (row, kind, target, id, distance): of each row's samples the nearest of each kind (algorithm 1)."""
+    """Yield (row, kind, target, id, distance): among each row's samples, the nearest of each kind (algorithm 1)."""
     for row in range(len(new)):
         kinds = new[row], old[row]
         for kind, (targets, others) in enumerate(((0, 0), (0, 1), (1, 0))):
@@ -119,7 +121,7 @@ def round_of(
 
 
 def _arranged(like: PlainLists, listed: list[dict[int, tuple[float, int]]], segment: int) -> PlainLists:
-    """Return lists of the shape of others that hold, by id, these distances and entries."""
+    """Return lists of the shape of others with these distances and entries, found by id."""
     entries, distances = np.full_like(like.entries, MISSING), np.full_like(like.distances, np.inf)
     segments = entries.shape[1] // segment
     for row, each in enumerate(listed):

@@ -1,6 +1,6 @@
-"""What the tests of the engine on a GPU share: a search by a plan with overrides, taken through the plan's route.
+"""Searches on a GPU by a plan with overrides, through the plan's route, for tests of exact search on CUDA.
 
-Where there is no GPU the CPU plays the device and Triton's interpreter runs the kernels: shapes have to be tiny there.
+Without a GPU, Triton's interpreter runs the kernels on the CPU, so shapes are tiny.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 
 
 def rows_of(n: int, d: int, dtype: str = "float32", metric: str = "euclidean", seed: int = 0) -> Array:
-    """Random rows that a metric takes, of a dtype."""
+    """Make random rows of a dtype that a metric accepts."""
     rows = checks.gaussian(n, d, seed)
     if dtype in ("uint8", "int8"):
         rows = (30 * rows).clip(-120, 120)
@@ -39,12 +39,12 @@ def rows_of(n: int, d: int, dtype: str = "float32", metric: str = "euclidean", s
 
 
 def on_host(found: Neighbors) -> Neighbors:
-    """Neighbours of tensors or arrays as NumPy arrays."""
+    """Return neighbours of tensors or arrays as NumPy arrays."""
     return Neighbors(*map(numpy_of, found))
 
 
 def types_and_places(queries: Any, points: Any) -> dict[str, Any]:
-    """What a plan has to know of arrays or tensors beside their shapes."""
+    """Return the dtypes and devices of arrays or tensors, which a plan needs in addition to their shapes."""
     return {
         "dtype": name_of_dtype(points),
         "query_dtype": name_of_dtype(queries),
@@ -64,7 +64,7 @@ def plan_of(
     memory: int | None = None,
     **overrides: Any,
 ) -> CudaPlan:
-    """A plan for arrays in host memory or tensors."""
+    """Return a plan for arrays in host memory or for tensors."""
     return plans.exact_cuda(
         len(points),
         len(queries),
@@ -90,7 +90,7 @@ def search(
     progress: Callable[[int, int], object] | None = None,
     **choices: Any,
 ) -> tuple[Neighbors, Report]:
-    """Search as planned, and what the run did. For a self-join pass the same rows twice."""
+    """Search by a plan, and return the answer and the report. For a self-join pass the same rows twice."""
     queries, points = (held(rows) if isinstance(rows, np.ndarray) else rows for rows in (queries, points))
     plan = plan_of(queries, points, k, metric, self_join=self_join, **choices)
     route = run.ROUTES["multi_gpu" if len(plan.devices) > 1 else plan.route]
@@ -101,7 +101,7 @@ def search(
 
 
 def check(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> Report:
-    """Compare a search with the reference, bit by bit; what the run did."""
+    """Compare a search with the reference, bit by bit, and return its report."""
     found, report = search(queries, points, k, metric, **choices)
     q, x = map(numpy_of, (queries, points))
     own = np.arange(len(q)) if choices.get("self_join") else None
@@ -111,14 +111,16 @@ def check(queries: Any, points: Any, k: int, metric: str = "euclidean", **choice
 
 
 class Stop:
-    """A progress callback that presses Ctrl-C at the first report."""
+    """A progress callback that interrupts at its first report."""
 
     def __call__(self, done: int, total: int) -> None:
         raise KeyboardInterrupt
 
 
 def check_stops(**arguments: Any) -> None:
-    """A search that is stopped at its first report ends its threads, and the next one is right."""
+    """Check that a search that is interrupted at its first report ends its threads, and that the next search is
+    right.
+    """
     import threading
 
     before = set(threading.enumerate())
@@ -129,28 +131,28 @@ def check_stops(**arguments: Any) -> None:
 
 
 def tensors(device: str, *arrays: Array) -> list[Any]:
-    """Arrays as tensors on a device."""
+    """Return arrays as tensors on a device."""
     return [tensor_of(array).to(device) for array in arrays]
 
 
 def tensor_of(array: Array) -> Any:
-    """An array as a tensor in host memory; of bfloat16 by way of float32, which has all its values."""
+    """Return an array as a tensor in host memory; bfloat16 is converted by way of float32, which has all its values."""
     if array.dtype == "bfloat16":
         return torch.from_numpy(array.astype(np.float32)).bfloat16()
     return torch.from_numpy(array)
 
 
 def numpy_of(x: Any) -> Array:
-    """An array, or a tensor anywhere, as an array; of bfloat16 as that of ml_dtypes."""
+    """Return an array or a tensor on any device as an array; bfloat16 becomes that of ml_dtypes."""
     if isinstance(x, np.ndarray):
         return x
     return x.cpu().float().numpy().astype("bfloat16") if x.dtype == torch.bfloat16 else x.cpu().numpy()
 
 
 def clusters_for_each_precision() -> tuple[Array, Array]:
-    """Queries and points, 280 easy ones, 280 that only the second level tells apart, 280 that are one and the same.
+    """Make queries and points: 280 easy ones, 280 that only the second precision level distinguishes, 280 equal ones.
 
-    A retry of a width of 1 looks at 16 groups of 8.
+    A retry of width 1 refines 16 groups of 8.
     """
     easy, close, same = (np.zeros((280, 4), np.float32) for _ in range(3))
     easy[:] = checks.gaussian(280, 4)
@@ -188,5 +190,5 @@ print("right", (found.indices == truth.indices).all() and (found.distances == tr
 
 
 def interrupt(points: str, k: int, arguments: str) -> None:
-    """Press Ctrl-C in a process that searches for long: it answers within a second and searches on."""
+    """Press Ctrl-C in a process with a long search: it reacts within a second, and can search again."""
     assert checks.check_interrupt(CHILD.format(points=points, k=k, arguments=arguments))["right"] == "True"

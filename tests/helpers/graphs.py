@@ -1,4 +1,4 @@
-"""True graphs of few points, and lists of neighbours that are none."""
+"""True graphs of few points, and invalid lists of neighbours."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ N, K = 30, 5
 
 
 def true_graph(points: Any = None, k: int = K, metric: str = "euclidean", include_self: bool = False) -> KNNGraph:
-    """A true graph; with include_self, self is one of the k columns."""
+    """Make a true graph; with include_self, the point itself is one of the k columns."""
     points = checks.gaussian(N, 3) if points is None else points
     own = np.arange(len(points))
     distances, indices = brute(points, points, k - include_self, metric, self_ids=own)
@@ -26,7 +26,7 @@ def true_graph(points: Any = None, k: int = K, metric: str = "euclidean", includ
 
 
 def spoilt(change: Any, metric: str = "euclidean", include_self: bool = False) -> tuple[Any, Any]:
-    """Lists of a true graph with something wrong in those of points 4 and later."""
+    """Make lists of a true graph with a fault in those of points 4 and later."""
     graph = true_graph(metric=metric, include_self=include_self)
     change(graph.indices, graph.distances)
     return graph.indices, graph.distances
@@ -70,7 +70,7 @@ def _beyond(i: Any, d: Any) -> None:
     i[4, 4] = len(i)
 
 
-# What is wrong, by which metric, and what is said of it.
+# The fault, the metric, and the message.
 SPOILT = {
     "an index beyond the points": (_beyond, "euclidean", "row 4 has an index outside -1 to"),
     "an id twice": (_repeated, "euclidean", "row 4 lists a point twice"),
@@ -85,7 +85,7 @@ SPOILT = {
 
 
 def edges_of(graph: KNNGraph) -> dict[tuple[int, int], float]:
-    """The edges of a graph without self, by point and neighbour."""
+    """Return the edges of a graph, without loops, by point and neighbour."""
     first = int(graph.include_self)
     return {
         (i, int(j)): float(d)
@@ -96,7 +96,7 @@ def edges_of(graph: KNNGraph) -> dict[tuple[int, int], float]:
 
 
 def expected_edges(graph: KNNGraph, symmetric: str | None) -> dict[tuple[int, int], float]:
-    """The edges that a library of graphs should have; in a graph without directions the smaller end is first."""
+    """Return the edges that a library of graphs should have; in an undirected graph the smaller end is first."""
     edges = edges_of(graph)
     if symmetric is None:
         return edges

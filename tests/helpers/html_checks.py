@@ -1,4 +1,4 @@
-"""What holds of an HTML page that stands by itself."""
+"""Conditions on an HTML page that depends on no other file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Tags(HTMLParser):
 
 
 def check_page(page: str) -> str:
-    """Check that tags are balanced and nothing is run or fetched; return the text that readers see."""
+    """Check that tags are balanced and that no script or other file is used; return the visible text."""
     tags = _Tags()
     tags.feed(page)
     tags.close()

@@ -1,8 +1,9 @@
-"""Triton's interpreter made faster, with the results that it has: a kernel's tests take a third of their time.
+"""Triton's interpreter made faster, with the same results: a kernel's tests take a third of their time.
 
-It searches all of triton.language for built-in functions, which it replaces while a kernel runs, and does so again for
-every function that the kernel calls. It computes whether integers overflow, and tells nobody unless it debugs. Every
-tensor that a kernel makes gets a shape of its own, checked and printed anew, although there are only a few of them.
+The interpreter searches all of triton.language for built-in functions, which it replaces while a kernel runs, and
+repeats this for every function that the kernel calls. It computes whether integers overflow, and ignores the result
+unless it debugs. It gives every tensor of a kernel its own shape object, which is checked and printed again, although
+there are only a few different shapes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 
 def hasten() -> None:
-    """Let the interpreter do once what it does for every function, launch or tensor."""
+    """Let the interpreter do once for all what it repeats for every function, launch or tensor."""
     _remember_builtins()
     _compute_no_overflows()
     _remember_shapes()
@@ -24,12 +25,12 @@ def _compute_no_overflows() -> None:
     from triton.runtime import interpreter
 
     builder = interpreter.interpreter_builder
-    assert not builder.options.debug  # then it would stop a kernel whose integers overflow
+    assert not builder.options.debug  # otherwise it would stop a kernel whose integers overflow
     builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)
 
 
 def _remember_shapes() -> None:
-    """Let blocks of one shape share it, and compare two shapes as lists of integers where they may be the same."""
+    """Let blocks of equal shape share one shape object, and compare possibly equal shapes as lists of integers."""
     from triton.language import core
     from triton.language.semantic import TritonSemantic
     from triton.runtime import interpreter
@@ -79,7 +80,7 @@ def _remember_shapes() -> None:
 
 
 def _remember_builtins() -> None:
-    """Let the interpreter look up triton.language's built-in functions once, and replace them once a launch."""
+    """Let the interpreter look up the built-in functions of triton.language once, and replace them once per launch."""
     from triton import language
     from triton.language import core
     from triton.runtime import interpreter
@@ -103,7 +104,7 @@ def _remember_builtins() -> None:
     def patch_lang(function: Any) -> Any:
         languages = languages_of(function)
         if languages and not any(core.is_builtin(each.arange) for each in languages):
-            return interpreter._LangPatchScope()  # the kernel that calls this function has replaced them
+            return interpreter._LangPatchScope()  # the kernel that calls this function has already replaced them
         return replace_all(function)
 
     interpreter._patch_builtin = patch_builtin

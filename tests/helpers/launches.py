@@ -1,4 +1,4 @@
-"""Which variants of kernels a piece of code launches."""
+"""The kernel variants that code launches."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import tonari.select.cuda
 
 launching = importlib.import_module("tonari.cuda.launch")
 for _found in pkgutil.iter_modules(tonari.select.cuda.__path__, "tonari.select.cuda."):
-    importlib.import_module(_found.name)  # those that a search imports only when it launches their kernels
+    importlib.import_module(_found.name)  # kernels that a search imports only to launch them
 
 
 @contextmanager
 def launched() -> Iterator[list[tuple[Any, ...]]]:
-    """Note the variant of every launch within, under the name of its kernel; the launches are made all the same."""
+    """Record the variant of every launch in the context, under the name of its kernel; the launches are still made."""
     usual, seen = launching.launch, list[tuple[Any, ...]]()
 
     def noting(kernel: Any, programs: int, arguments: Mapping[str, Any], **given: Any) -> None:

@@ -1,4 +1,4 @@
-"""An array that says that it is on a device, where there need not be one."""
+"""An array that claims to be on a device, on machines without one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class OnDevice:
-    """As much of an array on a device as the border looks at before it reads one."""
+    """The attributes of an array on a device that are checked before the array is read."""
 
     def __init__(self, kind: int = 2, number: int = 0, rows: Any = None) -> None:
         self.rows = np.zeros((4, 2), np.float32) if rows is None else rows

@@ -22,14 +22,14 @@ _OWN = re.compile(rb"RssAnon:\s+(\d+) kB")
 
 
 def own_bytes() -> int:
-    """Return the bytes of this process that no file holds."""
+    """Return the bytes of this process that are not mapped from a file."""
     found = _OWN.search(Path("/proc/self/status").read_bytes())
     assert found is not None
     return 1024 * int(found[1])
 
 
 class Peak:
-    """Looks at the memory of this process, again and again, from a thread; a context manager.
+    """Measures the memory of this process repeatedly in a thread; a context manager.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Plans for tests, from one list of keywords: those of the problem, and what is set in the plan."""
+"""Plans for tests, from one list of keywords: fields of the problem, and overrides of the plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OF_PROBLEM = set(inspect.signature(make_problem).parameters)
 
 
 def problem(n: int, m: int, d: int, k: int, **given: Any) -> Problem:
-    """A problem, of float32 and Euclidean unless told otherwise."""
+    """Make a problem, by default of float32 rows with the Euclidean metric."""
     return make_problem(n, m, d, k, **{"dtype": "float32", "metric": "euclidean"} | given)
 
 
@@ -30,30 +30,30 @@ def _split(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def exact(n: int, m: int, d: int, k: int, **given: Any) -> ExactPlan:
-    """Brute force on the CPU."""
+    """Plan brute force on the CPU."""
     asked, rest = _split(given)
     return plan_on_cpu(problem(n, m, d, k, **asked), **rest)
 
 
 def exact_cuda(n: int, m: int, d: int, k: int, **given: Any) -> CudaPlan:
-    """Brute force on CUDA."""
+    """Plan brute force on CUDA."""
     asked, rest = _split(given)
     return plan_on_cuda(problem(n, m, d, k, **asked), **rest)
 
 
 def bits_cuda(n: int, m: int, d: int, k: int, **given: Any) -> BitsCudaPlan:
-    """Rows of bits on CUDA."""
+    """Plan a search of rows of bits on CUDA."""
     asked, rest = _split({"dtype": "uint8", "metric": "hamming"} | given)
     return plan_bits_on_cuda(problem(n, m, d, k, **asked), **rest)
 
 
 def tree(n: int, m: int, d: int, k: int, **given: Any) -> TreePlan:
-    """A k-d tree."""
+    """Plan a search by a k-d tree."""
     asked, rest = _split(given)
     return plan_tree(problem(n, m, d, k, **asked), **rest)
 
 
 def descent(n: int, d: int, k: int, **given: Any) -> DescentPlan:
-    """NN-Descent."""
+    """Plan NN-Descent."""
     asked, rest = _split(given)
     return plan_descent(problem(n, n, d, k, self_join=True, **asked), **rest)

@@ -1,7 +1,7 @@
-"""Memory that tonari allocates without filling it, poisoned: what reads it before it is written gives a wrong answer.
+"""Memory that tonari allocates without filling it is poisoned: reading it before it is written gives a wrong answer.
 
-Fresh pages hold zeros, which look like values. Here ``empty`` of NumPy and of torch, called by a module of tonari,
-gives floating-point numbers that are NaN, and integers that are no index and no count of anything.
+Fresh pages contain zeros, which look like values. Here ``empty`` of NumPy and of torch, called by a module of tonari,
+returns floating-point numbers that are NaN, and integers that are neither a valid index nor a valid count.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BYTE = 0xA5  # of an integer: -1515870811 as int32
 
 
 def poison_array(array: Any) -> Any:
-    """Fill an array of numbers or truth values; others are left alone."""
+    """Fill an array of numbers or truth values; leave others alone."""
     if array.dtype.kind == "f" or array.dtype.name == "bfloat16":
         array.fill(np.nan)
     elif array.dtype.kind in "iu":
@@ -42,7 +42,7 @@ def poison_tensor(tensor: Any) -> Any:
 
 
 def poison(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every function that allocates poison what it gives to modules of tonari."""
+    """Let every function that allocates poison the memory that modules of tonari get."""
     for name in ("empty", "empty_like"):
         monkeypatch.setattr(np, name, _for_tonari(getattr(np, name), poison_array))
     if HAS_TORCH:

@@ -1,4 +1,4 @@
-"""Programs in C++ that test headers of native/, compiled for one instruction set."""
+"""C++ programs that test headers of native/, compiled for one instruction set."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ FLAGS = {
     "avx512": ["-mavx2", "-mfma", "-mf16c", "-mbmi2", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"],
 }
 PROGRAM_ISAS = [isa for isa in _native.supported_isas() if isa in FLAGS]
-SANITIZE = os.environ.get("TONARI_SANITIZE")  # from CMakeLists.txt, whose sanitizer builds run these tests too
+SANITIZE = os.environ.get("TONARI_SANITIZE")  # from CMakeLists.txt, whose sanitizer builds run these tests, too
 # What runs a program of the compiler that CXX names: an emulator, where the compiler is for another processor.
 RUNNER = os.environ.get("TONARI_RUNNER", "").split()
 COMPILER = os.environ.get("CXX") or shutil.which("c++") or shutil.which("clang++")
@@ -25,7 +25,7 @@ needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 
 
 def output_of(isa: str, folder: Path, *sources: str) -> tuple[str, str, int]:
-    """Return the standard output, the errors and the exit status of the program of these files, built in `folder`."""
+    """Build the program of these files in `folder`, run it, and return its standard output, errors and exit status."""
     program = folder / isa
     command = [str(COMPILER), "-std=c++20", "-O1", "-ffp-contract=off", *FLAGS[isa], f"-I{ROOT / 'native'}"]
     if SANITIZE:

@@ -1,4 +1,4 @@
-"""Everything within a radius: limits that are hard to get right, and comparisons with the reference."""
+"""Radius searches: limits that are hard to get right, and comparisons with the reference."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem
 from tonari.metrics.radius_reference import brute_within
 
-# Shares of all values that are within a limit; the value at that rank is the limit, so that points lie exactly on it.
+# Shares of all values within a limit; the value at that rank is the limit, so points lie exactly on it.
 SHARES = (0.0, 0.02, 0.1, 0.5, 1.0)
 
 
 def all_values(queries: Array, points: Array, metric: str, self_ids: Any = None) -> RadiusNeighbors:
-    """The lists of all points."""
+    """Return the lists of all points."""
     dtype = np.float64 if np.float64 in (queries.dtype, points.dtype) else np.float32
     everything = np.full(len(queries), -np.inf if get_metric(metric).descending else np.inf, dtype)
     return brute_within(queries, points, everything, metric, self_ids=self_ids)
 
 
 def hard_limits(queries: Array, points: Array, metric: str, seed: int = 0) -> Array:
-    """Limits of all kinds in turn: on a value, one step before it, 0, and infinities."""
+    """Make limits of all kinds in turn: equal to a value, one step below it, 0, and infinities."""
     rng = np.random.default_rng(seed)
     values, n = all_values(queries, points, metric).distances, len(points)
     outwards = -1 if get_metric(metric).descending else 1
@@ -40,7 +40,7 @@ def hard_limits(queries: Array, points: Array, metric: str, seed: int = 0) -> Ar
 
 
 def assert_same_within(found: RadiusNeighbors, truth: RadiusNeighbors) -> None:
-    """Check that an answer equals the truth to the last bit."""
+    """Check that an answer equals the reference to the last bit."""
     assert isinstance(found, RadiusNeighbors)
     for name, mine, right in zip(RadiusNeighbors._fields, found, truth, strict=True):
         assert mine.dtype == right.dtype, f"{name}: {mine.dtype}, not {right.dtype}"
@@ -64,7 +64,7 @@ def check_within(
     memory: int | None = None,
     **choices: Any,
 ) -> None:
-    """Lists and counts of a method, by a plan with these choices, are those of the reference."""
+    """Check that lists and counts of a method, by a plan with these choices, equal those of the reference."""
     own = np.arange(len(queries)) if self_join else None
     if truth is None:
         truth = brute_within(queries, points, limits, metric, self_ids=own)
@@ -81,7 +81,7 @@ def check_within(
 
 
 def later_than(truth: RadiusNeighbors) -> RadiusNeighbors:
-    """The lists of all points without earlier ones and themselves, by hand."""
+    """Return the lists without the point itself and earlier points, computed by hand."""
     rows = [slice(*bounds) for bounds in zip(truth.indptr[:-1], truth.indptr[1:], strict=True)]
     kept = [[at for at in range(row.start, row.stop) if truth.indices[at] > i] for i, row in enumerate(rows)]
     indptr = np.cumsum([0, *map(len, kept)], dtype=np.int64)

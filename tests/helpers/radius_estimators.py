@@ -1,4 +1,4 @@
-"""Data on which estimators with a radius are compared with scikit-learn's, and radii that distances meet exactly."""
+"""Data on which estimators with a radius are compared with scikit-learn's, and radii equal to distances."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NAMES = {"minkowski": "euclidean", "manhattan": "l1", "chebyshev": "linf"}  # to
 
 
 def radius_on_a_value(points: checks.Array, metric: str, share: float = 0.1) -> float:
-    """Return a distance between two rows, which about this share of all distances does not exceed."""
+    """Return a distance between two rows that about this share of all distances does not exceed."""
     values = np.sort(all_values(points, points, metric).distances)
     return float(values[int(share * (len(values) - 1))])
 
@@ -51,19 +51,19 @@ def radius_on_a_value(points: checks.Array, metric: str, share: float = 0.1) -> 
 def lists_of(
     queries: checks.Array, points: checks.Array, radius: float, metric: str, *, own: bool = False
 ) -> RadiusNeighbors:
-    """Return the reference's lists, with `own` without each row itself."""
+    """Return the lists of the reference, with `own` without each row itself."""
     dtype = np.float64 if np.float64 in (queries.dtype, points.dtype) else np.float32
     limits = limits_for(radius, len(queries), dtype, closed=True, descending=False)
     return brute_within(queries, points, limits, metric, self_ids=np.arange(len(points)) if own else None)
 
 
 def parts_of(found: RadiusNeighbors, entries: Any) -> list[Any]:
-    """Return the part of an array that belongs to each list."""
+    """Return the part of an array for each list."""
     return np.split(entries, found.indptr[1:-1])
 
 
 def peak_of(call: Callable[[], object]) -> int:
-    """Return the most bytes of Python and NumPy that a call takes at once."""
+    """Return the largest number of bytes of Python and NumPy that a call holds at once."""
     tracemalloc.start()
     try:
         call()

@@ -1,4 +1,4 @@
-"""Searches within a radius for tests: by a method and a plan, compared with the reference bit by bit."""
+"""Radius searches for tests, by a method and a plan, compared with the reference bit by bit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from tonari.metrics.reference import pairwise, returned
 
 
 def limits_at(queries: Array, points: Array, metric: str, share: float) -> Array:
-    """For each query a value that is returned for one of the points, so that about this share of them is within it."""
+    """Return for each query a value that is returned for a point, so that about this share of the points is within
+    it.
+    """
     double = "float64" in (queries.dtype.name, points.dtype.name)
     values = returned(pairwise(queries, points, metric), np.float64 if double else np.float32)
     share = 1 - share if get_metric(metric).descending else share
@@ -24,7 +26,7 @@ def limits_at(queries: Array, points: Array, metric: str, share: float) -> Array
 
 
 def on_host(found: Any) -> RadiusNeighbors:
-    """Lists as arrays in host memory."""
+    """Return lists as arrays in host memory."""
     return RadiusNeighbors(*(part if isinstance(part, np.ndarray) else part.cpu().numpy() for part in found))
 
 
@@ -39,9 +41,10 @@ def check_within(
     counted: bool = False,
     as_searched: tuple[Any, Any] | None = None,
 ) -> RadiusNeighbors:
-    """Find, or only count, what is within the limits, compare it with the reference, and return the truth.
+    """Find, or only count, the points within the limits, compare with the reference, and return the truth.
 
-    Queries and points are arrays; `as_searched` has both as they are searched if that differs, such as tensors.
+    Queries and points are arrays; `as_searched` has both in the form that is searched, if that differs, such as
+    tensors.
     """
     truth = brute_within(queries, points, limits, plan.metric, self_ids=np.arange(len(queries)) if self_join else None)
     asked, rows = as_searched or (held(queries), held(points))

@@ -1,4 +1,4 @@
-"""How functions refuse arguments."""
+"""Refusals of arguments by functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tonari.core.errors import Unsupported
 
 
 def assert_refused_by_name(call: Callable[..., Any], good: dict[str, Any], name: str, values: Iterable[Any]) -> None:
-    """Check that a call takes its arguments, and none of the values for one of them, which the message names."""
+    """Check that a call accepts its arguments, but none of the values for one argument, which the message names."""
     call(**good)
     for value in values:
         with pytest.raises((TypeError, ValueError), match=name) as refused:

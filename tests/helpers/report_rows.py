@@ -1,4 +1,4 @@
-"""Made-up rows, and a history of the code to judge them by, for tests of the tables in documents."""
+"""Made-up rows, and a history of the code to judge them by, for tests of tables in documents."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ HERE = {"device": "cpu", "machine": "a machine", "isa": "avx2", "threads": 2}
 
 
 def row(who: str = "tonari", seconds: float | None = 1.0, **columns: Any) -> Row:
-    """A row of the case "tiny" of exact_cpu."""
+    """Make a row of the case "tiny" of exact_cpu."""
     defaults = {"suite": "exact_cpu", "case": "tiny", "date": "2026-01-01T00:00Z", "commit": "abcdef0", "scale": 1.0}
     return EMPTY | HERE | defaults | {"who": who, "seconds_median": seconds, "repeats": 3} | columns
 
 
 def earlier(**columns: Any) -> Row:
-    """A row of a run before."""
+    """Make a row of an earlier run."""
     return row(**{"date": "2025-12-31T00:00Z", "commit": "0fedcba"} | columns)
 
 

@@ -12,7 +12,7 @@ from tonari.metrics import get_metric
 
 
 class Prepared(Points):
-    """Points that are said to be prepared."""
+    """Points that claim to be prepared."""
 
     prepared = True
 

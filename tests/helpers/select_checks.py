@@ -1,6 +1,6 @@
-"""What the tests of k-selection share: values made to hurt, every method with options that matter, and one assertion.
+"""For tests of k-selection: hard values, every method with the options that matter, and one assertion.
 
-``test_select_checks.py`` shows the assertion failing, and that the values are what their names say.
+``test_select_checks.py`` shows that the assertion fails for wrong answers, and that values have the named properties.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FLOATS = ("float32", "float16", "bfloat16", "float64")
 if HAS_TORCH:
     import torch
 
-# Options that change what a method does, on the CPU; `GPU_VARIANTS` are those of a GPU.
+# Options that change how a method works on the CPU; `GPU_VARIANTS` are those of a GPU.
 _PARTITIONS: list[dict[str, Any]] = [{}, {"group": 2}, {"group": 4, "levels": 1}]
 _BUFFERS: list[dict[str, Any]] = [
     {},
@@ -77,7 +77,7 @@ GPU_VARIANTS: dict[str, list[dict[str, Any]]] = {
 
 
 def variants(table: dict[str, list[dict[str, Any]]]) -> list[Any]:
-    """(method, options) for pytest.mark.parametrize, with readable names."""
+    """Return (method, options) for pytest.mark.parametrize, with readable names."""
     return [
         pytest.param(method, options, id="-".join([method, *(f"{name}={value}" for name, value in options.items())]))
         for method, all_options in table.items()
@@ -90,7 +90,7 @@ Maker = Callable[[np.random.Generator, int, int, str], Array]
 
 
 def _scaled(numbers: Array, dtype: str) -> Array:
-    """Numbers of about 1 as a dtype that may be whole."""
+    """Make numbers of about 1 in a dtype that may be an integer."""
     if dtype in FLOATS:
         return numbers.astype("float32" if dtype == "bfloat16" else dtype)
     limits = np.iinfo(dtype)
@@ -102,17 +102,17 @@ def random(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array:
 
 
 def ascending(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array:
-    """Every value is larger than the last: queues are right after k values."""
+    """Make ascending values: queues are final after k values."""
     return np.sort(random(rng, rows, n, dtype), axis=1)
 
 
 def descending(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array:
-    """Every value is smaller than the last: queues take them all."""
+    """Make descending values: queues accept all of them."""
     return ascending(rng, rows, n, dtype)[:, ::-1].copy()
 
 
 def equal(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array:
-    """One value per row: only the index decides."""
+    """Make one value per row: only the index decides."""
     return np.repeat(random(rng, rows, 1, dtype), n, axis=1)
 
 
@@ -121,13 +121,15 @@ def two_valued(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array
 
 
 def organ_pipe(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array:
-    """Up and down again: the middle is the worst pivot, and every value but one comes twice."""
+    """Make values that ascend and descend again: the middle is the worst pivot, and every value but one occurs
+    twice.
+    """
     column = np.arange(n)
     return np.tile(_scaled(np.minimum(column, n - 1 - column) / 50, dtype), (rows, 1))
 
 
 def median_of_three_killer(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array:
-    """Rows on which the median of the first, middle and last value parts off only two (Musser 1997)."""
+    """Make rows in which the median of the first, middle and last value separates only two values (Musser 1997)."""
     half = n // 4 * 2
     ranks, first = np.arange(1, n + 1), np.arange(1, half + 1)
     ranks[:half] = np.where(first % 2, first, half + first - 1)  # 1 k+1 3 k+3 ... | 2 4 6 ... 2k
@@ -136,7 +138,7 @@ def median_of_three_killer(rng: np.random.Generator, rows: int, n: int, dtype: s
 
 
 def infinities(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array:
-    """A third of the values are inf or -inf; of whole numbers, the largest and the smallest."""
+    """Make inf or -inf in a third of the places; for whole numbers, the largest and the smallest."""
     values = random(rng, rows, n, dtype)
     limits = (-np.inf, np.inf) if dtype in FLOATS else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     which = rng.integers(0, 6, (rows, n))
@@ -145,7 +147,7 @@ def infinities(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array
 
 
 def zeros(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array:
-    """-0.0 and 0.0, which are equal, and some -1 and 1."""
+    """Make -0.0 and 0.0, which are equal, and some -1 and 1."""
     if dtype in FLOATS:
         return rng.choice([-0.0, 0.0, -0.0, 0.0, -1.0, 1.0], (rows, n)).astype(
             "float32" if dtype == "bfloat16" else dtype
@@ -154,7 +156,7 @@ def zeros(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array:
 
 
 def leading_bits(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array:
-    """Values that differ in their last four bits only."""
+    """Make values that differ only in their last four bits."""
     if dtype not in FLOATS:
         return (100 + rng.integers(0, 16, (rows, n))).astype(dtype)
     held = np.dtype("float32" if dtype == "bfloat16" else dtype)
@@ -164,7 +166,7 @@ def leading_bits(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Arr
 
 
 def subnormal(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array:
-    """Numbers below the smallest normal one, of both signs: flushing to zero makes all equal."""
+    """Make numbers below the smallest normal one, of both signs: flushing to zero makes all equal."""
     if dtype not in FLOATS:
         return random(rng, rows, n, dtype)
     held = np.dtype("float32" if dtype == "bfloat16" else dtype)
@@ -191,13 +193,13 @@ MAKERS: dict[str, Maker] = {
 
 
 def make(maker: str, rows: int, n: int, dtype: str, seed: int = 0) -> Any:
-    """Values by name: a NumPy array, or a torch tensor for bfloat16."""
+    """Make values by name: a NumPy array, or a torch tensor for bfloat16."""
     values = MAKERS[maker](np.random.default_rng([seed, rows, n]), rows, n, dtype)
     return torch.from_numpy(values).to(torch.bfloat16) if dtype == "bfloat16" else values
 
 
 def some_lengths(rows: int, n: int, seed: int = 0) -> Array:
-    """Lengths from 0 to n, both among them if there are two rows."""
+    """Make lengths from 0 to n, which include both if there are two rows."""
     lengths = np.random.default_rng([seed, rows, n]).integers(0, n + 1, rows)
     lengths[:1], lengths[1:2] = 0, n
     return lengths
@@ -212,7 +214,7 @@ def assert_selection(found: Selection, values: Any, k: int, *, sorted: bool = Tr
 
 
 def assert_same(found: Selection, truth: Selection, *, sorted: bool = True) -> None:
-    """Check that two selections are the same to the last bit, or with ``sorted=False`` to the order within rows."""
+    """Check that two selections are equal to the last bit, or with ``sorted=False`` up to the order within rows."""
     assert isinstance(found, Selection), f"a {type(found).__name__} is not a Selection"
     for name, ours, theirs in zip(("values", "indices"), found, truth, strict=True):
         assert type(ours) is type(theirs), f"{name}: {type(ours).__name__} instead of {type(theirs).__name__}"
@@ -232,9 +234,10 @@ def assert_same(found: Selection, truth: Selection, *, sorted: bool = True) -> N
 
 
 def assert_smallest(found: Selection, values: Any, k: int, *, largest: bool = False) -> None:
-    """Check a selection from tensors without NaN, on their device and without sorting: for rows too long to sort.
+    """Check a selection of tensors without NaN on their device without sorting, for rows too long to sort.
 
-    Pairs in order are k different ones; if just k pairs of the row do not come after the last of them, it is they.
+    The pairs must be k different ones in order. If exactly k pairs of the row do not come after the last of them, the
+    pairs are right.
     """
     best, columns = found
     rows, n = values.shape
@@ -262,7 +265,7 @@ def _assert_each(right: Any, begin: int, what: str) -> None:
 
 
 def _bits(selection: Selection, *, ordered: bool) -> Array:
-    """(bits of the value, index) of shape (rows, k, 2), in order of the index unless `ordered`."""
+    """Return (bits of the value, index) of shape (rows, k, 2), in order of the index unless `ordered`."""
     values, indices = selection
     if not isinstance(values, np.ndarray):
         values = values.view(torch.int16).numpy() if values.dtype == torch.bfloat16 else values.numpy()
@@ -287,7 +290,9 @@ def select_by_kernels(
     counters: Counters | None = None,
     **options: Any,
 ) -> tuple[Selection, int | None]:
-    """Select by a method's GPU kernels, interpreted on "cpu"; the answer on the CPU, and the first row with NaN."""
+    """Select by a method's GPU kernels, interpreted on "cpu"; return the answer on the CPU, and the first row with
+    NaN.
+    """
     tensor = torch.from_numpy(values) if isinstance(values, np.ndarray) else values
     request = Request(
         tensor.to(device),

@@ -1,8 +1,8 @@
 """Slow models of the queues and of Hierarchical Partition, which count the same operations as the kernels.
 
 An entry is (rank of its value among all values, index); a pad is larger than every entry. The rows [W i, W i + W) form
-a group: a step holds the entries that the lanes of a group compare at the same time, and aligned queues of a group
-merge together. tang2015, sections III-B to III-E.
+a group: a step has the entries that the lanes of a group compare at the same time, and aligned queues of a group merge
+together. tang2015, sections III-B to III-E.
 """
 
 from __future__ import annotations
@@ -239,7 +239,9 @@ def _queue_group(method: str, rows: list[List], n: int, k: int, options: Any, co
 
 
 def _lists(row: List, n: int, k: int, group: int | None, levels: int | None) -> list[List]:
-    """Build the lists bottom-up (Algorithm 4): the values, the minima of their groups, the minima of those, ..."""
+    """Build the lists bottom-up (algorithm 4): the values, the minima of their groups, the minima of those minima,
+    ...
+    """
     lists, size = [row], n
     while group is not None and size > k and (levels is None or len(lists) <= levels):
         below, size = lists[-1], -(-size // group)

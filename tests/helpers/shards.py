@@ -1,4 +1,4 @@
-"""What the tests of graphs beyond one memory share: plans of many small shards, budgets that need them, and builds."""
+"""Helpers for tests of graphs larger than memory: plans of many small shards, budgets that need them, and builds."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ api = importlib.import_module("tonari.api.shards")
 def plans_of(
     rows: int, block: int | None = None, clusters: int | None = None, route: str | None = None, group: int = 2
 ) -> Callable[..., ShardPlan]:
-    """Return a planner that makes shards of so many rows at most, whatever the memory; slabs meet by groups."""
+    """Return a planner of shards of at most this number of rows for any memory; they are joined or read by groups."""
 
     def planned(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
         made, n = _PLANNED(sizes, method, memory), sizes.source.n
@@ -53,7 +53,9 @@ def plans_of(
         if made.route == "clusters" and shards > 1:
             shards = math.ceil(tuning.COPIES * n / (0.9 * rows))
             centres = max(2, min(4 * shards, n // 4)) if clusters is None else clusters
-            return dataclasses.replace(made, rows=rows, shards=shards, block=block or rows, clusters=centres)
+            return dataclasses.replace(
+                made, rows=rows, shards=shards, block=block or rows, clusters=centres, group=group, segment=2
+            )
         return dataclasses.replace(made, rows=min(rows, n), shards=shards, block=block or rows, group=group)
 
     return planned
@@ -67,7 +69,7 @@ def by_shards(
     route: str | None = None,
     group: int = 2,
 ) -> None:
-    """Let builds that begin in this process have shards of so many rows."""
+    """Let builds that start in this process have shards of this number of rows."""
     monkeypatch.setattr(build, "plan_build", plans_of(rows, block, clusters, route, group))
     if route == "exact-pairs":  # whatever is faster
         monkeypatch.setattr(across, "can_join", lambda metric, d, isa: get_metric(metric).form == "gemm")
@@ -83,9 +85,9 @@ def tight_memory(
     shards: int = 3,
     queries: Any = None,
 ) -> int:
-    """Return a budget, in bytes, within which one thread builds a graph of the source in `shards` shards or more.
+    """Return a budget in bytes with which one thread builds a graph of the source in `shards` shards or more.
 
-    With queries: a budget within which it searches the source for them.
+    With queries: a budget with which it searches the source for the queries.
     """
     m = None if queries is None else as_source(queries).n
     sizes = Sizes(as_source(source), k, metric, recall, (), 1, m)
@@ -93,7 +95,7 @@ def tight_memory(
         _PLANNED(sizes, method, 1)
     except BudgetExceeded as error:
         enough = int(str(error).partition("needs at least ")[2].partition(" ")[0])
-    for memory in range(enough * 3 // 4, 2 * enough, 1 << 16):  # what it says is enough may be enough for all rows
+    for memory in range(enough * 3 // 4, 2 * enough, 1 << 16):  # the stated smallest budget may be enough for all rows
         try:
             made = _PLANNED(sizes, method, memory)
         except BudgetExceeded:
@@ -104,12 +106,12 @@ def tight_memory(
 
 
 def lists(graph: KNNGraph) -> Neighbors:
-    """Return copies of the lists of a graph, which may be mapped."""
+    """Return copies of the lists of a graph, which may be memory-mapped."""
     return Neighbors(np.array(graph.distances), np.array(graph.indices))
 
 
 def assert_exact(graph: KNNGraph, points: Any, k: int, metric: str = "euclidean") -> None:
-    """Check that a graph has the bits of the exact one, built in memory."""
+    """Check that a graph has the bits of the exact graph that is built in memory."""
     truth = tonari.knn_graph(points, k, metric=metric, method="exact")
     assert graph.method == "exact"
     assert_same_neighbors(lists(graph), lists(truth), metric=metric)
@@ -121,7 +123,7 @@ def contents(folder: Path) -> list[str]:
 
 
 def clustered(n: int, d: int = 8, seed: int = 0) -> Array:
-    """Make overlapping clusters of different sizes, some rows repeated."""
+    """Make overlapping clusters of different sizes, with some repeated rows."""
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((max(2, n // 50), d)) * 2
     rows = (centres[rng.integers(len(centres), size=n) ** 2 % len(centres)] + rng.standard_normal((n, d))).astype(
@@ -132,18 +134,18 @@ def clustered(n: int, d: int = 8, seed: int = 0) -> Array:
 
 
 class Shuffled:
-    """An executor that runs tasks in a random order, each on one of several workers, which get the job pickled."""
+    """An executor that runs tasks in a random order on several workers, which get the job pickled."""
 
     def __init__(self, seed: int, workers: int) -> None:
         self._rng, self.workers = np.random.default_rng(seed), workers
 
     def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
-        """Run tasks; some of them twice, as may happen when a worker is thought dead."""
+        """Run tasks, some of them twice, as happens when a worker is wrongly believed dead."""
         workers = [Worker(pickle.loads(pickle.dumps(job)), "cpu") for _ in range(self.workers)]
         for at in self._rng.permutation(len(tasks)).tolist():
             task, worker = tasks[at], workers[int(self._rng.integers(self.workers))]
             step = step_of(job, task)
-            if at % 3 == 0:  # up to its record, which is the last that it writes
+            if at % 3 == 0:  # up to its record, which it writes last
                 pieces = step.read(worker, task.args)
                 step.write(worker, task.args, (step.compute(worker, task.args, piece) for piece in pieces))
             run_task(worker, task, lambda: None)
@@ -151,7 +153,7 @@ class Shuffled:
 
 
 def by_executor(monkeypatch: pytest.MonkeyPatch, executor: Any) -> None:
-    """Let builds in this process run their tasks by an executor."""
+    """Let builds in this process run their tasks in an executor."""
     monkeypatch.setattr(api, "_executor", lambda *_: executor)
 
 
@@ -174,11 +176,11 @@ def small(points: Any, out: Path, method: str = "exact", **more: Any) -> tonari.
 
 
 class Stopped(Exception):
-    """What ends a build."""
+    """Raised to end a build."""
 
 
 def stopped(points: Any, out: Path, method: str, after: int | str, patch: pytest.MonkeyPatch, **more: Any) -> None:
-    """Begin a build that ends after a number of tasks, or before the one of this name."""
+    """Start a build that ends after a number of tasks, or before the task of this name."""
     finish, done = Workspace.finish, []
 
     def until(files: Workspace, task: str, made: Any) -> None:
@@ -199,7 +201,7 @@ def built(points: Any, k: int, out: Path, method: str, **given: Any) -> tonari.K
 
 
 def check_built(graph: tonari.KNNGraph, points: Any, metric: str = "euclidean") -> Neighbors:
-    """Check that lists are valid and whole and distances exact; return the truth."""
+    """Check that lists are valid and complete and distances exact; return the truth."""
     n, found = graph.n, lists(graph)
     dtype = np.float64 if np.asarray(points).dtype == np.float64 else np.float32
     assert_valid_neighbors(found, m=n, n=n, k=graph.k, dtype=dtype, metric=metric, self_ids=np.arange(n))

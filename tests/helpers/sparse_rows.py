@@ -1,4 +1,4 @@
-"""Sparse rows that are hard to search, and the comparison with the same rows written out."""
+"""Sparse rows that are hard to search, and comparisons with the same rows in dense form."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ Array = npt.NDArray[Any]
 
 
 def uniform(n: int, d: int, seed: int = 0, density: float = 0.15) -> Array:
-    """Positive numbers at random places."""
+    """Make positive numbers at random places."""
     rng = np.random.default_rng(seed)
     return np.where(rng.random((n, d)) < density, rng.random((n, d)), 0.0)
 
 
 def words(n: int, d: int, seed: int = 0) -> Array:
-    """The first columns are in most rows, the last in hardly any."""
+    """Make rows in which the first columns are frequent and the last ones rare, like words."""
     rng = np.random.default_rng(seed)
     return np.where(rng.random((n, d)) < np.minimum(1, 3 / np.arange(1, d + 1)), rng.random((n, d)), 0.0)
 
 
 def signed(n: int, d: int, seed: int = 0) -> Array:
-    """Numbers of both signs, whose products cancel."""
+    """Make numbers of both signs, whose products cancel."""
     return words(n, d, seed) * np.where(np.random.default_rng(seed + 1).random((n, d)) < 0.5, -1.0, 1.0)
 
 
 def shared(n: int, d: int, seed: int = 0) -> Array:
-    """One column that all rows share, with nearly the same number."""
+    """Make one column that all rows share, with nearly the same number."""
     rows = uniform(n, d, seed) * 1e-4
     rows[:, d // 2] = 1 + 1e-7 * np.arange(n)
     return rows
 
 
 def copies(n: int, d: int, seed: int = 0) -> Array:
-    """Few different rows, empty ones among them."""
+    """Make few different rows, including empty ones."""
     rows = uniform(5, d, seed)
     rows[2] = 0
     return rows[np.random.default_rng(seed).integers(0, 5, n)]
 
 
 def one_dense(n: int, d: int, seed: int = 0) -> Array:
-    """One row without a zero."""
+    """Make one row without zeros."""
     rows = uniform(n, d, seed, 0.03)
     rows[n // 2] = np.random.default_rng(seed).random(d) + 0.1
     return rows
 
 
 def near_copies(n: int, d: int, seed: int = 0) -> Array:
-    """Multiples of one row, and rows that differ from it in one last digit."""
+    """Make multiples of one row, and rows that differ from it in a single last digit."""
     row = uniform(1, d, seed, 0.5)[0]
     rows = np.tile(row, (n, 1)) * (1 + np.arange(n) % 3)[:, None]
     rows[np.arange(n), np.arange(n) % d] *= 1 + 2.0**-23 * (np.arange(n) % 2)
@@ -59,13 +59,13 @@ def near_copies(n: int, d: int, seed: int = 0) -> Array:
 
 
 def wide_range(n: int, d: int, seed: int = 0) -> Array:
-    """Lengths from tiny to huge, and entries far below the others of their row."""
+    """Make rows of tiny to huge length, with entries far below the others of their row."""
     rng = np.random.default_rng(seed)
     return signed(n, d, seed) * 10.0 ** rng.integers(-8, 8, (n, 1)) * 10.0 ** rng.integers(-4, 1, (n, d))
 
 
 def nothing(n: int, d: int, seed: int = 0) -> Array:
-    """Rows without non-zeros."""
+    """Make rows without nonzero numbers."""
     return np.zeros((n, d))
 
 
@@ -76,7 +76,7 @@ MAKERS: dict[str, Callable[..., Array]] = {
 
 
 def same_bits(ours: Any, others: Any) -> None:
-    """Check that the arrays of two answers have the same types, shapes and bits."""
+    """Check that the arrays of two answers have the same dtypes, shapes and bits."""
     for a, b in zip(ours, others, strict=True):
         assert a.dtype == b.dtype
         assert a.shape == b.shape

@@ -1,4 +1,4 @@
-"""What a search does on a device, in order: kernels that it launches, and where the host waits for results."""
+"""The steps of a search on a device, in order: launched kernels, and waits of the host for results."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.helpers.launches import launching
 
-WAITS = {"_local_scalar_dense", "nonzero"}  # operators whose results the host has to know
+WAITS = {"_local_scalar_dense", "nonzero"}  # operators whose results the host needs
 
 
 class _Operators(TorchDispatchMode):
-    """Note the operators of torch that wait, or all of them."""
+    """Record torch operators that wait, or all operators."""
 
     def __init__(self, steps: list[str], *, every: bool) -> None:
         super().__init__()
@@ -36,9 +36,9 @@ class _Operators(TorchDispatchMode):
 
 @contextmanager
 def steps(*, every: bool = False) -> Iterator[list[str]]:
-    """Note the steps of the searches within: names of kernels, and "wait".
+    """Record the steps of the searches in the context: names of kernels, and "wait".
 
-    With `every`, also the programs and constants of kernels, and all operators of torch with their shapes.
+    With `every`, also record the programs and constants of kernels, and all torch operators with their shapes.
     """
     usual, as_list, seen = launching.launch, torch.Tensor.tolist, list[str]()
     operators = _Operators(seen, every=every)
@@ -70,6 +70,6 @@ def steps(*, every: bool = False) -> Iterator[list[str]]:
 
 
 def in_short(given: list[str]) -> str:
-    """Steps in one line, with a number for those that follow each other: "pack 2*screen wait"."""
+    """Format steps in one line, with a number for consecutive equal steps: "pack 2*screen wait"."""
     counted = [(name, len(list(same))) for name, same in itertools.groupby(given)]
     return " ".join(name if count == 1 else f"{count}*{name}" for name, count in counted)

@@ -1,4 +1,4 @@
-"""What the tests of streams share: small data, ways to cut it, and an index that counts what it is asked."""
+"""Helpers for tests of streams: small data, ways to divide it, and an index that counts requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ N, M, D, K = 400, 60, 6, 5
 
 
 def soon(holds: Callable[[], bool], seconds: float = 5.0) -> bool:
-    """Whether something comes to hold."""
+    """Return whether a condition becomes true within some seconds."""
     until = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > until:
@@ -27,13 +27,13 @@ def soon(holds: Callable[[], bool], seconds: float = 5.0) -> bool:
 
 
 def points(dtype: str = "float32") -> Array:
-    """N rows, none of them negative."""
+    """Make N rows without negative numbers."""
     scale = 30 if dtype in ("uint8", "int8") else 1
     return np.abs(scale * checks.gaussian(N, D, seed=1)).astype(dtype)
 
 
 def queries(m: int = M, dtype: str = "float32") -> Array:
-    """Half of them are points: distance 0, and ties."""
+    """Make queries; half of them are points, so there are distances of 0 and ties."""
     scale = 30 if dtype in ("uint8", "int8") else 1
     rows = np.abs(scale * checks.gaussian(m, D, seed=2)).astype(dtype)
     rows[: 2 * N : 2] = points(dtype)[: len(rows[: 2 * N : 2])]
@@ -50,7 +50,7 @@ def joined(found: Iterable[Neighbors]) -> Neighbors:
 
 
 def cut(rows: Array, *sizes: int) -> Iterator[Array]:
-    """Chunks of these sizes, and one of what is left."""
+    """Divide into chunks of these sizes and one chunk of the rest."""
     for size in sizes:
         yield rows[:size]
         rows = rows[size:]
@@ -61,7 +61,7 @@ UNEVEN = (1, 0, 0, 17, 3, 30, 0)
 
 
 class Watched(tonari.Index):
-    """An Index that remembers how many rows it was asked for."""
+    """An Index that records the number of rows of each request."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)

@@ -1,4 +1,4 @@
-"""A plugin of pytest: tonari's estimators take the places of scikit-learn's, and a file says how its tests end.
+"""A pytest plugin that replaces scikit-learn's estimators by tonari's, and writes the outcomes of the tests to a file.
 
 The environment variable OUTCOMES names the file: a JSON object with the outcomes of each test, by its name without
 parameters. An outcome is "passed", "skipped" or the text of the exception.
@@ -22,7 +22,7 @@ _outcomes: dict[str, list[str]] = {}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Put tonari's classes where tests look for scikit-learn's; its function `dbscan` looks there too."""
+    """Put tonari's classes in the places where tests, and scikit-learn's function `dbscan`, look for scikit-learn's."""
     for name in estimators.__all__:
         for module in (sklearn.cluster, sklearn.cluster._dbscan) if name == "DBSCAN" else (sklearn.neighbors,):
             setattr(module, name, getattr(estimators, name))
@@ -30,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-    """Note the outcome of a test."""
+    """Record the outcome of a test."""
     report = yield
     if report.when == "call" or report.failed:
         text = "" if call.excinfo is None else str(call.excinfo.value)

@@ -1,4 +1,4 @@
-"""Stands for Triton's driver where there is no GPU: kernels are compiled for one, and loading them only noted."""
+"""A stand-in for Triton's driver on machines without a GPU: kernels are compiled, and loading them is only recorded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ HOPPER = ("cuda", 90, 32)
 
 
 class TargetAlone:
-    """Says what to compile for.
+    """Reports the target to compile for.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The assertions of ``checks.py`` fail when they should, and the hostile data is what its name says."""
+"""The assertions of ``checks.py`` fail when they should, and the hostile data have the named properties."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def truth() -> Neighbors:
 
 
 def _changed(truth: Neighbors, **cells: Any) -> Neighbors:
-    """Copy with cells set: distances={(row, column): value}, indices={...}."""
+    """Return a copy with changed cells: distances={(row, column): value}, indices={...}."""
     answer = Neighbors(truth.distances.copy(), truth.indices.copy())
     for name, changes in cells.items():
         for place, value in changes.items():
@@ -32,12 +32,12 @@ def _changed(truth: Neighbors, **cells: Any) -> Neighbors:
 
 
 def _swapped(truth: Neighbors) -> Neighbors:
-    """The ids of the first two columns of row 2 change places; their distances stay, so the row is still sorted."""
+    """Exchange the ids of the first two columns of row 2 but not their distances, so that the row is still sorted."""
     return _changed(truth, indices={(2, 0): truth.indices[2, 1], (2, 1): truth.indices[2, 0]})
 
 
 def _unsorted(truth: Neighbors) -> Neighbors:
-    """Row 3 backwards, ids with their distances."""
+    """Reverse row 3: ids and their distances."""
     answer = _changed(truth)
     for array in answer:
         array[3] = array[3, ::-1].copy()

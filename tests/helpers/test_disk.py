@@ -1,4 +1,4 @@
-"""The disk that fails: what it counts, where it ends, and what a power cut takes away."""
+"""The disk that fails: which calls it counts, where it ends, and what a power cut removes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tonari.io._atomic import atomic, sync_directory
 
 
 class Ended(BaseException):
-    """In place of SIGKILL."""
+    """Raised in place of SIGKILL."""
 
 
 def end() -> None:
@@ -21,7 +21,7 @@ def end() -> None:
 
 
 def until(end_at: int | None, work: Callable[[], object], *, power_cut: bool = True) -> list[str]:
-    """Work until a call; return the calls."""
+    """Work until a call, and return the calls."""
     disk = Disk(end_at, power_cut=power_cut, end=end)
     disk.install()
     try:
@@ -57,7 +57,7 @@ def test_an_atomic_file_is_old_or_new(end_at: int, power_cut: bool, tmp_path: Pa
     (tmp_path / "a").write_bytes(b"old")
     calls = until(end_at, lambda: put(tmp_path / "a", b"new"), power_cut=power_cut)
     assert len(calls) == min(end_at, 5)
-    # Its name is on the disk after the last fsync; without a power cut, after the call before.
+    # After the last fsync the name is on the disk; without a power cut, already after the previous call.
     assert (tmp_path / "a").read_bytes() == (b"new" if end_at > (5 if power_cut else 4) else b"old")
 
 

@@ -1,4 +1,4 @@
-"""The record of durations: its files are there, long ones begin first, and a run is recorded as a whole."""
+"""The record of durations: its files exist, long ones start first, and only a complete run is recorded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Named:
-    """A test by its name alone."""
+    """A test that has only a name."""
 
     def __init__(self, nodeid: str) -> None:
         self.nodeid = nodeid
@@ -57,7 +57,7 @@ def test_without_a_record_there_are_no_durations(tmp_path: Path) -> None:
 
 
 class Asked:
-    """A configuration of pytest by its command line alone."""
+    """A pytest configuration that has only a command line."""
 
     def __init__(self, *args: str, **options: Any) -> None:
         self.args, self.options = args, {"--record-durations": True} | options
@@ -91,4 +91,4 @@ def test_one_process_records_if_that_is_asked_for(pytestconfig: pytest.Config) -
     for asked in (alone, worker, silent):
         durations.configure(asked)  # type: ignore[arg-type]
     assert [len(asked.registered) for asked in (alone, worker, silent)] == [1, 0, 0]
-    assert {"keyword", "maxfail"} <= set(vars(pytestconfig.option))  # the names by which pytest knows them
+    assert {"keyword", "maxfail"} <= set(vars(pytestconfig.option))  # the names that pytest uses

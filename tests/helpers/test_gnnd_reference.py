@@ -1,4 +1,4 @@
-"""The plain round of "gnnd": lists are what a list promises, only get nearer, and come to hold the neighbours."""
+"""The plain round of "gnnd": lists are valid, only improve, and converge to the neighbours."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def a_form(points: Array) -> PlainForm:
 
 
 def reverse_of(own: Array, room: int) -> Array:
-    """The first rows that sample each point."""
+    """Return the first rows that sample each point."""
     found = np.full((len(own), room), -1, np.int32)
     for point in range(len(own)):
         rows = np.flatnonzero((own == point).any(axis=1))[:room]

@@ -1,4 +1,4 @@
-"""What the check of pages refuses."""
+"""Pages that the check of HTML refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triton's interpreter replaces the same functions, and refuses the same shapes, as without our help."""
+"""Triton's interpreter replaces the same functions, and refuses the same shapes, as without our changes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_functions_that_kernels_call_are_interpreted() -> None:
 @pytest.mark.parametrize("shape", [(2, 4), (4, 2), (1, 8), (8, 1)])
 def test_shapes_meet(shape: tuple[int, int]) -> None:
     x = torch.full(shape, -1)
-    for _ in range(2):  # the second time shapes are remembered
+    for _ in range(2):  # the second time, shapes are cached
         _outer[(1,)](x, *shape)
         at = torch.arange(8).reshape(shape)
         assert torch.equal(x, at.sum(1, keepdim=True) - at)

@@ -1,4 +1,4 @@
-"""Memory that tonari does not fill is NaN or a sentinel under test, whoever allocates it; others' memory is theirs."""
+"""In tests, memory that tonari allocates without filling it is NaN or a sentinel; memory of other libraries is not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if HAS_TORCH:
 
 
 def as_tonari(code: str) -> Any:
-    """What an expression gives in a module of tonari's."""
+    """Evaluate an expression in a module of tonari."""
     names = {"__name__": "tonari.anything", "np": np} | ({"torch": torch} if HAS_TORCH else {})
     return eval(code, names)
 

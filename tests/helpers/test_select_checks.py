@@ -1,4 +1,4 @@
-"""The assertion of ``select_checks.py`` fails when it should, and its values are what their names say."""
+"""The assertion of ``select_checks.py`` fails when it should, and its values have the named properties."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _truth() -> Selection:
 
 
 def _changed(**cells: Any) -> Selection:
-    """The truth with cells set: values={(row, column): value}, indices={...}."""
+    """Return the truth with changed cells: values={(row, column): value}, indices={...}."""
     answer = Selection(*(part.copy() for part in _truth()))
     for name, changes in cells.items():
         for place, value in changes.items():
@@ -142,7 +142,7 @@ def test_values_are_what_their_names_say(dtype: str) -> None:
     extremes = (-np.inf, np.inf) if dtype.startswith("float") else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     assert all((some == extreme).sum() > 100 for extreme in extremes)
     killer = make("median_of_three_killer", *shape, dtype)[0]
-    if dtype != "uint8":  # which has not so many values
+    if dtype != "uint8":  # dtypes that have too few values
         assert len(np.unique(killer)) == 64
         assert sorted([killer[0], killer[32], killer[63]])[1] == np.sort(killer)[1]
     bits = make("leading_bits", *shape, dtype)

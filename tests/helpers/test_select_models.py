@@ -1,4 +1,4 @@
-"""Models of the methods of papers: what they select, and what they count by hand."""
+"""Models of the papers' methods: their selections, and their counts compared with counts by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPTIONS = {"buffer": "none", "buffer_size": 16, "group": None, "levels": None, "
 
 @pytest.mark.parametrize("method", MODELS)
 def test_models_select(method: str) -> None:
-    """Whatever the options, the model's answer is that of a stable sort."""
+    """For all options, the model's answer equals a stable sort."""
     rng = np.random.default_rng(0)
     choices = {
         "buffer": ["none", "own", "full", "sorted"] if method != "hierarchical" else ["none"],
@@ -48,7 +48,7 @@ def _count(method: str, rows: list[list[float]], k: int, lanes: int = 16, **opti
 
 
 def _queues(kind: Any, entries: list[int], counters: Counters, *more: Any) -> Any:
-    """One lane's queue that holds `entries`."""
+    """Make one lane's queue that contains `entries`."""
     counters.updates, counters.merges = np.zeros(len(entries), np.int64), 0
     queues = kind(len(entries), 1, counters, *more)
     queues.entries = [[(value, 100 + at) for at, value in enumerate(entries)]]
@@ -60,7 +60,7 @@ def _values(queues: Any) -> list[int]:
 
 
 def test_insertion_as_in_figure_1() -> None:
-    """tang2015 III-B: 3 goes to its place in 7 6 5 4 2 1 0, and what is larger moves towards the head."""
+    """tang2015 III-B: 3 is inserted into 7 6 5 4 2 1 0, and larger values move towards the head."""
     counters = Counters()
     queues = _queues(_InsertionQueues, [7, 6, 5, 4, 2, 1, 0], counters)
     queues.offer({0: (3, 0)}, [0])
@@ -87,7 +87,7 @@ def test_merge_queue_as_the_text_has_it() -> None:
     assert (counters.merges, counters.updates.tolist()) == (0, [1, 1, 0, 0])
     queues.offer({0: (4, 1)}, [0])
     assert _values(queues) == [5, 4, 4, 3]
-    # 4 takes the place of 6: 4 3 5 4. The other 4 has the larger index: 4 5 3 4; then 5 4 4 3.
+    # 4 replaces 6: 4 3 5 4. The other 4 has the larger index: 4 5 3 4; then 5 4 4 3.
     assert (counters.merges, counters.updates.tolist()) == (1, [4, 3, 2, 2])
 
 
@@ -107,16 +107,16 @@ def test_buffers_by_hand() -> None:
     counters = _count("insertion", [falling], 1)
     assert (counters.updates.tolist(), counters.flushes, counters.examined) == ([6], 0, 6)
     counters = _count("insertion", [falling], 1, buffer="full", buffer_size=4)
-    # 6 5 4 3 wait for each other and go in one after the other; then 2 1, at the end.
+    # 6 5 4 3 wait for each other and are inserted one after the other; then 2 1, at the end.
     assert (counters.updates.tolist(), counters.flushes) == ([6], 2)
     counters = _count("insertion", [falling], 1, buffer="sorted", buffer_size=4)
-    assert (counters.updates.tolist(), counters.flushes) == ([2], 2)  # 3 rules out 4 5 6, and 1 rules out 2
+    assert (counters.updates.tolist(), counters.flushes) == ([2], 2)  # 3 excludes 4 5 6, and 1 excludes 2
     flat = [9.0, 9, 9, 9, 9, 9]
     assert _count("insertion", [falling, flat], 1, buffer="full", buffer_size=4).flushes == 2  # of both lanes
-    assert _count("insertion", [falling, flat], 1, buffer="own", buffer_size=4).flushes == 3  # each by itself
+    assert _count("insertion", [falling, flat], 1, buffer="own", buffer_size=4).flushes == 3  # each lane by itself
     assert (
         _count("insertion", [falling, flat], 1, buffer="own", buffer_size=3).flushes == 3
-    )  # nothing is left at the end
+    )  # no entry remains at the end
     assert _count("insertion", [falling, flat], 1, buffer="full", buffer_size=4, lanes=1).flushes == 3
 
 
@@ -124,13 +124,13 @@ def test_buffer_compares_again_when_it_is_emptied() -> None:
     counters = Counters(examined=0, flushes=0)
     queues = _queues(_InsertionQueues, [5], counters)
     buffers = _Buffers(queues, SimpleNamespace(buffer="full", buffer_size=3), counters)
-    for at, value in enumerate([1, 4, 3]):  # all smaller than 5, but 4 and 3 not than 1
+    for at, value in enumerate([1, 4, 3]):  # all are smaller than 5, but 4 and 3 are not smaller than 1
         buffers.look({0: (value, at)})
     assert (_values(queues), counters.updates.tolist(), counters.flushes, counters.examined) == ([1], [1], 1, 3)
 
 
 def test_partition_as_in_figure_4() -> None:
-    """N = 16, k = 2, G = 2: lists of 16, 8, 4, 2; of every list below the top four are looked at."""
+    """N = 16, k = 2, G = 2: lists of 16, 8, 4, 2; four entries of every list below the top are examined."""
     row = [5.0, 9, 1, 8, 7, 3, 2, 6, 12, 11, 10, 15, 14, 13, 16, 4]
     assert _count("insertion", [row], 2, group=2).examined == 2 + 4 + 4 + 4
     assert _count("hierarchical", [row], 2, group=2).examined == 2 + 4 + 4 + 4
@@ -139,4 +139,4 @@ def test_partition_as_in_figure_4() -> None:
     assert _count("heap", [row], 2, group=5).examined == 1 + 4 + 10  # lists of 16, 4, 1
     # A merge queue of four places keeps four groups.
     assert _count("merge_queue", [row], 2, m=4, group=2).examined == 2 + 4 + 8 + 8
-    assert _count("heap", [row[:2]], 2, group=2).examined == 2  # no more than k: nothing above
+    assert _count("heap", [row[:2]], 2, group=2).examined == 2  # no more than k, so there is no list above

@@ -1,4 +1,4 @@
-"""The reference of k-selection against plain Python."""
+"""The reference of k-selection, compared with plain Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.helpers.select_reference import select_k_reference
 
 
 def _plain(row: list[Any], k: int, *, largest: bool) -> list[int]:
-    """Indices of the k smallest by Python's sort of (is NaN, value, index)."""
+    """Return the indices of the k smallest by Python's sort of (is NaN, value, index)."""
     keys = [(math.isnan(x), 0 if math.isnan(x) else -x if largest else x, at) for at, x in enumerate(row)]
     return [at for *_, at in sorted(keys)[:k]]
 
@@ -40,7 +40,7 @@ def test_reference_is_a_sort_of_pairs(maker: str, dtype: str) -> None:
             best = _plain(plain[row][:length], k, largest=largest)
             assert found.indices[row].tolist() == best + [-1] * (k - len(best))
             expected = [plain[row][at] for at in best] + [worst] * (k - len(best))
-            assert str(found.values[row].tolist()) == str(expected)  # -0.0 is not 0.0 here, and nan is nan
+            assert str(found.values[row].tolist()) == str(expected)  # here -0.0 differs from 0.0, and nan equals nan
         assert str(found.values.dtype).endswith(dtype)
 
 

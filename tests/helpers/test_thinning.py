@@ -1,4 +1,4 @@
-"""The covering arrays of the thin suite: every pair is there, few cases are, and they are the same in every run."""
+"""The covering arrays of the thin suite contain every pair in few cases, and are the same in every run."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_metrics_with_the_kernels_of_others_are_left_out_of_the_interpreter() ->
     metrics = ["euclidean", "sqeuclidean", "l1", "correlation"]
     given = [{"metric": metric, "k": k} for metric in metrics for k in (1, 2)]
     assert chosen(given, 2) == set(range(8))
-    # Of the others each metric and each k stays once; correlation does, since there is no cosine.
+    # Of the others, each metric and each k occurs once; correlation does, because cosine is missing.
     assert chosen(given, 1, interpreted=True) == {0, 5, 6}
 
 

@@ -1,12 +1,12 @@
-"""Which cases of a parametrized test the thin suite takes: those in which every two values meet once.
+"""The cases of a parametrized test that the thin suite runs: every two values of two parameters occur together once.
 
-Most faults show for one value of one parameter or for a pair of two (Kuhn, Wallace and Gallo 2004). So of a test with
-three parameters or more, a covering array stays in the thin suite: each value of each parameter meets each value of
-each other one, as far as the full product lets them meet. The marker ``full`` is for the others: every three values
-meet among those without the marker ``exhaustive``, which all that is left gets, too.
+Most faults depend on one value of one parameter or on the values of two (Kuhn, Wallace and Gallo 2004). If a test has
+three parameters or more, a covering array stays in the thin suite: each value of a parameter occurs with each value of
+every other parameter, as far as the full product has such cases. The other cases get the marker ``full``. Among the
+cases without the marker ``exhaustive``, every three values occur together; the remaining cases also have this marker.
 
-Where Triton's interpreter runs the kernels, a case takes a thousand times as long as compiled code does: there each
-value of each parameter stays once, and all other cases are ``full`` and ``exhaustive``. They run where there is a card.
+Where Triton's interpreter runs the kernels, a case takes a thousand times as long as compiled code. There, each value
+of each parameter stays once, and all other cases are ``full`` and ``exhaustive``. They run on machines with a GPU.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-# Parameters of a case, by the position of each value in its list.
+# Parameters of a case, as positions of values in their lists.
 Case = tuple[int, ...]
 
-# Metrics that take another one's kernels on a GPU: for the interpreter one of each class is enough.
+# Metrics that use the kernels of another metric on a GPU: for the interpreter, one metric of each class is enough.
 SAME_KERNELS = {"sqeuclidean": "euclidean", "correlation": "cosine"}
 
 
 def covering(cases: Sequence[Case], strength: int = 2) -> list[int]:
-    """Positions of cases that hold all values that any case holds together, chosen greedily, the same in every run.
+    """Return positions of cases that contain all combinations in the list, chosen greedily, the same in every run.
 
-    Together are as many values of different parameters as `strength` says: 1 for every value, 2 for every pair.
+    `strength` is the size of the combinations of values of different parameters: 1 for every value, 2 for every pair.
 
     >>> covering([(a, b, c) for a in range(2) for b in range(2) for c in range(2)])
     [0, 3, 5, 6]
@@ -45,7 +45,7 @@ def covering(cases: Sequence[Case], strength: int = 2) -> list[int]:
         for values in each:
             holders[values].append(at)
     missing, gain, taken = set(holders), [len(each) for each in held], []
-    best_first = [(-len(each), at) for at, each in enumerate(held)]  # a heap of gains, some from before they fell
+    best_first = [(-len(each), at) for at, each in enumerate(held)]  # a heap of gains, some of them outdated
     heapq.heapify(best_first)
     while missing:
         stale, best = heapq.heappop(best_first)
@@ -75,16 +75,17 @@ def mark_beyond_pairs(items: Sequence[pytest.Item]) -> None:
 
 
 def markers_of(parameters: Sequence[dict[str, Any]], *, interpreted: bool) -> list[list[str]]:
-    """For each case of a test what it is marked with: nothing, ``full``, or that and ``exhaustive``."""
+    """Return the marks of each case of a test: none, ``full``, or both ``full`` and ``exhaustive``."""
     thin = chosen(parameters, 1 if interpreted else 2, interpreted=interpreted)
     full = thin if interpreted else thin | chosen(parameters, 3)
     return [[] if at in thin else ["full"] if at in full else ["full", "exhaustive"] for at in range(len(parameters))]
 
 
 def chosen(parameters: Sequence[dict[str, Any]], strength: int, *, interpreted: bool = False) -> set[int]:
-    """Positions of the cases in a covering array.
+    """Return the positions of the cases in a covering array.
 
-    Where Triton's interpreter runs the kernels, cases whose metric has the kernels of another case's are left out.
+    Where Triton's interpreter runs the kernels, a case is left out if its metric has the kernels of another case's
+    metric.
     """
     same: set[str] = set()
     if interpreted:
@@ -95,7 +96,7 @@ def chosen(parameters: Sequence[dict[str, Any]], strength: int, *, interpreted: 
 
 
 def _cases(parameters: Sequence[dict[str, Any]]) -> list[Case]:
-    """Parameters by name as positions: those of two cases are the same where the values look the same."""
+    """Return parameters by name as positions; two cases have the same position where their values look the same."""
     seen: dict[str, dict[Any, int]] = defaultdict(dict)
     return [
         tuple(seen[name].setdefault(_looks(value), len(seen[name])) for name, value in sorted(each.items()))
@@ -104,7 +105,7 @@ def _cases(parameters: Sequence[dict[str, Any]]) -> list[Case]:
 
 
 def _looks(value: Any) -> Any:
-    """What two values share if they look the same: of arrays, which take long to print, the type, shape and ends."""
+    """Return a key that two values share if they look the same; for arrays, the dtype, shape and ends."""
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.flat[:64].tobytes(), value.flat[-64:].tobytes()
     return repr(value)

@@ -1,4 +1,4 @@
-"""Searches by the tree on CUDA by a plan with overrides, for tests; where there is no GPU the CPU plays the device."""
+"""Searches by a tree on CUDA for tests, by a plan with overrides; without a GPU, the CPU replaces the device."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 
 
 def plan_for(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> TreePlan:
-    """A plan with one device, a stand-in where there is none."""
+    """Return a plan for one device, or for a stand-in if there is none."""
     given: dict[str, Any] = {"devices": (DEVICE,), "free_bytes": 8 * GB} | choices
     return plans.tree(
         len(points),

@@ -21,12 +21,12 @@ from tonari.kdtree.reference import build_reference
 Array = npt.NDArray[Any]
 
 ISAS = [isa for isa in TREE_ISAS if isa in _native.supported_isas()]
-# Choices of a plan for each traversal; buffers so small that some are half full before the queries have all begun.
+# Choices of a plan for each traversal; buffers are so small that some are half full before all queries have started.
 WAYS: list[dict[str, Any]] = [{"traversal": "walk"}, {"traversal": "buffered", "buffer": 3}]
 
 
 def ways(metric: str, dtype: npt.DTypeLike) -> list[dict[str, Any]]:
-    """Choices for each traversal that there is for a metric and a tree of some type."""
+    """Return choices for each traversal that a metric and a tree of some dtype have."""
     return WAYS if metric in ("euclidean", "sqeuclidean") and dtype == np.float32 else WAYS[:1]
 
 
@@ -59,7 +59,7 @@ def searched(
     rounds: Rounds | None = None,
     **choices: Any,
 ) -> tuple[Neighbors, Visits]:
-    """Search as a plan with these choices says; every query is counted once."""
+    """Search by a plan with these choices, and check that every query is counted once."""
     choices = {"threads": 1, "isa": ISAS[-1]} | choices
     made = plans.tree(len(points), len(queries), points.shape[1], k, dtype=points.dtype, metric=metric, **choices)
     count = Count()

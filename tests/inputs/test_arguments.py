@@ -86,7 +86,7 @@ def test_check_output_path_refuses_what_is_no_file(tmp_path: Path) -> None:
     for name in ("pipe.npz", "link.npz", "null.npz"):
         with pytest.raises(FileExistsError, match=rf"{name}: is a device, a pipe or a socket; name a regular file"):
             check_output_path(tmp_path / name, (".npz",))
-    (tmp_path / "new.npz").symlink_to("none.npz")  # what it points to is made
+    (tmp_path / "new.npz").symlink_to("none.npz")  # the target of the link is created
     assert check_output_path(tmp_path / "new.npz", (".npz",)) == tmp_path / "new.npz"
 
 

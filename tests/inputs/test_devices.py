@@ -1,7 +1,7 @@
-"""Where a search runs and where its arrays lie: what is asked for, what is refused, and what comes back.
+"""The devices of a search and of its arrays: requests, refusals and results.
 
-There need not be a GPU: arrays that only say that they lie on one stand in for it, and kernels run in Triton's
-interpreter. What needs a GPU is at the end.
+No GPU is needed: arrays that claim to be on a GPU are stand-ins, and kernels run in Triton's interpreter. Tests that
+need a GPU are at the end.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HOST = np.zeros((4, 2), np.float32)
 
 @pytest.fixture
 def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    """torch and Triton with two devices, the second of which is the current one."""
+    """Make torch and Triton report two devices; the second one is current."""
     fake = types.ModuleType("torch")
     fake.Tensor = type("Tensor", (), {})  # type: ignore[attr-defined]
     fake.cuda = types.SimpleNamespace(  # type: ignore[attr-defined]
@@ -122,7 +122,7 @@ def test_what_is_not_installed(missing: str, monkeypatch: pytest.MonkeyPatch, tw
         ImportError, match=r"device='cuda': searching there needs torch and Triton: pip install 'tonari\[gpu\]'"
     ):
         devices_for("cuda")
-    if missing == "triton":  # a tensor on CUDA without torch there cannot be
+    if missing == "triton":  # without torch there can be no tensor on CUDA
         with pytest.raises(ImportError, match=r"points on CUDA: .*pip install 'tonari\[gpu\]'"):
             devices_for("auto", points=OnDevice())
     assert devices_for("auto", points=HOST) == ()
@@ -176,7 +176,7 @@ def test_an_array_that_does_not_say_where_it_lies() -> None:
 
 
 def bad_rows(dtype: str) -> dict[str, Any]:
-    """Rows with one bad value, the flag it sets, and whether chi2 is what refuses it."""
+    """Make rows with one bad value; return also its flag, and whether only chi2 refuses it."""
     x = np.abs(checks.gaussian(40, 6)).astype(dtype)
     found = {}
     for flag, value in enumerate([np.nan, 1e151, -0.1]):
@@ -195,7 +195,7 @@ def test_flags_say_what_the_host_says(dtype: str, tensors: bool) -> None:
         with pytest.raises(ValueError, match="queries: row 17") as expected:
             tonari.search(rows, np.ones((3, 6), dtype), 1, metric="chi2")
         flags = [NO_ROW] * 3
-        flags[flag] = 0  # a number within some batch or sample
+        flags[flag] = 0  # a row number within some batch or sample
         noted = torch.tensor(flags) if tensors else flags
         with pytest.raises(ValueError, match="queries: row 17") as refused:
             check_flags(noted, torch.from_numpy(rows) if tensors else rows, "queries")

@@ -1,4 +1,4 @@
-"""Objects of other libraries that are given instead of arrays."""
+"""Objects of other libraries in place of arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all."""
+"""Files appear completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tonari.io import SUFFIXES, read, write
 
 
 def points(suffix: str, shape: tuple[int, int] = (33, 17)) -> np.ndarray:
-    """Values that use the whole range of the suffix's dtype."""
+    """Make values that use the whole range of the suffix's dtype."""
     dtype = SUFFIXES[suffix].dtype or np.dtype(np.float64)
     rng = np.random.default_rng(shape)
     if dtype.kind in "iu":
@@ -28,7 +28,7 @@ def assert_same(got: np.ndarray, expected: np.ndarray) -> None:
 
 
 class Interrupted(BaseException):
-    """Stands for Ctrl-C, which is no Exception either."""
+    """Like KeyboardInterrupt, this is not an Exception."""
 
 
 @pytest.mark.parametrize("existing", [True, False])
@@ -51,7 +51,7 @@ def test_interrupted_write_leaves_no_trace(
         monkeypatch.setattr(f"tonari.io.formats.{name}.pieces", broken)
     with pytest.raises(Interrupted):
         write(path, array[::-1])
-    assert any(name.endswith(".tmp") for name in seen)  # the exception did come in the middle
+    assert any(name.endswith(".tmp") for name in seen)  # the exception was raised in the middle
     assert os.listdir(tmp_path) == ([path.name] if existing else [])
     assert (path.read_bytes() if existing else None) == before
 
@@ -78,7 +78,7 @@ def test_bytes_reach_the_disk_before_the_rename(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(os, "replace", lambda *names: (calls.append(("replace", 0)), replace(*names)))
     write(tmp_path / "a.u8bin", np.zeros((3, 2), np.uint8))
     assert calls[:2] == [("fsync", 14), ("replace", 0)]
-    assert [what for what, _ in calls[2:]] == ["fsync"]  # of the directory, which has the new name
+    assert [what for what, _ in calls[2:]] == ["fsync"]  # of the directory, which contains the new name
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions and links are POSIX")

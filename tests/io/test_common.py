@@ -1,4 +1,4 @@
-"""What all formats check: the kind of a file, and how much memory its values may take."""
+"""Checks that all formats share: the kind of a file, and the memory that its values may take."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path, suffix: str) -> None:
 
 
 def _expanding(path: Path) -> None:
-    """A small file of 80,000,000 bytes of values."""
+    """Write a small file that expands to 80,000,000 bytes of values."""
     if path.suffix == ".npz":
         np.savez_compressed(path, np.zeros((10_000, 1000)))
     else:
         with h5py.File(path, "w") as file:
-            file.create_dataset("train", (10_000, 1000), "f8")  # nothing is written, all is 0
+            file.create_dataset("train", (10_000, 1000), "f8")  # nothing is written, so all values are 0
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".hdf5"])

@@ -1,4 +1,4 @@
-"""Files that lie, and calls that cannot be: every message names the path, what was found and what was expected."""
+"""Corrupt files and impossible calls: every message names the path, the found value and the expected one."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_graph_whose_compression_is_damaged(tmp_path: Path) -> None:
     for place in range(60, 300):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
         try:
-            tonari.KNNGraph.load(path)  # a byte that carries nothing
+            tonari.KNNGraph.load(path)  # a byte without meaning
         except FileFormatError as error:
             assert str(error).startswith(f"{path}: not a whole KNNGraph file: ")  # noqa: PT017
 

@@ -1,4 +1,4 @@
-"""Round trips through every format, laziness and descriptions."""
+"""Round trips through every format, lazy reading, and descriptions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHAPES = [(1, 1), (1, 5), (7, 1), (33, 17)]
 
 
 def points(suffix: str, shape: tuple[int, int] = (33, 17)) -> np.ndarray:
-    """Values that use the whole range of the suffix's dtype."""
+    """Make values that use the whole range of the suffix's dtype."""
     dtype = SUFFIXES[suffix].dtype or np.dtype(np.float64)
     rng = np.random.default_rng(shape)
     if dtype.kind in "iu":
@@ -109,7 +109,7 @@ def test_reading_maps_the_file(tmp_path: Path, suffix: str) -> None:
     view = read(path)
     assert isinstance(view, np.memmap)
     assert not view.flags.writeable
-    # A byte changed on disk is seen through the map, so no copy was made.
+    # A byte that changes on disk is visible through the map, so no copy was made.
     with path.open("r+b") as file:
         file.seek(-1, os.SEEK_END)
         last = file.read(1)[0]
@@ -139,7 +139,7 @@ def test_vecs_view_skips_the_widths_by_stride(tmp_path: Path) -> None:
 def test_large_map_is_written_in_pieces_and_read_lazily(tmp_path: Path, suffix: str) -> None:
     dtype = SUFFIXES[suffix].dtype or np.dtype(np.float32)
     columns = 512 // dtype.itemsize
-    source = np.memmap(tmp_path / "source", dtype, mode="w+", shape=(1 << 17, columns))  # 64 MB of holes
+    source = np.memmap(tmp_path / "source", dtype, mode="w+", shape=(1 << 17, columns))  # 64 MB without stored bytes
     source[-1] = 3
     path = tmp_path / f"big{suffix}"
     tracemalloc.start()

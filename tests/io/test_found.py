@@ -1,4 +1,4 @@
-"""Neighbours as tables of Arrow."""
+"""Neighbours as Arrow tables."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Files with bytes changed, cut off or put in: a right read or the one documented exception, and nothing else.
+"""Files with changed, missing or inserted bytes are read correctly, or raise the documented exception.
 
-Every run draws the same. ``python -m tests.io.test_fuzz COUNT [SEED]`` draws more.
+Every run makes the same changes. ``python -m tests.io.test_fuzz COUNT [SEED]`` makes more.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from tonari.io import SUFFIXES, FileFormatError, describe, read, read_ground_tru
 from tonari.streams.journal import Journal
 
 ROWS, COLUMNS = 12, 5
-COUNT = 150  # mutations of each file
-LARGEST = 64 << 20  # bytes that an array of a small file may have
+COUNT = 150  # number of changes of each file
+LARGEST = 64 << 20  # largest number of bytes of an array in a small file
 # Counts and sizes that no small file keeps.
 EXTREME = [b"\xff" * 4, b"\xff" * 8, b"\xff\xff\xff\x7f", b"\xff" * 7 + b"\x7f", b"\0" * 8, b"\0\0\0\x80"]
 
@@ -79,7 +79,7 @@ def _journal(path: Path) -> None:
 
 
 POINTS = [read, lambda path: read(path, mmap=False), describe]
-# Name of a file: who makes it, who reads it.
+# Name of a file: the function that writes it, and the function that reads it.
 FILES: dict[str, tuple[Callable[[Path], None], list[Callable[[Path], Any]]]] = {
     **{f"points{suffix}": (_points, POINTS) for suffix in SUFFIXES},
     "compressed.npz": (_compressed, POINTS),
@@ -94,7 +94,7 @@ FILES: dict[str, tuple[Callable[[Path], None], list[Callable[[Path], Any]]]] = {
 
 
 def mutated(content: bytes, rng: np.random.Generator) -> bytes:
-    """The bytes with one to three things done to them, two thirds of them near the beginning or the end."""
+    """Return the bytes with one to three changes, two thirds of them near the beginning or the end."""
     made = bytearray(content)
     for _ in range(rng.integers(1, 4)):
         size = len(made)
@@ -122,7 +122,7 @@ def mutated(content: bytes, rng: np.random.Generator) -> bytes:
 
 
 def outcome(call: Callable[[Path], Any], path: Path) -> str:
-    """What came of a call, in a word; an AssertionError if it is not what is documented."""
+    """Return the outcome of a call as a word; raise AssertionError if it is not documented."""
     got, refusal = None, None
     try:
         got = call(path)
@@ -134,7 +134,7 @@ def outcome(call: Callable[[Path], Any], path: Path) -> str:
             assert refusal.path == path
             assert isinstance(refusal.found, int)
             assert isinstance(refusal.expected, int | str)
-        else:  # a name that is not there is the caller's to choose; a journal has words of its own
+        else:  # callers may choose a name that does not exist; a journal has its own messages
             words = ("Choose with key=", "is not the journal of a search")
             assert any(each in str(refusal) for each in words), refusal
         return "refused"
@@ -155,7 +155,7 @@ def _arrays(got: Any) -> list[np.ndarray]:
 
 
 def fuzz(name: str, folder: Path, count: int, seed: int = 0) -> Counter[str]:
-    """Count the outcomes of so many mutations of a file; the one that fails stays in the folder."""
+    """Count the outcomes of this number of changes of a file; a failing file stays in the folder."""
     maker, calls = FILES[name]
     path = folder / name
     maker(path)
@@ -176,7 +176,7 @@ def fuzz(name: str, folder: Path, count: int, seed: int = 0) -> Counter[str]:
 @pytest.mark.parametrize("name", FILES)
 def test_mutated_files_are_read_or_refused(name: str, tmp_path: Path) -> None:
     counts = fuzz(name, tmp_path, COUNT)
-    assert counts["read"] >= len(FILES[name][1])  # the whole file, at least
+    assert counts["read"] >= len(FILES[name][1])  # the unchanged file, at least
     assert counts["refused"] > COUNT // 4
 
 

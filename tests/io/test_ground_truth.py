@@ -1,4 +1,4 @@
-"""Ground truth: ids, then distances, in one file; never taken for a plain matrix, nor the other way round."""
+"""Ground truth files (ids, then distances) are never read as plain matrices, nor plain matrices as ground truth."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_size_belies_header(tmp_path: Path, change: int, call: object) -> None:
     write_ground_truth(path, truth())
     content = path.read_bytes()
     path.write_bytes(content[:change] if change < 0 else content + b"\0" * change)
-    # read_ground_truth counts ids and distances, describe takes .ibin for the plain matrix that it also is not
+    # read_ground_truth counts ids and distances; describe reads .ibin as the plain matrix that it is not
     expected = 8 + 4 * 3 * (8 if call is read_ground_truth else 4)
     assert f"found {len(content) + change} bytes, expected {expected} bytes" in refusal(path, call)
 

@@ -1,4 +1,4 @@
-"""Ground truth that is written row by row."""
+"""Ground truth files that are written row by row."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tonari.streams import tuning
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory; every chunk reaches the disk by itself."""
+    """The working directory; every chunk is synced to disk separately."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tuning, "SYNC_SECONDS", 0.0)
     return tmp_path
 
 
 def truth(rows: Array | None = None, k: int = K, **options: Any) -> bytes:
-    """The file that one search of all queries gives."""
+    """Return the file that a single search of all queries gives."""
     io.write_ground_truth("truth.ibin", index_of(**options).search(queries() if rows is None else rows, k))
     content = Path("truth.ibin").read_bytes()
     os.remove("truth.ibin")

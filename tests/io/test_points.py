@@ -1,4 +1,4 @@
-"""Points in a file of any format: columns by name where they have names, and what is refused where they have none."""
+"""Points in a file of any format: columns are chosen by name, and refused in files without names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read(path: Path, choice: Choice = Choice(), most: float = math.inf) -> Any: 
 
 @pytest.fixture(params=["t.tsv", "t.parquet"])
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A column of names, and two of coordinates."""
+    """Make a column of names, and two of coordinates."""
     path = tmp_path / request.param
     if path.suffix == ".tsv":
         lines = [("id", "x", "y"), ("a", "1", "2"), ("b", "3", "4")]

@@ -1,4 +1,4 @@
-"""Records in files: they are read as they were written, and what is no record is refused."""
+"""Records in files are read as written, and invalid records are refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tonari.io.record import read_record
 
 
 def written(**change: Any) -> Any:
-    """The JSON of a record with steps of all kinds, with other values for some fields."""
+    """Return the JSON of a record with steps of all kinds, with some fields replaced."""
     graph = tonari.knn_graph(checks.gaussian(400, 12), 8, method="nn-descent", recall=0.5, seed=1)
     assert graph.record is not None
     return json.loads(json.dumps(graph.record.as_dict())) | change
@@ -39,7 +39,9 @@ def test_a_record_is_read_as_it_was_written(method: str, given: dict[str, Any]) 
 
 
 def inside(at: int, **change: Any) -> Any:
-    """A record with another value in one of its steps: 0 is a record, 1 an attempt, and the last a choice."""
+    """Return a record with another value in one of its steps: 0 is a record, 1 an attempt, and the last one a
+    choice.
+    """
     facts = written()
     facts["steps"][at] |= change
     return facts

@@ -1,4 +1,4 @@
-"""Fields of JSON objects that anybody may have written."""
+"""Fields of JSON objects from any source."""
 
 from __future__ import annotations
 

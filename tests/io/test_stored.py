@@ -1,4 +1,4 @@
-"""Rows in a file: they are found again at their place, and changes of the file are seen."""
+"""Rows in a file are found again at their place, and changes of the file are detected."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_single_row_of_a_reversed_map_has_the_pitch_of_a_row(tmp_path: Path) -
 
 def test_rows_that_are_in_no_file(tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", ROWS)
-    own = np.load(tmp_path / "rows.npy", mmap_mode="c")  # what is written to it is not in the file
+    own = np.load(tmp_path / "rows.npy", mmap_mode="c")  # changes of this array are not written to the file
     own[0] = 7
     for rows in (ROWS, own):
         assert StoredRows.of(rows) is None

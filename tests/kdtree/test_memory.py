@@ -40,7 +40,7 @@ def test_a_budget_is_kept_or_refused_with_the_least_that_works() -> None:
 
 
 def test_queries_between_rounds_are_counted() -> None:
-    """Their values, lists, keys and records, and the buffers of every thread, within what is planned."""
+    """Values, lists, keys and records of queries, and the buffers of every thread, stay within the plan."""
     sizes = {"n": 10**6, "m": 10**7, "d": 10, "k": 10, "threads": 3}
     walk, buffered = made(**sizes), made(**sizes, traversal="buffered")
     row = 10 * 4 + 10 * 8 + 4 * 4

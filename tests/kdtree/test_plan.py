@@ -1,4 +1,4 @@
-"""The plan of a search by a tree: pure, readable, strict about overrides."""
+"""The plan of a search by a tree: pure, readable, and with strict overrides."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_queries_on_a_device_are_as_many_as_fit() -> None:
 
 
 def test_queries_in_host_memory_come_in_blocks_that_hide_their_copies() -> None:
-    """Of each block that is not searched there are the queries that come, and the lists that go."""
+    """For each block that is not being searched, memory holds the queries that arrive, and the lists that leave."""
     sizes: dict[str, Any] = {"n": 2 * 10**6, "d": 10, "k": 10}
     blocks = {m: on_cuda(m=m, **sizes).query_block for m in (1, 10**5, 262_143, 262_144, 10**6, 10**8)}
     assert blocks == {1: 1, 10**5: 10**5, 262_143: 262_143, 262_144: 131_072, 10**6: 250_000, 10**8: 1_041_667}
@@ -198,7 +198,7 @@ def test_queries_in_host_memory_come_in_blocks_that_hide_their_copies() -> None:
 
 
 def test_trees_of_slabs_are_kept_where_the_host_has_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of them are on the device then: one that is searched and one that comes."""
+    """Then two trees are on the device: one is searched, and one is being copied."""
     sizes: dict[str, Any] = {"n": 10**7, "d": 10, "m": 10**6, "k": 10, "memory": 10**9}
     whole = device_tree_bytes(10**7, 10, 64, 4)
     for free, keeps in ((2.02 * whole, True), (1.98 * whole, False)):
@@ -214,7 +214,7 @@ def test_trees_of_slabs_are_kept_where_the_host_has_memory(monkeypatch: pytest.M
 
 
 def test_searches_take_the_slabs_that_are_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever their number of queries; unless more memory is needed beside a tree."""
+    """For any number of queries, unless more memory is needed in addition to a tree."""
     sizes: dict[str, Any] = {"n": 10**7, "d": 10}
     monkeypatch.setattr(planning, "free_host_memory", lambda: 10**12)
     for memory in (10**9, 441 * 10**6, 255 * 10**6):
@@ -224,7 +224,7 @@ def test_searches_take_the_slabs_that_are_prepared(monkeypatch: pytest.MonkeyPat
             later = on_cuda(m=m, k=64, memory=memory, prepared_by=first, **sizes)
             assert (later.point_slab, later.kept_bytes) == (first.point_slab, first.kept_bytes)
             assert later.total_bytes <= memory
-        # More memory makes no larger trees: they do not exist.
+        # More memory allows no larger trees, because they do not exist.
         assert on_cuda(m=1, k=1, prepared_by=first, **sizes).point_slab == first.point_slab
     first = on_cuda(m=1, k=1, memory=10**9, **sizes)
     lists = on_cuda(m=10**6, k=32, memory=10**9, prepared_by=first, host_queries=False, **sizes)

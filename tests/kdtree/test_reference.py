@@ -30,7 +30,7 @@ def test_the_recursion_finds_the_neighbours_and_skips_leaves() -> None:
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_threshold_covers_every_tie(metric: str, dtype: npt.DTypeLike) -> None:
-    # Whatever returns at most r has a sum, rounded as the comparison may round it, within reach(r).
+    # Every returned value of at most r has a sum within reach(r), with any rounding of the comparison.
     rng = np.random.default_rng(7)
     for d in (1, 3, 16, 40):
         for scale in (1e-30, 1e-20, 1.0, 1e12):
@@ -48,4 +48,4 @@ def test_the_threshold_covers_every_tie(metric: str, dtype: npt.DTypeLike) -> No
                 limits = np.array([reach_reference(value, d, metric) for value in values])
                 assert (sums <= limits).all()
                 if scale >= 1:
-                    assert (limits <= sums * dtype(1 + 1e-4)).all()  # and little more than that
+                    assert (limits <= sums * dtype(1 + 1e-4)).all()  # and only slightly more

@@ -1,4 +1,4 @@
-"""From checked rows to an answer: by the caller's plan, or by one that is kept."""
+"""From checked rows to an answer: by the caller's plan, or by a cached plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""method="auto": a tree where it is sooner, brute force elsewhere, and no tree is built in vain."""
+"""method="auto" uses a tree where it is faster, brute force elsewhere, and builds no tree in vain."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ QUERIES = np.random.default_rng(1).random((10_000, 3), dtype=np.float32)
 
 @pytest.fixture(autouse=True)
 def _two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is sooner depends on the number of threads."""
+    """The faster method depends on the number of threads."""
     monkeypatch.setenv("TONARI_NUM_THREADS", "2")
 
 
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Numbers of points of which trees were built."""
+    """Record the number of points of each tree that is built."""
     sizes: list[int] = []
     build = prepared.build
 
@@ -61,7 +61,7 @@ def test_a_tree_for_many_points_in_3_dimensions(
     with caplog.at_level(logging.INFO, logger="tonari"):
         found = tonari.search(QUERIES, UNIFORM, 5, metric=metric)
     assert "auto takes method='kdtree'" in caplog.text
-    assert built == [len(UNIFORM)]  # the tree that was probed is the one that answers; no sample is worth it
+    assert built == [len(UNIFORM)]  # the tree that was probed answers the search; no sample is worthwhile
     some = Neighbors(*(np.ascontiguousarray(part[::100]) for part in found))
     assert_same_neighbors(some, tonari.search(QUERIES[::100], UNIFORM, 5, metric=metric, method="exact"))
 
@@ -69,13 +69,13 @@ def test_a_tree_for_many_points_in_3_dimensions(
 def test_brute_force_in_27_dimensions(
     built: list[int], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # However slow brute force is on this instruction set, the whole tree is not built to find out.
+    # However slow brute force is on this instruction set, the whole tree is not built to decide.
     monkeypatch.setattr(tuning, "CHEAP_BUILD_FACTOR", math.inf)
     points, queries = checks.gaussian(100_000, 27), checks.gaussian(10_000, 27, seed=1)
     with caplog.at_level(logging.INFO, logger="tonari"):
         tonari.search(queries, points, 10)
     assert "auto takes method='exact'" in caplog.text
-    assert len(points) not in built  # a sample was enough to know
+    assert len(points) not in built  # a sample was enough
 
 
 def test_what_lies_in_few_of_27_dimensions_gets_a_tree() -> None:
@@ -246,7 +246,7 @@ def test_costs_on_cuda_are_near_what_was_measured(n: int, d: int, k: int, measur
 
 
 class ExactStandIn(SearchMethod):
-    """Brute force on a card of 80 GB that is not there."""
+    """Brute force on a GPU of 80 GB, which does not exist."""
 
     name, device = "exact", "cuda"
 
@@ -264,7 +264,7 @@ class ExactStandIn(SearchMethod):
 
 
 class TreeStandIn(ExactStandIn, TreeMethod):
-    """A tree there, which holds nothing, and says that a query looks at so many leaves."""
+    """A tree on that GPU, which has no contents and claims that a query visits this number of leaves."""
 
     name = "kdtree"
 
@@ -290,7 +290,9 @@ class TreeStandIn(ExactStandIn, TreeMethod):
 def decided_on_cuda(
     n: int, m: int, d: int, k: int, leaves: Callable[[int], float], monkeypatch: pytest.MonkeyPatch, **asked: Any
 ) -> tuple[Any, list[int]]:
-    """What is decided for one search, or for others like it, and the sizes of the trees that were built to decide."""
+    """Return the decision for one search, or for repeated searches, and the sizes of the trees that were built to
+    decide.
+    """
     methods: dict[str, Any] = {"exact": ExactStandIn(), "kdtree": TreeStandIn(leaves)}
     for by_name in ("method_for", "search_method"):
         monkeypatch.setattr(choosing, by_name, lambda name, device: methods[name])
@@ -320,7 +322,7 @@ def test_a_tree_that_does_not_fit_whole_is_not_tried(monkeypatch: pytest.MonkeyP
 
 
 def test_on_cuda_the_tree_is_taken_by_what_is_visited(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A card builds so fast that trees of samples would cost as much as the tree itself.
+    # A GPU builds so fast that trees of samples would cost as much as the whole tree.
     for sizes, many in (((2_000_000, 10_000_000, 15, 10), False), ((2_000_000, 10_000_000, 10, 10), True)):
         assert chosen_on_cuda(*sizes, lambda n: 100.0, monkeypatch, many=many) == ("kdtree", [2_000_000])
         assert chosen_on_cuda(*sizes, lambda n: n / 64, monkeypatch, many=many) == ("exact", [2_000_000])
@@ -329,7 +331,9 @@ def test_on_cuda_the_tree_is_taken_by_what_is_visited(monkeypatch: pytest.Monkey
 def test_on_cuda_one_search_takes_a_tree_without_looking_where_uniform_points_would(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is bounded: eight times the visits that brute force is worth, or what one query alone can make meanwhile."""
+    """Its visits are bounded: by eight times the number for which brute force is as fast, or by those of one query
+    in that time.
+    """
     sizes = (2_000_000, 100_000, 3, 10)
     made, prepared = decided_on_cuda(*sizes, lambda n: n / 64, monkeypatch)
     assert (made.plan.method, prepared, made.by_data) == ("kdtree", [], False)
@@ -341,7 +345,7 @@ def test_on_cuda_one_search_takes_a_tree_without_looking_where_uniform_points_wo
     few, _ = decided_on_cuda(2_000_000, 1000, 2, 10, lambda n: n / 64, monkeypatch)
     assert few.plan.most_visits == pytest.approx(alone, rel=0.01)
     looked, prepared = decided_on_cuda(*sizes, lambda n: 5.0, monkeypatch, memory=10**9)
-    assert (looked.plan.most_visits, prepared) == (0, [2_000_000])  # brute force has no room beside the tree
+    assert (looked.plan.most_visits, prepared) == (0, [2_000_000])  # brute force does not fit in memory with the tree
 
 
 def test_on_cuda_a_tree_of_fewer_nodes_than_the_bound_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,10 +358,10 @@ def test_on_cuda_a_tree_of_fewer_nodes_than_the_bound_has_none(monkeypatch: pyte
 def test_on_cuda_a_tree_that_is_unlikely_to_win_is_only_tried_if_that_costs_little(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In 15 dimensions a tree of uniform points is far behind."""
+    """In 15 dimensions a tree of uniform points is much slower."""
     assert chosen_on_cuda(200_000, 100_000, 15, 10, lambda n: 5.0, monkeypatch) == ("exact", [])
     assert chosen_on_cuda(200_000, 2_000_000, 15, 10, lambda n: 5.0, monkeypatch) == ("kdtree", [200_000])
-    # Kernels to look with take seconds to compile: the graph of so few points is not worth that.
+    # The kernels of a probe take seconds to compile, which the graph of so few points is not worth.
     assert chosen_on_cuda(200_000, 200_000, 20, 10, lambda n: 5.0, monkeypatch) == ("exact", [])
 
 
@@ -368,7 +372,7 @@ def test_on_the_cpu_samples_are_left_out_where_uniform_points_are_far_sooner(bui
         assert choice.step == step
     rows = np.random.default_rng(2).random((100_000, 15), dtype=np.float32)
     tonari.search(rows[:1000], rows, 10, method="auto")
-    assert 0 < max(built) <= len(rows) // tuning.SAMPLE + 1  # trees of samples alone
+    assert 0 < max(built) <= len(rows) // tuning.SAMPLE + 1  # only trees of samples
 
 
 @pytest.mark.parametrize(("share", "looks"), [(0.14, True), (0.31, False)])
@@ -409,7 +413,7 @@ def test_builds_on_several_cores() -> None:
     for n, height, many in ((100_000, 11, 8), (10**6, 14, 64)):
         alone, two, all_cores = (costs.build(n, 8, height, cores) - costs.start for cores in (1, 2, many))
         assert all_cores < two < alone <= 2.2 * two
-    # Passes over 100,000 points, three levels of eleven, are not shared.
+    # Passes over 100,000 points, three levels of eleven, are not divided among threads.
     assert costs.build(100_000, 8, 11, 8) - costs.start > 100_000 * 3 * costs.split
 
 
@@ -471,7 +475,7 @@ def test_costs_are_those_of_the_first_precision(isa: str, dtype: str, d: int, ki
 
 
 def test_a_leaf_beyond_the_cache_costs_a_miss() -> None:
-    """Of two trees of equal visits the one that no cache holds takes longer, by what its leaves have to be fetched."""
+    """Of two trees with equal visits, the one that no cache holds takes longer, by the time to fetch its leaves."""
     seen = MeanVisits(leaves=250.0, nodes=100.0, points=15_000.0)
     costs = TREE["avx2"]
     given: dict[str, Any] = {"double": False}

@@ -1,4 +1,4 @@
-"""method="auto" for a graph that may miss neighbours: NN-Descent where it is clearly sooner, else exact."""
+"""method="auto" for approximate graphs uses NN-Descent if it is clearly faster, and exact search otherwise."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def test_auto_is_exact_unless_a_recall_is_given_and_it_pays(monkeypatch: pytest.
     few = tonari.knn_graph(POINTS, 8, recall=0.9, seed=1, start="random")
     assert (few.method, few.report, few.seed) == ("kdtree", None, None)
     assert_same_neighbors(lists(few), lists(exact))
-    flat = checks.gaussian(900, 4) @ checks.gaussian(4, 40, 1)  # a tree takes no rows so wide
+    flat = checks.gaussian(900, 4) @ checks.gaussian(4, 40, 1)  # a tree does not support such wide rows
     for share, method in ((1.49, "exact"), (1.51, "nn-descent")):
         monkeypatch.setattr(exact_plan, "brute_seconds", lambda *_, share=share, **__: share)
-        monkeypatch.setattr(exact_plan, "direct_seconds", lambda *_: 1e9)  # a screen is sooner
+        monkeypatch.setattr(exact_plan, "direct_seconds", lambda *_: 1e9)  # a screen is faster
         empty_caches()
         monkeypatch.setattr(planning_descent, "descent_seconds", lambda _: 1.0)
         made = tonari.knn_graph(flat, 8, recall=0.5, seed=1, start="random")
@@ -49,7 +49,7 @@ def test_auto_is_exact_where_points_have_many_dimensions(metric: str, monkeypatc
 def test_auto_gives_the_exact_graph_where_rounds_lead_nowhere(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    points = checks.gaussian(3000, 40)  # nothing is near anything
+    points = checks.gaussian(3000, 40)  # no points are near each other
     monkeypatch.setattr(exact_plan, "brute_seconds", lambda *_, **__: 1e3)
     monkeypatch.setattr(planning_descent, "descent_seconds", lambda _: 1.0)
     with warnings.catch_warnings(), caplog.at_level(logging.INFO, logger="tonari"):

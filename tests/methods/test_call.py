@@ -1,4 +1,4 @@
-"""The record of a call: what is checked when it is made, and that a kept call is the one that was asked for."""
+"""The record of a call: checks when it is made, and cached calls are only used for equal requests."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_few_calls_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 @needs_torch
 @pytest.mark.usefixtures("cpu_for_cuda")
 def test_places_are_not_mixed_up() -> None:
-    """Tensors play those on a device; lists and arrays of other libraries are looked at each time."""
+    """Tensors stand for rows on a device; lists and arrays of other libraries are checked each time."""
     tensor = torch.from_numpy(ROWS)
     for _ in range(2):
         assert Call.of({"points": ROWS}).place.device == "cpu"

@@ -1,4 +1,4 @@
-"""tonari.explain: what each method would take, why one cannot, and which one auto takes."""
+"""tonari.explain: the cost of each method, why a method is refused, and which one auto uses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tonari.nn_descent import driver, planner
 
 @pytest.fixture(autouse=True)
 def _two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is sooner depends on the number of threads."""
+    """The faster method depends on the number of threads."""
     monkeypatch.setenv("TONARI_NUM_THREADS", "2")
 
 
@@ -165,7 +165,7 @@ def test_every_method_proves_each_row_once(method: str, metric: str, d: int, gra
 
 
 def test_rounds_that_lead_nowhere_are_recorded_with_what_follows(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = checks.gaussian(3000, 40)  # nothing is near anything
+    points = checks.gaussian(3000, 40)  # no points are near each other
     monkeypatch.setattr(exact_plan, "brute_seconds", lambda *_, **__: 1e3)
     monkeypatch.setattr(planner, "descent_seconds", lambda _: 1.0)
     record = tonari.knn_graph(points, 8, recall=0.999, start="random").record
@@ -220,7 +220,7 @@ def test_explanations_at_once_have_a_record_each() -> None:
 
 @on_gpu
 def test_on_cuda_sizes_alone_may_settle_it() -> None:
-    """One search takes a tree unseen where uniform points would, and shapes say so."""
+    """A single search uses a tree without a probe if uniform points would, since this depends only on shapes."""
     made = tonari.explain((100_000, 3), (2_000_000, 3), 10, device="cuda")
     assert made.method == "kdtree"
     assert "by a k-d tree of uniform points" in made.reason

@@ -1,4 +1,4 @@
-"""Plans by the names of methods: what "auto" plans, self-joins, and arguments of other methods."""
+"""Plans by method names: the plan of "auto", self-joins, and arguments of other methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which method finds what is within a radius."""
+"""The choice of the method for radius searches."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_look_at_tensors_is_kept_until_they_are_written_to(monkeypatch: pytest
         return 5
 
     monkeypatch.setattr(choice, "_mean_count", count)
-    monkeypatch.setattr(choice, "by_sizes", lambda *_: None)  # they do not decide
+    monkeypatch.setattr(choice, "by_sizes", lambda *_: None)  # they have no influence
     x = torch.rand((40, 2), device="cuda" if HAS_CUDA else "cpu")
 
     def looked(rows: Any, radius: Any = 0.2, **given: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Every method by its name and device, and names that no method has."""
+"""Every method is found by its name and device, and unknown names are refused."""
 
 from __future__ import annotations
 

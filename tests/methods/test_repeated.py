@@ -1,4 +1,4 @@
-"""Searches on the CPU that are like an earlier one: no second plan, and the answers and messages of a first search."""
+"""Repeated searches on the CPU: no second plan, and the answers and messages of a first search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ N, D = 300, 5
 
 @pytest.fixture
 def decided(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The decisions that searches ask for."""
+    """Record the decisions that searches request."""
     made: list[Any] = []
     decide = searched.decide
 
@@ -136,7 +136,7 @@ def test_values_whose_squares_overflow() -> None:
         tonari.search(queries, points, 3)
     queries, points = pair()
     tonari.search(queries, points, 3)
-    points[5, 1] = 3e38  # its square is beyond float32, which is no fault
+    points[5, 1] = 3e38  # its square overflows float32, which is no error
     assert_same_neighbors(tonari.search(queries, points, 3), brute(queries, points, 3))
 
 
@@ -247,7 +247,7 @@ VERBS: dict[str, Any] = {
 
 @pytest.fixture
 def checked_calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The calls whose arguments are checked anew."""
+    """Record the calls whose arguments are checked again."""
     made: list[Any] = []
     of = Call.of
 
@@ -265,7 +265,7 @@ def test_verbs_answer_again_as_at_first(verb: str, n: int, checked_calls: list[A
     for seed in range(3):
         queries, points = pair(n=n, seed=seed)
         points[7:9] = queries[0]
-        first = VERBS[verb](queries, points, threads=1)  # which is not kept
+        first = VERBS[verb](queries, points, threads=1)  # which is not cached
         for ours, theirs in zip(VERBS[verb](queries, points), first, strict=True):
             np.testing.assert_array_equal(ours, theirs)
     assert len(checked_calls) == 3 + 1

@@ -42,7 +42,7 @@ print(json.dumps([time.perf_counter() - began, compiled, count]))
 
 
 def cold(cache: Path, k: int, how: str) -> list[Any]:
-    """Seconds, kernels that were compiled for the search, and how many warming compiled, in a fresh process."""
+    """In a fresh process, return seconds, the kernels compiled for the search, and the number that warming compiled."""
     environment = os.environ | {"TRITON_CACHE_DIR": str(cache)}
     ran = subprocess.run(
         [sys.executable, "-c", _COLD, str(k), how], env=environment, capture_output=True, text=True, check=True
@@ -57,7 +57,7 @@ def cold(cache: Path, k: int, how: str) -> list[Any]:
 def test_the_first_search_of_a_machine_takes_seconds(k: int, tmp_path: Path) -> None:
     seconds, compiled, _ = cold(tmp_path, k, "search")
     assert len(compiled) > 10
-    assert seconds < 30  # benchmarks hold it to less
+    assert seconds < 30  # benchmarks require less
 
 
 @on_gpu

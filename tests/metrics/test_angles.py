@@ -1,4 +1,4 @@
-"""Cosine and correlation of rows that are close: copies, multiples, and values against arithmetic of 80 digits."""
+"""Cosine and correlation of rows that are close: copies, multiples, and values compared with 80-digit arithmetic."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DTYPES = ["float16", "float32", "float64", "bfloat16", "uint8"]
 
 
 def exact_distance(q: Array, x: Array) -> Decimal:
-    """1 - cosine to 60 digits."""
+    """Compute 1 - cosine to 60 digits."""
     with localcontext() as context:
         context.prec = 80
         a, b = ([Decimal(float(v)) for v in row] for row in (q, x))
@@ -28,7 +28,7 @@ def exact_distance(q: Array, x: Array) -> Decimal:
 
 
 def allowed(value: float, d: int) -> float:
-    """The bound of docs/exactness.md on the error of a value below 1/2."""
+    """Return the bound of docs/exactness.md on the error of a value below 1/2."""
     return float((d / 8 + 17) * W * value + 2 * W * np.sqrt(2 * value) + ((d / 16 + 12) * W) ** 2)
 
 
@@ -74,7 +74,7 @@ def test_near_copies_keep_their_digits(metric: str, apart: float, d: int) -> Non
         error = abs(float(Decimal(float(value)) - truth))
         assert value < 0.5, "the data does not try the bound"
         assert error <= allowed(float(truth), d)
-        if apart == 1e-7:  # the bound as a user sees it
+        if apart == 1e-7:  # the bound in terms of returned values
             assert error <= 2e-8 * float(truth)
 
 

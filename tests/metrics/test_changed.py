@@ -1,4 +1,4 @@
-"""Metrics that are others of changed rows: what is accepted, the rows, and radii of finished values."""
+"""Metrics that are other metrics of changed rows: accepted rows, changed rows, and radii of final values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Definitions of the metrics against arithmetic that shares nothing with them: fractions, fsum, SciPy, and by hand."""
+"""Definitions of the metrics, compared with independent arithmetic: fractions, fsum, SciPy, and by hand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EPS = np.finfo(np.float64).eps
 
 
 def _sum_by_hand(terms: list[float]) -> float:
-    """The fixed order, one Python float at a time."""
+    """Add in the fixed order, one Python float at a time."""
     lanes = [0.0] * 16
     for i, term in enumerate(terms):
         lanes[i % 16] += term
@@ -52,7 +52,7 @@ def _value_by_hand(q: list[float], x: list[float], metric: str) -> float:
         return _sum_by_hand([(a - b) * (a - b) / (a + b) if a + b else 0.0 for a, b in pairs])
     if metric in POWERS_BY_HAND:
         return _sum_by_hand([POWERS_BY_HAND[metric](abs(a - b)) for a, b in pairs])
-    if METRICS[metric].form == "elementwise":  # of one column SciPy says the term
+    if METRICS[metric].form == "elementwise":  # for one column SciPy returns the term
         terms = [float(cdist([[a]], [[b]], metric)[0, 0]) for a, b in pairs]  # type: ignore[call-overload]
         return max(terms) if METRICS[metric].maximum else _sum_by_hand(terms)
     if metric == "correlation":
@@ -88,7 +88,7 @@ def test_every_bit_by_hand(metric: str, d: int) -> None:
 
 
 def test_lanes_are_summed_in_the_stated_order() -> None:
-    # 1e16 swallows a 1 that is added to it alone; which ones survive tells the order.
+    # 1e16 absorbs a 1 that is added to it alone; the ones that survive show the order.
     row = np.zeros((1, 33))
     row[0, [0, 16, 32]] = 1e16, 1.0, -1e16  # one lane, left to right: the 1 is lost
     assert pairwise(row, np.ones((1, 33)), "inner_product") == 0.0
@@ -126,7 +126,8 @@ def test_sums_are_right_to_rounding(metric: str, d: int) -> None:
     for i, row in enumerate(pairwise(q, x, metric)):
         for j, value in enumerate(row):
             exact = [term(Fraction(float(a)), Fraction(float(b))) for a, b in zip(q[i], x[j], strict=True)]
-            # Each of at most d/16 + 4 additions, and each term up to 7 times, rounds by half an eps of what is summed.
+            # Each of at most d/16 + 4 additions, and each term up to 7 times, rounds by half an eps of the summed
+            # values.
             bound = EPS / 2 * (d // 16 + 12) * float(sum(map(abs, exact)))
             assert abs(float(Fraction(value) - sum(exact))) <= bound
             assert value == pytest.approx(math.fsum(map(float, exact)), abs=2 * bound, rel=0)
@@ -165,14 +166,14 @@ def test_zero_rows_have_cosine_distance_one() -> None:
     rows = np.array([[0, 0, 0], [-0.0, 0, 0], [1, 2, 2]], np.float32)
     expected = [[1, 1, 1], [1, 1, 1], [1, 1, 0]]
     assert pairwise(rows, rows, "cosine").tolist() == expected
-    # With subnormal rows of norm 0 after underflow of the squares, too: the square of 1e-200 is 0.
+    # Also with subnormal rows whose norm underflows to 0: the square of 1e-200 is 0.
     assert pairwise(np.full((1, 3), 1e-200), rows.astype(np.float64), "cosine").tolist() == [[1, 1, 1]]
 
 
 def test_constant_rows_have_correlation_distance_one() -> None:
     rows = np.array([[0.1] * 6, [1, 2, 3, 4, 5, 6], [6, 5, 4, 3, 2, 1]])
     assert pairwise(rows[:1], np.ones((1, 6)), "inner_product") / 6 != 0.1, "the mean of this row is exact"
-    # Less its mean the first row would be a direction made of rounding errors, in perfect correlation with itself.
+    # Minus its mean, the first row would be a direction of rounding errors, perfectly correlated with itself.
     assert pairwise(rows, rows, "correlation")[0].tolist() == [1, 1, 1]
     np.testing.assert_allclose(pairwise(rows, rows, "correlation")[1:, 1:], [[0, 2], [2, 0]], atol=1e-15)
 

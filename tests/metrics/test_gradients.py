@@ -67,7 +67,7 @@ def test_derivatives_are_those_that_differences_show(metric: str, verb: str, dev
         values = VERBS[verb](q, p, metric, differentiable=True)
         return torch.where(values.isfinite(), values, 0.0)
 
-    # Equal rows of a graph: a difference of distances of a point to itself shows the derivative 0.
+    # Equal rows of a graph: a difference of distances from a point to itself shows the derivative 0.
     assert torch.autograd.gradcheck(distances, (queries, points), atol=1e-6)
 
 
@@ -94,7 +94,7 @@ def test_where_a_distance_has_no_derivative_the_gradient_is_zero(metric: str) ->
 
 @pytest.mark.parametrize("which", ["queries", "points"])
 def test_the_gradient_of_canberra_where_signs_differ(which: str) -> None:
-    """A term of two signs is 1 whatever the elements; of one sign it is |a - b| / (|a| + |b|)."""
+    """A term of different signs is 1 for all elements; a term of equal signs is |a - b| / (|a| + |b|)."""
     q, x = np.array([[1.0, -2.0, 3.0, -0.5, 2.0]]), np.array([[-2.0, -3.0, 0.5, 4.0, 2.5]])
     rows = {"queries": torch.from_numpy(q).requires_grad_(), "points": torch.from_numpy(x).requires_grad_()}
     tonari.search(*rows.values(), 1, metric="canberra", differentiable=True).distances.sum().backward()

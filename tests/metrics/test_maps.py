@@ -1,4 +1,4 @@
-"""Linear maps: what is accepted, and roots and products in the order of operations that their definition has."""
+"""Linear maps: accepted matrices, and roots and products in the order of operations of their definition."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tonari.metrics.reference import pairwise
 
 
 def covariance(d: int, condition: float = 10.0, seed: int = 0) -> Any:
-    """A symmetric positive definite matrix of this condition."""
+    """Make a symmetric positive definite matrix with this condition number."""
     directions, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))
     made = directions * np.geomspace(1, 1 / condition, d) @ directions.T
     return (made + made.T) / 2
 
 
 def root_by_hand(matrix: Any) -> list[list[float]]:
-    """Cholesky's method with complete pivoting, number by number."""
+    """Compute Cholesky's method with complete pivoting, number by number."""
     d = len(matrix)
     left = [[float(value) for value in row] for row in matrix]
     rows, made, done = range(d), [], set()

@@ -1,4 +1,4 @@
-"""Metrics are records: complete ones, on both sides, whose fields all other code asks in place of their names."""
+"""Metrics are complete records in Python and C++, and all other code reads their fields instead of their names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAMES = "|".join(METRICS)
 
 
 def test_no_code_asks_for_a_name() -> None:
-    """Of what is not the metrics' own; a default or an example may name one."""
+    """Only the metrics' own code may; defaults and examples may name a metric."""
     python = re.compile(rf"(?:==|!=|\bin) *\(?\"(?:{NAMES})\"|\bMETRIC *[!=]=|\"(?:{NAMES})\":")
     native = re.compile(rf"[!=]= *Metric::|case Metric::|\"(?:{NAMES})\"")
     files = [(path, python) for path in SOURCE.rglob("*.py") if SOURCE / "metrics" not in path.parents]
@@ -69,7 +69,7 @@ def test_facts_of_a_record_are_those_of_its_values(metric: str) -> None:
 
 @pytest.mark.parametrize("metric", checks.ELEMENTWISE)
 def test_bounds_of_a_record_bound(metric: str) -> None:
-    """What screens assume of terms, by elements of all sizes, rounded and flushed to zero."""
+    """Assumptions of screens about terms, for elements of all sizes, rounded and flushed to zero."""
     record, rng = METRICS[metric], np.random.default_rng(3)
     x = np.ldexp(rng.uniform(-1, 1, 4000), rng.integers(-40, 40 if record.largest == np.inf else 3, 4000))
     x[::7] = 0
@@ -96,7 +96,7 @@ def test_bounds_of_a_record_bound(metric: str) -> None:
 
 @pytest.mark.parametrize("metric", [name for name, record in METRICS.items() if not record.angular and not record.root])
 def test_underflow_of_a_record_bounds_what_is_lost(metric: str) -> None:
-    """Of single terms, from where squares begin to lose bits to the end of float64, against long double."""
+    """Loss of single terms, from where squares begin to lose bits to the end of float64, compared with long double."""
     record, rng = METRICS[metric], np.random.default_rng(7)
     for power in range(-1074, -480, 6):
         q, x = (checks.accepted(np.ldexp(rng.uniform(-1, 1, (1, 300)), power), metric) for _ in "qx")
@@ -106,7 +106,7 @@ def test_underflow_of_a_record_bounds_what_is_lost(metric: str) -> None:
 
 
 def test_the_compiled_trees_refuse_what_they_cannot_bound() -> None:
-    """The record's `in_trees` and that of native/core/metrics.hpp say the same."""
+    """The record's `in_trees` and that of native/core/metrics.hpp are equal."""
     rows = checks.gaussian(100, 3)
     tree = build(rows, height=2, double=False, workers=Workers(1)).native
     for metric, record in METRICS.items():
@@ -129,7 +129,9 @@ def test_what_fits_no_family_is_refused_with_its_reason() -> None:
 
 
 def test_a_kernel_depends_on_what_a_record_shows() -> None:
-    """Triton names a compiled kernel by the text of its constants: everything that kernels ask must be in it."""
+    """Triton identifies a compiled kernel by the text of its constants, which must contain every field that kernels
+    read.
+    """
     for record in METRICS.values():
         for field in dataclasses.fields(record):
             value = getattr(record, field.name)

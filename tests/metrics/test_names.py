@@ -1,4 +1,4 @@
-"""Other names of metrics, in the spelling of other libraries; names with a number; names that are refused."""
+"""Other names of metrics as other libraries spell them, names with a number, and refused names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tonari.metrics import BIT_METRICS, METRICS, get_metric
 from tonari.metrics.names import ALIASES, MINKOWSKI, UNSUPPORTED
 from tonari.metrics.reference import pairwise
 
-# The names of others, in their spelling.
+# Names of other libraries, in their spelling.
 OTHERS = {
     "L2": "euclidean", "l2": "euclidean", "manhattan": "l1", "cityblock": "l1", "L1": "l1", "chebyshev": "linf",
     "Euclidean": "euclidean", "dot": "inner_product", "IP": "inner_product", "angular": "cosine",

@@ -1,4 +1,4 @@
-"""Problems: what is checked of a request before it is planned."""
+"""Problems: checks of a request before it is planned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what a caller says of a radius to limits."""
+"""Conversion of a caller's radius to limits."""
 
 from __future__ import annotations
 

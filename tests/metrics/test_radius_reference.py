@@ -1,4 +1,4 @@
-"""The reference of radius searches against the reference of searches."""
+"""The reference of radius searches, compared with the reference of searches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recall of found neighbours: ties, slack, missing entries, and the interval of a sample."""
+"""The recall of found neighbours: ties, tolerance, missing entries, and the interval of a sample."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_whole_numbers_have_no_slack() -> None:
 
 @pytest.mark.parametrize(("dtype", "offset"), [("float64", 1e3), ("float64", 1e4), ("float32", 100.0)])
 def test_a_common_offset_of_similarities_hides_no_wrong_neighbour(dtype: str, offset: float) -> None:
-    """Inner products around the square of the offset: ranks 11 to 20 are not ranks 1 to 10."""
+    """Inner products near the square of the offset: ranks 11 to 20 do not count as ranks 1 to 10."""
     points = np.random.default_rng(0).standard_normal((2000, 16)).astype(dtype)
     points[:, 0] = offset
     every = brute(points[:100], points, 20, "inner_product")
@@ -68,7 +68,7 @@ def test_missing_entries_never_match() -> None:
     nothing = Neighbors(np.array([[1.0, np.inf]]), np.array([[0, -1]]))
     result = neighbors_recall(nothing, nothing)
     assert (result.by_index, result.by_distance) == (0.5, 0.5)
-    # What is missing from the truth of one row is not the last point of the row before.
+    # A missing entry in the truth of one row does not refer to the last point of the row before.
     truth = Neighbors(np.array([[1.0], [np.inf]]), np.array([[3], [-1]]))
     found = Neighbors(np.array([[2.0], [2.0]]), np.array([[9], [9]]))
     assert neighbors_recall(found, truth).by_index == 0.0
@@ -107,7 +107,8 @@ def test_the_interval_covers_as_often_as_it_says(kind: str, rows: int) -> None:
     covered = np.mean([low <= true <= high for low, high in intervals])
     # 400 draws at 0.95 have a standard error of 0.011.
     assert covered > 0.95 - 0.033
-    # And it is not bought with width: from 300 rows on less than the normal interval and 2.5 rows' worth.
+    # The coverage does not come from width: from 300 rows on, the interval is narrower than the normal one plus 2.5
+    # rows.
     ideal = 2 * 1.96 * recalls.std() / np.sqrt(rows) * np.sqrt(1 - rows / POPULATION)
     if rows >= 300:
         assert np.mean(np.diff(intervals)) < ideal + 2.5 / rows
@@ -130,7 +131,7 @@ def test_a_sample_with_a_fault_claims_no_more_than_one_without() -> None:
 
     assert all(later < earlier for earlier, later in itertools.pairwise(lows(1.0)))
     assert all(later < earlier for earlier, later in itertools.pairwise(lows(1 / 3)))
-    # That faults are seen to be small says a little, but no more than a part of one row.
+    # Small observed errors give a little information, but no more than a part of one row.
     small = lows(1 / 15)
     assert max(small) < small[0] + 0.4 / 200
 

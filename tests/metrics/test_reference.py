@@ -1,4 +1,4 @@
-"""The reference: overflow, ties, self and blocks, and what it refuses."""
+"""The reference: overflow, ties, the point itself, blocks, and refusals."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_ties_go_to_the_smaller_index() -> None:
 
 
 def test_ties_are_those_of_the_returned_value() -> None:
-    # Apart in float64, equal once rounded to float32: the smaller index comes first, not the smaller distance.
+    # Different in float64, equal once rounded to float32: the smaller index comes first, not the smaller distance.
     points = np.array([[1 + 2.0**-23, 2.0**-12], [1 + 2.0**-23, 0]], np.float32)
     query = np.zeros((1, 2), np.float32)
     values = pairwise(query, points)[0]

@@ -1,4 +1,4 @@
-"""Cube roots of plain IEEE operations, against whole numbers and fractions."""
+"""Cube roots of plain IEEE operations, compared with whole numbers and fractions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INFINITY = int(np.array(np.inf).view(np.int64))
 
 
 def ulps(x: Array) -> float:
-    """The largest error in units in the last place; the root y is off by (y^3 - x) / 3 y^2."""
+    """Return the largest error in units in the last place; the root y is off by (y^3 - x) / 3 y^2."""
     errors = []
     for number, root in zip(x.tolist(), cube_root(x).tolist(), strict=True):
         y = Fraction(root)
@@ -25,7 +25,7 @@ def ulps(x: Array) -> float:
 
 
 def numbers(low: int, high: int, n: int) -> Array:
-    """Numbers of all sizes between two powers of 2."""
+    """Make numbers of all sizes between two powers of 2."""
     return np.ldexp(RNG.uniform(0.5, 1, n), RNG.integers(low, high, n))
 
 
@@ -72,7 +72,7 @@ def test_roots_of_cubes_are_exact() -> None:
 
 @pytest.mark.parametrize("root", [cube_root, two_thirds])
 def test_roots_of_neighbouring_numbers_ascend(root: Callable[[Array], Array]) -> None:
-    """At random, and around the powers of 2, where guesses and exponents change."""
+    """Random numbers, and numbers around the powers of 2, where guesses and exponents change."""
     around = np.ldexp(1.0, np.arange(-300, 300)).view(np.int64)[:, None] + np.arange(-200, 200)
     anywhere = RNG.integers(0, INFINITY, 300_000)
     for bits in (around.ravel(), anywhere):

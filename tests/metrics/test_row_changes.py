@@ -1,4 +1,4 @@
-"""Changes of rows: float64 rows, whatever the kind of the input, and refusals that name a row."""
+"""Changes of rows: float64 rows for every kind of input, and refusals that name a row."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ RNG = np.random.default_rng(0)
 
 
 def ulps(found: Array, function: Any, x: Array) -> Any:
-    """The largest error in units in the last place, against NumPy's function in extended precision."""
+    """Return the largest error in units in the last place, compared with NumPy's function in extended precision."""
     expected = function(x.astype(np.longdouble))
     return (np.abs(found - expected) / np.spacing(np.abs(expected).astype(np.float64))).max()
 

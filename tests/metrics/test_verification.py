@@ -1,4 +1,4 @@
-"""The comparison of lists with the true ones: every kind of fault, counted apart."""
+"""The comparison of lists with the truth counts every kind of error separately."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROWS = np.array([3, 10, 11, 40])
 
 
 def compared(listed: Any, given: Any = None, *, metric: str = "euclidean", own: bool = False) -> Verification:
-    """Compare lists of four rows; the value of point j is j + 1 for each row."""
+    """Compare lists of four rows; the value of point j is j + 1 in each row."""
     listed = np.asarray(listed, np.int64)
     sign = -1 if metric == "inner_product" else 1
     values = sign * VALUES[np.clip(listed, 0, 5)]
@@ -31,7 +31,7 @@ def counts(report: Verification) -> tuple[int, ...]:
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product"])
 def test_faults_are_counted_by_kind(metric: str) -> None:
     report = compared([[0, 1, 5], [2, 1, 0], [-1, 1, 1], [7, -5, 0]], metric=metric)
-    assert counts(report) == (1, 1, 2, 1, 0, 1)  # entries that are no points have no order
+    assert counts(report) == (1, 1, 2, 1, 0, 1)  # entries that are not points have no order
     assert not report.exact
     assert report.recall.by_distance == pytest.approx((2 + 3 + 1 + 1) / 12)
     assert [(w.row, w.missed) for w in report.worst] == [(11, 2), (40, 2), (3, 1)]

@@ -1,4 +1,4 @@
-"""Put the faults of faults.py in, one at a time, and see that the thin suite finds them.
+"""Insert the faults of faults.py, one at a time, and check that the thin suite finds them.
 
     python -m tests.mutants                     all, about two hours on two cores
     python -m tests.mutants --room api          those of a room: a folder of src/tonari, or native/simd
@@ -7,7 +7,7 @@
     python -m tests.mutants --handful 3         some quick ones in Python, drawn by chance; nothing is recorded
     python -m tests.mutants --list
 
-Writes results.csv beside this file. Ends with status 1 if one is not found, or cannot be put in.
+Writes results.csv next to this file. Ends with status 1 if a fault is not found or cannot be inserted.
 """
 
 from __future__ import annotations
@@ -98,18 +98,18 @@ def summary(verdicts: list[Verdict]) -> str:
 
 
 def status(verdicts: list[Verdict]) -> int:
-    """Return 0 if all were found, else 1."""
+    """Return 0 if all were found, otherwise 1."""
     return 0 if all(verdict.seen for verdict in verdicts) else 1
 
 
 def quickness(path: Path) -> dict[str, float]:
-    """Return how long the tests ran that found faults, in seconds, by the names of the faults."""
+    """Return the seconds that the tests ran before they found each fault, by the names of the faults."""
     with path.open(newline="", encoding="utf-8") as file:
         return {row["fault"]: float(row["seconds"]) for row in csv.DictReader(file) if row["verdict"] == runner.KILLED}
 
 
 def record(path: Path, verdict: Verdict, facts: dict[str, str]) -> None:
-    """Put a verdict into the file of results, in place of the fault's earlier one; ordered by name."""
+    """Put a verdict into the file of results in place of the fault's earlier one; the file is ordered by name."""
     rows = {}
     if path.exists():
         with path.open(newline="", encoding="utf-8") as file:
@@ -135,7 +135,7 @@ def commit() -> str:
 
 
 def machine() -> str:
-    """Return the processor, how many of it there are, and its highest instruction set."""
+    """Return the name of the processor, the number of processors, and the highest instruction set."""
     return f"{cpu_name()}, {cores_allowed()} CPUs, {levels()[-1]}"
 
 

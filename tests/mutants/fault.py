@@ -1,4 +1,4 @@
-"""What a deliberate fault is."""
+"""The record of a deliberate fault."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Fault:
-    """A text that occurs once in a file, and what replaces it.
+    """A text that occurs once in a file, and its replacement.
 
     Attributes
     ----------

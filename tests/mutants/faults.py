@@ -1,8 +1,9 @@
-"""Deliberate faults: one changed line each, as a tired programmer makes them. The tests have to find all.
+"""Deliberate faults: one changed line each, like a slip of a programmer. The tests have to find all of them.
 
-They are in every room, more where a fault is likelier or worse, and only in code that every machine with AVX2 runs,
-Triton's interpreter included. Each changes an answer, an error, an exit status, what is on the disk or what memory is
-taken; or an estimate, of which the wrong one chooses the slower method. None changes only the time that it takes.
+There are faults in every package, more where a fault is likelier or worse, and only in code that every machine with
+AVX2 runs, including Triton's interpreter. Each fault changes an answer, an error, an exit status, the contents of a
+disk, or the memory of a search; or an estimate, so that the slower method is chosen. No fault only changes the time of
+the code that contains it.
 """
 
 from __future__ import annotations
@@ -1344,6 +1345,54 @@ _PYTHON = (
         "return max(measured, key=lambda recall: recall.low)",
         "the recall of a merge is that of its better side",
         ("tests/graph/building/test_merging.py::test_what_is_missed_on_a_side_is_told",),
+    ),
+    Fault(
+        "shards-parts-of-segments-stay",
+        "src/tonari/shards/routes/cluster_route.py",
+        "drops=(*lists, *map(_members_name, own)),",
+        "drops=tuple(map(_members_name, own)),",
+        "the lists of all shards stay on the disk until the graph is complete",
+        ("tests/shards/routes/test_cluster_route.py::test_the_disk_holds_no_more_than_the_plan_says",),
+    ),
+    Fault(
+        "shards-places-of-the-first-block",
+        "src/tonari/shards/routes/cluster_route.py",
+        "firsts = np.cumsum([0, *(len(union) for union, _, _ in blocks[:-1])])",
+        "firsts = np.zeros(len(blocks), np.int64)",
+        "shards that are read together get rows of other shards",
+        (
+            "tests/shards/routes/test_cluster_route.py::"
+            "test_shards_that_are_read_together_are_those_that_are_read_one_by_one",
+        ),
+    ),
+    Fault(
+        "shards-update-forgotten",
+        "src/tonari/shards/routes/merge_route.py",
+        "seed=seed, update=job.update, **known",
+        "seed=seed, **known",
+        "shards are merged by pulling rounds although the caller named GNND",
+        ("tests/shards/routes/test_merge_route.py::test_all_graphs_of_shards_and_all_merges_are_by_the_named_update",),
+    ),
+    Fault(
+        "graph-filters-forgotten",
+        "src/tonari/graph/building/build.py",
+        ", record=record, filters=check_filters(given.names))",
+        ", record=record)",
+        "a graph that was built with filters is changed as if it were one of all points",
+        (
+            "tests/graph/building/test_sides.py::"
+            "test_full_lists_that_were_built_with_filters_are_neither_changed_nor_merged",
+        ),
+    ),
+    Fault(
+        "graph-short-lists-merged",
+        "src/tonari/graph/building/merging.py",
+        """    if not checked:
+        refuse_incomplete(""",
+        """    if checked:
+        refuse_incomplete(""",
+        "a merge calls lists exact that lacked neighbours of their own side",
+        ("tests/graph/building/test_sides.py::test_short_lists_of_an_exact_graph_are_not_merged",),
     ),
     Fault(
         "methods-most-dimensions",

@@ -1,4 +1,4 @@
-"""Faults in the rooms that callers meet first, and in those that many others ask: see faults.py."""
+"""Faults in the packages that callers use first, and in those that many others use: see faults.py."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ _API = (
 _ESTIMATORS = (
     Fault(
         "estimators-copies-weigh-one",
-        "src/tonari/estimators/votes.py",
+        "src/tonari/estimators/answers/votes.py",
         "return np.where(np.isinf(inverse).any(axis=1, keepdims=True), np.isinf(inverse), inverse)",
         "return np.where(np.isinf(inverse), 1.0, inverse)",
         "where a neighbour is a copy, the others vote too",
@@ -130,15 +130,15 @@ _ESTIMATORS = (
     ),
     Fault(
         "estimators-tied-votes",
-        "src/tonari/estimators/votes.py",
+        "src/tonari/estimators/answers/votes.py",
         "np.minimum.reduceat(np.where(lost, named.max(), named), first)",
         "np.maximum.reduceat(np.where(lost, -1, named), first)",
         "of classes with as many votes the last one wins",
-        ("tests/estimators/test_votes.py::test_the_winner_has_most_votes",),
+        ("tests/estimators/answers/test_votes.py::test_the_winner_has_most_votes",),
     ),
     Fault(
         "estimators-whole-means",
-        "src/tonari/estimators/votes.py",
+        "src/tonari/estimators/answers/votes.py",
         "made[part] = near.mean(axis=1, dtype=np.float64)",
         "made[part] = near.mean(axis=1, dtype=near.dtype)",
         "means of integers are integers",
@@ -146,19 +146,19 @@ _ESTIMATORS = (
     ),
     Fault(
         "estimators-outputs-not-counted",
-        "src/tonari/estimators/votes.py",
+        "src/tonari/estimators/answers/votes.py",
         "rows_at_once(k * values.shape[1], memory)",
         "rows_at_once(k, memory)",
         "blocks of rows take as many times the memory as there are outputs",
-        ("tests/estimators/test_votes.py::test_predictions_hold_a_block_at_a_time",),
+        ("tests/estimators/answers/test_votes.py::test_predictions_hold_a_block_at_a_time",),
     ),
     Fault(
         "estimators-zero-weights",
-        "src/tonari/estimators/votes.py",
+        "src/tonari/estimators/answers/votes.py",
         "if not (given != 0).any(axis=1).all():",
         "if not (given != 0).any():",
         "a row whose weights are all 0 has a share of 0 / 0",
-        ("tests/estimators/test_votes.py::test_weights_that_make_no_sense_are_refused",),
+        ("tests/estimators/answers/test_votes.py::test_weights_that_make_no_sense_are_refused",),
     ),
     Fault(
         "estimators-jobs-but-one",
@@ -170,11 +170,11 @@ _ESTIMATORS = (
     ),
     Fault(
         "estimators-own-neighbour",
-        "src/tonari/estimators/nearest.py",
+        "src/tonari/estimators/bases/nearest.py",
         "k = check_n_neighbors(k, self.n_samples_fit_, without_self=X is None)",
         "k = check_n_neighbors(k, self.n_samples_fit_, without_self=False)",
         "as many neighbours as rows are refused in other words",
-        ("tests/estimators/test_nearest.py::test_numbers_of_neighbours_are_refused_with_what_is_possible",),
+        ("tests/estimators/bases/test_nearest.py::test_numbers_of_neighbours_are_refused_with_what_is_possible",),
     ),
     Fault(
         "estimators-connectivity-of-self",
@@ -186,7 +186,7 @@ _ESTIMATORS = (
     ),
     Fault(
         "estimators-column-of-classes",
-        "src/tonari/estimators/classifying.py",
+        "src/tonari/estimators/bases/classifying.py",
         "self.outputs_2d_ = y.ndim == 2 and y.shape[1] != 1",
         "self.outputs_2d_ = y.ndim == 2",
         "a column of classes is taken for several outputs",
@@ -194,7 +194,7 @@ _ESTIMATORS = (
     ),
     Fault(
         "estimators-radius-self",
-        "src/tonari/estimators/predicting_within.py",
+        "src/tonari/estimators/bases/predicting_within.py",
         "found = without_own(lists, part.start) if queries is None else lists",
         "found = lists",
         "a fitted row votes for itself",
@@ -202,22 +202,22 @@ _ESTIMATORS = (
     ),
     Fault(
         "estimators-whole-radius-graph",
-        "src/tonari/estimators/blocks.py",
+        "src/tonari/estimators/answers/blocks.py",
         'stop = max(begin + 1, int(np.searchsorted(ends, held + self.entries, side="right")))',
         "stop = len(ends)",
         "the lists of all rows are in memory at once",
         (
             "tests/estimators/test_dbscan.py::test_memory_is_never_exceeded",
-            "tests/estimators/test_predicting_within.py::test_memory_is_never_exceeded",
+            "tests/estimators/bases/test_predicting_within.py::test_memory_is_never_exceeded",
         ),
     ),
     Fault(
         "estimators-components-by-blocks",
-        "src/tonari/estimators/components.py",
+        "src/tonari/estimators/answers/components.py",
         "self.of = places[merged][self.of]",
         "self.of = places[merged]",
         "the second block of pairs forgets what the first one joined",
-        ("tests/estimators/test_components.py::test_components_are_those_of_the_whole_graph",),
+        ("tests/estimators/answers/test_components.py::test_components_are_those_of_the_whole_graph",),
     ),
     Fault(
         "estimators-border-of-the-last",
@@ -598,10 +598,18 @@ _DEFINITIONS = (
     Fault(
         "given-lists-of-later-rows",
         "src/tonari/given/cpu/nearest.py",
-        "    _merge(found, near + rows.stop, best.values, best.indices + rows.start)",
-        "    _merge(found, near + rows.stop, best.values, best.indices)",
+        "turned.shape[1]), rows.start, threads))",
+        "turned.shape[1]), 0, threads))",
         "mirrored distances of later blocks are those of the first rows",
         ("tests/given/test_cpu.py",),
+    ),
+    Fault(
+        "given-rules-of-later-rows",
+        "src/tonari/given/cpu/nearest.py",
+        "        forbid(turned, allowed, near + rows.stop, _all(rows))",
+        "        forbid(turned, allowed, near, _all(rows))",
+        "mirrored distances obey the filters of other rows",
+        ("tests/api/test_given.py",),
     ),
     Fault(
         "given-own-of-later-blocks",

@@ -1,4 +1,4 @@
-"""Faults in how a call is checked, kept and answered, and in what it may find: see faults.py."""
+"""Faults in the checks, the caching and the answers of a call, and in its filters: see faults.py."""
 
 from __future__ import annotations
 
@@ -314,18 +314,18 @@ _RULES = (
     ),
     Fault(
         "filters-places-of-half-a-byte",
-        "src/tonari/filters/shared.py",
-        "(some[at >> 3] << 3) + (at & 7)",
-        "(some[at >> 3] << 3) + (at & 3)",
-        "points 4 to 7 of a byte of a sparse mask are 0 to 3",
+        "native/core/true_entries.cpp",
+        "(((word & low) + low) | word) & ~low",
+        "word << 7 & ~low",
+        "an entry of a sparse mask whose byte is even is left out",
         ("tests/filters/test_shared.py",),
     ),
     Fault(
         "filters-places-of-the-last-word",
-        "src/tonari/filters/shared.py",
-        "whole + np.flatnonzero(mask[whole:])",
-        "np.flatnonzero(mask[whole:])",
-        "the last points of a sparse mask whose length is not divisible by eight are the first ones",
+        "native/core/true_entries.cpp",
+        "for (; begin < n; ++begin) {",
+        "for (; begin < n - 1; ++begin) {",
+        "the last point of a sparse mask whose length is not divisible by 64 is left out",
         ("tests/filters/test_shared.py",),
     ),
     Fault(
@@ -457,8 +457,8 @@ _PARTS = (
     Fault(
         "shards-slower-lists",
         "src/tonari/shards/tasks.py",
-        "if plan is None or by_force.seconds < plan.seconds:",
-        "if plan is None or by_force.seconds > plan.seconds:",
+        "if plan is None or (update is None and by_force.seconds < plan.seconds):",
+        "if plan is None or (update is None and by_force.seconds > plan.seconds):",
         "the lists of a shard are built in the way that is expected to take longer",
         ("tests/shards/test_tasks.py",),
     ),

@@ -1,4 +1,4 @@
-"""Puts faults into a copy of the working tree, one at a time, and runs the thin suite against each.
+"""Inserts faults into a copy of the working tree, one at a time, and runs the thin suite with each.
 
     build/mutants/source   a copy of the tree in which native/ is built, once per fault in C++; only what a fault
                            touches is compiled again. Without a fault in C++ nothing is built: tests run by the library
@@ -33,8 +33,8 @@ from pathlib import Path
 from tests.mutants.fault import Fault
 
 THIN = "not (full or bench)"
-NAMED = "not bench"  # of tests that a fault names, if the thin suite has none of them
-MUTANTS = "tests/mutants"  # its own tests compare the files with the list, so they would see every fault
+NAMED = "not bench"  # for tests that a fault names, if the thin suite contains none of them
+MUTANTS = "tests/mutants"  # these tests compare the files with the list, so they would find every fault
 QUICK_SECONDS = 8.0
 QUIET_SECONDS = 300.0  # a test that takes longer hangs; the slowest takes less than a minute
 PRESET = "release"
@@ -58,7 +58,7 @@ class NotApplied(Exception):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a fault.
+    """The outcome for a fault.
 
     Attributes
     ----------
@@ -79,12 +79,12 @@ class Verdict:
 
     @property
     def seen(self) -> bool:
-        """Whether a test saw the fault."""
+        """Return whether a test found the fault."""
         return self.verdict in (KILLED, HUNG)
 
 
 def chosen(faults: Sequence[Fault], patterns: Sequence[str], rooms: Sequence[str] = ()) -> list[Fault]:
-    """Return the faults in any of the rooms whose names match any of the patterns; without one, of all names or rooms.
+    """Return the faults in any of the packages whose names match any of the patterns; an empty list means all.
 
     A room is a folder or module of src/tonari, such as "api" or "graph/exports", or of native/: "native/simd".
     """
@@ -93,14 +93,14 @@ def chosen(faults: Sequence[Fault], patterns: Sequence[str], rooms: Sequence[str
 
 
 def is_in(fault: Fault, room: str) -> bool:
-    """Whether the file of a fault is in a room."""
+    """Return whether the file of a fault is in a package."""
     inside = Path(fault.file).with_suffix("").parts[0 if is_native(fault) else 2 :]
     parts = Path(room).parts
     return inside[: len(parts)] == parts
 
 
 def handful(faults: Sequence[Fault], seconds: Mapping[str, float], count: int, seed: int) -> list[Fault]:
-    """Draw faults in Python whose tests saw them within `QUICK_SECONDS`, as far as there are so many.
+    """Draw faults in Python that tests found within `QUICK_SECONDS`, or all of them if there are fewer.
 
     `seconds` are those of recorded verdicts, by the names of faults.
     """
@@ -109,12 +109,14 @@ def handful(faults: Sequence[Fault], seconds: Mapping[str, float], count: int, s
 
 
 def is_native(fault: Fault) -> bool:
-    """Whether the fault is in C++."""
+    """Return whether the fault is in C++."""
     return fault.file.startswith("native/")
 
 
 def copy_tree(root: Path, tree: Path) -> None:
-    """Make `tree` equal to what git knows or would add of `root`; files that are equal already keep their times."""
+    """Make `tree` equal to the files that git knows or would add in `root`; files that are equal already keep their
+    times.
+    """
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=root, capture_output=True, check=True
     )
@@ -132,7 +134,7 @@ def copy_tree(root: Path, tree: Path) -> None:
 
 @contextlib.contextmanager
 def put_in(fault: Fault, tree: Path) -> Iterator[None]:
-    """Change the file of a tree as the fault says, and change it back at the end."""
+    """Insert a fault into a tree, and remove it at the end."""
     path = tree / fault.file
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if text.count(fault.old) != 1:
@@ -146,13 +148,13 @@ def put_in(fault: Fault, tree: Path) -> Iterator[None]:
 
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
-    # Compiled files are compared by seconds and size, which a fault may leave as they were.
+    # Compiled files are compared by seconds and size, which a fault may leave unchanged.
     for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
         compiled.unlink()
 
 
 def likely_tests(fault: Fault, tree: Path) -> list[str]:
-    """Return the test files that most likely see the fault: those it names, or those of its room.
+    """Return the test files that are likely to find the fault: those that it names, or those of its package.
 
     A file src/tonari/ROOM/.../NAME.py has tests/ROOM/.../test_NAME.py or the nearest folder above it that exists;
     native/ROOM has tests/ROOM/cpu or tests/ROOM, and tests/native.
@@ -171,7 +173,7 @@ def likely_tests(fault: Fault, tree: Path) -> list[str]:
 
 
 class Processes:
-    """The processes of a run, which can all be ended at once."""
+    """The processes of a run, which can all be ended together."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -179,7 +181,7 @@ class Processes:
         self._stopped = False
 
     def run(self, command: Sequence[str], *, cwd: Path, log: Path, quiet: float, **settings: str) -> int | None:
-        """Run a command with its output in a file; None if nothing was written for `quiet` seconds, and it was ended.
+        """Run a command with its output in a file; end it, and return None, if it writes nothing for `quiet` seconds.
 
         Returns the exit status, negative if a signal ended it.
         """
@@ -227,14 +229,16 @@ def _until_quiet(process: subprocess.Popen[bytes], log: Path, quiet: float) -> i
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and all that it started."""
+    """End a process and all of its children."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def environment(tree: Path) -> dict[str, str]:
-    """Return the variables with which a tree's tests find its package, and draw the same examples in every run."""
+    """Return environment variables with which a tree's tests import its package, and draw the same examples in every
+    run.
+    """
     return {"PYTHONPATH": str(tree / "src"), "CI": "true", "PYTEST_ADDOPTS": ""}
 
 
@@ -248,7 +252,7 @@ def run_tests(
     stop: bool = True,
     marker: str = THIN,
 ) -> Verdict:
-    """Run tests of a tree until one fails; the verdict has no fault's name.
+    """Run tests of a tree until one fails; the verdict has no name of a fault.
 
     Parameters
     ----------
@@ -271,7 +275,7 @@ def run_tests(
         return Verdict("", HUNG, last, seconds)
     if code is None:
         return Verdict("", NOT_RUN, f"no test began for {quiet:.0f} s; see {log}", seconds)
-    if code < 0 and code != -signal.SIGKILL:  # which is how the system ends what takes too much memory
+    if code < 0 and code != -signal.SIGKILL:  # the system ends processes this way if they take too much memory
         return Verdict("", KILLED, last, seconds)
     if code == 0:
         return Verdict("", SURVIVED, "", seconds)
@@ -281,14 +285,14 @@ def run_tests(
 
 
 class Builder:
-    """Builds native/ in a tree of its own, without and with faults."""
+    """Builds native/ in a separate tree, without and with faults."""
 
     def __init__(self, root: Path, base: Path, processes: Processes) -> None:
         self._tree, self._libraries, self._processes = base / "source", base / "libraries", processes
         copy_tree(root, self._tree)
 
     def build(self, name: str) -> Path | None:
-        """Build the tree as it is; return where the library is kept, None if it cannot be built."""
+        """Build the unchanged tree; return the path of the library, or None if it cannot be built."""
         log = self._tree.with_name(f"{self._tree.name}.log")
         configure = ["cmake", "--preset", PRESET, "-DTONARI_WERROR=OFF", f"-DPython_EXECUTABLE={sys.executable}"]
         if shutil.which("ccache"):
@@ -309,12 +313,12 @@ class Builder:
 
 
 def _path_with_tools() -> str:
-    """Return the search path, with the tools that are installed beside this Python first."""
+    """Return the search path, starting with the tools that are installed with this Python."""
     return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
 
 def use_library(library: Path, tree: Path) -> None:
-    """Make a library that of a tree's package."""
+    """Copy a library into a tree's package."""
     room = tree / "src" / "tonari" / "core"
     for other in room.glob("_native*.so"):
         other.unlink()
@@ -337,7 +341,7 @@ class Job:
     processes: Processes
 
     def check_package(self) -> None:
-        """Raise RuntimeError unless this tree's package is what its tests import."""
+        """Raise RuntimeError unless this tree's tests import its own package."""
         log = self.tree.with_name(f"{self.tree.name}.log")
         command = [sys.executable, "-c", "import tonari.core._native as native; print(native.__file__)"]
         code = self.processes.run(command, cwd=self.tree, log=log, quiet=QUIET_SECONDS, **environment(self.tree))
@@ -349,7 +353,7 @@ class Job:
             )
 
     def test(self, fault: Fault, library: Path | None, tests: Sequence[str], marker: str = THIN) -> Verdict:
-        """Run tests against a fault; one that sees it has to fail twice."""
+        """Run tests with a fault; a test that finds it has to fail twice."""
         use_library(library or self.library, self.tree)
         log = self.tree.with_name(f"{fault.name}.log")
         doubtful: list[str] = []
@@ -358,13 +362,13 @@ class Job:
             while True:
                 found = run_tests(self.tree, [*doubtful, *tests], log, self.processes, marker=marker)
                 seconds += found.seconds
-                # A test that fails by chance, because the machine is busy, say, passes when it runs again.
+                # A test that fails by chance, for example because the machine is busy, passes when it runs again.
                 if not found.seen or run_tests(self.tree, [found.test], log, self.processes, marker=marker).seen:
                     return replace(found, fault=fault.name, seconds=seconds)
                 doubtful.append(f"--deselect={found.test}")
 
     def test_likely(self, fault: Fault, library: Path | None) -> Verdict:
-        """Run the likely tests against a fault; it stays open if they do not see it.
+        """Run the likely tests with a fault; it stays open if they do not find it.
 
         Tests that it names run although they are not in the thin suite, if none of them is.
         """
@@ -375,7 +379,7 @@ class Job:
         return replace(found, verdict=OPEN) if found.verdict == SURVIVED else found
 
     def test_rest(self, fault: Fault, library: Path | None) -> Verdict:
-        """Run all other tests of the thin suite against a fault."""
+        """Run all other tests of the thin suite with a fault."""
         known = [f"--deselect={test}" for test in likely_tests(fault, self.tree)]
         return self.test(fault, library, [*known, f"--ignore={MUTANTS}", "tests"])
 
@@ -398,7 +402,7 @@ def judge(
     *,
     likely_only: bool = False,
 ) -> list[Verdict]:
-    """Run the thin suite against each fault: first the likely tests of all, then all others against what is open.
+    """Run the thin suite with each fault: first the likely tests of all faults, then all other tests for open faults.
 
     With `likely_only` the others are not run, and what is open stays so.
 
@@ -482,7 +486,7 @@ def judge(
 
 
 def _seen_without_faults(verdicts: Iterable[Verdict], job: Job, log: Path) -> list[Verdict]:
-    """Return the verdicts of tests that fail without any fault, corrected."""
+    """Return corrected verdicts for tests that fail without any fault."""
     tests = sorted({verdict.test for verdict in verdicts if verdict.seen and verdict.test})
     if not tests:
         return []

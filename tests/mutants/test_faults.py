@@ -49,7 +49,7 @@ TINY = Fault("tiny-sum", "src/tiny.py", "x * 2", "x + 2", "adds instead")
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A project of one module and its tests."""
+    """Make a project of one module and its tests."""
     for name, text in (("src/tiny.py", SOURCE), ("tests/test_tiny.py", TESTS)):
         path = tmp_path / "tree" / name
         path.parent.mkdir(parents=True)

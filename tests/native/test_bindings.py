@@ -1,7 +1,7 @@
-"""What the compiled module refuses: arguments that would let a kernel read or write beyond its arrays.
+"""The compiled module refuses arguments that would let a kernel read or write beyond its arrays.
 
-Every binding is called as it should be, then with one argument spoilt at a time: each call raises TypeError or
-ValueError, and no array has changed. Objects keep the memory of the arrays that they read.
+Every binding is called correctly, and then with one wrong argument at a time: each call raises TypeError or ValueError,
+and no array has changed. Objects keep the memory of the arrays that they read.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def direct_radius() -> Given:
 
 
 def tree_lists(*, finished: bool = True) -> tuple[_native.TreeRadiusBlock, Given]:
-    """A block of a tree, and where it writes."""
+    """Make a block of a tree, and the arrays that it writes."""
     arguments = tree_radius_arguments()
     block = _native.TreeRadiusBlock(_native.TreeRadius(**arguments), 0, M)
     if finished:
@@ -179,13 +179,13 @@ def stale_worker() -> _native.JoinWorker:
 
 
 def top_steps(top: _native.TreeTop) -> list[Callable[[], Any]]:
-    """All that comes before place(), for one level in two ranges."""
+    """Make all calls that precede place(), for one level in two ranges."""
     counted = [functools.partial(top.count, 0), functools.partial(top.count, 1), functools.partial(top.cut, 0)]
     return [*counted, top.descend, functools.partial(top.tally, 0), functools.partial(top.tally, 1)]
 
 
 def top_of(steps: int) -> _native.TreeTop:
-    """A top of one level in two ranges after some of its steps."""
+    """Make a top of one level in two ranges after some of its steps."""
     top = _native.tree_top(rows_of(N), 1, 2, np.empty(LEAVES - 1, np.int32), np.empty(LEAVES - 1, np.float32))
     for step in top_steps(top)[:steps]:
         step()
@@ -229,7 +229,7 @@ def walked_forest() -> _native.Forest:
 
 
 def lists() -> Array:
-    """Entries of N lists, that of each row new."""
+    """Make entries of N lists in which every entry is new."""
     return ((np.arange(N)[:, None] + np.arange(1, LIST + 1)) % N | NEW).astype(np.int32)
 
 
@@ -256,7 +256,7 @@ def round_arguments() -> Given:
 
 
 def pieces_arguments() -> Given:
-    """N rows in four pieces of three clusters."""
+    """Make N rows in four pieces of three clusters."""
     return {
         "order": np.arange(N, dtype=np.int32)[::-1].copy(),
         "begins": np.array([0, 10, 12, 30, N]),
@@ -335,7 +335,7 @@ def bits_of(*, scanned: bool = True, **changes: Any) -> _native.BitBlock:
 
 
 def sparse_arguments(n: int = N, *, dtype: type = np.float32) -> Given:
-    """Rows with the columns 0 and one of 1 and 2."""
+    """Make rows with column 0 and one of the columns 1 and 2."""
     columns = np.stack([np.zeros(n, np.int32), 1 + np.arange(n, dtype=np.int32) % 2], axis=1).ravel()
     return {
         "indptr": 2 * np.arange(n + 1),
@@ -354,6 +354,8 @@ def sparse_points() -> Given:
 
 
 SPARSE_POINTS = _native.SparsePoints(**sparse_points())
+SPARSE_ONES = _native.SparseRows(**sparse_arguments() | {"values": np.ones(2 * N, np.float32)})
+SPARSE_SETS = _native.SparsePoints(**sparse_points() | {"metric": "jaccard", "rows": SPARSE_ONES})
 
 
 def sparse_block() -> Given:
@@ -368,6 +370,9 @@ def sparse_block() -> Given:
         "limits": np.full(M - 1, 2.0),
         "own": False,
         "later": False,
+        "counted": False,
+        "allowed": None,
+        "left": None,
     }
 
 
@@ -390,9 +395,9 @@ SAME_BITS = {name: bit_arguments()[name] for name in ("words", "counts")}
 
 
 class Case(NamedTuple):
-    """A binding, how it is called, the arrays among its arguments, and what it has to refuse.
+    """A binding, a valid call of it, the arrays among its arguments, and the calls that it has to refuse.
 
-    `outputs`: arrays that it writes to; `free`: those whose number of rows nothing else fixes.
+    `outputs`: arrays that it writes; `free`: arrays whose number of rows is not fixed by other arguments.
     """
 
     call: Callable[..., Any]
@@ -453,6 +458,13 @@ CASES: dict[str, Case] = {
         lambda: {"rows": rows_of(N), "step": 3},
         numbers(step=[0, -1, N + 1, 2**63 - 1]),
         free=("rows",),
+    ),
+    "true_entries": Case(
+        _native.true_entries,
+        lambda: {"mask": np.ones(N, np.uint8), "places": np.zeros(N, np.int64)},
+        [],
+        free=("mask", "places"),
+        outputs=("places",),
     ),
     "hash_rows": Case(
         _native.hash_rows,
@@ -892,7 +904,8 @@ CASES: dict[str, Case] = {
         sparse_points,
         [
             *numbers(ranked=[-1, 5]),
-            ({"metric": "l1"}, "metric l1: expected cosine, inner_product, sqeuclidean or euclidean"),
+            ({"metric": "l1"}, "metric l1: expected cosine, inner_product, sqeuclidean, euclidean or jaccard"),
+            ({"metric": "jaccard"}, "sets are float32 rows of ones"),
             ({"ranked": 2}, "ranks has 2 at place 3, expected 0 to 1"),
             ({"ranks": changed(sparse_points()["ranks"], 0, -1)}, "ranks has -1 at place 0"),
             ({"ranks": np.zeros(2 * N, np.int32)}, "two columns have the same rank"),
@@ -907,7 +920,12 @@ CASES: dict[str, Case] = {
         _native.SparseBlock,
         sparse_block,
         [
-            *numbers(k=[0, -1, N + 1]),
+            *numbers(k=[-1, N + 1]),
+            ({"k": 0, "limits": None}, "k=0: expected 1"),
+            ({"counted": True}, "counted is for limits, without k"),
+            ({"allowed": allowed_of(rows=np.arange(M - 1))}, "queries of allowed=5: expected 6"),
+            ({"left": np.ones(N - 1, bool)}, "left has shape"),
+            ({"points": SPARSE_SETS}, "sets are float32 rows of ones"),
             *[({"begin": begin, "end": end}, "queries ") for begin, end in [(-1, 2), (2, 1), (0, M + 1)]],
             ({"limits": np.zeros(M)}, r"limits has shape"),
             ({"limits": changed(np.ones(M - 1), 2, np.nan)}, "limits: one is not a number"),
@@ -956,8 +974,15 @@ CASES: dict[str, Case] = {
         [
             ({"block": lambda: sparse_of(limits=None, refined=False)}, "not all queries are refined"),
             ({"distances": np.zeros((M - 1) * K)}, "distances: expected float32 if narrow, else float64"),
+            ({"block": lambda: sparse_of(k=0, counted=True)}, "points are counted, not stored"),
         ],
         outputs=("distances", "indices"),
+    ),
+    "SparsePoints.squares": Case(
+        lambda squares: SPARSE_POINTS.squares(squares),
+        lambda: {"squares": np.zeros(N)},
+        [],
+        outputs=("squares",),
     ),
     "TreeRadius": Case(
         _native.TreeRadius,
@@ -1463,13 +1488,13 @@ SPOILT: dict[str, Callable[[Array], Array]] = {
 }
 
 
-# What is right all the same: more points than anybody reads, another number of columns that nothing else says.
+# Changes that are valid: more points than are read, or another number of columns that no other argument fixes.
 TAKEN = {
     ("PackedPoints", "points", "one row more"),
     ("exact_values", "points", "one row more"),
     ("Pieces", "firsts", "one row more"),
     ("SparseRows", "indptr", "one row more"),
-    ("find_directly", "limits", "every second in memory"),  # limits may be one number for all
+    ("find_directly", "limits", "every second in memory"),  # a single limit for all queries is allowed
     ("count_directly", "limits", "every second in memory"),
     *(
         (name, argument, "one column less")
@@ -1489,7 +1514,7 @@ TAKEN = {
 
 
 def spoils(array: Array, how: str) -> bool:
-    """Whether the array is another then, in a way that can be told."""
+    """Change the array, and return whether the change can be detected."""
     if how in ("one column less", "columns first"):
         return array.ndim > 1 and (how == "one column less" or min(array.shape) > 1)
     return array.itemsize > 1 or how not in ("misaligned", "big-endian")
@@ -1516,7 +1541,7 @@ def test_arrays_that_do_not_fit_are_refused(name: str, argument: str, how: str) 
 
 
 class Keeper(NamedTuple):
-    """An object that reads arrays later: how it is made, and what it answers then."""
+    """An object that reads arrays later: how it is made, and its answer then."""
 
     make: Callable[..., Any]
     given: Callable[[], Given]
@@ -1638,7 +1663,7 @@ def test_objects_keep_the_memory_that_they_read(name: str) -> None:
     sizes = [array.nbytes for _, array in arrays_in(arguments)]
     made = make(**arguments)
     if isinstance(arguments.get("packed"), list):
-        arguments["packed"].clear()  # the list is the caller's
+        arguments["packed"].clear()  # the list belongs to the caller
     del arguments
     gc.collect()
     assert all(array() is not None for array in arrays)
@@ -1712,7 +1737,7 @@ def test_a_refused_call_leaves_an_object_as_it_was() -> None:
 
 
 def test_a_node_that_was_not_cut_wants_every_range_counted_again() -> None:
-    # Rows that the sample (every 61st) does not show: the first pass misses the median.
+    # Rows that the sample (every 61st) does not contain: the first pass misses the median.
     rows = np.zeros((61 * 40, 1), np.float32)
     rows[:, 0] = np.arange(len(rows)) % 61 + 1000
     rows[::61, 0] = np.arange(40)

@@ -1,4 +1,4 @@
-"""Rooms of native/ include downwards only, as those of src/tonari import: the #include lines are the proof."""
+"""Folders of native/ include only lower folders, as those of src/tonari import; the #include lines are checked."""
 
 import re
 from graphlib import TopologicalSorter
@@ -16,7 +16,7 @@ def included(source: str) -> list[str]:
 
 
 def files() -> dict[str, list[str]]:
-    """What each file includes of native/, by paths from there."""
+    """Return the includes of each file from native/, as paths relative to native/."""
     sources = sorted(NATIVE.rglob("*.[ch]pp"))
     return {path.relative_to(NATIVE).as_posix(): included(path.read_text(encoding="utf-8")) for path in sources}
 

@@ -1,4 +1,4 @@
-"""Lists merged in place, against a plain reference that sorts."""
+"""Lists that are merged in place, compared with a plain reference that sorts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DTYPES = [(values, ids) for values in (np.float32, np.float64) for ids in (np.in
 
 
 def reference(kept: tuple[Array, Array], rows: Array, other: tuple[Array, Array], descending: bool) -> tuple[Any, Any]:
-    """All entries of both lists by distance and id; every point once; the first k."""
+    """Return the first k entries of both lists by distance and id, each point once."""
     distances, indices = kept[0].copy(), kept[1].copy()
     k = distances.shape[1]
     for at, row in enumerate(rows.tolist()):
@@ -35,7 +35,7 @@ def reference(kept: tuple[Array, Array], rows: Array, other: tuple[Array, Array]
 def lists(
     rng: np.random.Generator, n: int, k: int, points: int, values: Any, ids: Any, descending: bool
 ) -> tuple[Array, Array]:
-    """Random lists in order, whose distances depend on row and point; some are short, some empty."""
+    """Make random sorted lists whose distances depend on row and point; some are short, some empty."""
     distances = np.full((n, k), -np.inf if descending else np.inf, values)
     indices = np.full((n, k), -1, ids)
     for row in range(n):
@@ -52,7 +52,7 @@ def lists(
 @pytest.mark.parametrize(("k", "width"), [(1, 1), (5, 1), (1, 6), (5, 5), (4, 9), (12, 3)])
 @pytest.mark.parametrize("points", [6, 40, 3000])
 def test_random_lists(points: int, k: int, width: int, descending: bool, dtypes: Any) -> None:
-    """Of few points, so that both lists often have the same; of many, so that they rarely do."""
+    """With few points, both lists often contain the same ones; with many, they rarely do."""
     rng = np.random.default_rng(points + k)
     k, width = min(k, points), min(width, points)
     kept = lists(rng, 60, k, points, *dtypes, descending)

@@ -1,4 +1,4 @@
-"""The compiled module on its own: scans, exact values to the last bit, packing, and refusals."""
+"""The compiled module: scans, exact values to the last bit, packing, and refusals."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_first_row_that_is_not_finite(dtype: str, value: float, d: int) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
 @pytest.mark.parametrize("d", [1, 3, 1023, 1025])
 def test_rows_that_are_not_finite_among_many(dtype: str, d: int) -> None:
-    # Short rows are looked at several at a time.
+    # Short rows are scanned several at a time.
     given = np.zeros((3_000 // d + 5, d)).astype(dtype)
     n = len(given)
     for at in {0, 1, n // 2, n - 1}:
@@ -124,7 +124,7 @@ def test_exact_values_to_the_last_bit(metric: str, query_dtype: str, point_dtype
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_exact_values_of_all_halves(dtype: str) -> None:
     bits = np.arange(2**16, dtype=np.uint16).view(dtype)
-    with np.errstate(invalid="ignore"):  # ml_dtypes looks at NaN
+    with np.errstate(invalid="ignore"):  # ml_dtypes has NaN
         points = bits[np.isfinite(bits)][:, None]
     values = np.empty((1, len(points)))
     _native.exact_values("l1", np.zeros((1, 1), np.float32), held(points), np.arange(len(points))[None], values)
@@ -152,18 +152,20 @@ def test_the_unit_is_measured() -> None:
 
 
 def test_products_of_bytes_have_a_higher_ceiling_than_those_of_floats() -> None:
-    """vpdpbusd does four times as many operations as a multiply-add, the three instructions of AVX2 twice as many."""
+    """vpdpbusd does four times as many operations as a multiply-add, and the three instructions of AVX2 twice as
+    many.
+    """
     for isa, least in (("avx2", 1.1), ("avx512", 2.0)):
         names = [f"inner/{precision}/{isa}" for precision in ("int8", "float32")]
         if set(names) <= set(_native.kernel_names()):
-            # Of many bursts, shorter than what the scheduler gives to a process, some are undisturbed.
+            # Many bursts are shorter than a time slice of the scheduler, so some are undisturbed.
             rates = np.array([[_native.peak_rate(name, 2e-4) for name in names] for _ in range(100)])
             of_bytes, of_floats = rates.max(axis=0)
             assert of_bytes > least * of_floats, isa
 
 
 def test_the_lock_is_given_up_in_one_way_alone() -> None:
-    """By what a daemon thread survives that comes back when the interpreter is at its end (bind/unlocked.hpp)."""
+    """Only that way is safe for a daemon thread that returns while the interpreter exits (bind/unlocked.hpp)."""
     sources = sorted((Path(__file__).parents[2] / "native").rglob("*.[ch]pp"))
     others = ("gil_scoped_release", "PyEval_RestoreThread", "Py_END_ALLOW_THREADS")
     assert sources
@@ -217,9 +219,9 @@ print("screened", flush=True)
 @pytest.mark.process
 @pytest.mark.parametrize("kernel", [name for name in _native.kernel_names() if name.endswith("/amx")])
 def test_sums_that_find_no_memory_are_an_error(kernel: str) -> None:
-    """Of 40,000 queries, 5 MB of sums or more wait for the next chunk of dimensions."""
+    """Sums of 40,000 queries, 5 MB or more, are kept for the next chunk of dimensions."""
     code = OUT_OF_MEMORY.format(kernel=kernel)
-    own_pages = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}  # of the system, not what malloc still has
+    own_pages = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}  # memory of the system, not memory that malloc keeps
     child = subprocess.run(
         [sys.executable, "-c", code], env=own_pages, capture_output=True, text=True, timeout=120, check=False
     )

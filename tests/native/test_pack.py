@@ -1,4 +1,4 @@
-"""The loops of packing against plain loops, with the same bits on every instruction set that this machine has."""
+"""Packing, compared with plain loops: the same bits with every instruction set of this machine."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Every operation of native/simd against loops over lanes, on every instruction set that this machine has."""
+"""Every operation of native/simd, compared with loops over lanes, with every instruction set of this machine."""
 
 from pathlib import Path
 

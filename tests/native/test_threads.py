@@ -1,4 +1,4 @@
-"""Native code by four threads at a time, on every instruction set and awkward shapes: what the sanitizers watch."""
+"""Native code in four threads at a time, with every instruction set and unusual shapes, for sanitizers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ D = 11
 
 @cache
 def rows(n: int) -> Array:
-    """Whole numbers: many distances tie, and rows are settled again and again."""
+    """Make whole numbers, so that many distances tie and rows are compacted again and again."""
     return np.random.default_rng(n).integers(-3, 4, (n, D)).astype(np.float32)
 
 

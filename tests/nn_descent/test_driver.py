@@ -1,4 +1,4 @@
-"""The loop: when it stops, what it tells, what it warns of, and that no neighbour is missing at the end."""
+"""The loop of rounds: when it stops, its reports and warnings, and that no neighbour is missing at the end."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def planned(points: Any, k: int, **asked: Any) -> DescentPlan:
 
 
 def built(points: Any, k: int, progress: Any = None, **asked: Any) -> tuple[Neighbors, DescentReport, Any]:
-    """An answer, its report, and the steps."""
+    """Return an answer, its report, and the steps."""
     plan = planned(points, k, **asked)
     steps = ReferenceBackend(points, plan)
     return *build(steps, plan, progress), steps
 
 
 class Scripted(ReferenceBackend):
-    """Backend whose rounds find as many true neighbours in each row as the script says, and far points beside them."""
+    """A backend whose rounds find the scripted number of true neighbours in each row, and far points otherwise."""
 
     def __init__(self, points: Any, plan: Any, script: list[int], changed: int = 10**9) -> None:
         super().__init__(points, plan)
@@ -111,7 +111,7 @@ def test_no_more_rounds_than_the_plan_allows_and_one_at_least() -> None:
 @pytest.mark.parametrize(
     ("light_rounds", "script", "light"),
     [
-        (1, [9, 10], [True, True]),  # the recall of 0.9 is nearly there
+        (1, [9, 10], [True, True]),  # the recall of 0.9 is nearly reached
         (1, [8, 10], [True, False]),
         (1, [9, 9, 10], [True, True, False]),  # once
         (2, [5, 9, 10], [True, True, True]),
@@ -135,7 +135,7 @@ def test_a_light_round_is_added_where_little_is_missing(
 
 
 class Short(Scripted):
-    """The same, with neighbours that are missing in some rows."""
+    """The same backend, with missing neighbours in some rows."""
 
     rows: Any = slice(None)
 
@@ -147,7 +147,7 @@ class Short(Scripted):
 
 def test_a_run_that_leads_nowhere_is_given_up_where_another_method_follows() -> None:
     plan = planned(POINTS, 10, recall=0.95)
-    scripts = {  # found in each round, rounds that are made
+    scripts = {  # found in each round, number of rounds
         (2, 5, 6, 10): 3,  # growth 3, 1: towards 6.5
         (2, 5, 8, 10): 4,  # growth that does not shrink is no sign
         (2, 6, 9, 10): 4,  # 4, 3: far enough
@@ -190,7 +190,7 @@ def test_patience_is_of_counted_work(times: float, update: str) -> None:
 
 
 def test_no_clock_decides_when_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that stands still for years between two rounds builds the same graph."""
+    """The graph is the same on a machine that pauses for years between two rounds."""
     years = itertools.count(step=10**9)
     monkeypatch.setattr(driver.time, "perf_counter", lambda: next(years))
     plan = planned(POINTS, 10, recall=0.95)
@@ -318,7 +318,7 @@ def test_it_finds_the_neighbours(metric: str, start: str) -> None:
 
 
 def thousand_copies(n: int) -> Any:
-    """n / 1000 different rows, a thousand times each."""
+    """Make n / 1000 different rows, a thousand copies of each."""
     return np.repeat(checks.gaussian(-(-n // 1000), 3), 1000, axis=0)[:n]
 
 
@@ -352,7 +352,7 @@ def test_degenerate_data_give_valid_lists(name: str, start: str) -> None:
     assert_valid_neighbors(found, m=n, n=n, k=k, self_ids=np.arange(n))
     values = reference.values_at(points, points, found.indices)
     np.testing.assert_array_equal(found.distances, reference.returned(values, np.float32))
-    if n <= 50:  # the lists hold everything
+    if n <= 50:  # the lists contain all points
         assert_same_neighbors(found, steps.exact(np.arange(n), k))
 
 
@@ -365,7 +365,7 @@ def test_the_seed_decides() -> None:
 
 
 def test_new_bits_are_used_up() -> None:
-    """A run without them would meet the same points again and again."""
+    """Without new bits, a run would compare the same points again and again."""
     plan = planned(POINTS, 10)
     steps = ReferenceBackend(POINTS, plan)
     entries = steps.start("random")

@@ -1,4 +1,4 @@
-"""Entries of lists: ids, marks of new ones, and random starts."""
+"""Entries of lists: ids, marks of new entries, and random starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dimension of points around their neighbours, and what it says of NN-Descent."""
+"""The intrinsic dimension of points, from their neighbours, and the expected success of NN-Descent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tonari.nn_descent.intrinsic_dimension import hardness, intrinsic_dimension
 
 
 def near(d: int, metric: str = "euclidean", width: int = 30) -> np.ndarray:
-    """Distances among points of d dimensions, in rows that are wider."""
+    """Compute distances among points of d dimensions in wider rows."""
     turned = np.linalg.qr(checks.gaussian(width, width, 3))[0][:d]
     points = (checks.gaussian(3000, d) @ turned + (3 if metric == "cosine" else 0)).astype(np.float32)
     return brute(points[:200], points, 21, metric).distances[:, 1:]

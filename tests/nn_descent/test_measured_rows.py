@@ -1,4 +1,4 @@
-"""The recall that a run reports: measured on rows that nothing else was fitted to, so its interval covers the truth."""
+"""The reported recall is measured on rows that no choice was fitted to, so its interval covers the true recall."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SEEDS = 20
 @pytest.mark.parametrize("n", [8_000, 20_000, 60_000])
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_torch)])
 def test_measured_rows_are_trained_on_no_more_than_others(n: int, device: str) -> None:
-    """A run is measured on no more of the rows that its clusters saw than chance would have it."""
+    """The clusters of a run saw no more of the measured rows than expected by chance."""
     shares, centres, expected = [], [], 0.0
     for seed in range(SEEDS):
         plan = plans.descent(n, 24, 10, dtype=np.float32, metric="euclidean", threads=1, recall=0.95, seed=seed)
@@ -51,12 +51,12 @@ def test_a_graph_is_checked_on_other_rows_than_its_run(seed: int) -> None:
 
 
 def test_the_reported_interval_covers_the_true_recall() -> None:
-    """Of 20 runs, half a run is expected to report an interval above its true recall; four have odds of 1 to 700."""
+    """In 20 runs, half a run is expected to report an interval above its true recall; four have odds of 1 to 700."""
     points = np.random.default_rng(0).standard_normal((20_000, 24)).astype(np.float32)
     last = tonari.knn_graph(points, 10, method="exact").distances[:, -1:]
     below, differences = [], []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a run may fall short of the target: then, too, it has to say so
+        warnings.simplefilter("ignore", UserWarning)  # a run may miss the target, but then it has to report this
         for seed in range(SEEDS):
             graph = tonari.knn_graph(points, 10, method="nn-descent", recall=0.95, seed=seed)
             true = float((graph.distances <= last).mean())

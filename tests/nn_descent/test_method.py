@@ -1,4 +1,4 @@
-"""NN-Descent as a method: lists are where the points are, and a graph of the points is a start."""
+"""NN-Descent as a method: lists are on the device of the points, and a graph of the points can be the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of NN-Descent: what may be set, and what is refused with the reason."""
+"""The plan of NN-Descent: fields that callers may set, and refusals with their reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The round in NumPy: against its definition restated in sets, and what holds after any round."""
+"""The round in NumPy, compared with its definition in terms of sets, and invariants of any round."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def steps_for(points: Any, k: int, metric: str = "euclidean", **overrides: Any) 
 
 
 def restated(steps: ReferenceBackend, entries: Any, boundary: int | None) -> tuple[list[Any], int]:
-    """Rows of entries after a round, and how many of the first k are new to their row: as the definition reads."""
+    """Return the rows of entries after a round, and the number of the first k that are new to their row, by
+    definition.
+    """
     plan, points = steps.plan, steps.points
     n, rows, changed = plan.n, [], 0
     reverse: dict[int, list[tuple[int, bool]]] = {v: [] for v in range(n)}

@@ -19,7 +19,7 @@ def planned(points: Any, k: int, **asked: Any) -> DescentPlan:
 
 
 def built(points: Any, k: int, progress: Any = None, **asked: Any) -> tuple[Neighbors, DescentReport, Any]:
-    """An answer, its report, and the steps."""
+    """Return an answer, its report, and the steps."""
     plan = planned(points, k, **asked)
     steps = ReferenceBackend(points, plan)
     return *build(steps, plan, progress), steps

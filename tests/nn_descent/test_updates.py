@@ -1,4 +1,4 @@
-"""The update of a plan: its numbers, what is refused and why, its memory, and the reports that name it."""
+"""The update of a plan: its numbers, refusals with reasons, its memory, and the reports that name it."""
 
 from __future__ import annotations
 

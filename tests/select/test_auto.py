@@ -37,7 +37,7 @@ def test_auto_takes_the_nearest_timing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choose("cpu", 64, 40_000, 8, "float32") == ("threshold", {})
     assert choose("cpu", 64, 2000, 8, "float64") == ("quick", {})  # as many bytes before as many values
     assert choose("cpu", 64, 2000, 8, "uint8") == ("heap", {})
-    assert choose("cuda", 64, 2000, 8, "float32") == ("threshold", {})  # nothing was timed there
+    assert choose("cuda", 64, 2000, 8, "float32") == ("threshold", {})  # nothing was timed for these
     values = make("random", 40, 1500, "float32")
     calls: list[str] = []
     original = _native.select_rows

@@ -1,4 +1,4 @@
-"""Counters of the kernels against slow models, entry for entry, and against what can be worked out."""
+"""Counters of the kernels, compared with slow models and with numbers that can be derived."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_counters_are_those_of_the_model(
 ) -> None:
     monkeypatch.setenv("TONARI_ISA", isa)
     rows, n, k = 19, 61, 9
-    offset = sum(map(ord, f"{method}{options}{isa}"))  # each variant takes its own path through values and dtypes
+    offset = sum(map(ord, f"{method}{options}{isa}"))  # each variant has its own values and dtypes
     makers = ["random", "descending", "two_valued"]
     dtypes = ["float32", "float64", "uint8", "float16", "int32"]
     for at in range(2):
@@ -90,7 +90,7 @@ def test_counting_changes_no_answer_and_no_count_depends_on_threads(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tonari.select.tuning.FIRST_VALUES", 1)
-    monkeypatch.setattr("tonari.select.tuning.LEAST_PART", 10)  # rows in parts would count otherwise
+    monkeypatch.setattr("tonari.select.tuning.LEAST_PART", 10)  # divided rows would count differently
     for rows in (3, 300):
         values = make("random", rows, 200, "float32")
         plain = tonari.select_k(values, 10, method=method)
@@ -106,10 +106,11 @@ def test_counting_changes_no_answer_and_no_count_depends_on_threads(
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_updates_of_the_insertion_queue_have_a_closed_form(dtype: str) -> None:
-    """Figure 5a of tang2015: in random order, the i-th value is among the j smallest so far with chance min(1, j / i).
+    """Figure 5a of tang2015: in random order, the i-th value is among the j smallest so far with probability min(1,
+    j / i).
 
     It then writes the place of the j-th smallest, which is position k - j. These events are independent for different
-    i, so that the variance is known too.
+    i, so the variance is known, too.
     """
     rows, n, k = 2000, 700, 20
     values = np.random.default_rng(5).permuted(np.tile(np.arange(n), (rows, 1)), axis=1).astype(dtype)
@@ -130,7 +131,7 @@ def test_updates_of_the_insertion_queue_have_a_closed_form(dtype: str) -> None:
 
 
 def test_all_queues_take_in_the_same_values() -> None:
-    """The head is written once for every value that goes in: a count that does not depend on the queue."""
+    """The head is written once for every value that enters, which does not depend on the queue."""
     values = make("random", 50, 900, "float32")
     records = {method: Counters() for method in ("insertion", "heap")}
     for method, counters in records.items():
@@ -143,7 +144,7 @@ def test_all_queues_take_in_the_same_values() -> None:
 
 
 def test_hierarchical_partition_examines_less() -> None:
-    """tang2015 III-E: of every list below the top one, at most G k entries."""
+    """tang2015 III-E: at most G k entries of every list below the top one."""
     values = make("random", 20, 4096, "float32")
     counters = Counters()
     for method in ("hierarchical", "heap"):
@@ -169,7 +170,7 @@ def test_threshold_reports_equations_3_and_4() -> None:
     for record in (counters, more):
         assert record.compression_ratio is not None
         assert record.threshold_ratio is not None
-    # A threshold from 8k samples lets about n / 8 through; from more samples, fewer.
+    # A threshold from 8k samples keeps about n / 8; with more samples, fewer.
     assert 3 < counters.compression_ratio < 9
     assert counters.compression_ratio < more.compression_ratio < 4096 / 16
     assert 0 < counters.threshold_ratio < more.threshold_ratio <= 1

@@ -1,4 +1,4 @@
-"""Selections on the CPU: threads, parts of rows and queues of them."""
+"""Selections on the CPU: threads, divided rows, and queues for them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_threads_change_nothing(method: str, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("maker", ["random", "equal", "zeros", "infinities", "ascending"])
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_in_parts(method: str, maker: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few rows on many threads are cut into parts; ties between the parts go to the smaller index still."""
+    """Few rows on many threads are divided; ties between the parts still go to the smaller index."""
     monkeypatch.setattr(tuning, "LEAST_PART", 50)
     calls: list[int] = []
     original = cpu._Job.by_parts
@@ -76,7 +76,7 @@ def test_work_is_cut_to_the_threads() -> None:
     assert cpu._parts(rows=128, n=1 << 20, k=10, threads=8) == 1
     assert cpu._parts(rows=1, n=1 << 24, k=1 << 20, threads=8) == 2  # more would leave too much to select again
     assert cpu._parts(rows=1, n=1000, k=10, threads=8) == 1
-    assert cpu._parts(rows=16, n=1 << 30, k=10, threads=1) == 64  # so that Ctrl-C answers
+    assert cpu._parts(rows=16, n=1 << 30, k=10, threads=1) == 64  # so that Ctrl-C is handled
 
 
 def test_rows_are_shared_out_evenly() -> None:

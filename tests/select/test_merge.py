@@ -1,4 +1,4 @@
-"""Merging: lists found over parts of the points become the list of the whole, to the last bit."""
+"""Merging: lists of parts of the points become the list of all points, to the last bit."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_row_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product"])
 def test_missing_entries_come_last(metric: str) -> None:
     far = -np.inf if metric == "inner_product" else np.inf
-    left = _lists([[far, 7.0]], [[2, -1]])  # a real neighbour infinitely far, and a missing one with a number
+    left = _lists([[far, 7.0]], [[2, -1]])  # a real neighbour at distance inf, and a missing one with a number
     right = _lists([[5.0, np.nan]], [[0, -1]])
     merged = merge_neighbors([left, right], [0, 10], k=4, metric=metric)
     assert merged.indices.tolist() == [[10, 2, -1, -1]]

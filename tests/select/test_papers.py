@@ -14,9 +14,9 @@ from tonari.core import _native
 
 Array = npt.NDArray[Any]
 
-ISAS = [isa for isa in _native.supported_isas() if isa != "amx"]  # which has nothing for this that AVX-512 has not
+ISAS = [isa for isa in _native.supported_isas() if isa != "amx"]  # which has no more instructions for this than AVX-512
 QUEUES = ("insertion", "heap", "merge_queue")
-HELD = {  # how the bits of each type are held
+HELD = {  # the storage of the bits of each dtype
     "float32": np.float32,
     "float16": np.float16,
     "bfloat16": np.int16,
@@ -48,7 +48,7 @@ def select(
     counters: _native.SelectCounters | None = None,
     **options: Any,
 ) -> tuple[Array, Array, int]:
-    """Values and indices of rows [begin, end), and what was said of NaN; rows around them must stay untouched."""
+    """Return values and indices of rows [begin, end), and the reported NaN; check that other rows stay untouched."""
     end = len(values) if end is None else end
     out_values = np.full((len(values), k), 99, values.dtype)
     out_indices = np.full((len(values), k), -99, np.int32)
@@ -75,7 +75,7 @@ def select(
 
 
 def numbers(values: Array, value_type: str) -> Array:
-    """The values as NumPy compares them."""
+    """Return the values as NumPy compares them."""
     return (values.astype(np.int32) << 16).view(np.float32) if value_type == "bfloat16" else values
 
 
@@ -106,7 +106,9 @@ def assert_selected(
 
 
 def some_values(rows: int, n: int, value_type: str, seed: int) -> Array:
-    """Random rows, rows with many ties, ascending and descending rows, with the ends of the type's range among them."""
+    """Make random rows, rows with many ties, ascending and descending rows, with the ends of the dtype's range among
+    them.
+    """
     rng = np.random.default_rng(seed)
     values = rng.standard_normal((rows, n)) * 40
     values[1::4] = np.rint(values[1::4] / 30)
@@ -129,7 +131,7 @@ def some_values(rows: int, n: int, value_type: str, seed: int) -> Array:
 @pytest.mark.parametrize("value_type", HELD)
 @pytest.mark.parametrize("method", QUEUES)
 def test_every_option_gives_what_a_stable_sort_gives(method: str, value_type: str, isa: str) -> None:
-    """Rows of several chunks, lanes left over, shapes and flags that change from option to option."""
+    """Rows of several chunks, remaining lanes, and shapes and flags that change from option to option."""
     shapes = [(19, 300, 40), (5, 1030, 17), (33, 61, 61), (16, 257, 1), (1, 100, 99)]
     for at, options in enumerate(OPTIONS):
         rows, n, k = shapes[at % len(shapes)]
@@ -206,7 +208,7 @@ DESCENDING = np.tile(np.arange(N, 0, -1, dtype=np.float32), (ROWS, 1))
 @pytest.mark.parametrize("isa", ISAS)
 class TestCounters:
     def test_insertion_updates(self, isa: str) -> None:
-        """Descending values all go to the end, past all others; ascending ones each a place before the last."""
+        """Descending values all go to the end, past all others; ascending ones go one place before the last."""
         for dtype, lanes in ((np.float32, 16), (np.float64, 8)):
             counters = counted("insertion", DESCENDING.astype(dtype), K, isa)
             assert counters.updates == [ROWS * N] * K
@@ -222,7 +224,7 @@ class TestCounters:
         expected = np.minimum(1, (k - position) / i).sum(axis=1)
         for options in ({}, {"buffer": "full"}):
             updates = np.array(counted("insertion", values, k, isa, **options).updates) / rows
-            # Independent of each other, with a variance below the mean; buffers keep the order of what goes in.
+            # Independent of each other, with a variance below the mean; buffers keep the order of entering values.
             assert (np.abs(updates - expected) < 4 * np.sqrt(expected / rows)).all()
 
     def test_heap_updates(self, isa: str) -> None:
@@ -234,7 +236,7 @@ class TestCounters:
         assert counted("heap", values[:, ::-1].copy(), 3, isa).updates == [3, 1, 1]
 
     def test_merges_of_two_places(self, isa: str) -> None:
-        """Two levels of one: a smaller value enters at the head and changes places with the other each time."""
+        """Two levels of one: each time, a smaller value enters at the head and changes places with the other."""
         counters = counted("merge_queue", DESCENDING, 2, isa, m=1)
         assert counters.updates == [2 * ROWS * N, ROWS * N]
         assert counters.merges == ROWS * N
@@ -245,7 +247,7 @@ class TestCounters:
         values[3] = DESCENDING[0]
         assert counted("merge_queue", values, 2, isa, m=1, aligned=False).merges == N + ROWS - 1
         assert counted("merge_queue", values, 2, isa, m=1, aligned=True).merges == 16 * N + ROWS - 16
-        # Lanes that empty a buffer of their own do so alone.
+        # Lanes that empty their own buffer do so alone.
         assert counted("merge_queue", values, 2, isa, m=1, aligned=True, buffer="own").merges == N + ROWS - 1
 
     def test_levels_hold_k(self, isa: str) -> None:
@@ -253,7 +255,7 @@ class TestCounters:
             assert len(counted("merge_queue", DESCENDING, k, isa).updates) == size
 
     def test_flushes(self, isa: str) -> None:
-        """Descending values are candidates all, so that buffers of b get full together, every b columns."""
+        """All descending values are candidates, so buffers of b fill together, every b columns."""
         for size in (1, 7, 16, 299, 300, 301, 10**12):
             each = -(-N // size)
             for method in QUEUES:
@@ -264,7 +266,7 @@ class TestCounters:
         assert counted("heap", DESCENDING, K, isa).flushes == 0
 
     def test_sorted_buffers_insert_the_smallest_first(self, isa: str) -> None:
-        """Of 16 values that go down only the K smallest go in, in ascending order."""
+        """Of 16 descending values only the K smallest are inserted, in ascending order."""
         updates = counted("insertion", DESCENDING[:16, :16], K, isa, buffer="sorted").updates
         assert updates == [16 * (K - p) for p in range(K)]
 
@@ -272,7 +274,7 @@ class TestCounters:
         """300 values, 75 groups of 4, 19 groups of 4 of these, 5 of these."""
         for method in QUEUES[:2]:
             assert counted(method, DESCENDING, K, isa).examined == ROWS * N
-            # The last groups, which are found, are whole, but for the last of the 19 (3 of 75).
+            # The last groups are full, except the last of the 19 (3 of 75).
             assert counted(method, DESCENDING, K, isa, group=4).examined == ROWS * (5 + 19 + (4 * 11 + 3) + 4 * K)
             assert counted(method, DESCENDING, K, isa, group=4, levels=1).examined == ROWS * (75 + 4 * K)
         lengths = np.arange(ROWS)

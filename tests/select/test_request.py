@@ -1,4 +1,4 @@
-"""What select_k refuses, and in which words."""
+"""Refusals of select_k and their messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tonari.select import Counters
 
 X = make("random", 6, 5, "float32")
 
-# What is wrong with the values -> the values, the error, and words of the message.
+# A fault of the values -> the values, the error, and words of the message.
 BAD_VALUES: dict[str, tuple[Any, type[Exception], str]] = {
     "one dimension": (X[0], ValueError, r"expected shape \(rows, n\), got \(5,\); use .reshape\(1, -1\)"),
     "three dimensions": (X[None], ValueError, r"expected shape \(rows, n\), got \(1, 6, 5\)"),
@@ -54,7 +54,7 @@ def test_bad_values(what: str, method: str) -> None:
         tonari.select_k(values, 1, method=method)
 
 
-# What is wrong with an argument -> the argument, the error, and words of the message.
+# A fault of an argument -> the argument, the error, and words of the message.
 BAD_ARGUMENTS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "k of zero": ({"k": 0}, ValueError, "k=0: the smallest k is 1"),
     "k beyond n": ({"k": 6}, ValueError, "k=6: the largest k is 5, as there are 5 columns$"),

@@ -1,4 +1,4 @@
-"""select_k: every method with every option and dtype gives what a stable sort gives, to the last bit."""
+"""select_k: every method, with every option and dtype, equals a stable sort to the last bit."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from tonari.select.registry import METHODS
 
 Array = npt.NDArray[Any]
 
-ISAS = [isa for isa in _native.supported_isas() if isa != "amx"]  # which has nothing for this that AVX-512 has not
+ISAS = [isa for isa in _native.supported_isas() if isa != "amx"]  # which has no more instructions for this than AVX-512
 
-# rows, n, k: lanes left over, n = 1, k = n, several groups of rows, rows longer than any chunk of a kernel.
+# rows, n, k: remaining lanes, n = 1, k = n, several groups of rows, rows longer than any chunk of a kernel.
 SHAPES = [(1, 1, 1), (15, 7, 7), (16, 33, 32), (17, 100, 3), (33, 257, 64), (2, 1500, 100), (5, 2049, 1)]
 
 
@@ -49,10 +49,10 @@ def skip_without_torch(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("method", "options"), variants(CPU_VARIANTS))
 def test_matrix(method: str, options: dict[str, Any], dtype: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All values on some shape, all shapes with some values; each of them with other flags."""
+    """All values with some shapes, all shapes with some values; each with other flags."""
     skip_without_torch(dtype)
     monkeypatch.setenv("TONARI_ISA", isa)
-    # Each variant takes its own path through the shapes and flags.
+    # Each variant has its own shapes and flags.
     offset = sum(map(ord, f"{method}{options}{dtype}"))
     for at, maker in enumerate(MAKERS):
         rows, n, k = SHAPES[(at + offset) % len(SHAPES)]
@@ -110,7 +110,7 @@ def test_small_rows_with_many_ties(data: st.DataObject) -> None:
     method, options = data.draw(st.sampled_from([(m, o) for m, all_o in CPU_VARIANTS.items() for o in all_o]), "method")
     numbers = data.draw(st.lists(st.sampled_from([0, 1, 2, 3, 200]), min_size=rows * n, max_size=rows * n), "values")
     values = np.array(numbers, np.float64).reshape(rows, n).astype(dtype)
-    if dtype in FLOATS:  # 200 stands for what only floats have
+    if dtype in FLOATS:  # 200 stands for values that only floats have
         strange = data.draw(st.sampled_from([-0.0, np.nan, np.inf, -np.inf]), "strange")
         values[values == 200] = strange
     arguments: dict[str, Any] = {
@@ -244,7 +244,7 @@ def test_nan_is_refused_by_row(method: str, dtype: str, monkeypatch: pytest.Monk
         with pytest.raises(ValueError, match="row 20 has NaN in column 20"):
             tonari.select_k(values, 3, method=method, largest=largest)
         lengths = np.full(50, 21)
-        lengths[20], lengths[37] = 20, 4  # what lies behind the lengths is not looked at
+        lengths[20], lengths[37] = 20, 4  # values beyond the lengths are ignored
         with pytest.raises(ValueError, match="row 44 has NaN in column 0"):
             tonari.select_k(values, 3, method=method, largest=largest, lengths=lengths)
         lengths[44] = 0

@@ -1,4 +1,4 @@
-"""Builds that are resumed: what they refuse, and what they keep."""
+"""Resumed builds: what they refuse, and what they keep."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_another_request(
     said = rf"graph: holds a graph of {message}; name another directory, or use {replacing} \(--force\)"
     with pytest.raises(ValueError, match=said):
         tonari.build_graph(points, out=out, **given)
-    if complete:  # starting over replaces no finished graph either
+    if complete:  # starting over does not replace a finished graph either
         with pytest.raises(ValueError, match=said):
             tonari.build_graph(points, out=out, **given, resume=False)
     assert {name: (out / name).read_bytes() for name in contents(out)} == before
@@ -71,7 +71,7 @@ def test_another_request(
 
 
 def age(out: Path) -> None:
-    """Give a directory the version of format that earlier releases wrote."""
+    """Give a directory the format version of earlier releases."""
     manifest = out / "manifest.json"
     manifest.write_text(re.sub(r'"version": \d+', '"version": 1', manifest.read_text()))
 
@@ -91,7 +91,7 @@ def test_searches_that_an_earlier_release_left_unfinished(
 
 
 def test_what_an_earlier_release_finished_stays(points: Path, tmp_path: Path) -> None:
-    """And the manifest of a complete graph is one that an earlier release reads."""
+    """The manifest of a complete graph can be read by an earlier release."""
     out = tmp_path / "graph"
     truth = small(points, out)
     assert '"version": 1' in (out / "manifest.json").read_text()
@@ -177,7 +177,7 @@ def test_less_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         small(rows, out, memory=needed - 1)
     small(rows, out, memory=needed)
-    small(rows, out, memory=1)  # nothing is left to do
+    small(rows, out, memory=1)  # no work is left
 
 
 def test_a_complete_graph_is_returned_without_work(

@@ -1,4 +1,4 @@
-"""What routes share: numbers of the source for lists of parts of it."""
+"""Shared parts of the routes: ids of the source in lists of parts of it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_numbers_of_two_ranges(
 def test_new_lists_are_merged_as_empty_ones_are(
     threads: int, descending: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows without any list, too; several threads clear and merge blocks of rows."""
+    """This includes rows without a list; several threads clear and merge blocks of rows."""
     monkeypatch.setattr(tuning, "MERGED_AT_ONCE", 4)
     rng = np.random.default_rng(0)
     source = SimpleNamespace(n=99, dtype="float32")
@@ -75,7 +75,7 @@ def test_new_lists_are_merged_as_empty_ones_are(
 
 
 def test_headers_of_parts_are_read_by_one_thread_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks are read and written by different threads; before Python 3.11.8 two parsers disturb one another."""
+    """Tasks are read and written by different threads; before Python 3.11.8 two parsers interfere with each other."""
     names = [f"part-{number}" for number in range(6)]
     for folder in ("parts", "done"):
         (tmp_path / folder).mkdir()
@@ -87,7 +87,7 @@ def test_headers_of_parts_are_read_by_one_thread_at_a_time(tmp_path: Path, monke
         nonlocal now, most
         now += 1
         most = max(most, now)
-        time.sleep(0.01)  # long enough for another thread to come
+        time.sleep(0.01)  # long enough for another thread to arrive
         now -= 1
         return load(*args, **given)
 

@@ -57,7 +57,7 @@ def overwrite(path: Path) -> None:
 
 
 def change_a_digit(path: Path) -> None:
-    """Still a record of the same task, but another one."""
+    """Change a digit, so that the file is still a record of the same task, but another one."""
     text = path.read_text()
     at = text.index("]") - 1
     path.write_text(f"{text[:at]}{(int(text[at]) + 1) % 10}{text[at + 1 :]}")
@@ -66,8 +66,8 @@ def change_a_digit(path: Path) -> None:
 PARTS = [
     ("clusters", "shard-000003", "members-000001"),
     ("clusters", "members-000001", "centres"),
-    ("clusters", "rows-000001", "shard-000002-indices"),
-    ("clusters", "rows-000001", "shard-000002-distances"),
+    ("clusters", "rows-000001", "shard-000002-000000-indices"),
+    ("clusters", "rows-000001", "shard-000002-000000-distances"),
     ("clusters", "recall", "truth-000000-indices"),
     ("ggm", "inner-000001", "graph-000002-000000-indices"),
     ("ggm", "pair-000000-000000-000001", "lists-000001-000000-distances"),
@@ -96,7 +96,7 @@ def test_a_damaged_part(
     stopped(points, out, method, before, monkeypatch)
     path = out / "parts" / f"{part}.npy"
     if damage is swap and part in ("centres", "members-000001"):
-        damage = flip  # there is no other of their size
+        damage = flip  # no other file has their size
     damage(path)
     with pytest.raises(FileFormatError, match=r"parts/\S+\.npy: is damaged, expected .* build anew with resume=False"):
         small(points, out, method)
@@ -190,7 +190,7 @@ def test_hostile_records_with_right_checksums(
         with pytest.raises(FileFormatError, match=rf"{record}\.json: is damaged \(it.*; build anew with resume=False"):
             small(points, out, method)
         path.write_text(before_it)
-    small(points, out, method)  # goes on where records are as they were
+    small(points, out, method)  # resumes where records are unchanged
 
 
 @pytest.mark.parametrize("name", ["indices.npy", "distances.npy"])

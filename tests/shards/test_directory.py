@@ -1,4 +1,4 @@
-"""The directory of a build: locks, checksums, links and what others hold there."""
+"""The directory of a build: locks, checksums, links, and files of other programs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_two_builds_at_once(points: Path, tmp_path: Path, monkeypatch: pytest.Mo
     assert_exact(small(points, out), np.load(points), 4)
     assert len(met) == 4
     with Lock(out):
-        pass  # it was released
+        pass  # the lock was released
 
 
 def test_checksums_are_crc_32_of_little_endian_rows(points: Path, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_links_are_not_followed(
     with pytest.raises(FileExistsError, match=said):
         small(points, out)
     assert _bytes_of(elsewhere) == before
-    if name in ("lock", "manifest.json"):  # they say whose the directory is
+    if name in ("lock", "manifest.json"):  # they name the owner of the directory
         with pytest.raises(FileExistsError, match=said):
             small(points, out, resume=False)
         (out / name).unlink()

@@ -1,4 +1,4 @@
-"""Builds that end by a full disk or by Ctrl-C, and go on."""
+"""Builds that end because of a full disk or Ctrl-C, and resume."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_limit_on_the_size_of_files(
 ) -> None:
     out = tmp_path / "graph"
     recall = None if method == "exact" else 0.9
-    # The rows of the result are of 4 kB; the least of these is that of a part, so that something is done before it.
+    # The rows of the result have 4 kB; the smallest limit is the size of a part, so that some work is done before.
     for size in (100, 3000):
         code = LIMITED.format(
             rows=SMALL[method], bytes=size, points=str(points), out=str(out), method=method, recall=recall

@@ -1,6 +1,6 @@
-"""Builds that end at any call that writes, at any time, and in power cuts: resumed, they give the same bits.
+"""Builds that end at any writing call, at any time, and in power cuts: resumed builds give the same bits.
 
-With TONARI_KILLS=all (`make kills`) every call is tried, which takes minutes; else every few calls.
+With TONARI_KILLS=all (`make kills`) every call is tried, which takes minutes; otherwise only some calls.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def points(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Neighbors]:
-    """The graphs of builds that nothing ended."""
+    """Return the graphs of builds that nothing interrupted."""
     folder, made = tmp_path_factory.mktemp("undisturbed"), {}
     np.save(folder / "points.npy", clustered(N))
     for method in ROUTES:
@@ -85,7 +85,7 @@ class Resumed:
         return len(told)
 
     def calls(self, method: str) -> list[str]:
-        """What a build calls that nothing ends."""
+        """Return the calls of a build that nothing interrupts."""
         out = self._points.with_name("whole")
         told = self._builds.run(self._points, out, given=given(method), rows=SMALL[method])
         assert told["status"] == 0
@@ -131,7 +131,7 @@ def test_a_build_that_is_killed_at_random_times(method: str, resumed: Resumed) -
 
 
 def test_a_build_that_is_killed_again_and_again(builds: Builds, resumed: Resumed, points: Path) -> None:
-    """Every run gets as far as one more task, and the last one has nothing left."""
+    """Every run finishes at least one more task, and nothing is left for the last run."""
     out, runs = points.with_name("graph"), 0
     while True:
         told = builds.run(points, out, given=given("exact"), rows=SMALL["exact"], end_at=26, power_cut=bool(runs % 2))
@@ -141,3 +141,31 @@ def test_a_build_that_is_killed_again_and_again(builds: Builds, resumed: Resumed
         assert runs < 20
     assert runs >= 2
     assert_same_neighbors(lists(tonari.KNNGraph.open(out)), resumed._truth["exact"])
+
+
+@pytest.mark.parametrize(
+    "method", ["clusters", *(pytest.param(name, marks=pytest.mark.full) for name in ("exact", "ggm"))]
+)
+def test_a_build_advances_by_every_task_however_often_it_is_killed(
+    method: str, builds: Builds, resumed: Resumed, points: Path
+) -> None:
+    """Each life is killed after one task; it repeats at most what was computed beside it: shards are read by twos."""
+    out, logs = points.with_name("graph"), [points.with_name(name) for name in ("log", "begun")]
+    lives, repeated = 0, 0
+    while True:
+        for log in logs:
+            log.write_text("")
+        more = {"rows": SMALL[method], "tasks": 1, "log": str(logs[0]), "begun": str(logs[1])}
+        status = builds.run(points, out, given=given(method), **more)["status"]
+        finished, begun = (set(log.read_text().split()) for log in logs)
+        assert finished <= begun
+        assert len(finished) == (status != 0)
+        assert len(begun - finished) <= 2, "the task that is written, and the next one"
+        repeated += len(begun - finished)
+        if status == 0:
+            break
+        lives += 1
+        assert lives < 100
+    assert lives > 15
+    assert repeated <= 2 * lives
+    assert_same_neighbors(lists(tonari.KNNGraph.open(out)), resumed._truth[method])

@@ -1,4 +1,4 @@
-"""Rows of a source where a worker computes."""
+"""Rows of a source, loaded on the worker's device."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def points(dtype: str = "float32", n: int = N) -> Any:
 
 
 class Made:
-    """Rows that are made when they are asked for."""
+    """A source that makes rows on request."""
 
     def __init__(self, rows: Any, convert: Any = lambda part: part) -> None:
         self.shape, self._rows, self._convert = rows.shape, rows, convert
@@ -82,7 +82,7 @@ def test_rows_by_number(place: str, dtype: str, ids: str, tmp_path_factory: pyte
     made = loader(three_files(folder, dtype), place)
     np.testing.assert_array_equal(values(made.at(IDS[ids])), points(dtype)[IDS[ids]])
     waiting = made.at_later(IDS[ids])
-    for _ in range(2):  # a task that failed asks for them again
+    for _ in range(2):  # a failed task requests them again
         np.testing.assert_array_equal(values(waiting.arrive()), points(dtype)[IDS[ids]])
     made.close()
 
@@ -102,7 +102,7 @@ def test_ranges_of_rows(place: str, kind: str, tmp_path: Path) -> None:
     parts = [slice(900, 1000), slice(0, 1), slice(300, 700)]
     np.testing.assert_array_equal(values(made.ranges(parts)), np.concatenate([whole[part] for part in parts]))
     np.testing.assert_array_equal(values(made.at(IDS["some"])), whole[IDS["some"]])
-    waiting = made.ranges_later(parts), made.at_later(IDS["some"])  # the second read does not write over the first
+    waiting = made.ranges_later(parts), made.at_later(IDS["some"])  # the second read does not overwrite the first
     np.testing.assert_array_equal(values(waiting[0].arrive()), np.concatenate([whole[part] for part in parts]))
     np.testing.assert_array_equal(values(waiting[1].arrive()), whole[IDS["some"]])
     made.close()
@@ -183,7 +183,7 @@ def test_an_object_makes_rows_on_the_device_and_the_stream_of_the_reader(monkeyp
 def test_rows_wait_in_pieces_of_page_locked_memory(
     pieces: int, kind: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of one row, of two rows, and of all rows."""
+    """Pieces of one row, of two rows, and of all rows."""
     monkeypatch.setattr(loading_cuda.shards_tuning, "LOCKED_BYTES", pieces)
     monkeypatch.setattr(loading_cuda.shards_tuning, "BLOCK_BYTES", 700)  # of an object: 25 rows
     whole = points()

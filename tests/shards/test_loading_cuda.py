@@ -1,4 +1,4 @@
-"""Rows on their way to a device."""
+"""Rows that are copied to a device."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_graph_on_a_device(method: str, tmp_path: Path, monkeypatch: pytest.Mo
 @on_gpu
 @pytest.mark.parametrize("method", ["clusters", "ggm"])
 def test_no_more_memory_of_a_device_is_held_than_allowed(method: str, tmp_path: Path) -> None:
-    """Of shards that fill the budget, with the rows of the next one in page-locked memory."""
+    """With shards that fill the budget, and the rows of the next shard in page-locked memory."""
     rng = np.random.default_rng(0)
     whole = rng.standard_normal((500, 64), np.float32)[rng.integers(0, 500, 400_000)]
     np.save(tmp_path / "points.npy", whole + rng.standard_normal(whole.shape, np.float32) / 2)

@@ -1,7 +1,7 @@
-"""The memory of a build is what was allowed: measured in a process of its own, on a file of several times as much.
+"""A build stays within the allowed memory, measured in a separate process on a file several times as large.
 
-The tests measure what the library holds. So they tell glibc to return larger blocks to the system as soon as they are
-freed: by default it keeps some in each of its arenas, which is not ours to plan.
+The tests measure the memory that the library holds. They therefore make glibc return larger blocks to the system as
+soon as they are freed; by default, glibc keeps some in each of its arenas, which the library cannot plan.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def write(path: Path, n: int, d: int) -> Path:
 
 
 def peak(points: Path, memory: int, method: str, *, isa: str | None = None, **more: Any) -> dict[str, Any]:
-    """Build in another process; return what was measured there."""
+    """Build in another process; return its measurements."""
     root = Path(__file__).parents[2]
     given: dict[str, Any] = {"source": str(points), "k": 10, "out": str(points.with_name(method)), "memory": memory}
     given |= {"method": method, "recall": None if method == "exact" else 0.9} | more
@@ -61,7 +61,7 @@ def test_the_peak_of_an_exact_graph(tmp_path: Path) -> None:
     points, memory = write(tmp_path / "points.npy", 6000, 1024), 12_000_000
     found = peak(points, memory, "exact")
     assert points.stat().st_size > 2 * memory
-    assert memory / 4 < found["peak"] <= memory, found  # the least: the measurement sees something
+    assert memory / 4 < found["peak"] <= memory, found  # the minimum: the measurement detects something
 
 
 @pytest.mark.full

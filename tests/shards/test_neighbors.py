@@ -1,4 +1,4 @@
-"""Neighbours of queries in a directory: the bits of a search in memory, resumed, and told apart from graphs."""
+"""Neighbours of queries in a directory: the bits of a search in memory, resumed, and distinguished from graphs."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_queries_that_are_points_find_themselves() -> None:
 
 
 def test_budgets_are_kept_and_read_little() -> None:
-    """A few queries are held once, while points pass by: the larger the slabs, the fewer the passes."""
+    """A few queries stay in memory while points are streamed: the larger the slabs, the fewer the passes."""
     sizes = Sizes(as_source("points.npy"), K, "euclidean", None, (), 1, 10)
     plan = plan_build(sizes, "exact", 10**9)
     assert (plan.rows, plan.shards, plan.block) == (N, 1, 10)
@@ -132,7 +132,7 @@ def test_other_queries_do_not_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_queries_that_change_while_they_are_searched() -> None:
-    io.write("many.fbin", checks.gaussian(4 * N, D))  # more than one block is read ahead of the one that is done
+    io.write("many.fbin", checks.gaussian(4 * N, D))  # more than one block is read ahead of the finished one
 
     def touch(done: int, total: int) -> None:
         os.utime("many.fbin", ns=(0, 0))

@@ -1,4 +1,4 @@
-"""The plan of a build as its manifest holds it."""
+"""The plan of a build in its manifest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources of points: files that change, and sources that travel."""
+"""Sources of points: files that change, and sources that are sent to workers."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_file_that_changes_between_tasks(
     error, message = (FileNotFoundError, "is gone; put it back") if gone else (ValueError, "has changed since")
     with pytest.raises(error, match=rf"points\.npy: {message}"):
         small(points, tmp_path / "graph", method)
-    assert len(done) < 7  # what was under way, and no more
+    assert len(done) < 7  # the ranges in progress, and no more
 
 
 def test_a_source_that_travels_is_compared(points: Path) -> None:

@@ -1,4 +1,4 @@
-"""The state of a build, told from its directory."""
+"""The state of a build, read from its directory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def points(tmp_path: Path) -> Path:
 
 
 def age(out: Path) -> None:
-    """Give a directory the version of format that earlier releases wrote."""
+    """Give a directory the format version of earlier releases."""
     manifest = out / "manifest.json"
     manifest.write_text(re.sub(r'"version": \d+', '"version": 1', manifest.read_text()))
 
@@ -32,7 +32,7 @@ def age(out: Path) -> None:
 def test_what_an_earlier_release_left_unfinished(
     route: str, points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its lists were drawn and computed in another way: they are not mixed with those of this release."""
+    """Its lists were drawn and computed in another way, so they are not mixed with those of this release."""
     truth, out = small(points, tmp_path / "whole", route), tmp_path / "graph"
     stopped(points, out, route, 2, monkeypatch)
     age(out)

@@ -1,4 +1,4 @@
-"""Tasks of one piece, and what a worker takes: memory, threads, and a method for each shard."""
+"""Tasks of one piece, and the settings of a worker: memory, threads, and a method for each shard."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_without_a_budget_the_engine_decides_on_the_cpu(tmp_path: Path) -> None:
 
 
 def test_the_first_rows_of_a_worker_do_not_wait_in_page_locked_memory(tmp_path: Path) -> None:
-    """Nothing is computed yet, so the memory of the device is free."""
+    """Nothing is being computed yet, so the memory of the device is free."""
     job = job_of(tmp_path)
     for staged, expected in ((1, ["at", "at_later", "ranges_later"]), (0, ["at", "at", "ranges"])):
         called: list[str] = []

@@ -1,4 +1,4 @@
-"""Bounds by projections: never above the returned distance, and near it where clusters are far apart."""
+"""Bounds by projections: never above the returned distance, and near it if clusters are far apart."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ N = 80
 
 
 def nearest_outside(points: Any, labels: Any, component: int, metric: str) -> Any:
-    """The returned distance of each point of a component to what is nearest outside of it."""
+    """Return the returned distance from each point of a component to the nearest point outside of it."""
     inside = labels == component
     return brute(points[inside], points[~inside], 1, metric).distances[:, 0]
 

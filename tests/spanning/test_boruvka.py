@@ -1,4 +1,4 @@
-"""Rounds against Prim's algorithm, with lists so short that points have to ask, and what they ask."""
+"""Rounds compared with Prim's algorithm, with lists so short that points need searches, and these searches."""
 
 from __future__ import annotations
 
@@ -19,21 +19,23 @@ from tonari.spanning.tree import SpanningTree, tree_of
 
 
 def grid(n: int, d: int, seed: int = 0) -> npt.NDArray[np.float32]:
-    """Points with whole coordinates, in no order: most distances are equal to many others."""
+    """Make points with whole coordinates in random order: most distances equal many others."""
     side = int(np.ceil(n ** (1 / d)))
     places = np.stack(np.unravel_index(np.arange(n), (side,) * d), axis=1)
     return np.random.default_rng(seed).permutation(places).astype(np.float32)
 
 
 def apart(n: int, d: int, seed: int = 0) -> npt.NDArray[np.float32]:
-    """Clusters of different sizes, far from each other: lists end within them."""
+    """Make clusters of different sizes, far from each other: lists end within them."""
     rng = np.random.default_rng(seed)
     labels = np.minimum(rng.geometric(0.3, size=n), 6)
     return (100.0 * rng.standard_normal((7, d))[labels] + rng.standard_normal((n, d))).astype(np.float32)
 
 
 def dense_in_sparse(n: int, d: int, seed: int = 0) -> npt.NDArray[np.float32]:
-    """A tight cluster among points with large core distances: the nearest points outside do not have the best edges."""
+    """Make a tight cluster among points with large core distances: the nearest outside points do not have the best
+    edges.
+    """
     rng = np.random.default_rng(seed)
     points = rng.standard_normal((n, d)) * 10
     points[: n // 3] *= 0.01
@@ -41,7 +43,7 @@ def dense_in_sparse(n: int, d: int, seed: int = 0) -> npt.NDArray[np.float32]:
 
 
 def star(n: int, d: int, seed: int = 0) -> npt.NDArray[np.float32]:
-    """A point to which all others are nearer than to each other: all core distances but its own are larger."""
+    """Make a point to which all others are nearer than to each other: all core distances but its own are larger."""
     return np.eye(n, n - 1, dtype=np.float32)
 
 
@@ -49,7 +51,7 @@ DATA = {maker.__name__: maker for maker in (grid, apart, dense_in_sparse, star)}
 
 
 class Asked:
-    """Searches of what has another label, by the reference, and how many points asked for how many."""
+    """Searches for points with other labels by the reference, which record the number of points and k."""
 
     def __init__(self, points: Any) -> None:
         self.points = points
@@ -73,7 +75,7 @@ class Asked:
 def grown(
     points: Any, min_samples: int, k: int, least: Any = None, memory: int | None = None
 ) -> tuple[SpanningTree, Asked]:
-    """The tree by rounds over lists of k, and what was asked."""
+    """Return the tree by rounds over lists of k, and the recorded searches."""
     n, asked = len(points), Asked(points)
     lists = brute(points, points, min(k, n - 1), self_ids=np.arange(n))
     core = lists.distances[:, min_samples - 2] if min_samples > 1 else np.zeros(n, lists.distances.dtype)
@@ -131,7 +133,7 @@ def test_lists_of_all_others_ask_nothing() -> None:
 
 
 def test_copies_of_one_point_ask_nothing() -> None:
-    """Ties are settled by numbers: the edges to point 0 come before all others."""
+    """Row numbers break ties: the edges to point 0 come before all others."""
     assert grown(np.zeros((50, 2)), 1, 2)[1].calls == []
 
 
@@ -154,7 +156,7 @@ def test_a_round_leaves_three_quarters_at_most() -> None:
 
 
 class Nearest:
-    """Bounds that are the distances to what is nearest outside, times a factor."""
+    """Bounds that equal the distances to the nearest outside point, times a factor."""
 
     def __init__(self, points: Any, factor: float = 1.0) -> None:
         self.points, self.factor = points, factor
@@ -168,7 +170,7 @@ class Nearest:
 @pytest.mark.parametrize("maker", DATA)
 @pytest.mark.parametrize("factor", [0.0, 0.9, 1.0])
 def test_bounds_from_elsewhere_change_nothing(maker: str, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that are equal to a distance do not exclude it."""
+    """Bounds that equal a distance do not exclude it."""
     monkeypatch.setattr(tuning, "LARGE_COMPONENT", 1)
     monkeypatch.setattr(tuning, "FIRST_ASKED", 1)
     points = DATA[maker](50, 2, 0)

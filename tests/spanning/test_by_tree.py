@@ -1,4 +1,6 @@
-"""Rounds over a k-d tree against Prim's algorithm, bit for bit: short lists, ties, every instruction set and metric."""
+"""Rounds over a k-d tree compared with Prim's algorithm, bit for bit: short lists, ties, instruction sets and
+metrics.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ from tonari.spanning.tree import SpanningTree, tree_of
 def grown(
     points: Any, min_samples: int, k: int, metric: str = "euclidean", *, leaf: int = 8, **choices: Any
 ) -> SpanningTree:
-    """The spanning tree that walks find, from lists of k neighbours and a k-d tree with leaves of `leaf` points."""
+    """Return the spanning tree that walks find, from lists of k neighbours and a k-d tree with leaves of `leaf`
+    points.
+    """
     n = len(points)
     lists = brute(points, points, min(k, n - 1), metric, self_ids=np.arange(n))
     core = lists.distances[:, min_samples - 2] if min_samples > 1 else np.zeros(n, lists.distances.dtype)
@@ -73,7 +77,9 @@ def test_every_number_of_columns(d: int) -> None:
 @pytest.mark.parametrize("maker", ["grid", "duplicates", "all_equal", "apart"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_larger_sets_and_threads(maker: str, threads: int) -> None:
-    """Of more than two levels of boxes, with ties in and among leaves; lists lack most neighbours at a distance."""
+    """Trees with more than two levels of boxes, with ties in and between leaves; lists lack most neighbours at a
+    distance.
+    """
     points = DATA[maker](1500, 2, 0)
     for min_samples in (1, 2, 4):
         found = grown(points, min_samples, max(1, min_samples - 1), leaf=4, threads=threads)
@@ -87,7 +93,7 @@ def test_a_walk_may_pause_after_every_leaf(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_equal_points_do_not_compare_every_pair() -> None:
-    """All distances are 0: only the numbers of ends tell edges apart, and walks end by them."""
+    """All distances are 0: only the row numbers of ends distinguish edges, and they end the walks."""
     n = 60_000
     points = np.zeros((n, 2), np.float32)
     tree = tonari.mutual_reachability_tree(points, 5, method="kdtree")

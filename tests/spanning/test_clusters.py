@@ -1,4 +1,6 @@
-"""What is passed to fast_hdbscan; tests/spanning/test_hdbscan.py compares the labels with those of three libraries."""
+"""The arguments passed to fast_hdbscan; tests/spanning/test_hdbscan.py compares the labels with those of three
+libraries.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ DEFAULTS = {
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, dict[str, Any]]]:
-    """Calls of fast_hdbscan, which is not there."""
+    """Record the calls of fast_hdbscan, which is not installed."""
     found: list[tuple[Any, dict[str, Any]]] = []
 
     def answer(tree: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Clusters of the tree are those of HDBSCAN in scikit-learn, hdbscan and fast_hdbscan."""
+"""Clusters of the tree equal those of HDBSCAN in scikit-learn, hdbscan and fast_hdbscan."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Array = npt.NDArray[np.float64]
 
 
 def blobs() -> Array:
-    """Four clusters of points whose distances are all different."""
+    """Make four clusters of points with distinct distances."""
     return np.asarray(consumers.clusters(n=600, d=2, apart=4.0, copies=1)[0], np.float64)
 
 
 def _moons() -> Array:
-    """Two half circles, and points between and around them."""
+    """Make two half circles, and points between and around them."""
     rng = np.random.default_rng(0)
     angles = np.pi * rng.random(500)
     moon = np.stack([np.cos(angles), np.sin(angles)], axis=1)
@@ -32,14 +32,14 @@ def _moons() -> Array:
 
 
 def _rings() -> Array:
-    """A ring within a ring."""
+    """Make a ring within a ring."""
     rng = np.random.default_rng(1)
     angles, radii = 2 * np.pi * rng.random(700), np.repeat([1.0, 0.4], 350)[:, None]
     return radii * np.stack([np.cos(angles), np.sin(angles)], axis=1) + 0.03 * rng.standard_normal((700, 2))
 
 
 def _densities() -> Array:
-    """Three clusters of different densities."""
+    """Make three clusters of different densities."""
     rng = np.random.default_rng(2)
     centres, spread = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 14.0]]), np.array([0.3, 1.0, 2.5])
     of = rng.integers(3, size=600)
@@ -47,7 +47,7 @@ def _densities() -> Array:
 
 
 def _wide() -> Array:
-    """Clusters in twelve dimensions."""
+    """Make clusters in twelve dimensions."""
     rng = np.random.default_rng(3)
     return 6 * rng.standard_normal((5, 12))[rng.integers(5, size=500)] + rng.standard_normal((500, 12))
 
@@ -62,7 +62,7 @@ SETS: dict[str, Callable[[], Array]] = {
 
 
 def on_the_border(tree: tonari.SpanningTree) -> npt.NDArray[np.bool_]:
-    """The points with an edge whose weight other edges have, too: another tree has other edges at them."""
+    """Return the points with an edge whose weight other edges share; another tree has other edges at these points."""
     _, of, counts = np.unique(tree.weights, return_inverse=True, return_counts=True)
     tied = np.zeros(tree.n, bool)
     tied[tree.edges[counts[of] > 1]] = True
@@ -70,7 +70,7 @@ def on_the_border(tree: tonari.SpanningTree) -> npt.NDArray[np.bool_]:
 
 
 def assert_same_clusters(ours: Any, theirs: Any, border: npt.NDArray[np.bool_]) -> None:
-    """Check that labels are the same, except for the numbers of clusters, and for some border points."""
+    """Check that labels are the same, except for the numbers of clusters and for some border points."""
     assert ours.max() >= 1
     number = {label: np.bincount(theirs[ours == label] + 1).argmax() - 1 for label in set(ours.tolist())}
     assert number.get(-1, -1) == -1
@@ -82,7 +82,7 @@ def assert_same_clusters(ours: Any, theirs: Any, border: npt.NDArray[np.bool_]) 
 
 
 def fitted(library: str, points: Array, counted: bool, **options: Any) -> Any:
-    """HDBSCAN of a library, which counts the point itself among min_samples or does not."""
+    """Fit HDBSCAN of a library, which may count the point itself in min_samples."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what the libraries warn of
         module = consumers.consumer(library)

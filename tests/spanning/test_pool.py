@@ -1,4 +1,4 @@
-"""Edges that leave components, and the first of them for each."""
+"""Edges that leave components, and the first edge of each component."""
 
 from __future__ import annotations
 

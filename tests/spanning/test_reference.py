@@ -1,4 +1,4 @@
-"""Prim's algorithm against SciPy, where weights are distinct, and by hand, where they are not."""
+"""Prim's algorithm, compared with SciPy for distinct weights, and by hand for equal ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tree that is returned, and trees with other weights."""
+"""The returned tree, and trees with other weights."""
 
 from __future__ import annotations
 

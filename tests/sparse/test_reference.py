@@ -1,4 +1,4 @@
-"""The value of sparse rows, against formulas of SciPy."""
+"""The value of sparse rows, compared with SciPy's formulas."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from tests.helpers.sparse_rows import METRICS, signed  # noqa: E402
 from tonari.sparse.reference import search  # noqa: E402
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", [*METRICS, "jaccard"])
 def test_values_are_those_of_scipy(metric: str) -> None:
     queries, points = signed(7, 30, 1), signed(40, 30)
-    every = queries @ points.T if metric == "inner_product" else cdist(queries, points, metric)
+    sets = (queries != 0, points != 0) if metric == "jaccard" else (queries, points)
+    every = queries @ points.T if metric == "inner_product" else cdist(*sets, metric)
+    every = every.astype(np.float32) if metric == "jaccard" else every
     order = np.argsort(-every if metric == "inner_product" else every, axis=1, kind="stable")[:, :5]
     found = search(sparse.csr_array(queries), sparse.csr_matrix(points), 5, metric)
     assert np.array_equal(found.indices, order)

@@ -9,7 +9,8 @@ import pytest
 
 sparse = pytest.importorskip("scipy.sparse", reason="matrices")
 
-from tonari.sparse.rows import Ranking, as_sparse_rows  # noqa: E402
+from tonari.sparse import tuning  # noqa: E402
+from tonari.sparse.rows import Ranking, as_sparse_rows, joined_rows  # noqa: E402
 
 
 def matrix(values: Any = (1.0, 2.0, 3.0), columns: Any = (0, 2, 1), indptr: Any = (0, 2, 3), d: int = 3) -> Any:
@@ -50,6 +51,42 @@ def test_values_of_a_column_are_added_in_the_order_in_which_they_are_stored() ->
     assert as_sparse_rows(matrix(values, [1, 1, 1, 1], (0, 4, 4)), "points").values.tolist() == [1.0]
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.int16])
+def test_whole_numbers_become_float32(dtype: Any) -> None:
+    rows = as_sparse_rows(matrix(np.array([1, 2, 3], dtype)), "points")
+    assert rows.dtype == np.float32
+    assert rows.toarray().tolist() == [[1, 0, 2], [0, 3, 0]]
+
+
+@pytest.mark.parametrize("values", [[True, False, True], [2.5, 0.0, -1.0], [2**40, 0, 7]])
+def test_sets_hold_ones(values: Any) -> None:
+    rows = as_sparse_rows(matrix(values), "points", sets=True)
+    assert rows.dtype == np.float32
+    assert rows.toarray().tolist() == [[1, 0, 0], [0, 1, 0]]
+
+
+def test_rows_of_several_blocks_are_put_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "ORDERED_ENTRIES", 5)
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(0, 9, 40)
+    indptr = np.concatenate([[0], lengths.cumsum()])
+    given = sparse.csr_array((40, 6))
+    given.data, given.indices, given.indptr = (
+        rng.integers(-2, 3, indptr[-1]) * 1.0,
+        rng.integers(0, 6, indptr[-1]),
+        indptr,
+    )
+    assert np.array_equal(as_sparse_rows(given, "points").toarray(), given.toarray())
+
+
+def test_some_rows_and_joined_ones_are_those_of_dense_arrays() -> None:
+    dense = np.array([[0, 1.5, 0, -2], [0, 0, 0, 0], [3, 0, 0, 1]])
+    rows = as_sparse_rows(sparse.csr_array(dense), "points")
+    assert np.array_equal(rows.take(np.array([2, 1, 2])).toarray(), dense[[2, 1, 2]])
+    assert rows.take(np.array([], int)).shape == (0, 4)
+    assert np.array_equal(joined_rows([rows, rows.take(np.array([0]))]).toarray(), dense[[0, 1, 2, 0]])
+
+
 def test_canonical_rows_are_not_copied() -> None:
     given = matrix()
     rows = as_sparse_rows(given, "points")
@@ -61,10 +98,12 @@ def test_canonical_rows_are_not_copied() -> None:
     [
         (sparse.csc_array(np.eye(3)), TypeError, r"points: is a sparse csc_array, .*use \.tocsr"),
         (
-            sparse.csr_array(np.eye(3, dtype=np.int64)),
+            sparse.csr_array(np.eye(3, dtype=np.complex128)),
             TypeError,
-            "sparse values are int64, expected float32 or float64",
+            "sparse values are complex128, expected float32, float64 or whole numbers",
         ),
+        (sparse.csr_array(np.eye(3, dtype=bool)), TypeError, "values are bool, .* or metric='jaccard' for sets"),
+        (matrix([1, 2, 2**24 + 1]), ValueError, "points: row 1 has the int64 number 16777217 in column 1"),
         (sparse.csr_array((2, 0)), ValueError, "has no columns"),
         (matrix([1.0, np.nan, 2.0]), ValueError, "points: row 0 holds nan"),
         (matrix([1.0, 2.0, np.inf]), ValueError, "points: row 1 holds inf"),

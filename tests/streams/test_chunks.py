@@ -1,4 +1,4 @@
-"""Streams of queries: the bits of one search however they are cut, threads that end, and what each error says."""
+"""Streams of queries: the bits of one search for any chunks, threads that end, and messages of errors."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from tonari.streams.chunks import LEAST_ROWS, Pace, planned_rows
 
 @pytest.fixture(autouse=True)
 def _threads_end() -> Iterator[None]:
-    before = set(threading.enumerate())  # other libraries keep pools, such as the compiler of torch.compile
+    before = set(threading.enumerate())  # other libraries keep thread pools, such as the compiler of torch.compile
     yield
     gc.collect()
     assert soon(lambda: not _begun(before)), threading.enumerate()
 
 
 def _begun(before: set[threading.Thread]) -> list[str]:
-    """Threads since then, but for the one with which tqdm watches its bars and those that Dask keeps."""
+    """Return threads that started since then, except tqdm's monitor and threads that Dask keeps."""
     begun = set(threading.enumerate()) - before
     return [each.name for each in begun if type(each).__name__ != "TMonitor" and not each.name.startswith("Dask-")]
 
@@ -169,7 +169,7 @@ print("right", index.search(points[:1], 1).indices[0, 0] == 0, flush=True)
 def refusal(
     chunks: Any, index: tonari.Index | None = None, kind: type[Exception] = ValueError, **options: Any
 ) -> tuple[int, str]:
-    """How many queries were answered before an error, and what it says."""
+    """Return the number of queries that were answered before an error, and its message."""
     answered: list[int] = []
     stream = (index or index_of()).search_chunks(chunks, K, **options)
     with pytest.raises(kind) as caught:
@@ -242,7 +242,7 @@ def test_arguments_are_checked_before_any_work() -> None:
 
 @pytest.mark.parametrize("name", ["none.fvecs", "none.bvecs", "none.ivecs", "none.csv", "blank.tsv", "none.npy"])
 def test_a_file_without_rows_has_an_empty_answer(name: str, tmp_path: Path) -> None:
-    """Of 0 bytes, or of empty lines, if its format has the number of columns in its rows."""
+    """A file of 0 bytes, or of empty lines, if its format stores the number of columns only in its rows."""
     points, path = checks.gaussian(60, 5), tmp_path / name
     if name == "none.npy":
         np.save(path, points[:0])

@@ -1,4 +1,6 @@
-"""Streams on a GPU, or in Triton's interpreter: chunks in host memory and on the device, the bits of one search."""
+"""Streams on a GPU, or in Triton's interpreter: chunks in host memory and on the device, with the bits of one
+search.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Journals of unfinished streams: samples, and files that are none."""
+"""Journals of unfinished streams: samples, and invalid files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEPT = ["t.ibin.part", "t.ibin.part.json"]
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory; every chunk reaches the disk by itself."""
+    """The working directory; every chunk is synced to disk separately."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tuning, "SYNC_SECONDS", 0.0)
     return tmp_path
@@ -32,7 +32,7 @@ def rows_done() -> int:
 
 
 def cut_off(*sizes: int, error: Exception | None = None) -> None:
-    """A run that ends after chunks of these sizes."""
+    """Leave a run that ended after chunks of these sizes."""
 
     def source() -> Iterator[Array]:
         yield from list(cut(queries(), *sizes))[:-1]

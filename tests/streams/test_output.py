@@ -1,4 +1,4 @@
-"""Streams into files: what is on the disk after the end, an error, Ctrl-C or kill -9, and what a restart does."""
+"""Streams into files: contents of the disk after the end, an error, Ctrl-C or kill -9, and restarts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KEPT = ["t.ibin.part", "t.ibin.part.json"]
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory; every chunk reaches the disk by itself."""
+    """The working directory; every chunk is synced to disk separately."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tuning, "SYNC_SECONDS", 0.0)
     return tmp_path
@@ -42,7 +42,7 @@ def watched(rows: Array | None = None) -> Watched:
 
 
 def truth(rows: Array | None = None, k: int = K, **options: Any) -> bytes:
-    """The file that one search of all queries gives."""
+    """Return the file that one search of all queries gives."""
     io.write_ground_truth("truth.ibin", index_of(**options).search(queries() if rows is None else rows, k))
     content = Path("truth.ibin").read_bytes()
     os.remove("truth.ibin")
@@ -54,7 +54,7 @@ def rows_done() -> int:
 
 
 def cut_off(*sizes: int, error: Exception | None = None) -> None:
-    """A run that ends after chunks of these sizes."""
+    """Leave a run that ended after chunks of these sizes."""
 
     def source() -> Iterator[Array]:
         yield from list(cut(queries(), *sizes))[:-1]
@@ -140,7 +140,7 @@ def test_an_error_in_a_later_chunk_loses_nothing_before_it() -> None:
 
 @pytest.mark.parametrize("done", [(1,), (7, 20), (7, 20, M - 28), (7, 20, M - 27)])
 def test_a_restart_goes_on_from_what_is_done(done: tuple[int, ...]) -> None:
-    """However the queries come now: nothing that is done is searched again."""
+    """The queries may come in other chunks: finished queries are not searched again."""
     arrays: list[Callable[[], Any]] = [queries, lambda: cut(queries(), *UNEVEN), lambda: cut(queries(), 9, 25)]
     for again in arrays:
         cut_off(*done)
@@ -181,7 +181,7 @@ def test_small_chunks_reach_the_disk_together(monkeypatch: pytest.MonkeyPatch) -
     tonari.search_to_file(queries(), index_of(), K, "t.ibin", chunk_rows=1)
     assert len(synced) == 1
     os.remove("t.ibin")
-    cut_off(20, 10)  # none of them is lost by an error
+    cut_off(20, 10)  # an error loses none of them
 
 
 def test_a_disk_that_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,11 +233,11 @@ def test_kill_9_loses_no_finished_chunk() -> None:
         assert soon(lambda: Path(KEPT[1]).exists() and rows_done() >= 300, seconds=60)
         child.send_signal(signal.SIGKILL)
         assert child.stdout is not None
-        read = [int(line.split()[1]) for line in child.stdout]  # chunks that were asked for, the last one in vain
+        read = [int(line.split()[1]) for line in child.stdout]  # chunks that were requested, the last one in vain
     assert child.returncode == -signal.SIGKILL
     done = rows_done()
     assert 300 <= done < 1000
-    assert read[-1] <= done + 100  # the chunk under way, and the one that is read meanwhile
+    assert read[-1] <= done + 100  # the chunk being searched, and the one being read
     assert not Path("t.ibin").exists()
     found = index_of().search(rows, K)
     np.testing.assert_array_equal(np.memmap(KEPT[0], "<i4", "r", 8, (1000, K))[:done], found.indices[:done])
@@ -310,7 +310,7 @@ def test_other_searches_do_not_go_on(again: str) -> None:
         assert sorted(os.listdir()) == KEPT
         assert rows_done() == 20
         assert Path(KEPT[0]).read_bytes() == part
-    # What is not done yet may change, as no answer that is kept depends on it.
+    # Unfinished queries may change, because no stored answer depends on them.
     tonari.search_to_file(changed(20), index_of(), K, "t.ibin")
     assert Path("t.ibin").read_bytes() == truth(changed(20))
 
@@ -340,7 +340,7 @@ def test_files_that_are_not_what_a_run_leaves() -> None:
     Path(KEPT[1]).write_text(journal)
     Path(KEPT[0]).write_bytes(part[:-1])
     refused(ValueError, f"found {len(part) - 1} bytes, expected {len(part)} bytes")
-    os.remove(KEPT[0])  # then there is nothing to go on with
+    os.remove(KEPT[0])  # then there is nothing to resume
     index = watched()
     tonari.search_to_file(queries(), index, K, "t.ibin")
     assert sum(index.searched) == M
@@ -376,7 +376,7 @@ def test_two_runs_do_not_write_one_file() -> None:
 
 
 def _begun_and_held(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
-    """Of a thread called "late": it has opened a file and waits before it locks it; then it goes on."""
+    """Delay a thread called "late" after it has opened a file and before it locks it."""
     import fcntl
 
     opened, released = threading.Event(), threading.Event()
@@ -394,7 +394,7 @@ def _begun_and_held(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, t
 
 @pytest.mark.parametrize("resume", [True, False])
 def test_a_late_run_does_not_write_into_the_finished_file(resume: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It opened OUT.part before another run made that OUT, and locks it after."""
+    """It opened OUT.part before another run renamed that to OUT, and locks it afterwards."""
     opened, released = _begun_and_held(monkeypatch)
     seen: list[bytes] = []
 
@@ -420,13 +420,13 @@ def test_a_late_run_does_not_write_into_the_finished_file(resume: bool, monkeypa
     finally:
         released.set()
         other.join(60)
-    assert seen == [truth()] * 2  # OUT is whole until it is replaced
+    assert seen == [truth()] * 2  # OUT is complete until it is replaced
     assert Path("t.ibin").read_bytes() == truth(queries()[::-1])
     assert os.listdir() == ["t.ibin"]
 
 
 def test_a_run_that_comes_while_another_ends_leaves_its_journal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between its last two steps, OUT.part is OUT already, and its journal is still there."""
+    """Between its last two steps, OUT.part is already OUT, and its journal still exists."""
     real, refused = os.replace, []
 
     def replace(source: Any, target: Any) -> None:
@@ -465,7 +465,7 @@ print(done)
 @pytest.mark.process
 @pytest.mark.parametrize("resume", [True, pytest.param(False, marks=pytest.mark.full)])
 def test_many_runs_of_one_file_at_a_time(resume: bool) -> None:
-    """Each either writes it or is told that another one does; it is never seen but whole."""
+    """Each run either writes the file or learns that another one does; the file is always complete."""
     io.write("p.npy", points())
     io.write("q.npy", queries())
     whole, seen = truth(), Counter[bool]()
@@ -527,7 +527,7 @@ def test_a_symbolic_link_is_not_followed(kept: str, resume: bool) -> None:
     os.symlink("victim", kept)
     with pytest.raises(FileExistsError, match=rf"{kept}: exists and is a symbolic link, which is not followed"):
         tonari.search_to_file(queries(), "absent.fbin", K, "t.ibin", resume=resume)  # before any work
-    with pytest.raises(OSError, match="symbolic links"):  # one that comes later
+    with pytest.raises(OSError, match="symbolic links"):  # a run that starts later
         GroundTruthPart(Path(kept), M, K)
     Journal({}, 3, "ab").write(Path(kept))
     assert Path("victim").read_bytes() == b"precious"
@@ -571,7 +571,7 @@ def test_a_disk_that_is_full_at_the_very_start(fails: str, resume: bool, monkeyp
         with pytest.raises(OSError, match="No space left"):
             tonari.search_to_file(queries(), index_of(), K, "t.ibin", resume=resume)
     assert os.listdir() == []
-    cut_off(20)  # an earlier run is lost only once the new one has begun
+    cut_off(20)  # an earlier run is lost only after the new one has started
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "write", full)
         with pytest.raises(OSError, match="No space left"):

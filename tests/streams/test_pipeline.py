@@ -1,4 +1,4 @@
-"""Threads that hand chunks on."""
+"""Threads that pass chunks on."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tonari.streams.pipeline import Pipeline
 
 @pytest.fixture(autouse=True)
 def _threads_end() -> Iterator[None]:
-    before = set(threading.enumerate())  # other libraries keep pools, such as the compiler of torch.compile
+    before = set(threading.enumerate())  # other libraries keep thread pools, such as the compiler of torch.compile
     yield
     gc.collect()
     assert soon(lambda: not _begun(before)), threading.enumerate()
 
 
 def _begun(before: set[threading.Thread]) -> list[str]:
-    """Threads since then, but for the one with which tqdm watches its bars and those that Dask keeps."""
+    """Return threads that started since then, except tqdm's monitor and threads that Dask keeps."""
     begun = set(threading.enumerate()) - before
     return [each.name for each in begun if type(each).__name__ != "TMonitor" and not each.name.startswith("Dask-")]
 

@@ -1,4 +1,4 @@
-"""A stream of queries: answers in order, each computed while the one before is used, and the end of a stream."""
+"""A stream of queries: answers in order, each computed while the previous one is used, and the end of a stream."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tonari.core.results.neighbors import Neighbors
 
 @pytest.fixture(autouse=True)
 def _threads_end() -> Iterator[None]:
-    before = set(threading.enumerate())  # other libraries keep pools, such as the compiler of torch.compile
+    before = set(threading.enumerate())  # other libraries keep thread pools, such as the compiler of torch.compile
     yield
     gc.collect()
     assert soon(lambda: not _begun(before)), threading.enumerate()
 
 
 def _begun(before: set[threading.Thread]) -> list[str]:
-    """Threads since then, but for the one with which tqdm watches its bars and those that Dask keeps."""
+    """Return threads that started since then, except tqdm's monitor and threads that Dask keeps."""
     begun = set(threading.enumerate()) - before
     return [each.name for each in begun if type(each).__name__ != "TMonitor" and not each.name.startswith("Dask-")]
 
@@ -93,7 +93,7 @@ def test_one_chunk_is_searched_and_one_read_ahead_of_the_caller() -> None:
 
     stream = index.search_chunks(source(), K)
     time.sleep(0.02)
-    assert (given, index.searched) == ([], [])  # nothing is begun before it is asked for
+    assert (given, index.searched) == ([], [])  # nothing starts before it is requested
     for taken in range(1, 13):
         next(stream)
         assert soon(lambda: len(index.searched) >= min(12, taken + 1))  # noqa: B023
@@ -117,7 +117,7 @@ def test_source_search_and_caller_overlap() -> None:
     started = time.perf_counter()
     for _ in index.search_chunks(source(), K):
         time.sleep(0.06)
-    assert time.perf_counter() - started < 0.9  # 0.66 where all overlaps, 1.2 where nothing does
+    assert time.perf_counter() - started < 0.9  # 0.66 if everything overlaps, 1.2 if nothing does
 
 
 class Enough(Exception):
@@ -171,7 +171,7 @@ def test_what_the_source_raises_comes_after_all_before_it() -> None:
 def refusal(
     chunks: Any, index: tonari.Index | None = None, kind: type[Exception] = ValueError, **options: Any
 ) -> tuple[int, str]:
-    """How many queries were answered before an error, and what it says."""
+    """Return the number of queries that were answered before an error, and its message."""
     answered: list[int] = []
     stream = (index or index_of()).search_chunks(chunks, K, **options)
     with pytest.raises(kind) as caught:

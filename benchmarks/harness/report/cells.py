@@ -150,16 +150,6 @@ def times(**theirs: Any) -> Kind:
     return cell
 
 
-def times_newest(**theirs: Any) -> Kind:
-    """Show the ratio of a peer's seconds to ours, in the newest run that has both."""
-
-    def cell(results: Results, where: Where) -> Cell:
-        pair = results.pairs(where, {**where, **theirs})[-1]
-        return Cell(times_text([ratio(*pair)]), pair)
-
-    return cell
-
-
 def recall_alone(form: str = ".4f") -> Kind:
     """Show the measured recall."""
     return number("recall", form)

@@ -1,6 +1,6 @@
 """gieseke2014, section 4.3: figures 2, 3a, 5 and 6 on this machine. n = 10^6 points, k = 10, synthetic magnitudes.
 
-Each has rows of both traversals: the walk, and the buffered one, which is the paper's.
+Each figure has rows of both traversals: the walk, and the paper's buffered traversal.
 
 - Figure 2: seconds against the height of the tree.
 - Figure 3a: with and without locality. The paper compares full buffers with none; here queries are sorted by their
@@ -9,9 +9,9 @@ Each has rows of both traversals: the walk, and the buffered one, which is the p
 - Figure 6: against n, beside the same.
 - Table 2, of d = 10: 10^7 queries of 2 x 10^6 points, beside brute force.
 
-The paper's psf colours (d = 4) are five magnitudes here; its d = 10 is ours. It times 10^7 queries, as we do on CUDA.
-What would take longer than a few seconds is timed on the first queries and scaled. Whatever is timed has the bits of
-one proved answer, for the height of a tree and the order of the queries change nothing about it.
+The paper's psf colours (d = 4) are five magnitudes here; its d = 10 is the same. It times 10^7 queries, as we do on
+CUDA. Calls that would take longer than a few seconds are timed on the first queries and scaled. All timed answers have
+the bits of one proved answer, because neither the height of a tree nor the order of the queries changes an answer.
 """
 
 from __future__ import annotations
@@ -42,11 +42,12 @@ from ...suites.kdtree.search import (
 BUFFERED = f"{TREE}, buffered"
 KS = (1, 2, 4, 8, 16, 32, 64)
 SIZES = (1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 18, 1 << 19, 1 << 20)
-# A leaf holds at most and at least so many points where heights are tried; on CUDA it is made of blocks of 64.
+# Limits on the number of points of a leaf when heights are varied; on CUDA a leaf consists of blocks of 64.
 LARGEST_LEAF = 1 << 14
 LEAST_LEAF = {"cpu": 8, "cuda": 48}
 QUERY_SHARES = (1000, 300, 100, 30, 10, 3, 1)
-# Seconds of a call beyond which it is timed on fewer queries, and rows that tell how long it would take.
+# A call that takes more seconds than this is timed on fewer queries; and the number of queries from which its time is
+# estimated.
 LONGEST = 4.0
 PILOT_ROWS = {"cpu": 2048, "cuda": 1 << 18}
 
@@ -84,7 +85,7 @@ def neighbours(run: Run, case: Case) -> None:
 
 
 def sizes(run: Run, case: Case) -> None:
-    """Figure 6: other numbers of points, the last of which is the case's."""
+    """Figure 6: other numbers of points; the last one is the case's."""
     for size in (*(size for size in SIZES if size < case.n), case.n):
         one = case.resized(n=size)
         data = data_of(run, one)
@@ -103,7 +104,7 @@ def table(run: Run, case: Case) -> None:
 
 
 def rows_for(run: Run, case: Case, call_of: Callable[[int], Callable[[], Any]]) -> int:
-    """How many queries a call may have."""
+    """Return the number of queries of a call."""
     pilot = PILOT_ROWS[run.device.kind]
     if case.m <= 2 * pilot:
         return case.m
@@ -114,7 +115,7 @@ def rows_for(run: Run, case: Case, call_of: Callable[[int], Callable[[], Any]]) 
 
 
 def tree(run: Run, case: Case, data: DeviceData, expected: Answer, **choices: Any) -> None:
-    """A row about each traversal by some plan, of a tree of the height that the plan chooses for it."""
+    """Write a row for each traversal by a plan, of a tree of the height that the plan chooses."""
     for who, traversal in ((TREE, "walk"), (BUFFERED, "buffered")):
         planned = Planned(run, case, data, traversal=traversal, **choices)
         facts = {"who": who, "stage": "search", "proof": PROOF, "recall": 1.0} | planned.columns()
@@ -122,7 +123,7 @@ def tree(run: Run, case: Case, data: DeviceData, expected: Answer, **choices: An
 
 
 def brute(run: Run, case: Case, data: DeviceData, expected: Answer) -> None:
-    """A row about brute force."""
+    """Write a row for brute force."""
     index = index_of(run, data, "exact")
     facts = {"who": EXACT, "stage": "search", "proof": PROOF, "recall": 1.0}
     point(run, case, expected, lambda rows: searcher(run, case, data, index, rows), facts)
@@ -135,7 +136,7 @@ def point(
     call_of: Callable[[int], Callable[[], Any]],
     facts: dict[str, Any],
 ) -> None:
-    """Prove and time one point of a figure, of which ``call_of`` gives a search of the first so many queries."""
+    """Prove and time one point of a figure; ``call_of`` returns a search of the given number of first queries."""
 
     def work() -> None:
         rows = rows_for(run, case, call_of)
@@ -149,7 +150,7 @@ def point(
 
 
 def trees_of_others(run: Run, case: Case, data: DeviceData) -> None:
-    """Rows about the case's peers."""
+    """Write rows for the case's peers."""
     with contextlib.ExitStack() as stack:
         for peer in running_peers(stack, run, case, data):
             theirs = Theirs(peer, case, case.m, run.peer_seconds)

@@ -1,4 +1,4 @@
-"""The figures of gieseke2014 from rows of results: of each case and device the newest run counts."""
+"""The figures of gieseke2014 from rows of results: the newest run of each case and device counts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TITLES = {
     "5": "neighbours (figure 5)",
     "6": "points (figure 6)",
 }
-# Figure -> what its horizontal axis is, and what that is called.
+# Figure -> the column on its horizontal axis, and the axis label.
 AXES = {
     "2": ("height", "height of the tree"),
     "3a": ("m", "queries"),
@@ -25,13 +25,13 @@ AXES = {
     "5": ("k", "k"),
     "6": ("n", "points"),
 }
-# Contestant of figure 6 -> what the figure of README.md calls it.
+# Contestant of figure 6 -> its name in the figure of README.md.
 AGAINST_N = {"pykdtree": "pykdtree", "tonari exact": "tonari, brute force", "tonari kdtree": "tonari"}
 PHASES = {"find": "finding leaves", "process": "comparing queries with leaves", "sort": "sorting by leaf"}
 
 
 def figures(rows: Sequence[Row]) -> Iterator[Figure]:
-    """The figures on each device that has rows."""
+    """Return the figures for each device that has rows."""
     found = newest([row for row in rows if row["suite"] == NAME], "device", "case")
     for device in ("cpu", "cuda"):
         for figure, title in TITLES.items():
@@ -46,7 +46,7 @@ def figures(rows: Sequence[Row]) -> Iterator[Figure]:
 
 
 def against_n(rows: Sequence[Row]) -> Curves:
-    """Microseconds per query of figure 6 against n."""
+    """Return microseconds per query of figure 6 against n."""
     timed = [row for row in rows if row["seconds_median"]]
     return {
         name: [(row["n"], 1e6 * row["seconds_median"] / row["m"]) for row in timed if row["who"] == who]
@@ -55,7 +55,7 @@ def against_n(rows: Sequence[Row]) -> Curves:
 
 
 def panels(figure: str, rows: Sequence[Row]) -> list[Panel]:
-    """One panel for each case of a figure."""
+    """Return one panel for each case of a figure."""
     found = []
     for case in dict.fromkeys(row["case"] for row in rows):
         own = [row for row in rows if row["case"] == case]
@@ -67,7 +67,7 @@ def panels(figure: str, rows: Sequence[Row]) -> list[Panel]:
 
 
 def series_of(figure: str, row: Row) -> str:
-    """The curve that a row is a point of."""
+    """Return the curve to which a row belongs."""
     name = str(row["who"])
     if figure == "3a":
         order = "sorted by leaf" if row["extras"]["sort"] else "as they came"
@@ -76,7 +76,7 @@ def series_of(figure: str, row: Row) -> str:
 
 
 def curves(figure: str, rows: Sequence[Row]) -> Iterator[tuple[str, float, float]]:
-    """(series, x, microseconds per query) of rows."""
+    """Return (series, x, microseconds per query) of rows."""
     axis = AXES[figure][0]
     for row in rows:
         place: Any = row["extras"].get(axis) if axis == "height" else row[axis]
@@ -86,7 +86,7 @@ def curves(figure: str, rows: Sequence[Row]) -> Iterator[tuple[str, float, float
 
 
 def parts_of(figure: str, row: Row) -> dict[str, float]:
-    """Seconds of a row by curve."""
+    """Return the seconds of a row by curve."""
     if figure != "4":
         return {series_of(figure, row): row["seconds_median"]}
     parts = {"everything": row["seconds_median"]}

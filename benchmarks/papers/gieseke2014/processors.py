@@ -1,8 +1,8 @@
-"""gieseke2014, abstract and figure 4: the GPU beside the processor of its host, in one run.
+"""gieseke2014, abstract and figure 4: the GPU compared with the processor of its host, in one run.
 
-The walk on all cores stands for the paper's k-d tree on all cores, and the buffered traversal on one core is the
-paper's. Rows of the processor have its name and its threads; a row of the GPU says how many times sooner it was done
-than each of them. What would take longer than a few seconds is timed on the first queries and scaled.
+The walk on all cores represents the paper's k-d tree on all cores, and the buffered traversal on one core is the
+paper's. Rows of the processor have its name and its number of threads; a row of the GPU has its speed-up over each of
+them. Calls that would take longer than a few seconds are timed on the first queries and scaled.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OVER = {ALL_CORES: "over_all_cores", ONE_CORE: "over_one_core"}
 
 
 class Place(NamedTuple):
-    """A contestant: its name, where it runs, and by which traversal."""
+    """A contestant: its name, its device, and its traversal."""
 
     who: str
     run: Run
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 
 def compare(run: Run, case: Case) -> None:
-    """A row of each processor, then one of each traversal on the GPU."""
+    """Write a row for each processor, then one for each traversal on the GPU."""
     data = data_of(run, case)
     expected = proved(run, case, data).answer
     on_host = DeviceData(data.points.cpu(), data.queries.cpu())

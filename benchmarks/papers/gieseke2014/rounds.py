@@ -1,11 +1,12 @@
-"""Both traversals of one tree, side by side, and where the time of the buffered one goes.
+"""Both traversals of one tree compared, and the parts of the time of the buffered one.
 
-`compare` times the walk and the buffered traversal in turns, beside brute force, each at the height that tonari chooses
-for it, with queries sorted by their first leaf and as they came; and then both on one tree of some heights.
+`compare` times the walk, the buffered traversal and brute force alternately. Each traversal uses the height that tonari
+chooses for it, with queries sorted by their first leaf and in their original order. Then both use one tree of several
+heights.
 
-`phases` is the paper's figures 4 and 3 (b): seconds of finding leaves, of comparing queries with leaves, and on CUDA of
-sorting the waiting queries, against the number of queries. On a processor seconds of a phase are those of all threads,
-divided by their number.
+`phases` has the paper's figures 4 and 3 (b): the seconds for finding leaves, for comparing queries with leaves, and on
+CUDA for sorting the waiting queries, against the number of queries. On a processor, the seconds of a phase are summed
+over all threads and divided by their number.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def at_height(run: Run, case: Case, data: DeviceData, expected: Answer, height: int) -> None:
-    """Rows of both traversals of a tree of some height; the ratio is to the walk of the same tree."""
+    """Write rows of both traversals of a tree of some height; the ratio is to the walk of the same tree."""
     planned = Planned(run, case, data, height=height)
     facts = {"stage": "search", "proof": PROOF, "recall": 1.0} | planned.columns()
     both = [
@@ -89,7 +90,7 @@ def phases(run: Run, case: Case) -> None:
 
 
 def told(run: Run, counted: Any) -> dict[str, Any]:
-    """Columns about what the buffered traversal counted."""
+    """Return columns with the counts of the buffered traversal."""
     note = f"{counted.rounds} rounds, buffers emptied {counted.emptied} times, {counted.full} with one half full"
     names = ("find_seconds", "process_seconds", "sort_seconds")
     columns = {name: getattr(counted, name) / (run.threads or 1) for name in names}

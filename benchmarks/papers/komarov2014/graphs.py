@@ -1,13 +1,14 @@
-"""komarov2014, algorithm 1: whole k-NN graphs by products of float32 and quick multi-select, beside exact graphs.
+"""komarov2014, algorithm 1: whole k-NN graphs by float32 products and quick multi-select, compared with exact graphs.
 
-A batch of rows at a time:
+For each batch of rows:
 
     euclidean      sqrt(|x|² + |y|² - 2 x·y)
     cosine         1 - x·y       of rows of length 1
     correlation    1 - x·y       of rows of mean 0 and length 1
     selection      quick multi-select over each row, in which the point itself is at infinity
 
-Our copy of the paper has neither sizes nor times of whole graphs: n, d and k are ours, of normal numbers.
+Our copy of the paper has neither sizes nor times of whole graphs, so n, d and k are ours, and the rows are normally
+distributed.
 """
 
 from __future__ import annotations
@@ -28,20 +29,22 @@ METRICS = ("euclidean", "cosine", "correlation")
 SIZES_N = {"cuda": tuple(2**i for i in range(13, 17)), "cpu": tuple(2**i for i in range(11, 14))}
 D = 128
 WHO = "products and quick"
-# Distances that are in memory at once.
+# Number of distances in memory at once.
 BATCH_VALUES = 2**28
 SECONDS = 0.5
 
 
 def cases() -> Iterator[Case]:
-    """A case for each metric and device: graphs of all n and k."""
+    """Return a case for each metric and device: graphs of all n and k."""
     for device in ("cpu", "cuda"):
         for metric in METRICS:
             yield Case(f"graph-{metric}", device, 0, 0, D, 0, compare, metric=metric, graph=True, cost=60.0)
 
 
 def as_in_the_paper(select_k: Any, points: Any, k: int, metric: str, **options: Any) -> tuple[Any, Any]:
-    """The k nearest other points of every point, tensor (n, d) of float32: distances and indices (n, k), tensors."""
+    """Return the k nearest other points of every point, tensor (n, d) of float32: tensors of distances and indices
+    (n, k).
+    """
     import torch
 
     rows = points
@@ -67,7 +70,7 @@ def as_in_the_paper(select_k: Any, points: Any, k: int, metric: str, **options: 
 
 
 def compare(run: Run, case: Case) -> None:
-    """Ours and the paper's way for every n and k, taking turns."""
+    """Compare our graph with the paper's for every n and k, alternately."""
     for wanted in SIZES_N[run.device.kind]:
         n = size(run, 1, wanted)[1]
         points = hard.make(case.data, n, 0, case.d, run.where).points

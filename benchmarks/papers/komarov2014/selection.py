@@ -1,11 +1,11 @@
 """komarov2014, Results: quick multi-select against insertion, sorting, digits and one core; figures 5 to 10, table 2.
 
-Figures 5 and 6 are against the insertion of Garcia et al.: 5 varies n and k with enough rows to fill the device, 6 the
-rows and k at one n. Our copy of the paper lacks the ranges; n of figure 5 are those of tang2015, and k theirs too.
-Figures 7 (truncated bitonic sort) and 8 (radix selection) keep rows x n constant and vary their ratio; there radix
-took one row at a time, ours takes all. Figure 10 has std::nth_element on one core: here NumPy's partition on one core,
-whose loop is the same kind, and torch.topk beside it. Figure 9 asks when the device is full: time per row against rows.
-Table 2 is the spread of the time over data sets: here rows of different kinds, of one shape.
+Figures 5 and 6 compare with the insertion of Garcia et al.: figure 5 varies n and k with enough rows to fill the
+device, figure 6 the rows and k at one n. Our copy of the paper lacks the ranges; n and k of figure 5 are those of
+tang2015. Figures 7 (truncated bitonic sort) and 8 (radix selection) keep rows x n constant and vary their ratio; the
+paper's radix selection took one row at a time, ours takes all. Figure 10 has std::nth_element on one core; here it is
+NumPy's partition on one core, whose loop is similar, and torch.topk. Figure 9 shows when the device is full: time per
+row against rows. Table 2 is the spread of the time over data sets, here rows of different kinds with one shape.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ RIVALS = {"5": ("insertion",), "6": ("insertion",), "7": ("bitonic",), "8": ("ra
 
 
 def quicks(device: str) -> dict[str, dict[str, Any]]:
-    """Options of quick multi-select, by name."""
+    """Return options of quick multi-select, by name."""
     return {f"quick, {unit}": {"unit": unit} for unit in ("warp", "block")} if device == "cuda" else {"quick": {}}
 
 
 def points(run: Run) -> Iterator[Point]:
-    """All measurements."""
+    """Return all measurements."""
     device = run.device.kind
     contestants = {name: ("quick", options) for name, options in quicks(device).items()}
     inserted = [("5", FULL_ROWS[device], n) for n in INSERTED_N] + [("6", m, N) for m in INSERTED_ROWS[device]]
@@ -74,7 +74,7 @@ def points(run: Run) -> Iterator[Point]:
         for k in SIZES_K:
             for name, (method, options) in rivals.items():
                 yield Point("10", f"k = {k}: {name}", rows, n, k, method, options)
-    # One shape for all kinds of data: as many descriptors as there are.
+    # One shape for all kinds of data, with all available descriptors.
     rows, n = sift_size(*size(run, TABLE_ROWS[device], N))
     for k in SIZES_K:
         for name, (method, options) in contestants.items():
@@ -86,7 +86,7 @@ def points(run: Run) -> Iterator[Point]:
 
 
 def panels(figure: str, rows: Sequence[dict[str, Any]]) -> list[Panel]:
-    """One figure of the paper, from its rows."""
+    """Return one figure of the paper from its rows."""
     if figure == "9":
         times = curves(rows, "m", lambda row: _scaled(row, 1e6 / row["m"]))
         return [Panel("", "rows", "microseconds per row", times)]
@@ -101,7 +101,7 @@ def panels(figure: str, rows: Sequence[dict[str, Any]]) -> list[Panel]:
 
 
 def speedups(found: Curves, rival: str) -> Curves:
-    """Seconds of a rival over those of the faster form of quick, by k."""
+    """Return the seconds of a rival divided by those of the faster form of quick, by k."""
     better: Curves = {}
     for series, places in found.items():
         k, _, name = series.partition(": ")
@@ -122,7 +122,7 @@ def _scaled(row: dict[str, Any], factor: float) -> float | None:
 
 
 def table(found: Sequence[dict[str, Any]]) -> str:
-    """Table 2: milliseconds on each kind of data, their mean, and their standard deviation over it."""
+    """Return table 2: milliseconds on each kind of data, their mean, and their standard deviation."""
     lines = [["ms", *TABLE_DATA, "mean", "deviation"]]
     for series in dict.fromkeys(row["series"] for row in found):
         at = {row["data"]: seconds(row) for row in found if row["series"] == series}

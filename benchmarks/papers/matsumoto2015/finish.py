@@ -1,13 +1,13 @@
-"""matsumoto2015, V-C: the min-max heap by itself, beside halving, over the survivors of one threshold, the paper's.
+"""matsumoto2015, V-C: the min-max heap compared with halving, for the survivors of the paper's threshold.
 
     T = k-th smallest of n_S = 8 k samples of a row; the values at or below T, packed           not timed
     the k smallest of the survivors, finish "heap" or "halving"                                 timed, taking turns
 
-Of n = 64 k or 128 k values about 8 k or 16 k survive. The finishes may take one sample, which has no k-th value, nor
-one of halving's rank where k is more than 1 / 38 of the survivors. So neither has a threshold of its own.
+Of n = 64 k or 128 k values about 8 k or 16 k survive. The finishes may take one sample, which has no k-th value, and
+none of halving's rank if k is more than 1 / 38 of the survivors. So neither finish has a threshold of its own.
 
-Beside them "whole": sampling, pruning and the heap in one call, by as many samples. What it takes beyond the heap alone
-is what sampling and pruning cost.
+"whole" is sampling, pruning and the heap in one call, with as many samples. Its time minus that of the heap alone is
+the cost of sampling and pruning.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from .search import pruned
 from .selection import DATA, QUERIES, SIZES_K
 
 FINISHES = ("heap", "halving")
-# Samples that are too few for a threshold.
+# Too few samples for a threshold.
 TOO_FEW = 1
 SAMPLES_OVER_K = 8
-# n over k.
+# n divided by k.
 LENGTHS = (64, 128)
 SECONDS = 0.2
 
 
 def compare(run: Run, case: Case) -> None:
-    """Both finishes for each kind of data, k and number of survivors."""
+    """Compare both finishes for each kind of data, k and number of survivors."""
     for data in DATA:
         rows, n = size(run, QUERIES, 1)[0], max(SIZES_K) * max(LENGTHS)
         if data == "sift":
@@ -55,7 +55,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def measure(run: Run, proof: Proof, data: str, left: int) -> list[dict[str, Any]]:
-    """Prove and time the finishes over the survivors, about ``left`` times k, and the whole with the heap."""
+    """Prove and time the finishes for about ``left`` times k survivors, and the whole with the heap."""
     import torch
 
     select_k, k, n = run.tonari.select_k, proof.k, proof.tensor.shape[1]

@@ -1,15 +1,15 @@
 """matsumoto2015 (TH-heap) as a whole search: distances and pruning on the GPU, the partial sort on the CPU.
 
-A batch of queries at a time, as in figure 4 and sections IV and V of the paper:
+For each batch of queries, as in figure 4 and sections IV and V of the paper:
 
     GPU   M = sqrt(|q|² − 2 q·x + |x|²)         one matrix product                    (IV, algorithm 3)
     GPU   T = k-th smallest of n_S samples      by select_k, method "threshold"       (V-A)
     GPU   distances at or below T, and their columns, packed to the width of the batch's longest row
     CPU   a min-max heap of size k per row      select_k, method "threshold", finish "heap", no sample    (V-C)
 
-The samples are random columns of M, and not computed a second time: then k values at least are at or below T, whatever
-is rounded. While the CPU sorts a batch the GPU is at the next. Distances are those of float32 products, as there.
-n_S = 8 k leaves about n / 8 of each row, as the paper has it; it calls up to 32 k appropriate.
+The samples are random columns of M and are not computed twice, so at least k values are at or below T, whatever is
+rounded. While the CPU sorts a batch, the GPU works on the next one. Distances are those of float32 products, as in the
+paper. n_S = 8 k leaves about n / 8 of each row, as in the paper, which calls up to 32 k appropriate.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from ...harness.run import Run, say, seconds_of
 from ...suites.exact_cuda.search import load, ours, proof_of
 from ...suites.exact_cuda.speed import speed
 
-# Queries whose distances are on the device at once.
+# Number of queries whose distances are on the device at once.
 BATCH = 512
 SAMPLES_PER_K = (8, 32)
 
 
 class Survivors(NamedTuple):
-    """What pruning left of a batch, in host memory: (rows, width), of which each row has its first ``lengths``."""
+    """The survivors of a batch in host memory: (rows, width); of each row the first ``lengths`` values are valid."""
 
     distances: Any
     indices: Any
@@ -42,7 +42,7 @@ class Survivors(NamedTuple):
 
 
 def pruned(select_k: Any, matrix: Any, columns: Any, k: int) -> tuple[Any, Any, Any]:
-    """The values of each row at or below the k-th smallest of its samples, packed (V-A).
+    """Return the values of each row at or below the k-th smallest of its samples, packed (V-A).
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def pruned(select_k: Any, matrix: Any, columns: Any, k: int) -> tuple[Any, Any, 
     import torch
 
     samples = matrix[:, columns]
-    # A sample smaller than k holds no k-th value: nothing is pruned then.
+    # A sample smaller than k has no k-th value; then nothing is pruned.
     bound = (
         select_k(samples, k, method="threshold").values[:, -1:]
         if samples.shape[1] >= k
@@ -77,7 +77,7 @@ def pruned(select_k: Any, matrix: Any, columns: Any, k: int) -> tuple[Any, Any, 
 
 @dataclass
 class Pipeline:
-    """TH-heap over some points, a float32 tensor (n, d).
+    """TH-heap for some points, a float32 tensor (n, d).
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Pipeline:
         self._columns = torch.from_numpy(chosen).to(self.points.device)
 
     def search(self, queries: Any) -> tuple[Any, Any]:
-        """The k nearest points of every query: distances and indices (m, k), NumPy."""
+        """Return the k nearest points of every query: distances and indices (m, k), NumPy."""
         self.survivors, self.sent, self.heap_seconds = 0, 0, 0.0
         found: list[tuple[Any, Any]] = []
         waiting: list[Future[tuple[Any, Any]]] = []
@@ -115,7 +115,7 @@ class Pipeline:
             for start in range(0, len(queries), self.batch):
                 left, ready = self.prune(queries[start : start + self.batch])
                 waiting.append(cpu.submit(self.sort, left, ready))
-                # Two batches in host memory: one that is sorted, one that arrives.
+                # Two batches in host memory: one is sorted, one arrives.
                 if len(waiting) == 2:
                     found.append(waiting.pop(0).result())
             found += [future.result() for future in waiting]
@@ -123,7 +123,7 @@ class Pipeline:
         return distances, indices
 
     def distances(self, queries: Any) -> Any:
-        """M, algorithm 3."""
+        """Compute M, algorithm 3."""
         import torch
 
         with float32_products("highest"):
@@ -132,7 +132,9 @@ class Pipeline:
         return scores.clamp_(min=0).sqrt_()
 
     def prune(self, queries: Any) -> tuple[Survivors, Any]:
-        """The survivors of a batch, on their way to host memory, and the event after which they are there."""
+        """Start copying the survivors of a batch to host memory, and return them with the event that marks the end
+        of the copy.
+        """
         matrix = self.distances(queries)
         values, ids, lengths = pruned(self.select_k, matrix, self._columns, self.k)
         self.survivors += int(lengths.sum())
@@ -152,12 +154,13 @@ class Pipeline:
         return Survivors(*host), ready
 
     def sort(self, left: Survivors, ready: Any) -> tuple[Any, Any]:
-        """The k smallest of each row, by min-max heaps."""
+        """Return the k smallest values of each row, by min-max heaps."""
         if ready is not None:
             ready.synchronize()
         started = time.perf_counter()
         distances, indices, lengths = (part.numpy() for part in left)
-        # One sample is fewer than k: no threshold of its own, every survivor meets the heap. Of k = 1 it is one.
+        # A single sample is fewer than k, so there is no threshold and every survivor reaches the heap. For k = 1 it is
+        # enough.
         best = self.select_k(distances, self.k, method="threshold", finish="heap", samples=1, lengths=lengths)
         answer = best.values, np.take_along_axis(indices, best.indices, axis=1)
         self.heap_seconds += time.perf_counter() - started
@@ -165,7 +168,7 @@ class Pipeline:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Ours and TH-heap on the same data, for n_S = 8 k and 32 k."""
+    """Compare our search with TH-heap on the same data, for n_S = 8 k and 32 k."""
     data = load(run, case)
     proof = proof_of(run, case, data)
     seconds = ours(run, case, data, proof)
@@ -180,12 +183,12 @@ def compare(run: Run, case: Case) -> None:
 
 
 def sample_sizes(case: Case) -> Iterator[int]:
-    """n_S, no larger than the points are many."""
+    """Return n_S, at most the number of points."""
     yield from dict.fromkeys(min(case.n, factor * case.k) for factor in SAMPLES_PER_K)
 
 
 def measure(run: Run, case: Case, pipeline: Pipeline, queries: Any, proof: Any, seconds: float) -> dict[str, Any]:
-    """A row about TH-heap."""
+    """Write a row for TH-heap."""
     import torch
 
     _, indices = pipeline.search(queries)

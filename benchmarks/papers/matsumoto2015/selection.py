@@ -1,15 +1,16 @@
 """matsumoto2015, section VI: the threshold from a sample, compaction and the min-max heap; figures 5 to 12.
 
-The paper has image descriptors (NUS-WIDE, ImageNet); here the distances are between real SIFT descriptors, and beside
-them uniform values. Its 512 queries, k = 64, n_S = 512 and batch of 4 hold where they do not vary. Its figures 5 to 9
-split compression and time over two figures; 6 and 8 are the times of 5 and 7. Times are of the whole selection:
-sample, compaction, and the min-max heap of the paper or our halving. Figures 10 to 12 are against the truncated
-bitonic sort, with the library's n_S = 8 k and batch. On a GPU the library neither makes batches nor has the heap:
-figure 9 is a CPU's.
+The paper has image descriptors (NUS-WIDE, ImageNet); here the values are distances between real SIFT descriptors, and
+uniform numbers. Its 512 queries, k = 64, n_S = 512 and batch of 4 are used wherever they do not vary. Its figures 5 to
+9 show compression and time in separate figures; 6 and 8 are the times of 5 and 7. Times are of the whole selection:
+sample, compaction, and the min-max heap of the paper or our halving. Figures 10 to 12 compare with the truncated
+bitonic sort, with the library's n_S = 8 k and batch. On a GPU the library has neither batches nor the heap, so figure 9
+is only for a CPU.
 
-Figures 5 and 7 count what two thresholds leave: tonari's rank in the sample, and on the CPU the paper's own, the k-th
-(equations 3 and 4). Figures 10 to 12 end at the descriptors that are at hand; "10-large" to "12-large" have the paper's
-n, of uniform values: ImageNet's 2,213,937 and samples of it, and NUS-WIDE's 269,648. A CPU has fewer queries there.
+Figures 5 and 7 count the survivors of two thresholds: that of tonari's rank in the sample, and on the CPU the paper's
+own, the k-th (equations 3 and 4). Figures 10 to 12 end at the number of available descriptors; "10-large" to "12-large"
+have the paper's n, with uniform values: ImageNet's 2,213,937 and samples of it, and NUS-WIDE's 269,648. A CPU gets
+fewer queries there.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ FINISHES: dict[str, dict[str, dict[str, Any]]] = {
 
 
 def points(run: Run) -> Iterator[Point]:
-    """All measurements, for each kind of data."""
+    """Return all measurements, for each kind of data."""
     device = run.device.kind
     finishes = FINISHES[device]
     rivals = {f"threshold, {finish}": ("threshold", options) for finish, options in finishes.items()}
@@ -58,7 +59,7 @@ def points(run: Run) -> Iterator[Point]:
         for k in SIZES_K:
             yield from _threshold("7", "8", data, rows, n, k, {"samples": min(SAMPLES, n)} | batch, finishes)
             if device == "cpu":
-                # Without a number of samples n_S is 8 k.
+                # Without a given number of samples, n_S is 8 k.
                 paper = {"finish": "heap"} | batch
                 series = f"{data}, the paper's rank, n_S = 8 k: ratios"
                 yield Point("7", series, rows, n, k, "threshold", paper, data, counted=True)
@@ -98,7 +99,7 @@ def _threshold(
     options: dict[str, Any],
     finishes: dict[str, dict[str, Any]],
 ) -> Iterator[Point]:
-    # A sample smaller than k holds no k-th value.
+    # A sample smaller than k has no k-th value.
     if options["samples"] < k:
         return
     yield Point(ratios, f"{data}: ratios", rows, n, k, "threshold", options, data, counted=True)
@@ -110,7 +111,7 @@ def _threshold(
 
 
 def summary(counters: Any, point: Point) -> dict[str, Any]:
-    """Equations 3 and 4."""
+    """Compute equations 3 and 4."""
     return {"compression_ratio": counters.compression_ratio, "threshold_ratio": counters.threshold_ratio}
 
 
@@ -118,7 +119,7 @@ def summary(counters: Any, point: Point) -> dict[str, Any]:
 
 
 def panels(figure: str, rows: Sequence[dict[str, Any]]) -> list[Panel]:
-    """One figure of the paper, from its rows."""
+    """Return one figure of the paper from its rows."""
     if figure.removesuffix("-large") in RIVALRIES:
         x, label, height = RIVALRIES[figure.removesuffix("-large")]
         unit = "milliseconds" if height is _milliseconds else "microseconds per query"
@@ -164,7 +165,7 @@ def _per_query(row: dict[str, Any]) -> float | None:
     return None if value is None else value * 1e6 / float(row["m"])
 
 
-# Figures against other methods: what varies, its label, and what is drawn.
+# Figures that compare with other methods: the varied number, its label, and the curves.
 RIVALRIES: dict[str, tuple[str, str, Callable[[dict[str, Any]], float | None]]] = {
     "10": ("n", "n", _milliseconds),
     "11": ("k", "k", _milliseconds),

@@ -1,4 +1,4 @@
-"""tang2015: its figures, and the share of the selection in a search."""
+"""tang2015: its figures, and the selection's share of the time of a search."""
 
 from . import share
 from .selection import PAPER

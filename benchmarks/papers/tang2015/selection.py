@@ -1,12 +1,12 @@
 """tang2015, section IV: queues, Buffered Search and Hierarchical Partition; figures 5 to 9 and table I.
 
-Q = 2^13 rows of random values; N = 2^15 where k varies over 2^5 ... 2^10, k = 2^8 where N varies over 2^13 ... 2^16.
-An improvement is the seconds of the bare queue over those of the queue with the technique. The merge queue is the
+Q = 2^13 rows of random values; N = 2^15 where k varies over 2^5 ... 2^10, k = 2^8 where N varies over 2^13 ... 2^16. An
+improvement is the seconds of the bare queue divided by those of the queue with the technique. The merge queue is the
 aligned one except in figure 5 and where table I says otherwise.
 
-Updates of the insertion queue have a closed form. Of values in random order, the one read as the i-th is among the j
-smallest so far with probability min(1, j / i), and then it or a value that it moves is written at the place of the
-j-th smallest. So a row of n values writes there E(j) = sum over i <= n of min(1, j / i) = j + j (H_n - H_j) times.
+The number of updates of the insertion queue has a closed form. Of values in random order, the i-th is among the j
+smallest so far with probability min(1, j / i); then it, or a value that it moves, is written at the place of the j-th
+smallest. So a row of n values writes there E(j) = sum over i <= n of min(1, j / i) = j + j (H_n - H_j) times.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ BOTH = {"buffer": "full", "group": 4}
 
 
 def closed_form(n: int, k: int) -> np.ndarray:
-    """Expected updates of an insertion queue at each of its k positions, head (the largest) first."""
+    """Return the expected updates of an insertion queue at each of its k positions, starting with the head (the
+    largest).
+    """
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n + 1))])
     j = np.arange(k, 0, -1)
     expected: np.ndarray = j + j * (harmonic[n] - harmonic[j])
@@ -53,7 +55,7 @@ def closed_form(n: int, k: int) -> np.ndarray:
 
 
 def points(run: Run) -> Iterator[Point]:
-    """All measurements, figure by figure."""
+    """Return all measurements, figure by figure."""
     rows, n = size(run, Q, N)
     for k in SIZES_K:
         for queue, (method, options) in COUNTED_QUEUES.items():
@@ -89,8 +91,8 @@ def _table_cells(run: Run) -> list[tuple[int, int]]:
 
 
 def table_methods(device: str) -> dict[str, tuple[str, dict[str, Any]]]:
-    """The lines of table I: the paper's own, then the rest of the library, then torch."""
-    # A GPU finishes by halving only.
+    """Return the lines of table I: the paper's own, then the rest of the library, then torch."""
+    # A GPU finishes only by halving.
     threshold: dict[str, tuple[str, dict[str, Any]]] = {"threshold": ("threshold", {})}
     if device == "cpu":
         threshold = {f"threshold, {finish}": ("threshold", {"finish": finish}) for finish in ("heap", "halving")}
@@ -112,7 +114,7 @@ def table_methods(device: str) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def summary(counters: Any, point: Point) -> dict[str, Any]:
-    """Updates per row: in all, and at each position for the k of figure 5a."""
+    """Return the updates per row: in total, and at each position for the k of figure 5a."""
     updates = np.asarray(counters.updates) / point.rows
     kept: dict[str, Any] = {"updates": float(updates.sum()), "merges": counters.merges, "lanes": counters.lanes}
     if point.k == COUNTED_K:
@@ -124,7 +126,7 @@ def summary(counters: Any, point: Point) -> dict[str, Any]:
 
 
 def panels(figure: str, rows: Sequence[dict[str, Any]]) -> list[Panel]:
-    """One figure of the paper, from its rows."""
+    """Return one figure of the paper from its rows."""
     if figure == "5":
         return _updates(rows)
     axes = {"6": ("k",), "7": ("k",), "8": ("n",), "9": ("k", "n")}[figure]
@@ -144,7 +146,7 @@ def panels(figure: str, rows: Sequence[dict[str, Any]]) -> list[Panel]:
 
 
 def _along(rows: Sequence[dict[str, Any]], axis: str) -> list[dict[str, Any]]:
-    """Of rows that vary k or n, those that vary one: the other has the value that most rows have."""
+    """Return those rows in which only k or n varies; the other number has the most frequent value."""
     other = "n" if axis == "k" else "k"
     values = [row[other] for row in rows]
     return [row for row in rows if row[other] == max(set(values), key=values.count)] if rows else []
@@ -174,7 +176,7 @@ def _updates(rows: Sequence[dict[str, Any]]) -> list[Panel]:
 
 
 def table(found: Sequence[dict[str, Any]]) -> str:
-    """Table I in milliseconds, from its rows."""
+    """Return table I in milliseconds, from its rows."""
     cells = list(dict.fromkeys((row["n"], row["k"]) for row in found))
     lines = [["ms", *(f"n={n} k={k}" for n, k in cells)]]
     for series in dict.fromkeys(row["series"] for row in found):

@@ -1,6 +1,6 @@
-"""tang2015, table I: what a search spends on distances, on the selection, and on copying distances to the host.
+"""tang2015, table I: the time of a search for distances, for the selection, and for copying distances to the host.
 
-As there: 2^13 queries of 2^15 points, 128 numbers in [0, 1) each, k = 2^8 and 2^10. A CPU gets fewer queries.
+As in the paper: 2^13 queries of 2^15 points, 128 numbers in [0, 1) each, k = 2^8 and 2^10. A CPU gets fewer queries.
 
     distances      (m, n), one matrix product of float32
     queue          the paper's queues with buffer and partition, over these distances
@@ -9,7 +9,7 @@ As there: 2^13 queries of 2^15 points, 128 numbers in [0, 1) each, k = 2^8 and 2
     whole          distances, then the aligned merge queue
     search         tonari.search of the same points and queries: nothing is written between the two steps
 
-The paper's host has the heap of the C++ standard library on 16 cores; here it is tonari's heap queue.
+The paper uses the heap of the C++ standard library on 16 cores; here it is tonari's heap queue.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ SECONDS = 0.5
 
 
 def cases() -> Iterator[Case]:
-    """One for each device."""
+    """Return one case for each device."""
     for device, queries in QUERIES.items():
         yield Case("share", device, N, queries, D, max(KS), compare, data="uniform", cost=60.0)
 
 
 def distances_of(queries: Any, points: Any) -> Any:
-    """Euclidean distances (m, n) of float32 rows: one product."""
+    """Return the Euclidean distances (m, n) of float32 rows, by one product."""
     import torch
 
     with float32_products("highest"):
@@ -71,7 +71,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def selections(run: Run, case: Case, proof: Proof, host: Any) -> None:
-    """The queues on the device, and where distances were copied the heap on the cores of the host."""
+    """Time the queues on the device and, for copied distances, the heap on the cores of the host."""
     for name, (method, options) in QUEUES.items():
         say(f"{name}, k = {proof.k}")
         call = call_of(run, proof.tensor, proof.k, method, options | BOTH, "last")
@@ -91,7 +91,7 @@ def selections(run: Run, case: Case, proof: Proof, host: Any) -> None:
 
 
 def whole(run: Run, case: Case, queries: Any, points: Any, proof: Proof, truth: Any) -> None:
-    """Distances and then a queue, and the exact search that keeps no distances, taking turns."""
+    """Time distances followed by a queue, and the exact search that keeps no distances, alternately."""
     k, (method, options) = proof.k, QUEUES[BEST]
 
     def in_two_steps() -> Any:
@@ -109,19 +109,19 @@ def whole(run: Run, case: Case, queries: Any, points: Any, proof: Proof, truth: 
 
 
 def timed(run: Run, call: Callable[[], Any]) -> Timing:
-    """Seconds of a call that ran before."""
+    """Return the seconds of a call that has already run once."""
     call()
     return take_turns(run.device, {"": call}, seconds=SECONDS, most=run.repeats)[""]
 
 
 def part(name: str, timing: Timing) -> dict[str, Any]:
-    """Columns about one part."""
+    """Return columns for one part."""
     return seconds_of(timing) | {"extras": {"series": name}}
 
 
 def of_ours(
     proof: Proof, name: str, method: str, options: dict[str, Any], timing: Timing, proved: int
 ) -> dict[str, Any]:
-    """Columns about a selection."""
+    """Return columns for a selection."""
     shape = columns(proof, method, options, data="uniform")
     return shape | {"proof": PROOF, "proved": proved} | part(name, timing)

@@ -10,7 +10,7 @@ from ...suites.nn_descent import SUITE as NN_DESCENT
 from ...suites.nn_descent import curves
 from . import figures, plots
 
-# What a case's name begins with -> figure, work.
+# First part of a case's name -> figure, work.
 FIGURES: dict[str, tuple[str, Callable[[Run, Case], None]]] = {
     "curve": ("6", figures.curve),
     "phi": ("4", figures.phi),
@@ -21,7 +21,9 @@ FEW = 100_000
 
 
 def _cases() -> Iterator[Case]:
-    """The curves of the suite nn_descent on CUDA, as figures of the paper; merged are descriptors, as in the paper."""
+    """Return the curves of the suite nn_descent on CUDA as figures of the paper; merged graphs are of descriptors,
+    as in the paper.
+    """
     for case in NN_DESCENT.cases:
         if case.device == "cuda" and case.work is curves.curve:
             for name, (figure, work) in FIGURES.items():

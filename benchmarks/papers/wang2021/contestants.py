@@ -1,4 +1,4 @@
-"""Who makes graphs by wang2021's rounds: the benchmarks' own rounds, and the product's update "gnnd"."""
+"""Contestants that build graphs by wang2021's rounds: the benchmarks' own rounds, and the product's update "gnnd"."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ...suites.nn_descent.merge import MERGE, Merged
 from . import rounds as pushing
 
 GNND = "tonari gnnd"
-# For runs with a given number of rounds: like those by PAPER, they do not end at a recall.
+# For runs with a given number of rounds; like those by PAPER, they do not end at a recall.
 ENDLESS = {name: PAPER[name] for name in ("recall", "sample")}
 
 
 class Unrepeatable(OurGraph):
-    """A graph that another run may make otherwise: each is proved."""
+    """A graph that may differ in another run, so each graph is proved."""
 
     def judged(self, truth: GraphTruth) -> dict[str, Any]:
         self._proved = None
@@ -40,7 +40,7 @@ class PushedGraph(OurGraph):
         return pushing.build(self._points[:rows], self._case.k, update=self._update, seed=SEED, **self.settings)
 
     def judged(self, truth: GraphTruth) -> dict[str, Any]:
-        """Behind locks what is made again may be another graph, and is proved again."""
+        """With locks, a second graph may differ from the first, and is proved again."""
         if self._update != "proposals":
             self._proved = None
         return super().judged(truth)
@@ -52,7 +52,7 @@ class PushedGraph(OurGraph):
 
 
 class Watched(Unrepeatable):
-    """A graph whose rounds are timed, each from the beginning of the call to the end of its measuring."""
+    """A graph whose rounds are timed, each from the start of the call to the end of its measurement."""
 
     began = 0.0
 
@@ -72,7 +72,7 @@ class Watched(Unrepeatable):
         super().call()
 
     def course(self) -> list[dict[str, Any]]:
-        """Extras about each round of the graph that was made last: its number, φ and seconds."""
+        """Return extras for each round of the last graph: its number, φ and seconds."""
         ends = self._ticks[1:]  # after the start
         return [
             {"round": number, "phi": made.phi, "changed": made.changed, "seconds": seconds}
@@ -81,14 +81,14 @@ class Watched(Unrepeatable):
 
 
 def gnnd(run: Run, case: Case, samples: int, rounds: int) -> OurGraph:
-    """The product's update, from its random start, for a number of rounds."""
+    """Build by the product's update from its random start, with a given number of rounds."""
     name = GNND if samples == pushing.SAMPLES else f"{GNND}, p = {samples}"
     settings = ENDLESS | {"samples": samples, "rounds": rounds}
     return Unrepeatable(run, case, name, method="nn-descent", update="gnnd", seed=SEED, **settings)
 
 
 class MergedBy(Merged):
-    """The graphs of two parts, merged by the rounds of an update (GGM); all begin with the same two graphs."""
+    """The graphs of two parts, merged by the rounds of an update (GGM); all start with the same two graphs."""
 
     def __init__(self, run: Run, case: Case, update: str, recall: float) -> None:
         super().__init__(run, case, recall=recall, seed=SEED, update=update)

@@ -1,4 +1,4 @@
-"""The update without selection, the paper's run r1 (section 6.2): all that is matched goes into the lists.
+"""The update without selection, the paper's run r1 (section 6.2): all matched pairs are inserted into the lists.
 
     tiles    the distances of a row's samples, three tiles [TILE, TILE], targets first: NEW to NEW, NEW to OLD, and OLD
              to NEW
@@ -36,7 +36,7 @@ def tiles_kernel(
     STEP: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Write the distances of the samples of one row, from row `first` on; for metrics whose terms are the same."""
+    """Write the distances of the samples of one row, starting at row `first`; for metrics whose terms are the same."""
     slots = tl.arange(0, TILE)
     row = (first + tl.program_id(0).to(tl.int64)) * TILE
     new = tl.load(new_ptr + row + slots)
@@ -61,7 +61,7 @@ def everything_kernel(
     # outputs: lists of one segment
     entries_ptr,
     distances_ptr,
-    # int32 [n], 1 where a program holds the list
+    # int32 [n], 1 where a program holds the lock of the list
     locks_ptr,
     # shapes
     first,
@@ -95,7 +95,7 @@ def everything_kernel(
             column = columns + tl.sum((fresh[:, None] & (nearer == 0)).to(tl.int32), axis=0)
             before = precedes(distance[None, :], id[None, :], distance[:, None], id[:, None]) & fresh[None, :]
             rank = tl.sum(nearer.to(tl.int32), axis=1) + tl.sum(before.to(tl.int32), axis=1)
-            tl.debug_barrier()  # others have read what is written now
+            tl.debug_barrier()  # all programs have read the values that are overwritten now
             tl.store(entries + column, entry, mask=column < SIZE)
             tl.store(distances + column, value, mask=column < SIZE)
             tl.store(entries + rank, id | NEW, mask=fresh & (rank < SIZE))

@@ -22,7 +22,7 @@ from ...suites.nn_descent.curves import PAPER, RANDOM, RECALLS, ROUNDS, one_by_o
 from .contestants import ENDLESS, GNND, MergedBy, PushedGraph, Watched, gnnd
 
 PHI_ROUNDS = 14
-# Lists of 32 begin with 32 random neighbours, the same that "gnnd" draws as its p.
+# Lists of 32 start with 32 random neighbours, the same that "gnnd" draws as its p.
 PULLED = PAPER | {"list_size": PAPER["n_hubs"], "rounds": PHI_ROUNDS}
 PUSHED = ENDLESS | {"update": "gnnd", "start": "random", "samples": PAPER["n_hubs"], "rounds": PHI_ROUNDS}
 ABLATION = ("locks", "r2", "r1")  # r1 takes minutes for a million points
@@ -31,7 +31,7 @@ SAMPLES = (16, 32)  # the paper varies p
 
 
 def phi(run: Run, case: Case) -> None:
-    """Figure 4: a row for every round."""
+    """Figure 4: write a row for every round."""
     truth = truth_of(run, case)
     for name, settings in ((RANDOM, PULLED), (GNND, PUSHED)):
         if run.wants(name):
@@ -49,12 +49,12 @@ def _course(run: Run, case: Case, one: Watched, truth: Any) -> None:
 
 
 def ablation(run: Run, case: Case) -> None:
-    """Figure 5: a row for every run of the ablation and number of rounds."""
+    """Figure 5: write a row for every run of the ablation and number of rounds."""
     _pushed(run, case, ABLATION)
 
 
 def curve(run: Run, case: Case) -> None:
-    """Figure 6: a row for every update and number of rounds, as long as there is time."""
+    """Figure 6: write a row for every update and number of rounds, as long as there is time."""
     _pushed(run, case, UPDATES)
     one_by_one(run, case, [gnnd(run, case, samples, rounds) for samples in SAMPLES for rounds in ROUNDS])
 
@@ -64,6 +64,6 @@ def _pushed(run: Run, case: Case, updates: Sequence[str]) -> None:
 
 
 def ggm(run: Run, case: Case) -> None:
-    """Figure 7: a row for every update and recall."""
+    """Figure 7: write a row for every update and recall."""
     named = [(update, recall) for update in ("pull", "gnnd") for recall in RECALLS]
     one_by_one(run, case, [MergedBy(run, case, *each) for each in named])

@@ -1,11 +1,11 @@
-"""The update without locks: all proposals exist, in order, before any list changes.
+"""The update without locks: all proposals exist, sorted, before any list changes.
 
     proposal    64 bits, the target above the bits of its distance, as kernels/cross.py of the product writes them
     list        one segment of SIZE, as kernels/lists.py of the product has it
 
-A program takes ROWS rows, and CHUNK proposals to each at a time. Pairs of a chunk and a list, [ROWS, CHUNK, SIZE], are
-compared once: how many of the list precede a proposal, and how many proposals an entry has to make room for. Each of
-both goes to the place that its rank is; what the list has already, or the chunk before, is left out.
+A program handles ROWS rows, and CHUNK proposals to each of them at once. Pairs of a chunk and a list, [ROWS, CHUNK,
+SIZE], are compared once. This counts the entries that precede a proposal, and the proposals that precede an entry.
+Proposals and entries go to the place of their rank; duplicates of the list or of earlier proposals are left out.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def merge_kernel(
         tl.store(entries_ptr + rank, id | NEW, mask=fresh & (rank < SIZE))
         tl.store(distances_ptr + rank, distance, mask=fresh & (rank < SIZE))
         tl.debug_barrier()
-        # Proposals ascend: behind one that is farther than the last of the list no other is nearer.
+        # Proposals ascend: if one is farther than the last entry of the list, so are all that follow.
         at += CHUNK
         following = tl.load(keys_ptr + at, mask=at < end, other=0).to(tl.int32).to(tl.float32, bitcast=True)
         last = tl.load(distances_ptr + SIZE - 1, mask=inside, other=_INFINITE)

@@ -1,4 +1,4 @@
-"""The figures of wang2021 from rows of results: of each case, device and contestant the newest run counts."""
+"""The figures of wang2021 from rows of results: the newest run of each case, device and contestant counts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...harness.plots import Curves, Figure, Panel, where
 from ...harness.rows import Row, newest
 
 NAME = "wang2021"
-# The first part of a case's name -> figure, and what it shows.
+# First part of a case's name -> figure, and its title.
 FIGURES = {
     "phi": ("4", "φ after each round"),
     "ablation": ("5", "the selective update and its locks"),
@@ -18,7 +18,7 @@ FIGURES = {
 
 
 def figures(rows: Sequence[Row]) -> Iterator[Figure]:
-    """Each figure that has rows."""
+    """Return each figure that has rows."""
     found = newest([row for row in rows if row["suite"] == NAME and row["scale"] == 1], "device", "case", "who")
     for kind, (figure, title) in FIGURES.items():
         own = [row for row in found if row["case"].partition("-")[0] == kind and not row["note"]]
@@ -28,7 +28,7 @@ def figures(rows: Sequence[Row]) -> Iterator[Figure]:
 
 
 def panels(kind: str, rows: Sequence[Row]) -> list[Panel]:
-    """One panel for each data set."""
+    """Return one panel for each data set."""
     found = []
     for case in dict.fromkeys(row["case"] for row in rows):
         own = [row for row in rows if row["case"] == case]

@@ -1,4 +1,4 @@
-"""wang2021 (GNND), section 4: its rounds without the product's measuring, and with other updates of the lists.
+"""wang2021 (GNND), section 4: its rounds without the product's measurements, and with other updates of the lists.
 
 Samples, matching and locks are the product's (``tonari.nn_descent.papers.cuda.gnnd``). Here a graph is made by a fixed
 number of rounds from p random neighbours, and exact values are computed once, at the end.
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tonari.core.results.neighbors import Neighbors
     from tonari.nn_descent.papers.cuda.gnnd import Lists
 
-BLOCK = 1 << 16  # rows whose proposals exist at once
+BLOCK = 1 << 16  # number of rows whose proposals exist at once
 
 
 def build(
@@ -29,7 +29,7 @@ def build(
     seed: int = 0,
     watch: Callable[[Lists], object] | None = None,
 ) -> Neighbors:
-    """An approximate graph of euclidean distances.
+    """Build an approximate graph by euclidean distances.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def build(
 
 
 def finish(points: Any, lists: Lists, k: int) -> Neighbors:
-    """The first k of all that is listed, by exact values."""
+    """Return the first k of all listed points, by exact values."""
     import torch
 
     from tonari.core.results.neighbors import Neighbors

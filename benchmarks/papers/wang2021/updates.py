@@ -1,4 +1,4 @@
-"""Updates of the lists beside the product's, on top of its samples, matching and locks; they need torch.
+"""Updates of the lists other than the product's, with its samples, matching and locks; they need torch.
 
 - ``locks``, the paper's and the product's: the nearest of each batch, a spinlock for each segment of 32 entries.
 - ``r2``, of the paper's ablation (section 6.2): the nearest of each batch, one spinlock for each list.
@@ -22,9 +22,9 @@ from tonari.nn_descent.papers.cuda.gnnd import Lists, Spinlocks, rows_of_a_progr
 from .everything_kernels import everything_kernel, tiles_kernel
 from .merge_kernel import merge_kernel
 
-TILES_BLOCK = 1 << 12  # rows whose distances exist at once, 12 (2p)² bytes each
-CHUNK = 32  # proposals that are merged at once
-WARPS = 4  # of matching; a program that takes locks is one warp
+TILES_BLOCK = 1 << 12  # number of rows whose distances exist at once, 12 (2p)² bytes each
+CHUNK = 32  # number of proposals that are merged at once
+WARPS = 4  # warps of matching; a program that takes locks has one warp
 
 
 class OneLock(Spinlocks):
@@ -35,10 +35,10 @@ class OneLock(Spinlocks):
 
 
 class Everything(OneLock):
-    """All that is matched goes into the lists."""
+    """All matched pairs are inserted into the lists."""
 
     def renew(self, form: Form, lists: Lists, new: Any, old: Any, rows: range, boundary: int | None) -> None:
-        """Match the samples of some rows, and merge all of it; graphs are not merged so."""
+        """Match the samples of some rows, and merge all of them; graphs are not merged in this way."""
         tile, device = new.shape[1], new.device
         samples = {"new_ptr": new, "old_ptr": old}
         for first in range(rows.start, rows.stop, TILES_BLOCK):
@@ -53,10 +53,10 @@ class Everything(OneLock):
 
 
 class Proposals(OneLock):
-    """Updates in two phases: all proposals are there and in order before any list changes."""
+    """Updates in two phases: all proposals exist and are sorted before any list changes."""
 
     def reverse(self, samples: Any, room: int) -> Any:
-        """Up to `room` rows that sample each point: those that rank it best."""
+        """Return up to `room` rows that sample each point: those that rank it best."""
         return reverse_of(samples, samples.shape[1], room)
 
     def insert(self, lists: Lists, keys: Any, ids: Any) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from tonari import inputs
+from tonari.api.sparse_rows import are_sparse, changed_rows
 from tonari.core.errors import Unsupported
 from tonari.core.process.caches import cached
-from tonari.core.results.neighbors import Neighbors
+from tonari.graph.building.changed_rows import finished as finished_lists
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics.changed import Change, change_for, change_of
 from tonari.spanning.tree import SpanningTree, with_weights
@@ -63,10 +63,10 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
         side = inputs.side_of(given[first], first)
         points = given["points"]
         threads = inputs.check_threads(given.get("threads"))
-        given["points"] = change.rows(points, "points", threads)
+        given["points"] = _changed(change, points, "points", threads)
         if first == "queries":
             queries = given["queries"]
-            given["queries"] = given["points"] if queries is points else change.rows(queries, "queries", threads)
+            given["queries"] = given["points"] if queries is points else _changed(change, queries, "queries", threads)
         if "radius" in signature.parameters:
             within = {"radius": given.get("radius"), "min_similarity": given.get("min_similarity")}
             given |= change.within(len(given[first]), **within, closed=given.get("closed", True))
@@ -78,12 +78,14 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
     return changing
 
 
+def _changed(change: Change, x: Any, name: str, threads: int | None) -> Any:
+    return changed_rows(change, x, name) if are_sparse(x) else change.rows(x, name, threads)
+
+
 def finished(change: Change, found: Any, side: inputs.Side) -> Any:
     """Convert the values of a result from the base metric to the requested one, in the caller's array library."""
     if isinstance(found, KNNGraph):
-        lists = found.lists
-        near = Neighbors(*(inputs.hand_back(part, side) for part in _with_values(change, lists.found)))
-        return KNNGraph.of_lists(dataclasses.replace(lists, found=near, metric=change.metric, **change.columns))
+        return KNNGraph.of_lists(finished_lists(found.lists, change, side))
     if isinstance(found, SpanningTree):
         return with_weights(found, change.values(found.weights))
     if isinstance(found, tuple):

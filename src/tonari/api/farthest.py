@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
+from tonari.api.given import is_given
 from tonari.api.sparse_rows import are_sparse
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
@@ -71,6 +72,11 @@ def farthest(
     >>> tonari.farthest(line[:1], line, k=2)
     Neighbors(distances=array([[3., 1.]], dtype=float32), indices=array([[2, 1]], dtype=int32))
     """
+    if is_given(metric):
+        raise Unsupported(
+            "metric: is a function or 'precomputed', whose farthest points are the nearest by its negative: use "
+            "tonari.search by lambda a, B: -f(a, B), or of -distances"
+        )
     name = get_metric(metric).name
     if name not in METRICS:
         raise Unsupported(

@@ -17,12 +17,15 @@ from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.pairs import Pairs, pairs_of
 from tonari.core.results.radius_neighbors import RadiusNeighbors, nearest_of
 from tonari.core.trail import recording
+from tonari.filters.arguments import Given, shared_mask
+from tonari.filters.ties import are_all
 from tonari.given.cpu import nearest as by_nearness
 from tonari.given.cpu import within as by_radius
 from tonari.given.plan import GivenPlan, plan_given
-from tonari.given.values import FunctionValues, MatrixValues, Values, strip
+from tonari.given.values import Allowed, FunctionValues, MatrixValues, Values, strip
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists
 from tonari.metrics import get_metric
@@ -74,7 +77,9 @@ def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Ca
             rows = {name: value for name, value in arguments.items() if name in ("queries", "points")}
             inputs.warn_of_dropped(rows, "compute the distances of the pairs that are found in torch")
             shared = {name: arguments.pop(name) for name in _SHARED & arguments.keys()}
-            found: R = answer(_call(**shared), **{name: value for name, value in arguments.items() if name in accepted})
+            found: R = answer(
+                GivenCall.of(**shared), **{name: value for name, value in arguments.items() if name in accepted}
+            )
             return found
 
         return asking
@@ -101,6 +106,43 @@ class GivenCall(NamedTuple):
     memory: int | None
     progress: ProgressLike
 
+    @classmethod
+    def of(
+        cls,
+        *,
+        metric: Any,
+        points: Any = None,
+        queries: Any = _NONE,
+        method: Any = "auto",
+        device: Any = "auto",
+        threads: Any = None,
+        memory: Any = None,
+        progress: ProgressLike = None,
+    ) -> GivenCall:
+        """Check the arguments that all public functions share; without queries, for a self-join."""
+        if method not in _METHODS:
+            raise Unsupported(
+                f"method={method!r}: a function or 'precomputed' as metric allows 'exact' alone, which computes all "
+                "distances"
+            )
+        if device not in _DEVICES:
+            raise Unsupported(
+                f"device={device!r}: a function or 'precomputed' as metric is searched on the CPU alone; leave device "
+                "out"
+            )
+        threads, own = inputs.check_threads(threads), queries is _NONE
+        first_rows = points if own else queries
+        if type(metric) is str:
+            values: Values = MatrixValues(_matrix(first_rows, points, own=own))
+        else:
+            rows = inputs.as_floats(inputs.as_rows(first_rows, "points" if own else "queries", check_values=False))
+            base = rows
+            if first_rows is not points:
+                base = inputs.as_floats(inputs.as_rows(points, "points", check_values=False))
+            inputs.same_width(rows, base)
+            values = FunctionValues(metric, rows, base, name_of_function(metric))
+        return cls(values, first_rows, threads, inputs.parse_memory(memory), inputs.check_progress(progress))
+
     def plan(self, k: int) -> GivenPlan:
         """Return the plan of a search for k neighbours; 0 stands for all within a radius."""
         return plan_given(self.values, k, self.memory)
@@ -109,6 +151,31 @@ class GivenCall(NamedTuple):
         """Return arrays in the library of the caller's."""
         side = inputs.side_of(self.rows, "queries")
         return [inputs.hand_back(part, side) for part in parts]
+
+    def allowed(self, given: Given) -> Allowed | None:
+        """Return which pairs of a query and a point the filters allow; None without filters."""
+        rules = given.rules(self.values.m, self.values.n)
+        if rules is None:
+            return None
+
+        def allowed(rows: npt.NDArray[np.int64], ids: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+            return rules.allowed(rows, np.broadcast_to(ids, np.broadcast_shapes(rows.shape, ids.shape)))
+
+        return allowed
+
+    def with_ties(
+        self, found: Neighbors, allowed: Allowed | None, *, own: bool = False, symmetric: bool = False
+    ) -> RadiusNeighbors:
+        """Return the k nearest of each query, and all others at the distance of the k-th; distances are recomputed."""
+        limits = np.where(found.indices[:, -1] >= 0, found.distances[:, -1], np.inf)
+        symmetric = symmetric and bool((limits == limits[:1]).all())
+        return by_radius.within(
+            *(self.values, limits, self.plan(0)),
+            own=own,
+            symmetric=symmetric,
+            allowed=allowed,
+            progress=self.progress,
+        )
 
     def limits(self, radius: Any, min_similarity: Any, closed: Any) -> npt.NDArray[Any]:
         """Return the limit of each query."""
@@ -123,29 +190,67 @@ class GivenCall(NamedTuple):
 _SHARED = frozenset(("queries", "points", "metric", "method", "device", "threads", "memory", "progress"))
 
 
-def search_given(call: GivenCall, k: int) -> Neighbors:
+def search_given(
+    call: GivenCall,
+    k: int,
+    *,
+    where: Any = None,
+    exclude: Any = None,
+    query_groups: Any = None,
+    point_groups: Any = None,
+    groups: str | None = None,
+    exclude_within: int | None = None,
+    ties: str = "first",
+) -> Neighbors | RadiusNeighbors:
     """Find the k nearest points of every query; see :func:`tonari.search`."""
     k = inputs.check_k(k, call.values.n, without_self=False)
-    found = by_nearness.nearest(call.values, k, call.plan(k), threads=call.threads, progress=call.progress).found
+    limits = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
+    allowed = call.allowed(limits)
+    found = by_nearness.nearest(
+        call.values, k, call.plan(k), allowed=allowed, threads=call.threads, progress=call.progress
+    ).found
+    if are_all(ties):
+        return RadiusNeighbors(*call.handed_back(call.with_ties(found, allowed)))
     return Neighbors(*call.handed_back(found))
 
 
-def graph_given(call: GivenCall, k: int, *, symmetric: bool = False, include_self: bool = False) -> KNNGraph:
+def graph_given(
+    call: GivenCall,
+    k: int,
+    *,
+    symmetric: bool = False,
+    include_self: bool = False,
+    where: Any = None,
+    batch: Any = None,
+    exclude_within: int | None = None,
+    ties: str = "first",
+) -> KNNGraph | RadiusNeighbors:
     """Build the graph of the k nearest other points; see :func:`tonari.knn_graph`."""
     values, include_self = call.values, inputs.check_flag(include_self, "include_self")
-    symmetric = _symmetric(symmetric, values)
+    symmetric, tied = _symmetric(symmetric, values), are_all(ties)
+    if tied and include_self:
+        raise ValueError("include_self: not with ties='all', whose lists have no column for the point itself")
     k = inputs.check_k(k, values.n - (not include_self), without_self=not include_self)
+    shared_mask(where, values.n)
+    allowed = call.allowed(Given(where=where, batch=batch, exclude_within=exclude_within))
     plan, others = call.plan(k), k - include_self
     with recording("knn_graph", values.n) as record:
         if others:
             found, own = by_nearness.nearest(
-                values, others, plan, own=True, symmetric=symmetric, threads=call.threads, progress=call.progress
+                *(values, others, plan),
+                own=True,
+                symmetric=symmetric,
+                allowed=allowed,
+                threads=call.threads,
+                progress=call.progress,
             )
         else:
             places = (slice(i, i + 1) for i in range(values.n))
             own = np.concatenate([strip(values, i, i, 1, own=True)[0] for i in places])
             found = Neighbors.empty(values.n, 0, values.n, values.dtype)
         record.tried("all distances", values.n, values.n)
+    if tied:
+        return RadiusNeighbors(*call.handed_back(call.with_ties(found, allowed, own=True, symmetric=symmetric)))
     if include_self:
         _refuse_own_nan(own, values.name)
         every = np.arange(values.n, dtype=found.indices.dtype)
@@ -165,18 +270,45 @@ def kth_given(call: GivenCall, k: int, *, symmetric: bool = False) -> Any:
 
 
 def radius_given(
-    call: GivenCall, radius: Any = None, *, min_similarity: Any = None, closed: Any = True, max_neighbors: Any = None
+    call: GivenCall,
+    radius: Any = None,
+    *,
+    min_similarity: Any = None,
+    closed: Any = True,
+    max_neighbors: Any = None,
+    where: Any = None,
+    exclude: Any = None,
+    query_groups: Any = None,
+    point_groups: Any = None,
+    groups: str | None = None,
+    exclude_within: int | None = None,
 ) -> RadiusNeighbors:
     """Find all points within a radius of every query; see :func:`tonari.radius_search`."""
     most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
     limits = call.limits(radius, min_similarity, closed)
-    return call.listed(by_radius.within(call.values, limits, call.plan(0), progress=call.progress), most)
+    allowed = call.allowed(Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within))
+    found = by_radius.within(call.values, limits, call.plan(0), allowed=allowed, progress=call.progress)
+    return call.listed(found, most)
 
 
-def count_given(call: GivenCall, radius: Any = None, *, min_similarity: Any = None, closed: Any = True) -> Any:
+def count_given(
+    call: GivenCall,
+    radius: Any = None,
+    *,
+    min_similarity: Any = None,
+    closed: Any = True,
+    where: Any = None,
+    exclude: Any = None,
+    query_groups: Any = None,
+    point_groups: Any = None,
+    groups: str | None = None,
+    exclude_within: int | None = None,
+) -> Any:
     """Count the points within a radius of every query; see :func:`tonari.radius_count`."""
     limits = call.limits(radius, min_similarity, closed)
-    return call.handed_back((by_radius.count(call.values, limits, call.plan(0), progress=call.progress),))[0]
+    allowed = call.allowed(Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within))
+    counts = by_radius.count(call.values, limits, call.plan(0), allowed=allowed, progress=call.progress)
+    return call.handed_back((counts,))[0]
 
 
 def radius_graph_given(
@@ -187,48 +319,44 @@ def radius_graph_given(
     min_similarity: Any = None,
     closed: Any = True,
     max_neighbors: Any = None,
+    where: Any = None,
+    batch: Any = None,
+    exclude_within: int | None = None,
 ) -> RadiusNeighbors:
     """Find all other points within a radius of every point; see :func:`tonari.radius_graph`."""
     most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
     values, limits = call.values, call.limits(radius, min_similarity, closed)
     symmetric = _symmetric(symmetric, values) and bool((limits == limits[:1]).all())
-    found = by_radius.within(values, limits, call.plan(0), own=True, symmetric=symmetric, progress=call.progress)
+    shared_mask(where, values.n)
+    allowed = call.allowed(Given(where=where, batch=batch, exclude_within=exclude_within))
+    found = by_radius.within(
+        *(values, limits, call.plan(0)), own=True, symmetric=symmetric, allowed=allowed, progress=call.progress
+    )
     return call.listed(found, most)
 
 
-def _call(
+def pairs_given(
+    call: GivenCall,
+    radius: Any = None,
     *,
-    metric: Any,
-    points: Any = None,
-    queries: Any = _NONE,
-    method: Any = "auto",
-    device: Any = "auto",
-    threads: Any = None,
-    memory: Any = None,
-    progress: ProgressLike = None,
-) -> GivenCall:
-    """Check the arguments that all public functions share; without queries, for a self-join."""
-    if method not in _METHODS:
-        raise Unsupported(
-            f"method={method!r}: a function or 'precomputed' as metric allows 'exact' alone, which computes all "
-            "distances"
-        )
-    if device not in _DEVICES:
-        raise Unsupported(
-            f"device={device!r}: a function or 'precomputed' as metric is searched on the CPU alone; leave device out"
-        )
-    threads, own = inputs.check_threads(threads), queries is _NONE
-    first_rows = points if own else queries
-    if type(metric) is str:
-        values: Values = MatrixValues(_matrix(first_rows, points, own=own))
-    else:
-        rows = inputs.as_floats(inputs.as_rows(first_rows, "points" if own else "queries", check_values=False))
-        base = rows
-        if first_rows is not points:
-            base = inputs.as_floats(inputs.as_rows(points, "points", check_values=False))
-        inputs.same_width(rows, base)
-        values = FunctionValues(metric, rows, base, name_of_function(metric))
-    return GivenCall(values, first_rows, threads, inputs.parse_memory(memory), inputs.check_progress(progress))
+    min_similarity: Any = None,
+    closed: Any = True,
+    where: Any = None,
+    exclude_within: int | None = None,
+) -> Pairs:
+    """Find all pairs of points within a radius of each other; see :func:`tonari.pairs`."""
+    values = call.values
+    limits = call.limits(radius, min_similarity, closed)
+    mask, rule = shared_mask(where, values.n), call.allowed(Given(where=where, exclude_within=exclude_within))
+
+    def allowed(rows: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        kept = np.ones(rows.shape, bool) if rule is None else rule(rows, others)
+        return kept if mask is None else kept & mask.host[rows]
+
+    found = by_radius.within(
+        *(values, limits, call.plan(0)), own=True, later=True, allowed=allowed, progress=call.progress
+    )
+    return Pairs(*call.handed_back(pairs_of(found, 0)))
 
 
 def _matrix(table: Any, points: Any, *, own: bool) -> npt.NDArray[Any]:

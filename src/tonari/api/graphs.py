@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
 
+import numpy as np
+
 from tonari import inputs
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
@@ -20,8 +22,10 @@ from tonari.filters.arguments import Given
 from tonari.filters.ties import are_all
 from tonari.graph.building.approximate import GraphOptions
 from tonari.graph.building.build import build_allowed, build_lists, refuse_options, repeated_lists
+from tonari.graph.building.changed_rows import on_compared_rows
 from tonari.graph.building.merging import merge_lists
 from tonari.graph.knn_graph import KNNGraph
+from tonari.graph.lists import Lists
 from tonari.methods import repeated
 from tonari.methods.answer import on_side_of
 from tonari.methods.call import Call
@@ -166,7 +170,8 @@ def knn_graph(
         equal f(b, a), which is not checked.
     where : bool array of shape (n,), optional
         Mask of the points that may be neighbours. Every point keeps a row of its own, including points outside the
-        mask. Only for exact graphs, like `batch`.
+        mask. Only for exact graphs, like `batch`. A graph that was built with `where`, `batch` or `exclude_within`
+        names them in `filters`, and cannot be merged or changed.
     batch : int array of shape (n,), optional
         The group of each point, such as the number of its cloud, as whole numbers in any order. A point's neighbours
         are in its own group. For clouds of known lengths: ``numpy.repeat(numpy.arange(len(lengths)), lengths)``. If a
@@ -203,11 +208,11 @@ def knn_graph(
     [-1, 2, 1]
     """
     if are_sparse(points):
-        arguments: dict[str, Any] = {"recall": recall, "seed": seed, "start": start, "update": update, "where": where}
-        arguments |= {"exclude_within": exclude_within, "ties": are_all(ties) and ties}
-        arguments |= {"batch": batch, "differentiable": differentiable, "plan": plan}
+        arguments: dict[str, Any] = {"recall": recall, "seed": seed, "start": start, "update": update, "plan": plan}
+        arguments |= {"include_self": include_self, "ties": are_all(ties), "differentiable": differentiable}
         arguments |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
-        return sparse_graph(points, k, include_self=include_self, progress=progress, **arguments)
+        limits = Given(where=where, batch=batch, exclude_within=exclude_within)
+        return sparse_graph(points, k, limits, progress=progress, **arguments)
     key, tied = None, are_all(ties)
     if (
         not tied
@@ -221,16 +226,7 @@ def knn_graph(
         known = repeated_lists(key, points, progress)
         if known is not None:
             return KNNGraph.of_lists(known)
-    call = Call.of(
-        {"points": points},
-        metric=metric,
-        method=method,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-        graph=True,
-    )
+    call = Call.of({"points": points}, metric, method, device, threads, memory, progress, graph=True)
     carry = carries(differentiable, points, points, call.metric.name)
     begin = start.lists if isinstance(start, KNNGraph) else start
     options = GraphOptions(recall=recall, seed=seed, start=begin, update=update, plan=plan, include_self=include_self)
@@ -293,8 +289,9 @@ def merge(
     Raises
     ------
     TypeError, ValueError
-        As for :func:`tonari.knn_graph`; also if graphs or points do not match each other, or if a graph was built from
-        other points (the message names the row and the neighbour).
+        As for :func:`tonari.knn_graph`; also if graphs or points do not match each other; if a graph was built from
+        other points (the message names the row and the neighbour), or with filters; or if an exact graph has lists
+        shorter than k, as after :meth:`KNNGraph.subset`.
 
     Warns
     -----
@@ -312,13 +309,21 @@ def merge(
     for name, graph in (("graph_a", graph_a), ("graph_b", graph_b)):
         if not isinstance(graph, KNNGraph):
             raise TypeError(f"{name}: expected a tonari.KNNGraph, got {type(graph).__name__}")
-    call = Call.of(
+    for name in ("weights", "transform"):
+        if not np.array_equal(getattr(graph_a, name), getattr(graph_b, name)):
+            raise ValueError(f"graph_a and graph_b have different {name}: they must agree")
+
+    def merged(graphs: list[Lists], rows: list[Any], call: Call) -> Lists:
+        a, b = zip(graphs, rows, strict=True)
+        return merge_lists(a, b, call, recall=recall, seed=seed, update=update)
+
+    made = on_compared_rows(
+        {"points_a": graph_a.lists, "points_b": graph_b.lists},
         {"points_a": points_a, "points_b": points_b},
-        metric=graph_a.metric,
+        merged,
         device=device,
         threads=threads,
         memory=memory,
         progress=progress,
     )
-    pairs = (graph_a.lists, points_a), (graph_b.lists, points_b)
-    return KNNGraph.of_lists(merge_lists(*pairs, call, recall=recall, seed=seed, update=update))
+    return KNNGraph.of_lists(made)

@@ -11,7 +11,7 @@ import numpy as np
 from tonari import inputs
 from tonari.api import tuning
 from tonari.api.given import kth_given, on_given_values
-from tonari.api.sparse_rows import are_sparse, sparse_kth
+from tonari.api.sparse_rows import are_sparse, changed_rows, sparse_kth
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import Neighbors
@@ -80,9 +80,12 @@ def kth_distance(
     array([3., 2., 3.], dtype=float32)
     """
     if are_sparse(points):
-        options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
-        options |= {"memory": memory, "weights": weights, "VI": VI, "covariance": covariance, "V": V}
-        return sparse_kth(points, k, progress=progress, transform=transform, **options)
+        options: dict[str, Any] = {"method": method, "device": device, "threads": threads, "memory": memory}
+        change = change_for(metric, weights=weights, VI=VI, covariance=covariance, V=V, transform=transform)
+        if change is None:
+            return sparse_kth(points, k, metric=metric, progress=progress, **options)
+        rows = changed_rows(change, points, "points")
+        return change.values(sparse_kth(rows, k, metric=change.base, progress=progress, **options))
     change = change_for(metric, weights=weights, VI=VI, covariance=covariance, V=V, transform=transform)
     base = metric if change is None else change.base
     key = None
@@ -91,15 +94,7 @@ def kth_distance(
         known = repeated_lists(key, points, progress)
         if known is not None:
             return known.found.distances[:, -1].copy()
-    call = Call.of(
-        {"points": points},
-        metric=base,
-        method=method,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
+    call = Call.of({"points": points}, base, method, device, threads, memory, progress)
     rows = call.rows(points if change is None else change.rows(points, "points", call.threads), "points")
     n = len(rows)
     k = inputs.check_k(k, n - 1, without_self=True)

@@ -101,6 +101,9 @@ def mutual_neighbors(
     empty = [np.ndim(points) == 2 and np.shape(points)[0] == 0 for points in (points_a, points_b)]
     if any(empty):
         ways = (points_b, points_a) if empty[1] else (points_a, points_b)  # only queries may be empty
+        if all(empty):
+            inputs.check_count(k, "k")
+            ways, k = (points_a, _one_row(points_b)), 1
         none = search(ways[0], ways[1], k, metric=metric, **columns, **options)
         there = back = Neighbors(*(part[:0, :0] for part in none))
     elif are_sparse(points_a, points_b) or is_given(metric):
@@ -116,6 +119,15 @@ def mutual_neighbors(
     left = np.repeat(np.arange(m, dtype=to_a.dtype), to_b.shape[1])[mutual]
     side = inputs.side_of(points_a, "points_a")
     return Pairs(*(inputs.hand_back(part, side) for part in (left, to_b.ravel()[mutual], values.ravel()[mutual])))
+
+
+def _one_row(points: Any) -> Any:
+    """Return a row of the width, dtype and library of an array without rows."""
+    width = np.shape(points)[1]
+    if inputs.kind_of(points) == "torch":
+        return points.new_ones((1, width))
+    row = np.ones((1, width), points.dtype if hasattr(points, "dtype") else np.asarray(points).dtype)
+    return type(points)(row) if are_sparse(points) else inputs.hand_back(row, inputs.side_of(points, "points_b"))
 
 
 def _both_ways(

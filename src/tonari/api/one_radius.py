@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,17 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.api.radius import WithinCall
+from tonari.api.sparse_rows import Radius, SparseCall, are_sparse, changed_rows
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.pairs import Pairs, pairs_of
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.methods.call import Call
 from tonari.metrics.changed import change_for
+
+
+def one_radius(rows: Any, radius: float, **options: Any) -> OneRadius | SparseOneRadius:
+    """Prepare dense or sparse rows; see :class:`OneRadius`."""
+    return (SparseOneRadius if are_sparse(rows) else OneRadius)(rows, radius, **options)
 
 
 class OneRadius:
@@ -62,15 +69,7 @@ class OneRadius:
         within: dict[str, Any] = {"radius": radius, "min_similarity": None, "closed": True}
         if change is not None:
             within, rows, metric = change.within(len(rows), **within), change.rows(rows, "points"), change.base
-        call = Call.of(
-            {"points": rows},
-            metric=metric,
-            method=method,
-            device=device,
-            threads=threads,
-            memory=memory,
-            progress=False,
-        )
+        call = Call.of({"points": rows}, metric, method, device, threads, memory, False)
         self._rows, points, self._limits = WithinCall.of(call, rows, rows, **within)
         self.row_bytes = int(self._rows.nbytes) // len(self._rows)
         self._points = points.decided_within(self._rows, self._limits, False)
@@ -92,3 +91,34 @@ class OneRadius:
         """Find the pairs of consecutive rows with later rows."""
         found = pairs_of(self._points.pairs(part, self._limits, False), part.start)
         return Pairs(*(np.asarray(inputs.to_host(each)) for each in found))
+
+
+class SparseOneRadius:
+    """Sparse rows, prepared like those of :class:`OneRadius`, with the same arguments, attributes and methods."""
+
+    def __init__(self, rows: Any, radius: float, *, metric: str = "euclidean", **options: Any) -> None:
+        columns = {name: options.pop(name) for name in ("weights", "VI", "covariance", "V") if name in options}
+        change = change_for(metric, **columns)
+        within: dict[str, Any] = {"radius": radius, "min_similarity": None, "closed": True}
+        if change is not None:
+            rows, metric = changed_rows(change, rows, "points"), change.base
+            within = change.within(len(rows), **within)
+        call = SparseCall.of(rows, rows, metric=metric, progress=False, **options)
+        self._rows, self._limits = call.queries, call.limits(Radius(**within))
+        self.row_bytes = self._rows.nbytes // max(1, len(self._rows))
+        problem = call.among.problem(self._rows, 1)
+        prepared, _ = call.among.ready(self._rows, problem, within=True)
+        self._among = dataclasses.replace(call.among, prepared=prepared)
+
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Count the rows within the radius of each row, itself included."""
+        return self._among.count(self._rows, self._limits)
+
+    def lists(self, ids: npt.NDArray[np.int64]) -> RadiusNeighbors:
+        """Find the rows within the radius of some rows, themselves included."""
+        return self._among.within(self._rows.take(ids), self._limits[ids])
+
+    def pairs(self, part: slice) -> Pairs:
+        """Find the pairs of consecutive rows with later rows."""
+        found = self._among.within(self._rows, self._limits, own=True, later=True, rows=part)
+        return pairs_of(found, part.start)

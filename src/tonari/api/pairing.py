@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,12 +13,14 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.api import tuning
 from tonari.api.changed import on_changed_rows
+from tonari.api.given import on_given_values, pairs_given
 from tonari.api.radius import WithinCall
-from tonari.api.sparse_rows import Radius, are_sparse, sparse_pairs
+from tonari.api.sparse_rows import Radius, SparsePairs, are_sparse
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import index_dtype
 from tonari.core.results.pairs import Pairs, pairs_of
+from tonari.core.trail import recording
 from tonari.filters.arguments import shared_mask, window_of
 from tonari.filters.scope import Scope
 from tonari.io.pairs import SUFFIXES, write_pairs
@@ -29,6 +31,7 @@ from tonari.methods.rows.points import DecidedPoints
 
 @in_default_floats
 @inputs.without_gradients("use tonari.radius_graph with differentiable=True")
+@on_given_values(pairs_given)
 @on_changed_rows
 def pairs(
     points: Any,
@@ -36,7 +39,7 @@ def pairs(
     *,
     min_similarity: Any = None,
     closed: bool = True,
-    metric: str = "euclidean",
+    metric: str | Callable[..., Any] = "euclidean",
     weights: Any = None,
     VI: Any = None,
     covariance: Any = None,
@@ -63,6 +66,9 @@ def pairs(
         One number, as for :func:`radius_search`.
     closed : bool
         Whether a distance equal to the radius is within it.
+    metric : str or function
+        As for :func:`search`. A function f is called with the row of the smaller number, and with the rows after it:
+        the distance of a pair is f(left, right). "precomputed" reads the matrix above its diagonal.
     where : bool array of shape (n,), optional
         Points that may be in a pair.
     exclude_within : int, optional
@@ -100,9 +106,8 @@ def pairs(
             raise ValueError(f"{name}: expected one number, since a pair has one distance, got {type(value).__name__}")
     if are_sparse(points):
         options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
-        options |= {"memory": memory, "progress": progress, "where": where, "out": out}
-        options["exclude_within"] = exclude_within
-        return sparse_pairs(points, Radius(radius, min_similarity, closed), **options)
+        options |= {"memory": memory, "progress": progress, "where": where, "exclude_within": exclude_within}
+        return _sparse_pairs(SparsePairs(points, Radius(radius, min_similarity, closed), **options), progress, path)
     key = within = None
     if where is exclude_within is threads is memory is None:
         key = repeated.key_within(points, points, radius, min_similarity, closed, metric, method, device)
@@ -112,15 +117,7 @@ def pairs(
             return _Wanted(decided, limits, None, len(limits), None).pairs(slice(0, len(limits)), decided.call.progress)
         within = None if known is None else WithinCall(*known)
     if within is None:
-        call = Call.of(
-            {"points": points},
-            metric=metric,
-            method=method,
-            device=device,
-            threads=threads,
-            memory=memory,
-            progress=progress,
-        )
+        call = Call.of({"points": points}, metric, method, device, threads, memory, progress)
         within = WithinCall.of(call, points, points, radius, min_similarity, closed).decided(key, points, points)
     rows, those, limits = within
     n, ids, progress, scope = len(those), None, those.call.progress, Scope(points=those)
@@ -138,12 +135,23 @@ def pairs(
             found = wanted.pairs(slice(0, len(rows)), progress)
         else:  # block by block, since most pairs of a block may be within the window
             with Progress(progress, total=len(rows), seconds=None, label="pairs", unit="row") as bar:
-                blocks = list(_blocks(wanted, bar)) or [wanted.pairs(slice(0, 0), False)]
+                blocks = list(_blocks(wanted.found, len(rows), bar)) or [wanted.pairs(slice(0, 0), False)]
             found = Pairs(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
         side = inputs.side_of(points, "points")
         return Pairs(*(inputs.hand_back(part, side) for part in found))
     with Progress(progress, total=len(rows), seconds=None, label="pairs", unit="row") as bar:
-        write_pairs(path, _blocks(wanted, bar), index_dtype(n), limits.dtype)
+        write_pairs(path, _blocks(wanted.found, len(rows), bar), index_dtype(n), limits.dtype)
+    return path
+
+
+def _sparse_pairs(wanted: SparsePairs, progress: ProgressLike, path: Path | None) -> Pairs | Path:
+    """Find the pairs of sparse points, or write them to a file block by block."""
+    with recording("pairs", wanted.n):
+        if path is None:
+            return wanted.of(slice(0, wanted.count), progress)
+        with Progress(progress, total=wanted.count, seconds=None, label="pairs", unit="row") as bar:
+            blocks = _blocks(lambda rows: wanted.of(rows, False), wanted.count, bar)
+            write_pairs(path, blocks, index_dtype(wanted.n), wanted.dtype)
     return path
 
 
@@ -168,6 +176,10 @@ class _Wanted(NamedTuple):
     n: int
     window: int | None
 
+    def found(self, rows: slice) -> Pairs:
+        """Find the pairs of a block of rows, without progress."""
+        return self.pairs(rows, False)
+
     def pairs(self, rows: slice, progress: ProgressLike) -> Pairs:
         """Find the pairs of each of the given rows with later rows.
 
@@ -186,12 +198,12 @@ class _Wanted(NamedTuple):
         return Pairs(made.left[apart], made.right[apart], made.distances[apart])
 
 
-def _blocks(wanted: _Wanted, bar: Progress) -> Iterator[Pairs]:
-    """Yield the pairs of each block of rows; memory determines the length of a block."""
-    begin, size, n = 0, tuning.PAIRS_FIRST_ROWS, len(wanted.limits)
+def _blocks(find: Callable[[slice], Pairs], n: int, bar: Progress) -> Iterator[Pairs]:
+    """Yield the pairs of each block of n rows; memory determines the length of a block."""
+    begin, size = 0, tuning.PAIRS_FIRST_ROWS
     while begin < n:
         rows = slice(begin, min(begin + size, n))
-        found = Pairs(*(np.asarray(inputs.to_host(part)) for part in wanted.pairs(rows, False)))
+        found = Pairs(*(np.asarray(inputs.to_host(part)) for part in find(rows)))
         fitting = tuning.PAIRS_HELD * size // max(1, len(found.left))
         size = max(tuning.PAIRS_LEAST_ROWS, min(fitting, tuning.PAIRS_GROWTH * size))
         yield found

@@ -11,7 +11,7 @@ from tonari import inputs
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
 from tonari.api.given import count_given, on_given_values, radius_given, radius_graph_given
-from tonari.api.sparse_rows import Radius, are_sparse, sparse_radius, sparse_radius_graph
+from tonari.api.sparse_rows import Radius, are_sparse, sparse_count, sparse_radius, sparse_radius_graph
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.radius_neighbors import RadiusNeighbors
@@ -165,12 +165,11 @@ def radius_search(
     ([0, 2, 5], [0, 1, 1, 0, 2])
     """
     if are_sparse(queries, points):
-        options: dict[str, Any] = {"where": where, "exclude": exclude, "query_groups": query_groups}
-        options |= {"point_groups": point_groups, "groups": groups, "exclude_within": exclude_within}
-        options |= {"differentiable": differentiable, "max_neighbors": max_neighbors}
+        options: dict[str, Any] = {"differentiable": differentiable, "max_neighbors": max_neighbors}
         options |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
+        given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
         limit = Radius(radius, min_similarity, closed)
-        return sparse_radius(queries, points, limit, progress=progress, **options)
+        return sparse_radius(queries, points, limit, given, progress=progress, **options)
     key = None
     given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
     if not given and max_neighbors is threads is memory is None and differentiable is False:
@@ -179,15 +178,7 @@ def radius_search(
         if known is not None:
             rows, those, limits = known
             return those.within(rows, limits, those.call.progress)
-    call = Call.of(
-        {"queries": queries, "points": points},
-        metric=metric,
-        method=method,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
+    call = Call.of({"queries": queries, "points": points}, metric, method, device, threads, memory, progress)
     within = WithinCall.of(call, queries, points, radius, min_similarity, closed).decided(key, queries, points)
     carry = carries(differentiable, queries, points, call.metric.name)
     return carry(on_side_of(queries, within.found(given, max_neighbors)))
@@ -250,6 +241,11 @@ def radius_count(
     >>> tonari.radius_count(points, points, radius=5.0).tolist()
     [2, 3, 2]
     """
+    if are_sparse(queries, points):
+        options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
+        given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
+        limit = Radius(radius, min_similarity, closed)
+        return sparse_count(queries, points, limit, given, memory=memory, progress=progress, **options)
     key = None
     given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
     if not given and threads is memory is None:
@@ -258,15 +254,7 @@ def radius_count(
         if known is not None:
             rows, those, limits = known
             return those.count(rows, limits, those.call.progress)
-    call = Call.of(
-        {"queries": queries, "points": points},
-        metric=metric,
-        method=method,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
+    call = Call.of({"queries": queries, "points": points}, metric, method, device, threads, memory, progress)
     within = WithinCall.of(call, queries, points, radius, min_similarity, closed).decided(key, queries, points)
     counts = within.counted(given)
     return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
@@ -331,11 +319,10 @@ def radius_graph(
     ([0, 1, 3, 4], [1, 0, 2, 1])
     """
     if are_sparse(points):
-        options: dict[str, Any] = {"where": where, "batch": batch, "differentiable": differentiable}
-        options["exclude_within"] = exclude_within
+        options: dict[str, Any] = {"differentiable": differentiable, "threads": threads, "memory": memory}
         options |= {"max_neighbors": max_neighbors, "metric": metric, "method": method, "device": device}
-        limit = Radius(radius, min_similarity, closed)
-        return sparse_radius_graph(points, limit, threads=threads, memory=memory, progress=progress, **options)
+        limit, given = Radius(radius, min_similarity, closed), Given(where, batch=batch, exclude_within=exclude_within)
+        return sparse_radius_graph(points, limit, given, progress=progress, **options)
     key = None
     if max_neighbors is threads is where is batch is exclude_within is memory is None and differentiable is False:
         key = repeated.key_within(points, points, radius, min_similarity, closed, metric, method, device)
@@ -343,15 +330,7 @@ def radius_graph(
         if known is not None:
             rows, those, limits = known
             return those.within(rows, limits, those.call.progress, self_join=True)
-    call = Call.of(
-        {"points": points},
-        metric=metric,
-        method=method,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
+    call = Call.of({"points": points}, metric, method, device, threads, memory, progress)
     within = WithinCall.of(call, points, points, radius, min_similarity, closed).decided(key, points, points)
     carry = carries(differentiable, points, points, call.metric.name)
     shared_mask(where, len(within.points))

@@ -144,7 +144,7 @@ def search(
         Or a function ``f(a, B)`` of NumPy arrays that returns the distances of one row a, of shape (d,), to a block of
         rows B, of shape (c, d): c numbers, possibly negative or inf, but not NaN. Or "precomputed": `queries` is the
         (m, n) array of all distances, possibly a memory map, and `points` is None. Both run on the CPU, compute or read
-        every distance, and need no other argument than `threads`, `memory` and `progress`: a function is far slower
+        every distance, and take filters and `ties`, but no weights, matrix, plan or gradients: a function is far slower
         than a named metric. Its results are float64; a float32 matrix has float32 results.
     weights : array of shape (d,), optional
         A weight >= 0 for each column, for "euclidean", "sqeuclidean", "l1" and "linf", with the meaning of SciPy's `w`:
@@ -246,11 +246,10 @@ def search(
     [[0.0, 4.498, 8.996]]
     """
     if are_sparse(queries, points):
-        options: dict[str, Any] = {"where": where, "exclude": exclude, "query_groups": query_groups}
-        options |= {"point_groups": point_groups, "groups": groups, "differentiable": differentiable, "plan": plan}
-        options |= {"exclude_within": exclude_within, "ties": are_all(ties) and ties}
+        options: dict[str, Any] = {"differentiable": differentiable, "plan": plan, "ties": are_all(ties)}
         options |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
-        return sparse_search(queries, points, k, progress=progress, **options)
+        limits = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
+        return sparse_search(queries, points, k, limits, progress=progress, **options)
     limits = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
     filtered, tied = bool(limits), are_all(ties)
     key = None
@@ -259,15 +258,7 @@ def search(
         known = repeated.answered(key, queries, points, progress)
         if known is not None:
             return known
-    call = Call.of(
-        {"queries": queries, "points": points},
-        metric=metric,
-        method=method,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
+    call = Call.of({"queries": queries, "points": points}, metric, method, device, threads, memory, progress)
     check_plan(plan, graph=False)
     carry = carries(differentiable, queries, points, call.metric.name)
     if filtered or tied:

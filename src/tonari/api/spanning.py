@@ -101,15 +101,7 @@ def mutual_reachability_tree(
     >>> tree.edges.tolist(), tree.weights.tolist()
     ([[0, 1], [0, 2], [1, 3]], [3.0, 3.0, 6.0])
     """
-    call = Call.of(
-        {"points": points},
-        metric=metric,
-        method=method,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
+    call = Call.of({"points": points}, metric, method, device, threads, memory, progress)
     if call.metric.descending:
         raise Unsupported(f"metric={call.metric.name!r}: is a similarity, but a tree needs distances; use 'cosine'")
     rows = call.rows(points, "points")

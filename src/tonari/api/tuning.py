@@ -14,6 +14,7 @@ KTH_HELD = 1 << 24  # neighbours in memory at once for the k-th distances
 PAIRS_FIRST_ROWS = 8_192  # rows of the first block whose pairs are written to a file
 PAIRS_LEAST_ROWS = 256  # fewest rows of a block
 PAIRS_HELD = 1 << 23  # target number of pairs in a block
+COUNTS_CHECKED = 1 << 20  # points of a block whose values are checked for overflow
 PAIRS_GROWTH = 8  # largest ratio of the rows of a block to those of the one before
 
 # Not measured.

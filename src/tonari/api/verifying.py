@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.api.given import GivenCall, is_given
 from tonari.api.searching import search
 from tonari.core.draws import Purpose, generator
+from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
+from tonari.given.cpu.nearest import nearest
+from tonari.given.plan import plan_given
+from tonari.given.values import MatrixValues
 from tonari.metrics import get_metric
 from tonari.metrics.changed import change_for
 from tonari.metrics.reference import returned, values_at
@@ -28,7 +33,7 @@ def verify(
     indices: Any,
     distances: Any = None,
     *,
-    metric: str = "euclidean",
+    metric: str | Callable[..., Any] = "euclidean",
     weights: Any = None,
     VI: Any = None,
     covariance: Any = None,
@@ -48,6 +53,8 @@ def verify(
     queries : array of shape (m, d), or None
         None: the lists are a graph of the points, in which a point is not its own neighbour.
     points : array of shape (n, d)
+        For "precomputed", queries are the (m, n) distances and points None, or queries are None and points the (n, n)
+        distances of a graph, as for :func:`search` and :func:`knn_graph`.
     indices : integers of shape (m, k)
         The row numbers of the points that were found for each query; -1 for missing ones.
     distances : array of shape (m, k), optional
@@ -92,10 +99,25 @@ def verify(
 is 12 (row 2, point 3: 16 given, 4 exact)
     worst rows          row 2 misses 1 of 1: it lists up to 4, the true k-th is 2
     """
-    named = get_metric(metric)
     own = queries is None
-    columns = {"weights": weights, "VI": VI, "covariance": covariance, "V": V, "transform": transform}
     sample, seed = inputs.check_count(sample, "sample"), inputs.check_count(seed, "seed", least=0)
+    if is_given(metric):
+        for name, value in {
+            "weights": weights,
+            "VI": VI,
+            "covariance": covariance,
+            "V": V,
+            "transform": transform,
+        }.items():
+            if value is not None:
+                raise Unsupported(
+                    f"{name}: is not supported if metric is a function or 'precomputed'; leave {name} out"
+                )
+        arrays = {"points": points} if own else {"points": points, "queries": queries}
+        call = GivenCall.of(metric=metric, **arrays, device=device, threads=threads, memory=memory, progress=progress)
+        return _verify_given(call, indices, distances, own=own, sample=sample, seed=seed)
+    named = get_metric(metric)
+    columns = {"weights": weights, "VI": VI, "covariance": covariance, "V": V, "transform": transform}
     base = _rows(points, "points", named.bits)
     query_rows = base if own or queries is points else _rows(queries, "queries", named.bits)
     inputs.same_width(query_rows, base)
@@ -106,7 +128,7 @@ is 12 (row 2, point 3: 16 given, 4 exact)
     numbers = _given(distances, listed.shape)
     k = inputs.check_k(listed.shape[1], n - own, without_self=own)
 
-    rows = np.sort(generator(seed, Purpose.VERIFIED).choice(m, min(sample, m), replace=False)).astype(np.int64)
+    rows = _drawn(m, sample, seed)
     some, listed = _taken(query_rows, rows), listed[rows].astype(np.int64)
     truth = search(
         inputs.rows_at(query_rows, rows),
@@ -141,6 +163,40 @@ is 12 (row 2, point 3: 16 given, 4 exact)
         metric=named.name,
         own=own,
     )
+
+
+def _verify_given(call: GivenCall, indices: Any, distances: Any, *, own: bool, sample: int, seed: int) -> Verification:
+    """Compare lists with the neighbours by distances that the caller gives; the distance to itself is not read."""
+    values = call.values
+    listed = _listed(indices, values.m, "points" if own else "queries")
+    numbers = _given(distances, listed.shape)
+    k = inputs.check_k(listed.shape[1], values.n - own, without_self=own)
+    rows = _drawn(values.m, sample, seed)
+    some, listed = values.some(rows), listed[rows].astype(np.int64)
+    if own and isinstance(some, MatrixValues):
+        some.matrix[np.arange(len(rows)), rows] = 0
+
+    def others(at: npt.NDArray[np.int64], ids: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        different: npt.NDArray[np.bool_] = rows[at] != ids
+        return different
+
+    plan, allowed = plan_given(some, k, call.memory), others if own else None
+    truth = nearest(some, k, plan, allowed=allowed, threads=call.threads, progress=call.progress).found
+    return verified(
+        Neighbors(None if numbers is None else numbers[rows], listed),
+        some.listed(np.where((listed >= 0) & (listed < values.n), listed, 0)),
+        truth,
+        rows,
+        n=values.n,
+        of_rows=values.m,
+        metric=values.name,
+        own=own,
+    )
+
+
+def _drawn(m: int, sample: int, seed: int) -> npt.NDArray[np.int64]:
+    """Draw the rows that are compared, ascending."""
+    return np.sort(generator(seed, Purpose.VERIFIED).choice(m, min(sample, m), replace=False)).astype(np.int64)
 
 
 def _rows(x: Any, name: str, bits: bool) -> Any:

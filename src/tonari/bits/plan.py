@@ -9,7 +9,7 @@ from tonari.bits import tuning
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.plan import Override, Plan
 from tonari.core.problem import Problem
-from tonari.core.process.isa import check_isa, chosen_isa
+from tonari.core.process.isa import without_amx
 from tonari.core.process.workers import default_threads
 from tonari.core.results.neighbors import index_dtype
 from tonari.costs.model import bits_seconds
@@ -90,7 +90,7 @@ def plan_bits(problem: Problem, *, prepared: bool = False, **overrides: Any) -> 
     if why_not is not None:
         raise Unsupported(why_not)
     check_overrides(overrides, OVERRIDES)
-    isa = _isa(overrides.get("isa"))
+    isa = without_amx(overrides.get("isa"))
     work = bits_seconds(problem.n, problem.m, problem.d, isa, prepared=prepared)
     threads = problem.threads or default_threads(work)
     block = overrides.get("query_block") or _block(problem.m, threads)
@@ -157,10 +157,3 @@ def _made(problem: Problem, isa: str, threads: int, block: int, work: float, pac
         prepare_seconds=packing / threads,
         seconds=work / threads,
     )
-
-
-def _isa(asked: str | None) -> str:
-    """Return the requested instruction set, else the strongest; AMX cannot count bits, so it becomes AVX-512."""
-    isa = chosen_isa() if asked is None else asked
-    check_isa(isa)
-    return "avx512" if isa == "amx" else isa

@@ -28,6 +28,7 @@ logger = logging.getLogger("tonari")
 # Arrays of an .npz file.
 _GRAPH = {"about", "indices", "distances"}
 _NEIGHBORS = {"indices", "distances"}
+_LISTS = {"indptr", "indices", "distances"}
 # Exceptions that the library raises for data, files and machines that it cannot use. Any other exception is a defect
 # and keeps its traceback.
 _REFUSALS = (ValueError, TypeError, OSError, ImportError, MemoryError)
@@ -116,12 +117,12 @@ def check_output(path: Path, suffixes: Iterable[str], *, inputs: Iterable[Path],
     return target
 
 
-def kind_of(path: Path) -> Literal["graph", "index", "neighbours", "points"]:
+def kind_of(path: Path) -> Literal["graph", "index", "neighbours", "lists", "points"]:
     """Return the kind of a file from its header alone; the rest of the file may be damaged.
 
-    The names of its arrays show whether an .npz file is a graph or neighbours, and its size whether an .ibin file
-    contains neighbours. HDF5 files may contain both points and neighbours: they count as points. A directory is a
-    graph. An Index is recognised by its first bytes.
+    The names of its arrays show whether an .npz file is a graph, neighbours, or lists of different lengths, as of a
+    search within a radius. The size of an .ibin file shows whether it contains neighbours. HDF5 files may contain both
+    points and neighbours: they count as points. A directory is a graph. An Index is recognised by its first bytes.
     """
     if path.is_dir():
         return "graph"
@@ -130,7 +131,9 @@ def kind_of(path: Path) -> Literal["graph", "index", "neighbours", "points"]:
     if path.suffix.lower() == ".npz":
         with Archive(path, math.inf) as archive:
             keys = set(archive.keys)
-        return "graph" if keys - {"transform"} == _GRAPH else "neighbours" if keys == _NEIGHBORS else "points"
+        if keys - {"transform"} == _GRAPH:
+            return "graph"
+        return "neighbours" if keys == _NEIGHBORS else "lists" if keys == _LISTS else "points"
     truth = path.suffix.lower() == ".ibin" and io.describe(path).format == "ground truth"
     return "neighbours" if truth else "points"
 

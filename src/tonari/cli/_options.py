@@ -109,6 +109,23 @@ exclude_within_option = click.option(
     type=click.IntRange(min=0),
     help="Leave out pairs of rows whose numbers differ by at most W (the Theiler window of a time series).",
 )
+ties_option = click.option(
+    "--ties",
+    type=click.Choice(["first", "all"]),
+    default="first",
+    show_default=True,
+    help='"all": also write all other points at the distance of the K-th, to a .npz file with the arrays indptr, '
+    "indices and distances.",
+)
+
+
+def check_ties_output(context: click.Context, output: str) -> None:
+    """Refuse an output that cannot hold lists of different lengths."""
+    if not output.lower().endswith(".npz"):
+        message = f"{output} cannot be combined with --ties; name a .npz file"
+        raise click.BadParameter(message, context, param_hint="'-o'")
+
+
 method_option = click.option(
     "--method",
     default="auto",

@@ -15,6 +15,8 @@ import numpy as np
 from tonari import io
 from tonari.io._common import Array, expansion
 from tonari.io._formats import format_of
+from tonari.io.formats.sparse_npz import is_sparse
+from tonari.io.formats.sparse_npz import read as read_sparse
 from tonari.io.points import dtype_without_rows, is_table, no_rows, read_column, read_points
 from tonari.io.tables.columns import Choice, choice, listed
 
@@ -109,13 +111,17 @@ class Inputs:
         if self.choice and not any(is_table(path) for path in paths):
             is_table(paths[0], self.choice)
 
-    def read(self, path: Path, key: str | None) -> Array:
-        """Read points, and record their description."""
+    def read(self, path: Path, key: str | None) -> Any:
+        """Read points, a matrix or sparse rows, and record their description."""
+        if key is None and is_sparse(path):
+            rows = read_sparse(path, expansion(None))
+            self.note(path, rows.shape[0], rows.shape[1], None)
+            return rows
         points, names = read_points(path, mmap=True, key=key, most=expansion(None), choice=self._choice(path))
         self.note(path, points.shape[0], points.shape[1], names)
         return points
 
-    def read_queries(self, path: Path, key: str | None, points: Array) -> Array:
+    def read_queries(self, path: Path, key: str | None, points: Any) -> Any:
         """Read queries. A file without rows, whose width is unknown, gives zero queries as wide as the points."""
         none = no_rows(path, points.shape[1])
         if none is None:

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tonari.core import tuning
 from tonari.core.process.compiling import not_compiled
+from tonari.core.units import duration
 
 logger = logging.getLogger("tonari")
 
@@ -266,18 +267,27 @@ class recording:
 
 
 @contextlib.contextmanager
+def _into(record: Record) -> Iterator[None]:
+    """Record the work in the context in a record."""
+    before = current.set(record)
+    try:
+        yield
+    finally:
+        current.reset(before)
+
+
+@contextlib.contextmanager
 def part(title: str, rows: int) -> Iterator[None]:
     """Record a search for something other than the answer, apart from the attempts that search for the answer."""
     outer = current.get()
     if outer is None:
         yield
         return
-    inner = outer.part(title, rows)
-    before, started = current.set(inner), time.perf_counter()
+    inner, started = outer.part(title, rows), time.perf_counter()
     try:
-        yield
+        with _into(inner):
+            yield
     finally:
-        current.reset(before)
         inner.seconds += time.perf_counter() - started
 
 
@@ -303,14 +313,9 @@ class _Nowhere(Record):
 _nowhere = _Nowhere("", 0)
 
 
-@contextlib.contextmanager
-def unrecorded() -> Iterator[None]:
+def unrecorded() -> contextlib.AbstractContextManager[None]:
     """Switch off the record, and the log of choices, even if the call is recorded."""
-    before = current.set(_nowhere)
-    try:
-        yield
-    finally:
-        current.reset(before)
+    return _into(_nowhere)
 
 
 def decided(what: str, why: str) -> None:
@@ -332,23 +337,11 @@ def decided(what: str, why: str) -> None:
         logger.info("%s: %s", what, why)
 
 
-def duration(seconds: float) -> str:
-    """Return a readable text for a number of seconds.
-
-    >>> duration(0.01234), duration(12.34)
-    ('12.3 ms', '12.3 s')
-    """
-    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
-
-
 def carried(work: Callable[[], None], record: Record) -> Callable[[], None]:
     """Wrap a function that runs in another thread, so that it adds to a record there."""
 
     def there() -> None:
-        before = current.set(record)
-        try:
+        with _into(record):
             work()
-        finally:
-            current.reset(before)
 
     return there

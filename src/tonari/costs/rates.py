@@ -73,63 +73,27 @@ BRUTE = {
         start=1e-3, point=8.8e-8, point_value=4.5e-9, query=3.8e-6, query_neighbour=2.2e-7, pair=4e-10, pair_value=5e-11
     ),
     ("generic", "elementwise"): BruteCosts(
-        start=8e-4,
-        point=5.1e-8,
-        point_value=6.7e-9,
-        query=3.7e-6,
-        query_neighbour=2e-7,
-        pair=4.1e-10,
+        start=8e-4, point=5.1e-8, point_value=6.7e-9, query=3.7e-6, query_neighbour=2e-7, pair=4.1e-10,
         pair_value=1.5e-10,
     ),
     ("avx2", "gemm"): BruteCosts(
-        start=8e-4,
-        point=8.5e-8,
-        point_value=2.8e-9,
-        query=5e-6,
-        query_neighbour=1.1e-7,
-        neighbour_value=7.5e-10,
-        pair=1.9e-10,
-        pair_value=1.2e-11,
-        crowd=1.5e-9,
-        coarse=0.03,
+        start=8e-4, point=8.5e-8, point_value=2.8e-9, query=5e-6, query_neighbour=1.1e-7, neighbour_value=7.5e-10,
+        pair=1.9e-10, pair_value=1.2e-11, crowd=1.5e-9, coarse=0.03,
     ),
     ("avx2", "few"): BruteCosts(
-        start=8e-4,
-        point=1.12e-7,
-        point_value=5e-9,
-        query=5e-6,
-        query_neighbour=2.8e-7,
-        pair=7.2e-11,
+        start=8e-4, point=1.12e-7, point_value=5e-9, query=5e-6, query_neighbour=2.8e-7, pair=7.2e-11,
         pair_value=1.85e-11,
     ),
     ("avx2", "elementwise"): BruteCosts(
-        start=7e-4,
-        point=5.4e-8,
-        point_value=5.1e-9,
-        query=3e-6,
-        query_neighbour=2.2e-7,
-        pair=6.7e-11,
+        start=7e-4, point=5.4e-8, point_value=5.1e-9, query=3e-6, query_neighbour=2.2e-7, pair=6.7e-11,
         pair_value=3.5e-11,
     ),
     ("avx512", "gemm"): BruteCosts(
-        start=8e-4,
-        point=8.6e-8,
-        point_value=2.8e-9,
-        query=4.3e-6,
-        query_neighbour=1.1e-7,
-        neighbour_value=7.5e-10,
-        pair=9.4e-11,
-        pair_value=5.6e-12,
-        crowd=1.5e-9,
-        coarse=0.03,
+        start=8e-4, point=8.6e-8, point_value=2.8e-9, query=4.3e-6, query_neighbour=1.1e-7, neighbour_value=7.5e-10,
+        pair=9.4e-11, pair_value=5.6e-12, crowd=1.5e-9, coarse=0.03,
     ),
     ("avx512", "elementwise"): BruteCosts(
-        start=7e-4,
-        point=5e-8,
-        point_value=5e-9,
-        query=2.6e-6,
-        query_neighbour=1.8e-7,
-        pair=5.4e-11,
+        start=7e-4, point=5e-8, point_value=5e-9, query=2.6e-6, query_neighbour=1.8e-7, pair=5.4e-11,
         pair_value=1.75e-11,
     ),
     ("cuda", "gemm"): BruteCosts(
@@ -138,18 +102,11 @@ BRUTE = {
     ("cuda", "elementwise"): BruteCosts(
         start=7e-4, point=1e-10, query=1e-8, query_neighbour=2e-9, pair=3.2e-13, pair_value=1e-13
     ),
-}
+}  # fmt: skip
 BRUTE["amx", "gemm"] = BruteCosts(
-    start=1.3e-3,
-    point=9e-8,
-    point_value=6.2e-9,
-    query=6e-6,
-    query_neighbour=1.8e-7,
-    neighbour_value=8.5e-10,
-    pair=2e-10,
-    pair_value=1.8e-12,
-    crowd=1.5e-9,
-)
+    start=1.3e-3, point=9e-8, point_value=6.2e-9, query=6e-6, query_neighbour=1.8e-7, neighbour_value=8.5e-10,
+    pair=2e-10, pair_value=1.8e-12, crowd=1.5e-9,
+)  # fmt: skip
 BRUTE["amx", "elementwise"] = BRUTE["avx512", "elementwise"]
 BRUTE["avx512", "few"] = BRUTE["amx", "few"] = replace(
     BRUTE["avx2", "few"], start=1.3e-3, query=3.8e-6, query_neighbour=2.2e-7
@@ -171,29 +128,17 @@ DIRECT["neon"] = _half_as_wide(DIRECT["avx2"], "value")
 # The same costs if float32 estimates rule out most points before exact values are computed.
 ESTIMATED = {
     "generic": DirectCosts(
-        start=6e-6,
-        query=5e-7,
-        pair=2.7e-9,
-        value=1.5e-10,
-        kept=2e-9,
-        neighbour=1.5e-8,
-        neighbour_value=5e-10,
+        start=6e-6, query=5e-7, pair=2.7e-9, value=1.5e-10, kept=2e-9, neighbour=1.5e-8, neighbour_value=5e-10,
         columns=16,
     ),
     "avx2": DirectCosts(
-        start=6e-6,
-        query=5e-7,
-        pair=1.2e-9,
-        value=6.5e-11,
-        kept=2e-9,
-        neighbour=1.5e-8,
-        neighbour_value=3e-10,
+        start=6e-6, query=5e-7, pair=1.2e-9, value=6.5e-11, kept=2e-9, neighbour=1.5e-8, neighbour_value=3e-10,
         columns=16,
     ),
     "avx512": DirectCosts(
         start=6e-6, query=5e-7, pair=1.4e-9, value=4e-11, kept=2e-9, neighbour=1.5e-8, neighbour_value=3e-10, columns=16
     ),
-}
+}  # fmt: skip
 ESTIMATED["amx"] = ESTIMATED["avx512"].slower(_XEON)
 ESTIMATED["neon"] = _half_as_wide(ESTIMATED["avx2"], "value", "neighbour_value")
 SCREEN_START, SCREEN_START_UNPACKED = 5e-5, 2.5e-4
@@ -201,71 +146,22 @@ SCREEN_START, SCREEN_START_UNPACKED = 5e-5, 2.5e-4
 _BUILD = {"start": 6e-5, "split": 1.1e-8, "placed": 3.5e-9}  # the same code for every instruction set
 TREE = {
     "generic": TreeCosts(
-        **_BUILD,
-        query=1e-7,
-        neighbour=5e-9,
-        neighbour_value=2.7e-9,
-        leaf=5.5e-8,
-        node=8.7e-8,
-        node_value=1.2e-8,
-        point=1e-10,
-        value=2e-10,
-        near=0.0,
-        far=3.3e-11,
-        miss=1.3e-7,
-        double=1.6,
-        ordered=32,
+        **_BUILD, query=1e-7, neighbour=5e-9, neighbour_value=2.7e-9, leaf=5.5e-8, node=8.7e-8, node_value=1.2e-8,
+        point=1e-10, value=2e-10, near=0.0, far=3.3e-11, miss=1.3e-7, double=1.6, ordered=32,
     ),
     "avx2": TreeCosts(
-        **_BUILD,
-        query=2.6e-7,
-        neighbour=3.3e-9,
-        neighbour_value=1.7e-9,
-        leaf=4.4e-8,
-        node=5.9e-8,
-        node_value=1e-9,
-        point=1e-10,
-        value=2.5e-11,
-        near=8e-12,
-        far=3.3e-11,
-        miss=1.3e-7,
-        double=1.6,
-        ordered=32,
+        **_BUILD, query=2.6e-7, neighbour=3.3e-9, neighbour_value=1.7e-9, leaf=4.4e-8, node=5.9e-8, node_value=1e-9,
+        point=1e-10, value=2.5e-11, near=8e-12, far=3.3e-11, miss=1.3e-7, double=1.6, ordered=32,
     ),
     "avx512": TreeCosts(
-        **_BUILD,
-        query=4e-8,
-        neighbour=1.9e-9,
-        neighbour_value=2e-9,
-        leaf=0.0,
-        node=6.6e-8,
-        node_value=2.1e-9,
-        point=4.6e-10,
-        value=2.2e-11,
-        near=1.3e-11,
-        far=3.3e-11,
-        miss=1.3e-7,
-        double=1.6,
-        ordered=32,
+        **_BUILD, query=4e-8, neighbour=1.9e-9, neighbour_value=2e-9, leaf=0.0, node=6.6e-8, node_value=2.1e-9,
+        point=4.6e-10, value=2.2e-11, near=1.3e-11, far=3.3e-11, miss=1.3e-7, double=1.6, ordered=32,
     ),
     "cuda": TreeCosts(
-        start=1.9e-3,
-        split=4.2e-11,
-        placed=1e-10,
-        query=4e-10,
-        neighbour=2.6e-11,
-        neighbour_value=0.0,
-        leaf=0.0,
-        node=0.0,
-        node_value=2.8e-11,
-        point=0.0,
-        value=4.4e-13,
-        near=0.0,
-        far=0.0,
-        miss=0.0,
-        double=2.0,
+        start=1.9e-3, split=4.2e-11, placed=1e-10, query=4e-10, neighbour=2.6e-11, neighbour_value=0.0, leaf=0.0,
+        node=0.0, node_value=2.8e-11, point=0.0, value=4.4e-13, near=0.0, far=0.0, miss=0.0, double=2.0,
     ),
-}
+}  # fmt: skip
 # Trees do not use AMX; these cores are of another vendor.
 TREE["amx"] = replace(TREE["avx512"].slower_search(_XEON), start=6e-4)
 TREE["neon"] = _half_as_wide(TREE["avx2"], "node_value", "value")
@@ -331,18 +227,9 @@ class CardRates(NamedTuple):
 
 
 CARD = CardRates(
-    read_minima=2.3e12,
-    write_minima=1e13,
-    read_rows=2.8e12,
-    link=2e10,
-    link_of_several=1.6e10,
-    peer=4e11,
-    further=2e-3,
-    products=5.5e14,
-    elements=2e13,
-    cpu_member=6e-8,
-    cpu_value=3e-10,
-)
+    read_minima=2.3e12, write_minima=1e13, read_rows=2.8e12, link=2e10, link_of_several=1.6e10, peer=4e11, further=2e-3,
+    products=5.5e14, elements=2e13, cpu_member=6e-8, cpu_value=3e-10,
+)  # fmt: skip
 
 # Costs of rows of bits, by the instruction set of the kernel, or "cuda".
 BITS = {

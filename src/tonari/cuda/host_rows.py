@@ -39,6 +39,15 @@ class HostRows:
         self.is_mapped = bool(rows.nbytes) and (self._device.type == "cpu" or self._lock(rows))
         self._there = self._seen() if self.is_mapped else None
 
+    @classmethod
+    def without_data(cls, n: int, d: int, dtype: Any) -> HostRows:
+        """Return rows without data, as the device reads them, for a rehearsal."""
+        made = object.__new__(cls)
+        made._device, made.is_mapped = torch.device("meta"), True
+        made._rows = torch.empty((n, d), dtype=dtype, device="meta")
+        made._bytes = made._there = made._rows.view(torch.uint8)
+        return made
+
     def fetch(self, numbers: Any, out: Any) -> None:
         """Write the rows with these numbers to `out`, on the device; the rows of negative numbers are arbitrary.
 

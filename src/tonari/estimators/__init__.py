@@ -9,17 +9,9 @@ radius_neighbors_classifier.py   RadiusNeighborsClassifier
 radius_neighbors_regressor.py    RadiusNeighborsRegressor
 local_outlier_factor.py          LocalOutlierFactor
 dbscan.py                        DBSCAN
-searching.py                     their common base: rows that are checked and prepared
-nearest.py                       kneighbors, kneighbors_graph
-within.py                        radius_neighbors, radius_neighbors_graph
-classifying.py                   classes and scores of both classifiers
-predicting.py                    parameters of predictions by the k nearest
-predicting_within.py             lists and weights of predictions by a radius, by blocks
 settings.py                      conversion of scikit-learn's parameters
-votes.py                         weights of the k nearest, and the sums of a classifier's and a regressor's predictions
-votes_within.py                  the same for lists of different lengths
-blocks.py                        lists within a radius by blocks, within a memory budget
-components.py                    connected components of pairs, block by block
+bases/                           the classes that they inherit from
+answers/                         how answers are computed from the fitted rows and from lists of neighbours
 
 ``docs/reference/estimators.rst`` lists the differences from scikit-learn's classes of the same names.
 """

@@ -11,11 +11,11 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import _check_sample_weight
 
 from tonari.api.given import is_given
-from tonari.api.one_radius import OneRadius
+from tonari.api.one_radius import one_radius
 from tonari.core.errors import BudgetExceeded, Unsupported
-from tonari.estimators.blocks import Budget
-from tonari.estimators.components import Components
-from tonari.estimators.searching import Searching
+from tonari.estimators.answers.blocks import Budget
+from tonari.estimators.answers.components import Components
+from tonari.estimators.bases.searching import Searching
 from tonari.estimators.settings import check_radius
 from tonari.inputs import check_count, parse_memory
 
@@ -84,16 +84,8 @@ class DBSCAN(ClusterMixin, Searching):
         device: Any = "auto",
         memory: int | str | None = None,
     ) -> None:
-        self.eps = eps
-        self.min_samples = min_samples
-        self.metric = metric
-        self.metric_params = metric_params
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.p = p
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory = memory
+        self.eps, self.min_samples = eps, min_samples
+        self._set(algorithm, leaf_size, metric, p, metric_params, n_jobs, device, memory)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DBSCAN:
         """Cluster rows by density; the result is in the attributes.
@@ -109,8 +101,6 @@ class DBSCAN(ClusterMixin, Searching):
         ------
         ValueError
             A parameter has no counterpart in tonari, or X is not finite.
-        TypeError
-            X is sparse.
         tonari.core.errors.BudgetExceeded
             `memory` is too small; the message says how much is needed.
         """
@@ -142,17 +132,17 @@ class DBSCAN(ClusterMixin, Searching):
 class _Clustering:
     """The rows of one clustering, prepared for its radius, and the numbers of their neighbours."""
 
-    def __init__(self, rows: npt.NDArray[Any], how: dict[str, Any], eps: float, memory: int | None) -> None:
-        self._budget = Budget(memory, _ROW_BYTES * len(rows))
+    def __init__(self, rows: Any, how: dict[str, Any], eps: float, memory: int | None) -> None:
+        n = rows.shape[0]
+        self._budget = Budget(memory, _ROW_BYTES * n)
         if memory is not None and memory <= self._budget.fixed:
             least = 2 * self._budget.fixed
             raise BudgetExceeded(
-                f"memory={memory}: {len(rows)} rows take {self._budget.fixed} bytes before a search; allow at least "
-                f"{least}",
+                f"memory={memory}: {n} rows take {self._budget.fixed} bytes before a search; allow at least {least}",
                 least=least,
             )
         with self._budget.refusals():
-            self._rows = OneRadius(rows, eps, **how | {"memory": self._budget.searching})
+            self._rows = one_radius(rows, eps, **how | {"memory": self._budget.searching})
             self._counts = self._rows.counts()
 
     def core_rows(self, min_samples: int, weights: npt.NDArray[Any] | None) -> npt.NDArray[np.bool_]:

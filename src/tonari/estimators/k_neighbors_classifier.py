@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tonari.estimators.classifying import Classifying
-from tonari.estimators.predicting import Predicting
+from tonari.estimators.answers.votes import Values, shares, weights_of, winners
+from tonari.estimators.bases.classifying import Classifying
+from tonari.estimators.bases.predicting import Predicting
 from tonari.estimators.settings import check_weights
-from tonari.estimators.votes import Values, shares, weights_of, winners
 from tonari.inputs import parse_memory
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from tonari.estimators.predicting import Predicting
+from tonari.estimators.answers.votes import Values, means, weights_of
+from tonari.estimators.bases.predicting import Predicting
 from tonari.estimators.settings import check_weights
-from tonari.estimators.votes import Values, means, weights_of
 from tonari.inputs import parse_memory
 
 

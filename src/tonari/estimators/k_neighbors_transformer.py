@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from tonari.api.graphs import knn_graph
-from tonari.estimators.nearest import Nearest, matrix_of
-from tonari.estimators.searching import check_mode
+from tonari.estimators.bases.nearest import Nearest, matrix_of
+from tonari.estimators.bases.searching import check_mode
 from tonari.estimators.settings import check_n_neighbors
 
 if TYPE_CHECKING:
@@ -49,8 +49,6 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, N
     ([[0, 1], [1, 0], [2, 1]], [[0.0, 1.0], [0.0, 1.0], [0.0, 2.0]])
     """
 
-    _takes_sparse = True
-
     def __init__(
         self,
         *,
@@ -65,16 +63,8 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, N
         device: Any = "auto",
         memory: int | str | None = None,
     ) -> None:
-        self.mode = mode
-        self.n_neighbors = n_neighbors
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.metric = metric
-        self.p = p
-        self.metric_params = metric_params
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory = memory
+        self.mode, self.n_neighbors = mode, n_neighbors
+        self._set(algorithm, leaf_size, metric, p, metric_params, n_jobs, device, memory)
 
     def fit(self, X: Any, y: Any = None) -> KNeighborsTransformer:
         """Store the rows to search; see :meth:`NearestNeighbors.fit`."""

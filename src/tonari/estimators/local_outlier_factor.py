@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
-from tonari.estimators.nearest import Nearest
-from tonari.estimators.votes import Float64, Values, rows_at_once
+from tonari.estimators.answers.votes import Float64, Values, rows_at_once
+from tonari.estimators.bases.nearest import Nearest
 from tonari.inputs import parse_memory
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -106,17 +106,8 @@ class LocalOutlierFactor(OutlierMixin, Nearest):
         device: Any = "auto",
         memory: int | str | None = None,
     ) -> None:
-        self.n_neighbors = n_neighbors
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.metric = metric
-        self.p = p
-        self.metric_params = metric_params
-        self.contamination = contamination
-        self.novelty = novelty
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory = memory
+        self.n_neighbors, self.contamination, self.novelty = n_neighbors, contamination, novelty
+        self._set(algorithm, leaf_size, metric, p, metric_params, n_jobs, device, memory)
 
     def fit(self, X: Any, y: Any = None) -> LocalOutlierFactor:
         """Compute the outlier factors of rows, by their neighbours among the other rows.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tonari.core.hints import Hinted
-from tonari.estimators.nearest import Nearest
-from tonari.estimators.within import Within
+from tonari.estimators.bases.nearest import Nearest
+from tonari.estimators.bases.within import Within
 
 
 class NearestNeighbors(Nearest, Within, Hinted):
@@ -71,8 +71,6 @@ class NearestNeighbors(Nearest, Within, Hinted):
     [2, 1]
     """
 
-    _takes_sparse = True
-
     def __init__(
         self,
         *,
@@ -87,16 +85,8 @@ class NearestNeighbors(Nearest, Within, Hinted):
         device: Any = "auto",
         memory: int | str | None = None,
     ) -> None:
-        self.n_neighbors = n_neighbors
-        self.radius = radius
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.metric = metric
-        self.p = p
-        self.metric_params = metric_params
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory = memory
+        self.n_neighbors, self.radius = n_neighbors, radius
+        self._set(algorithm, leaf_size, metric, p, metric_params, n_jobs, device, memory)
 
     def fit(self, X: Any, y: Any = None) -> NearestNeighbors:
         """Store the rows to search.

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tonari.estimators.classifying import Classifying
-from tonari.estimators.predicting_within import PredictingWithin
-from tonari.estimators.votes import Values
-from tonari.estimators.votes_within import shares_within, winners_within
+from tonari.estimators.answers.votes import Values
+from tonari.estimators.answers.votes_within import shares_within, winners_within
+from tonari.estimators.bases.classifying import Classifying
+from tonari.estimators.bases.predicting_within import PredictingWithin
 
 _NAMED = 5  # rows that a message names
 
@@ -74,17 +74,8 @@ class RadiusNeighborsClassifier(Classifying, PredictingWithin):
         device: Any = "auto",
         memory: int | str | None = None,
     ) -> None:
-        self.radius = radius
-        self.weights = weights
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.p = p
-        self.metric = metric
-        self.outlier_label = outlier_label
-        self.metric_params = metric_params
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory = memory
+        self.radius, self.weights, self.outlier_label = radius, weights, outlier_label
+        self._set(algorithm, leaf_size, metric, p, metric_params, n_jobs, device, memory)
 
     def fit(self, X: Any, y: Any) -> RadiusNeighborsClassifier:
         """Store the rows to search, and their classes.
@@ -157,7 +148,7 @@ class RadiusNeighborsClassifier(Classifying, PredictingWithin):
             A row has no neighbours, and `outlier_label` is None.
         """
         queries = self._queries(X)
-        m = self.n_samples_fit_ if queries is None else len(queries)
+        m = self.n_samples_fit_ if queries is None else queries.shape[0]
         made, empty = [np.empty((m, len(classes))) for classes in self._classes], np.empty(m, bool)
         for part, found, weights in self._blocks(queries):
             empty[part] = np.diff(found.indptr) == 0

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tonari.estimators.predicting_within import PredictingWithin
+from tonari.estimators.answers.votes import Values
+from tonari.estimators.answers.votes_within import means_within
+from tonari.estimators.bases.predicting_within import PredictingWithin
 from tonari.estimators.settings import check_weights
-from tonari.estimators.votes import Values
-from tonari.estimators.votes_within import means_within
 
 
 class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, PredictingWithin):
@@ -53,16 +53,8 @@ class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, PredictingWithi
         device: Any = "auto",
         memory: int | str | None = None,
     ) -> None:
-        self.radius = radius
-        self.weights = weights
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.p = p
-        self.metric = metric
-        self.metric_params = metric_params
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory = memory
+        self.radius, self.weights = radius, weights
+        self._set(algorithm, leaf_size, metric, p, metric_params, n_jobs, device, memory)
 
     def fit(self, X: Any, y: Any) -> RadiusNeighborsRegressor:
         """Store the rows to search, and their values.

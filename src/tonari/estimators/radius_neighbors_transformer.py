@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from tonari.estimators.searching import check_mode
-from tonari.estimators.within import Within
+from tonari.estimators.bases.searching import check_mode
+from tonari.estimators.bases.within import Within
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -60,16 +60,8 @@ class RadiusNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMix
         device: Any = "auto",
         memory: int | str | None = None,
     ) -> None:
-        self.mode = mode
-        self.radius = radius
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.metric = metric
-        self.p = p
-        self.metric_params = metric_params
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory = memory
+        self.mode, self.radius = mode, radius
+        self._set(algorithm, leaf_size, metric, p, metric_params, n_jobs, device, memory)
 
     def fit(self, X: Any, y: Any = None) -> RadiusNeighborsTransformer:
         """Store the rows to search; see :meth:`NearestNeighbors.fit`."""

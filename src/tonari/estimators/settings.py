@@ -56,8 +56,10 @@ def searched_by(metric: Any, metric_params: dict[str, Any] | None) -> Any:
     return OfTwoRows(metric, metric_params) if is_function(metric) else metric
 
 
-def metric_of(metric: Any, p: Any, metric_params: Any) -> Any:
+def metric_of(metric: Any, p: Any, metric_params: Any, *, sets: bool = False) -> Any:
     """Return tonari's name of a metric; a function is returned unchanged.
+
+    `sets` says whether rows are sparse, and may be sets for "jaccard".
 
     Raises
     ------
@@ -98,10 +100,11 @@ name
             f"metric={metric!r} is a similarity, where scikit-learn expects a distance; use metric='cosine', or "
             "tonari.search, which returns similarities"
         )
-    if record.bits:
+    if record.bits and not (sets and record.name == "jaccard"):
         raise ValueError(
             f"metric={metric!r}: compares rows of bits, which these classes do not take; use "
             f"tonari.Index(bits, metric={metric!r}), tonari.search or tonari.knn_graph"
+            + ("" if metric != "jaccard" else ", or sparse rows of sets")
         )
     if record.own:
         raise ValueError(f"metric={metric!r}: expected one of {', '.join([*METRICS, *CHANGED])}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tonari.core.trail import duration
+from tonari.core.units import duration
 
 
 @dataclass

@@ -38,6 +38,15 @@ class Given(NamedTuple):
         """
         return any(value is not None for value in self)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The arguments that are set.
+
+        >>> Given(exclude_within=3, where=[True]).names
+        ('where', 'exclude_within')
+        """
+        return tuple(name for name in self._fields if getattr(self, name) is not None)
+
     def rules(self, m: int, n: int, *, own: bool = False, noun: str = "points") -> Rules | None:
         """Return the checked rules for m queries and n points; None if there are no rules.
 

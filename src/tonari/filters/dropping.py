@@ -27,7 +27,7 @@ from tonari.filters.scope import Scope, on_host
 
 def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
     """Find the k nearest allowed points of every query, and write them to `found`, which must have no entries yet."""
-    n, forbidden = scope.n, rules.forbidden(scope.room)
+    n, (_, forbidden) = scope.n, rules.forbidden_bounds(scope.room)
     enough = np.minimum(n, k + forbidden)
     wanted = np.minimum(enough, first_guess(k, n, forbidden))
     todo = np.arange(len(queries))

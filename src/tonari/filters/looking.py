@@ -41,7 +41,7 @@ def is_listed_soon(scope: Scope, queries: Any, rules: Rules, *, filtered: bool =
     pairs = 0
     if rules.mask is not None:
         most -= tuning.LOOKED_AT * m * n
-        pairs += 0 if most < 0 else int((n - rules.forbidden(scope.room)).sum())
+        pairs += 0 if most < 0 else int((n - rules.forbidden_bounds(scope.room)[1]).sum())
     if rules.query_groups is not None:
         pairs += int(group_sizes(rules).sum())
     return most >= 0 and scope.listed_seconds(m, pairs) < most

@@ -43,7 +43,7 @@ def nearest_allowed(scope: Scope, queries: Any, k: int, rules: Rules, progress: 
         ids = rules.open_places() if host else rules.shared.places_for(scope.rows.device)
         if len(ids) and not _keeps_all(scope, len(queries), k, rules, len(ids)):
             decided("rules", f"a copy of the {len(ids):,} allowed points is searched, of {scope.n:,}")
-            places = inputs.ids_for(scope.rows, ids)
+            places = _sent(ids, scope.rows)
             near = scope.among(places, k, len(queries)).nearest(queries, min(k, len(ids)), progress)
             return _renumbered(near, places, k, scope)
     results = (1 + (rules.query_groups is not None)) * lists_bytes(len(queries), k, scope, queries)
@@ -176,6 +176,15 @@ def _keeps_all(scope: Scope, m: int, k: int, rules: Rules, allowed: int) -> bool
         return False
     size = int(first_guess(k, scope.n, np.array([scope.n - allowed]))[0])
     return size < scope.n and scope.seconds(m, size) < scope.seconds(m, k, n=allowed)
+
+
+def _sent(ids: Any, rows: Any) -> Any:
+    """Return positions in an array on the device of the rows; the host does not wait for their copy."""
+    if isinstance(rows, np.ndarray) or not isinstance(ids, np.ndarray):
+        return ids
+    from tonari.cuda.devices import sent_to
+
+    return sent_to(ids, rows.device)
 
 
 def _renumbered(near: Neighbors, ids: Any, k: int, scope: Scope) -> Neighbors:

@@ -70,11 +70,6 @@ def _are_found(numbers: Ids, some: Ids) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _follow(rows: Ids) -> bool:
-    """Whether rows follow one another; there is at least one."""
-    return bool(len(rows) and (np.diff(rows) == 1).all())
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rules:
     """The rules of m queries and n points. A query may find a point if all rules allow it.
@@ -223,7 +218,8 @@ class Rules:
             bounds = np.searchsorted(places, np.arange(len(rows) + 1) * n)
             return np.remainder(places, max(1, n), out=places), bounds
         queries = rows if self.rows is None else self.rows[rows]
-        if self.excluded is None or self.own or self.window is not None or self.ids is not None or not _follow(queries):
+        others = self.own or self.window is not None or self.ids is not None
+        if self.excluded is None or others or not len(queries) or (np.diff(queries) != 1).any():
             which, places = self._excluded_places(rows)
             return np.ascontiguousarray(places), np.searchsorted(which, np.arange(len(rows) + 1))
         bounds = np.searchsorted(self.excluded, np.arange(queries[0], queries[-1] + 2) * self.n)
@@ -281,18 +277,11 @@ class Rules:
             return np.clip(first, 0, self.n), np.clip(last, 0, self.n)
         return np.searchsorted(self.ids, first), np.searchsorted(self.ids, last)
 
-    def forbidden(self, room: int) -> Ids:
-        """Return an upper bound of the number of forbidden points for each query of the current search.
-
-        `room` is the largest number of bytes for mask entries that are counted at once.
-        """
-        return self.forbidden_bounds(room)[1]
-
     def forbidden_bounds(self, room: int) -> tuple[Ids, Ids]:
         """Return a lower and an upper bound of the number of forbidden points for each query of the current search.
 
         The lower bound is the number that the strictest rule forbids; the upper bound is the sum over rules, which may
-        overlap.
+        overlap. `room` is the largest number of bytes for mask entries that are counted at once.
         """
         rows = np.arange(self.m) if self.rows is None else self.rows
         n = self.n if self.ids is None else len(self.ids)

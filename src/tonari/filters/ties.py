@@ -9,6 +9,7 @@ import reprlib
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.process.progress import ProgressLike
@@ -56,25 +57,40 @@ def nearest_with_ties(
         near = points.nearest(queries, wanted, progress, self_join=self_join, around=True)
     else:
         near = nearest_allowed(Scope(points=points), queries, wanted, rules, progress)
-    distances, indices = on_host(near)
-    tied = np.zeros(len(indices), bool)
-    if wanted > k:
-        tied = (indices[:, k] >= 0) & (distances[:, k] == distances[:, k - 1])
-    first = Neighbors(distances[:, :k], indices[:, :k])
+    first, tied, limits = first_and_tied(Neighbors(*on_host(near)), k)
+    if limits is None:
+        return joined_ties(first, tied, None)
     rows = np.flatnonzero(tied)
-    if not len(rows):
-        return _joined(first, tied, None)
     if rules is None and self_join:
         rules = Rules(m=len(queries), n=len(points), own=True)
-    limits = np.ascontiguousarray(distances[rows, k - 1])
     with part("points at the k-th distance", len(rows)):
         some = inputs.rows_at(queries, rows)
         ours = None if rules is None else rules.part(rows, None)
         more = RadiusNeighbors(*on_host(within(points, some, limits, ours, None, False)))
-    return _joined(first, tied, more)
+    return joined_ties(first, tied, more)
 
 
-def _joined(first: Neighbors, tied: Any, more: RadiusNeighbors | None) -> RadiusNeighbors:
+def first_and_tied(near: Neighbors, k: int) -> tuple[Neighbors, npt.NDArray[np.bool_], npt.NDArray[Any] | None]:
+    """Look for ties at the k-th distance in lists in host memory of k or more points.
+
+    Returns
+    -------
+    first : Neighbors
+        The first k columns.
+    tied : bool array of shape (m,)
+        Which queries have another point at the distance of the k-th.
+    limits : array, optional
+        The k-th distances of these queries; None if there are none.
+    """
+    distances, indices = near
+    tied = np.zeros(len(indices), bool)
+    if indices.shape[1] > k:
+        tied = (indices[:, k] >= 0) & (distances[:, k] == distances[:, k - 1])
+    limits = np.ascontiguousarray(distances[tied, k - 1]) if tied.any() else None
+    return Neighbors(distances[:, :k], indices[:, :k]), tied, limits
+
+
+def joined_ties(first: Neighbors, tied: Any, more: RadiusNeighbors | None) -> RadiusNeighbors:
     """Return the lists of all queries; `more` has the lists of tied queries."""
     present = (first.indices >= 0) & ~tied[:, None]
     counts = present.sum(axis=1)

@@ -1,15 +1,10 @@
 """Tuned numbers of searches with filters."""
 
-# Not measured by a case, but by hand on an EPYC (Zen 4): if 0.1, 1, 5 and 10 % of a million entries are true, NumPy
-# takes 118, 206, 759 and 443 µs to find them, and words take 48, 128, 358 and 562 µs.
-WORDS_ENTRIES = 1 << 18  # entries of a mask; in a longer one, testing words of eight entries is faster
-FOUND_WORDS = 2  # at most one in this many words may have a true entry
-
-# Not measured by a case, but by hand on an H100: finding 1 % of a million entries takes 0.2 ms on the device, with the
-# copy of the mask, and 0.5 ms in host memory; finding 0.1 % takes 0.1 ms in host memory.
-COPIED_ENTRIES = 1 << 18  # entries of a mask; a larger one is copied to the points' device, and read there
-READ_WORDS = 64  # unless at most one in this many words of eight entries has a true entry
-SAMPLED_WORDS = 64  # one in this many words is looked at to estimate their share
+# Case: exact_cuda filter-0.01, filter-0.001 on cuda. Chosen on: EPYC (Zen 4), H100.
+# A million entries of which 0.1, 1, 6 and 10 % are true take 28, 83, 181 and 213 µs, and NumPy 113, 195, 830 and 424.
+FEW_ENTRIES = 16  # at most one in this many entries of a mask is true: their positions are found quickly
+# Finding positions on an H100 takes 0.2 ms, with the copy of the mask.
+COPIED_ENTRIES = 1 << 18  # entries of a mask; a larger one with more true entries is read on the points' device
 
 # Not measured by a case, but by hand on an EPYC (Zen 4): 65,000 points in lists, looked up in 200,000 excluded pairs.
 SEARCHED_NUMBERS = 16  # binary searches are faster than a table for this many excluded pairs per number

@@ -11,7 +11,7 @@ from tonari.core.results.neighbors import index_dtype
 from tonari.given import tuning
 from tonari.given.values import Values
 
-_COPIES = 4  # of a block: its distances, their parts, the mask of refused ones, and the scratch of a selection
+_COPIES = 6  # of a block: its distances, their parts, the masks of refused and of forbidden ones, and scratch
 
 
 @dataclass(frozen=True)

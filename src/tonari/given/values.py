@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,6 +12,8 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 Function = Callable[[Array, Array], Any]
+# Whether a query may find a point, for int64 arrays of both that are broadcast against each other.
+Allowed = Callable[[npt.NDArray[np.int64], npt.NDArray[np.int64]], npt.NDArray[np.bool_]]
 
 
 class Values(Protocol):
@@ -50,6 +53,12 @@ class Values(Protocol):
     def block(self, rows: slice, columns: slice) -> Array:
         """Return the distances of some queries to some points, not checked for NaN."""
 
+    def listed(self, ids: npt.NDArray[np.int64]) -> Array:
+        """Return the distances of each query to the points that are listed for it, for ids of shape (m, k)."""
+
+    def some(self, rows: npt.NDArray[np.int64]) -> Values:
+        """Return the distances of some of the queries."""
+
 
 @dataclass(frozen=True)
 class FunctionValues:
@@ -87,6 +96,15 @@ class FunctionValues:
         for row, query in zip(found, _read_only(self.queries[rows]), strict=True):
             row[:] = self._checked(self.function(query, points), len(points))
         return found
+
+    def listed(self, ids: npt.NDArray[np.int64]) -> Array:
+        found = np.empty(ids.shape)
+        for row, query, near in zip(found, _read_only(self.queries), ids, strict=True):
+            row[:] = self._checked(self.function(query, _read_only(self.points[near])), len(near))
+        return found
+
+    def some(self, rows: npt.NDArray[np.int64]) -> FunctionValues:
+        return dataclasses.replace(self, queries=self.queries[rows])
 
     def _checked(self, given: Any, count: int) -> Array:
         found = np.asarray(given)
@@ -130,6 +148,12 @@ class MatrixValues:
     def block(self, rows: slice, columns: slice) -> Array:
         return np.array(self.matrix[rows, columns], self.dtype, order="C")
 
+    def listed(self, ids: npt.NDArray[np.int64]) -> Array:
+        return np.array(self.matrix[np.arange(self.m)[:, None], ids], self.dtype)
+
+    def some(self, rows: npt.NDArray[np.int64]) -> MatrixValues:
+        return MatrixValues(self.matrix[rows])
+
 
 def strip(values: Values, rows: slice, columns: slice, step: int, *, own: bool) -> Array:
     """Return the distances of some queries to some points, after refusing NaN and -inf.
@@ -155,6 +179,12 @@ def strip(values: Values, rows: slice, columns: slice, step: int, *, own: bool) 
             f"metric={values.name!r}: the distance of query {rows.start + at} and point {columns.start + column} is "
             f"{found[at, column]}, expected a number, or inf; give pairs without a distance inf"
         )
+    return found
+
+
+def forbid(found: Array, allowed: Allowed, rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> Array:
+    """Set the distances of queries to points that they may not find to NaN, in place, and return the distances."""
+    found[~allowed(rows[:, None], columns[None])] = np.nan
     return found
 
 

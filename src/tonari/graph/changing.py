@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tonari import inputs
 from tonari.core.process.progress import ProgressLike
+from tonari.graph.building.changed_rows import on_compared_rows
 from tonari.graph.building.changing import remove_points, replace_points
 from tonari.graph.building.merging import add_points
-from tonari.methods.call import Call
 
 if TYPE_CHECKING:
     from tonari.graph.lists import Lists
@@ -39,6 +39,7 @@ class Changing:
         *,
         recall: float | None = None,
         seed: int = 0,
+        update: str | None = None,
         device: str | Sequence[str] = "auto",
         threads: int | None = None,
         memory: int | str | None = None,
@@ -63,6 +64,9 @@ class Changing:
             become approximate if `recall` is given.
         seed, device, threads, memory, progress
             As for :func:`tonari.merge`.
+        update : "pull" or "gnnd", optional
+            On CUDA: how the rounds of NN-Descent update the lists, of the graph of the new points and of the merge, as
+            for :func:`tonari.merge`. Refused if an exact graph stays exact.
 
         Returns
         -------
@@ -72,14 +76,7 @@ class Changing:
         Raises
         ------
         TypeError, ValueError
-            As for :func:`tonari.merge`; also for an exact graph with lists shorter than k, as after :meth:`subset`.
-
-        Notes
-        -----
-        Files and graphs do not say whether a graph was built with `where`, `batch` or `exclude_within`. If its lists
-        have k neighbours each, it is changed as if it had been built without them, here and by :meth:`remove` and
-        :meth:`replace`: entries that the change does not affect keep to the filter, others do not. Build such a graph
-        anew instead.
+            As for :func:`tonari.merge`.
 
         Examples
         --------
@@ -88,15 +85,18 @@ class Changing:
         >>> tonari.knn_graph(line[:2], k=1).add(line[:2], line[2:]).indices.ravel().tolist()
         [1, 0, 1]
         """
-        call = Call.of(
+        made = on_compared_rows(
+            {"points": self.lists},
             {"points": points, "new_points": new_points},
-            metric=self.metric,
+            lambda graphs, rows, call: add_points(
+                graphs[0], rows[0], rows[1], call, recall=recall, seed=seed, update=update
+            ),
             device=device,
             threads=threads,
             memory=memory,
             progress=progress,
         )
-        return self.of_lists(add_points(self.lists, points, new_points, call, recall=recall, seed=seed))
+        return self.of_lists(made)
 
     @inputs.without_gradients("use tonari.knn_graph of the remaining points with differentiable=True")
     def remove(
@@ -114,8 +114,8 @@ class Changing:
         """Return the graph of the remaining points, ``numpy.delete(points, ids, axis=0)``.
 
         An exact graph stays exact, with the bits of a new graph: only the lists that contain a removed point are
-        searched again. (A graph by filters must be built anew; see the notes of :meth:`add`.) An approximate graph is
-        refined by NN-Descent, starting from its lists, and its `report` has the recall.
+        searched again. An approximate graph is refined by NN-Descent, starting from its lists, and its `report` has the
+        recall.
 
         Parameters
         ----------
@@ -144,8 +144,8 @@ class Changing:
             An id is not a whole number.
         ValueError
             An id is not a row number, or occurs twice; too few points remain for lists of k neighbours; the graph was
-            built from other points, from changed rows (weights, a matrix, minkowski:p), or with filters that leave
-            lists shorter than k.
+            built from other points, or with filters; or it is exact and has lists shorter than k, as after
+            :meth:`subset`.
 
         Examples
         --------
@@ -155,15 +155,16 @@ class Changing:
         >>> graph.remove(line, [1]).indices.ravel().tolist()  # of the points 0, 3 and 7
         [1, 0, 1]
         """
-        call = Call.of(
+        made = on_compared_rows(
+            {"points": self.lists},
             {"points": points},
-            metric=self.metric,
+            lambda graphs, rows, call: remove_points(graphs[0], rows[0], ids, call, recall=recall, seed=seed),
             device=device,
             threads=threads,
             memory=memory,
             progress=progress,
         )
-        return self.of_lists(remove_points(self.lists, points, ids, call, recall=recall, seed=seed))
+        return self.of_lists(made)
 
     @inputs.without_gradients("use tonari.knn_graph of the changed points with differentiable=True")
     def replace(
@@ -181,8 +182,7 @@ class Changing:
     ) -> Graph:
         """Return the graph of the points after ``points[ids] = rows``.
 
-        An exact graph stays exact, with the bits of a new graph. (A graph by filters must be built anew; see the notes
-        of :meth:`add`.) All points are compared with the new rows. Only two
+        An exact graph stays exact, with the bits of a new graph. All points are compared with the new rows. Only two
         kinds of points are searched again among all points: the replaced points, and points whose lists contained a
         replaced point and did not get enough nearer points instead. An approximate graph is refined by NN-Descent,
         starting from its lists, and its `report` has the recall.
@@ -215,12 +215,13 @@ class Changing:
         >>> tonari.knn_graph(line, k=1).replace(line, [1], np.array([[8.0]], np.float32)).indices.ravel().tolist()
         [2, 3, 0, 1]
         """
-        call = Call.of(
+        made = on_compared_rows(
+            {"points": self.lists},
             {"points": points, "rows": rows},
-            metric=self.metric,
+            lambda graphs, rows, call: replace_points(graphs[0], rows[0], ids, rows[1], call, recall=recall, seed=seed),
             device=device,
             threads=threads,
             memory=memory,
             progress=progress,
         )
-        return self.of_lists(replace_points(self.lists, points, ids, rows, call, recall=recall, seed=seed))
+        return self.of_lists(made)

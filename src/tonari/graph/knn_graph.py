@@ -24,7 +24,7 @@ from tonari.graph.directory import open_lists
 from tonari.graph.exports.methods import Exports
 from tonari.graph.exports.to_pictures import ToPictures
 from tonari.graph.imports.made_from import MadeFrom
-from tonari.graph.lists import Lists, check_lists, in_numpy, plain_array
+from tonari.graph.lists import Lists, check_filters, check_lists, in_numpy, plain_array
 from tonari.graph.recall import graph_recall
 from tonari.graph.reshaping import Reshaped
 from tonari.graph.structure import ReverseNeighbors
@@ -67,6 +67,11 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Changing, Hinted):
     transform : float64 array of shape (d, p), optional
         The matrix that the points were multiplied by, if the graph was built with one; for "mahalanobis" a root T of
         VI = T Tᵀ.
+    filters : tuple of str
+        The arguments that restricted which points may be neighbours: names from "where", "batch" and "exclude_within".
+        Methods and functions that compare with all points refuse such a graph: :meth:`add`, :meth:`remove`,
+        :meth:`replace`, :func:`tonari.merge` and :meth:`recall`. Empty for other graphs, and for files without this
+        field.
     record : tonari.core.trail.Record, optional
         The record of the call that built the graph: its plan, the choices made later with their reasons, and its
         attempts. An attempt is a pass over some rows, with the number of rows whose neighbours it proved exact, and its
@@ -83,7 +88,7 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Changing, Hinted):
         neighbours, and the message names it. A row is invalid if an index is out of range or occurs twice, if self is
         in the list although include_self is False (or absent although it is True), if a distance is NaN or less than
         the previous one (for similarities, larger), or if a missing neighbour is not at the end or has a finite
-        distance.
+        distance. `filters` has an unknown name.
 
     Examples
     --------
@@ -103,12 +108,14 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Changing, Hinted):
     weights: tuple[float, ...] | None = None
     record: Record | None = None
     transform: npt.NDArray[np.float64] | None = None
+    filters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         metric = get_metric(self.metric)
         object.__setattr__(self, "metric", metric.name)
         object.__setattr__(self, "weights", check_weights(metric.name, self.weights))
         object.__setattr__(self, "transform", check_transform(self.transform))
+        object.__setattr__(self, "filters", check_filters(self.filters))
         if not isinstance(self.method, str):
             raise TypeError(f"method={self.method!r}: expected a name, got {type(self.method).__name__}")
         if self.report is not None and not isinstance(self.report, DescentReport):
@@ -162,7 +169,7 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Changing, Hinted):
     def lists(self) -> Lists:
         """The contents as a plain record that shares the graph's arrays."""
         facts = self.metric, self.method, self.include_self, self.seed, self.report, self.weights, self.record
-        return Lists(Neighbors(self.distances, self.indices), *facts, self.transform)
+        return Lists(Neighbors(self.distances, self.indices), *facts, self.transform, self.filters)
 
     @property
     def n(self) -> int:
@@ -179,6 +186,7 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Changing, Hinted):
         also += ", include_self=True" if self.include_self else ""
         also += ", weighted" if self.weights is not None else ""
         also += f", transform of shape {self.transform.shape}" if self.transform is not None else ""
+        also += f", filters={self.filters}" if self.filters else ""
         return f"KNNGraph(n={self.n}, k={self.k}, metric={self.metric!r}, method={self.method!r}{also})"
 
     def to_numpy(self) -> KNNGraph:
@@ -199,7 +207,11 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Changing, Hinted):
         return dataclasses.replace(self, indices=indices, distances=distances)
 
     def recall(self, points: Any, *, sample: int = 1000, seed: int = 0, threads: int | None = None) -> Recall:
-        """Compare a random sample of rows with the exact answer, on the CPU; see :mod:`tonari.graph.recall`."""
+        """Compare a random sample of rows with the exact answer, on the CPU; see :mod:`tonari.graph.recall`.
+
+        A graph that was built with filters is refused: it is exact, and its neighbours are not the nearest of all
+        points.
+        """
         return graph_recall(self.to_numpy().lists, points, sample=sample, seed=seed, threads=threads)
 
     def connected_components(self) -> npt.NDArray[np.int32]:
@@ -283,7 +295,8 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Changing, Hinted):
         """Write the graph atomically to an uncompressed .npz file; equal graphs give equal bytes.
 
         NumPy can read the file: its arrays are ``indices``, ``distances`` and ``about``, a JSON text with all other
-        fields. A graph on CUDA is copied to host memory, and :meth:`load` returns NumPy arrays.
+        fields. Fields that are None or empty, such as `filters`, may be absent. A graph on CUDA is copied to host
+        memory, and :meth:`load` returns NumPy arrays.
         """
         npz_file.save(self.lists, path)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator
+import reprlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.errors import Unsupported
 from tonari.core.results.neighbors import Neighbors, first_repeated_row
 from tonari.core.slices import cut
 from tonari.core.trail import Record
@@ -19,6 +21,8 @@ from tonari.graph import tuning
 from tonari.methods.registry import NAMES, is_exact
 from tonari.metrics import Metric, get_metric
 from tonari.nn_descent.report import DescentReport
+
+FILTERS = ("where", "batch", "exclude_within")  # arguments of knn_graph, as graphs and their files name them
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +43,8 @@ class Lists:
         The record of the call that built the graph.
     transform : array of shape (d, p), optional
         The matrix that the rows were multiplied by, if there was one.
+    filters : tuple of str
+        The arguments of :func:`tonari.knn_graph` that restricted which points may be neighbours.
     """
 
     found: Neighbors
@@ -50,6 +56,7 @@ class Lists:
     weights: tuple[float, ...] | None = None
     record: Record | None = None
     transform: npt.NDArray[np.float64] | None = None
+    filters: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -68,7 +75,7 @@ class Lists:
 
     @property
     def exact(self) -> bool:
-        """Whether no neighbour can be missing."""
+        """Whether no neighbour can be missing, except points that a filter or a subset leaves out."""
         return self.method in NAMES and is_exact(self.method)
 
     def on_host(self) -> Lists:
@@ -163,6 +170,28 @@ def check_lists(
         repeated = first_repeated_row(ids)
         if repeated >= 0:
             raise ValueError(f"row {points[repeated]} lists a point twice")
+
+
+def check_filters(filters: Any) -> tuple[str, ...]:
+    """Return the names of filters in the order of `FILTERS`; raise ValueError for any other value.
+
+    >>> check_filters(["batch", "where"])
+    ('where', 'batch')
+    """
+    if isinstance(filters, str) or not isinstance(filters, Sequence) or any(name not in FILTERS for name in filters):
+        known = ", ".join(map(repr, FILTERS))
+        raise ValueError(f"filters={reprlib.repr(filters)}: expected a tuple of names of arguments, from {known}")
+    return tuple(name for name in FILTERS if name in filters)
+
+
+def refuse_filtered(filters: Sequence[str], name: str, instead: str) -> None:
+    """Raise Unsupported for a graph that was built with filters; `name` is its name, and `instead` the way out."""
+    if filters:
+        by = " and ".join(f"{one}=" for one in filters)
+        raise Unsupported(
+            f"{name}: was built with {by}, so its lists leave out points that are nearer than its neighbours, expected "
+            f"a graph without filters; {instead}"
+        )
 
 
 def _refuse_rows(points: npt.NDArray[Any], bad: npt.NDArray[np.bool_], what: str) -> None:

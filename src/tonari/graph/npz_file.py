@@ -37,6 +37,8 @@ def save(lists: Lists, path: str | os.PathLike[str]) -> None:
         about["report"] = lists.report.as_dict()
     if lists.weights is not None:
         about["weights"] = lists.weights
+    if lists.filters:
+        about["filters"] = lists.filters
     arrays: dict[str, Any] = {"indices": indices, "distances": distances}
     if lists.transform is not None:
         arrays["transform"] = lists.transform
@@ -74,6 +76,7 @@ def load(path: str | os.PathLike[str], max_expansion: float | None, make: Callab
             report=DescentReport.from_dict(about["report"]) if "report" in about else None,
             weights=about.get("weights"),
             transform=transform,
+            filters=about.get("filters", ()),
         )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         expected = "what KNNGraph.save writes"

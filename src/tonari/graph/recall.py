@@ -11,7 +11,7 @@ from tonari.core.draws import Purpose, generator
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.graph.lists import Lists
+from tonari.graph.lists import Lists, refuse_filtered
 from tonari.inputs import as_rows, check_count, check_nonnegative, check_progress, to_host
 from tonari.metrics import get_metric
 from tonari.metrics.changed import change_of
@@ -54,7 +54,8 @@ def graph_recall(
         sample or seed is not a whole number.
     ValueError
         Points and graph differ in their number of rows, sample is less than 1, the graph has no column except self, or
-        a sampled row lists a point twice.
+        a sampled row lists a point twice; or the graph was built with filters, so its neighbours are not the nearest of
+        all points.
 
     Examples
     --------
@@ -67,6 +68,12 @@ def graph_recall(
     >>> graph_recall(nearest, points)  # point 2 is nearer to 1 than to 0
     Recall(by_index=0.75, by_distance=0.75, low=0.75, high=0.75, rows=4, k=1)
     """
+    refuse_filtered(
+        lists.filters,
+        "the graph",
+        "it is exact, and recall compares with all points; graph.overlap compares it with another graph by the same "
+        "filters",
+    )
     sample, seed = check_count(sample, "sample"), check_count(seed, "seed", least=0)
     progress = check_progress(progress)
     indices = lists.in_numpy().indices

@@ -5,7 +5,7 @@
     overrides.py     fields of a plan that callers may set
     arrays/          arrays of every kind, checked and converted to rows
 
-Every message names the argument, the value, the expectation and the nearest fix.
+Every message names the argument, the value, the expectation and the nearest fix. Other packages import from here.
 """
 
 from tonari.inputs.arguments import (
@@ -37,56 +37,3 @@ from tonari.inputs.arrays.unchanged import Unchanged, can_change, shares_memory
 from tonari.inputs.arrays.values import LARGEST_FLOAT64, check_flags, check_held_values, check_nonnegative, check_values
 from tonari.inputs.codes import check_codes
 from tonari.inputs.devices import devices_for, parse_device
-
-__all__ = [
-    "ACCEPTED",
-    "ACCEPTED_NAMES",
-    "BFLOAT16",
-    "LARGEST_FLOAT64",
-    "SELECTED",
-    "Side",
-    "Unchanged",
-    "as_bits",
-    "as_device_bits",
-    "as_device_rows",
-    "as_floats",
-    "as_lengths",
-    "as_rows",
-    "as_tensor",
-    "as_values",
-    "bool_columns",
-    "can_change",
-    "check_codes",
-    "check_count",
-    "check_flag",
-    "check_flags",
-    "check_held_values",
-    "check_k",
-    "check_nonnegative",
-    "check_output_path",
-    "check_progress",
-    "check_threads",
-    "check_values",
-    "devices_for",
-    "dtype_name",
-    "dtype_of",
-    "dtype_of_rows",
-    "hand_back",
-    "held",
-    "ids_for",
-    "kind_of",
-    "like",
-    "name_of_dtype",
-    "parse_device",
-    "parse_memory",
-    "place_of",
-    "refuse_masked",
-    "rows_at",
-    "same_bits",
-    "same_width",
-    "shares_memory",
-    "side_of",
-    "to_host",
-    "warn_of_dropped",
-    "without_gradients",
-]

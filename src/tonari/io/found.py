@@ -51,7 +51,8 @@ def write_found(
     indices, distances : arrays of shape (n, k)
         NumPy arrays.
     about : mapping
-        Properties of the search as JSON values, such as the metric; stored in Parquet and Arrow files.
+        Properties of the search as JSON values, such as the metric; stored in Parquet and Arrow files. HDF5 files store
+        only "filters", names of arguments that restricted the neighbours.
     names : pair of arrays, optional
         Names of the rows, and of all points. They replace row numbers in text files; Parquet and Arrow files get
         additional columns ``id`` and ``ids``; HDF5 files cannot store them.
@@ -73,7 +74,15 @@ def write_found(
     elif suffix in ARROW_SUFFIXES:
         arrow.write_neighbors(path, indices, distances, about, names)
     else:
-        hdf5.write_datasets(path, {"neighbors": indices, "distances": distances})
+        filters = about.get("filters")
+        noted = {hdf5.FILTERS: ",".join(filters)} if filters else {}
+        hdf5.write_datasets(path, {"neighbors": indices, "distances": distances}, noted)
+
+
+def filters_in(path: Path) -> list[str]:
+    """Return the filters under which the neighbours in an HDF5 file were found, as far as the file has them."""
+    names = hdf5.describe(path, key="neighbors").extra.get(hdf5.FILTERS, "")
+    return names.split(",") if names else []
 
 
 def _write_edges(

@@ -19,7 +19,7 @@ from tonari.core.plan import Override, Plan
 from tonari.core.problem import Problem
 from tonari.core.process.caches import cached
 from tonari.core.process.host_memory import free_host_memory
-from tonari.core.process.isa import check_isa, chosen_isa
+from tonari.core.process.isa import without_amx
 from tonari.core.process.workers import default_threads
 from tonari.core.results.neighbors import index_dtype, value_dtype
 from tonari.costs.model import arrival_seconds, build_seconds, expected_visits, tree_seconds, tree_work
@@ -180,7 +180,7 @@ def plan_tree(
         raise ValueError("most_visits: only the walk counts visits; leave traversal='buffered' out")
     isa, threads = "", 0
     if not problem.devices:
-        isa = _isa(overrides.get("isa"))
+        isa = without_amx(overrides.get("isa"))
         work = tree_work(problem, isa, height, held.itemsize, prepared=prepared_by is not None)
         threads = problem.threads or default_threads(work)
     needs = TreeNeeds(
@@ -321,10 +321,3 @@ def _shape(n: int, d: int, overrides: dict[str, Any], traversal: str, *, on_cuda
     usual *= tuning.BUFFERED_TIMES if traversal == "buffered" else 1
     leaf = overrides.get("leaf", tuning.LEAF_ON_CUDA if on_cuda else usual)
     return plan_height(n, int(leaf)), int(leaf)
-
-
-def _isa(asked: str | None) -> str:
-    """Return the requested instruction set, else the strongest available; AMX has no tree kernels and uses AVX-512."""
-    isa = chosen_isa() if asked is None else asked
-    check_isa(isa)
-    return "avx512" if isa == "amx" else isa

@@ -50,13 +50,13 @@ class Call:
     def of(
         cls,
         given: dict[str, Any],
-        *,
         metric: Any = "euclidean",
         method: str = "auto",
         device: Any = "auto",
         threads: Any = None,
         memory: Any = None,
         progress: Any = None,
+        *,
         graph: bool = False,
     ) -> Call:
         """Check the arguments of a public function, and return them as a record.

@@ -26,17 +26,9 @@ from tonari.metrics import tuning
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
 
-def _sqeuclidean(q: Tensor, x: Tensor) -> Tensor:
-    return (q - x).square().sum(1)
-
-
 def _euclidean(q: Tensor, x: Tensor) -> Tensor:
-    squared = _sqeuclidean(q, x)
+    squared = (q - x).square().sum(1)
     return torch.where(squared > 0, squared, torch.inf).rsqrt() * squared
-
-
-def _inner_product(q: Tensor, x: Tensor) -> Tensor:
-    return (q * x).sum(1)
 
 
 def _cosine(q: Tensor, x: Tensor) -> Tensor:
@@ -44,21 +36,9 @@ def _cosine(q: Tensor, x: Tensor) -> Tensor:
     return 1 - (q * x).sum(1) * torch.where(norms > 0, norms, torch.inf).rsqrt()
 
 
-def _correlation(q: Tensor, x: Tensor) -> Tensor:
-    return _cosine(_less_mean(q), _less_mean(x))
-
-
 def _less_mean(rows: Tensor) -> Tensor:
     constant = rows.amin(1, keepdim=True) == rows.amax(1, keepdim=True)
     return (rows - rows.mean(1, keepdim=True)).masked_fill(constant, 0.0)
-
-
-def _l1(q: Tensor, x: Tensor) -> Tensor:
-    return (q - x).abs().sum(1)
-
-
-def _linf(q: Tensor, x: Tensor) -> Tensor:
-    return (q - x).abs().amax(1)
 
 
 def _chi2(q: Tensor, x: Tensor) -> Tensor:
@@ -81,12 +61,12 @@ def _power(p: float) -> Callable[[Tensor, Tensor], Tensor]:
 
 VALUES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "euclidean": _euclidean,
-    "sqeuclidean": _sqeuclidean,
-    "inner_product": _inner_product,
+    "sqeuclidean": lambda q, x: (q - x).square().sum(1),
+    "inner_product": lambda q, x: (q * x).sum(1),
     "cosine": _cosine,
-    "correlation": _correlation,
-    "l1": _l1,
-    "linf": _linf,
+    "correlation": lambda q, x: _cosine(_less_mean(q), _less_mean(x)),
+    "l1": lambda q, x: (q - x).abs().sum(1),
+    "linf": lambda q, x: (q - x).abs().amax(1),
     "chi2": _chi2,
     "canberra": _canberra,
     "power:0.5": _power(0.5),

@@ -47,8 +47,8 @@ OWN = "triton:"  # prefix of the names of users' functions
 
 # Where distances of the caller are taken, for messages.
 GIVEN_VERBS = (
-    "which tonari.search, knn_graph, kth_distance, radius_search, radius_count and radius_graph take on the CPU; use "
-    "one of them, or a name in tonari.metrics.METRICS"
+    "which tonari.search, knn_graph, kth_distance, radius_search, radius_count, radius_graph, pairs and verify take on "
+    "the CPU, where nothing can be prepared for it; use one of them, or a name in tonari.metrics.METRICS"
 )
 
 

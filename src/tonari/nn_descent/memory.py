@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tonari.core.units import MIB
-from tonari.exact.cuda.planning import least_bytes
+from tonari.exact.cuda.divisions import least_bytes
 from tonari.exact.cuda.rows.groups import GROUP_SIZES
 from tonari.exact.memory import packed_row_bytes
 from tonari.metrics import get_metric

@@ -10,6 +10,8 @@ DENSE_SHARE, RARE_SHARE = (
     10,
     512,
 )  # columns of at least n / DENSE_SHARE points are stored as dense arrays, native/sparse/points.hpp
+SPARE = 512  # kMostSpare of native/sparse/block.cpp
+_QUERY = 512  # bytes of a query without its lists
 
 
 def packed_bytes(n: int, counts: npt.NDArray[np.int64], metric: str) -> int:
@@ -26,15 +28,29 @@ def packed_bytes(n: int, counts: npt.NDArray[np.int64], metric: str) -> int:
     dense, frequent = (int(np.count_nonzero(counts * share >= n)) for share in (DENSE_SHARE, RARE_SHARE))
     in_dense, by_rows = int(counts[:dense].sum()), int(counts[:frequent].sum())
     blocks = -(-n // BLOCK)
-    rows = n * (8 + 3 * 4 + 4 + (4 if "euclidean" in metric else 0) + 8) + 8
+    half = "euclidean" in metric or metric == "jaccard"
+    rows = n * (8 + 3 * 4 + 4 + (4 if half else 0) + 8) + 8
     lists = 8 * (entries - in_dense) + 8 * (2 * ranked - frequent + 1) + 8 * (frequent - dense + 1) * blocks
     return rows + lists + 4 * dense * n + 8 * by_rows + 4 * entries
+
+
+def preparing_bytes(ranked: int, table_bytes: int) -> int:
+    """Return the bytes beyond the prepared points while they are prepared: tables of the columns."""
+    return max(table_bytes, 20 * ranked)
 
 
 def block_bytes(queries: int, entries: int, k: int, frequent: int) -> int:
     """Return the bytes of one task: its sums, and for its queries the entries and lists of candidates and answers.
 
-    If many candidates tie, their list may become longer than counted here.
+    Parameters
+    ----------
+    queries, entries : int
+        Queries of the task, and their values.
+    k : int
+        Neighbours of each query; 0 for a radius search, whose answers belong to the result.
+    frequent : int
+        Columns that are not rare.
     """
-    lists = 2 * 12 * (2 * k + 64) + 2 * 16 * k
-    return BLOCK * 8 + 4 * frequent + queries * (200 + lists) + 2 * entries * 24
+    room = 2 * k + SPARE
+    lists = 2 * 12 * room + 16 * k
+    return BLOCK * 8 + 4 * frequent + queries * (_QUERY + lists) + 64 * entries + 32 * (room + k)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,10 +14,10 @@ from tonari.core.process.isa import chosen_isa
 from tonari.core.process.workers import default_threads
 from tonari.core.results.neighbors import index_dtype
 from tonari.sparse import tuning
-from tonari.sparse.memory import RARE_SHARE, block_bytes, packed_bytes
+from tonari.sparse.memory import RARE_SHARE, block_bytes, packed_bytes, preparing_bytes
 from tonari.sparse.rows import Ranking, SparseRows
 
-METRICS = ("cosine", "inner_product", "sqeuclidean", "euclidean")
+METRICS = ("cosine", "inner_product", "sqeuclidean", "euclidean", "jaccard")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +61,27 @@ def refusal(metric: str) -> str | None:
     )
 
 
-def plan_sparse(problem: Problem, queries: SparseRows, points: SparseRows, ranking: Ranking) -> SparsePlan:
+def plan_sparse(
+    problem: Problem,
+    queries: SparseRows,
+    points: SparseRows,
+    ranking: Ranking,
+    *,
+    within: bool = False,
+    held: int = 0,
+) -> SparsePlan:
     """Plan a search among sparse rows.
+
+    Parameters
+    ----------
+    problem : Problem
+    queries, points : SparseRows
+    ranking : Ranking
+        The ranking of the columns of the points.
+    within : bool
+        Whether all points within a radius are searched for; the result is then not part of the plan.
+    held : int
+        Bytes of the budget that filters or other segments of an Index use; part of ``copied_bytes``.
 
     Raises
     ------
@@ -74,51 +93,65 @@ def plan_sparse(problem: Problem, queries: SparseRows, points: SparseRows, ranki
     why_not = refusal(problem.metric)
     if why_not is not None:
         raise Unsupported(why_not)
-    n, m, k = problem.n, problem.m, problem.k
-    additions = len(queries.columns) * float(np.square(ranking.counts).sum()) / max(1, ranking.counts.sum())
-    work = additions * tuning.ADDITION_SECONDS + m * n * tuning.PAIR_SECONDS
-    threads = problem.threads or default_threads(work)
-    block = min(tuning.QUERY_BLOCK, -(-m // threads))
-    plan = _made(problem, queries, points, ranking, threads, block, work)
+    search = _Search(problem, queries, points, ranking, within, held)
+    threads = problem.threads or default_threads(search.work)
+    plan = search.planned(threads, min(tuning.QUERY_BLOCK, -(-problem.m // threads)))
     while problem.memory is not None and plan.total_bytes > problem.memory and plan.query_block > 1:
-        plan = _made(problem, queries, points, ranking, threads, plan.query_block // 2, work)
+        plan = search.planned(threads, plan.query_block // 2)
+    while problem.memory is not None and plan.total_bytes > problem.memory and plan.threads > 1:
+        plan = search.planned(plan.threads // 2, 1)
     if problem.memory is not None and plan.total_bytes > problem.memory:
         raise BudgetExceeded(
             f"a memory budget of {problem.memory} bytes cannot hold the lists of {len(points.columns)} sparse values "
-            f"and the {k} neighbours of {m} queries: allow at least {plan.total_bytes}",
+            + ("and a search within a radius" if within else f"and the {problem.k} neighbours of {problem.m} queries")
+            + f": allow at least {plan.total_bytes}",
             least=plan.total_bytes,
         )
     return plan
 
 
-def _made(
-    problem: Problem,
-    queries: SparseRows,
-    points: SparseRows,
-    ranking: Ranking,
-    threads: int,
-    block: int,
-    work: float,
-) -> SparsePlan:
-    n, m, k = problem.n, problem.m, problem.k
-    sizes = np.diff(queries.indptr)
-    largest = int(np.add.reduceat(sizes, np.arange(0, m, block)).max())
-    frequent = int(np.count_nonzero(ranking.counts * RARE_SHARE >= n))
-    copied = points.copied_bytes + (0 if queries is points else queries.copied_bytes + 4 * len(queries.columns))
-    value = 8 if "float64" in (problem.dtype, problem.query_dtype) else 4
-    fields: dict[str, Any] = {**problem.plan_fields()}
-    return SparsePlan(
-        **fields,
-        method="sparse",
-        isa=_isa(),
-        threads=threads,
-        query_block=block,
-        packed_bytes=packed_bytes(n, ranking.counts, problem.metric),
-        copied_bytes=copied,
-        working_bytes=min(threads, -(-m // block)) * block_bytes(block, largest, k, frequent),
-        output_bytes=m * k * (value + index_dtype(n).itemsize),
-        seconds=work / threads,
-    )
+class _Search(NamedTuple):
+    """What a plan is made for; see :func:`plan_sparse`."""
+
+    problem: Problem
+    queries: SparseRows
+    points: SparseRows
+    ranking: Ranking
+    within: bool
+    held: int
+
+    @property
+    def work(self) -> float:
+        """The expected seconds on one thread."""
+        counts = self.ranking.counts
+        additions = len(self.queries.columns) * float(np.square(counts).sum()) / max(1, int(counts.sum()))
+        return additions * tuning.ADDITION_SECONDS + self.problem.m * self.problem.n * tuning.PAIR_SECONDS
+
+    def planned(self, threads: int, block: int) -> SparsePlan:
+        """Return the plan with this number of threads and of queries per task."""
+        problem, queries, points, ranking = self.problem, self.queries, self.points, self.ranking
+        n, m, k = problem.n, problem.m, 0 if self.within else problem.k
+        ends = queries.indptr[np.minimum(np.arange(0, m + block, block), len(queries))]
+        frequent = int(np.count_nonzero(ranking.counts * RARE_SHARE >= n))
+        copied = points.copied_bytes + (0 if queries is points else queries.copied_bytes + 4 * len(queries.columns))
+        value = 8 if "float64" in (problem.dtype, problem.query_dtype) else 4
+        tasks = min(threads, -(-m // block))
+        fields: dict[str, Any] = {**problem.plan_fields()}
+        return SparsePlan(
+            **fields,
+            method="sparse",
+            isa=_isa(),
+            threads=threads,
+            query_block=block,
+            packed_bytes=packed_bytes(n, ranking.counts, problem.metric),
+            copied_bytes=copied + self.held,
+            working_bytes=max(
+                tasks * block_bytes(block, int(np.diff(ends).max()), k, frequent),
+                preparing_bytes(len(ranking.counts), ranking.table_bytes),
+            ),
+            output_bytes=16 * m if self.within else m * k * (value + index_dtype(n).itemsize),
+            seconds=self.work / threads,
+        )
 
 
 def _isa() -> str:

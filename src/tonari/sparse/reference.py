@@ -19,6 +19,11 @@ def search(queries: Any, points: Any, k: int, metric: str, *, self_join: bool = 
     >>> search(points[:1], points, 2, "inner_product").distances
     array([[1., 0.]])
     """
-    rows, base = as_sparse_rows(queries, "queries"), as_sparse_rows(points, "points")
+    sets = metric == "jaccard"
+    rows, base = (
+        as_sparse_rows(x, name, sets=sets).toarray() for x, name in ((queries, "queries"), (points, "points"))
+    )
     own = np.arange(len(rows)) if self_join else None
-    return brute(rows.toarray(), base.toarray(), k, metric, self_ids=own)
+    if sets:
+        rows, base = (np.packbits(x != 0, axis=1) for x in (rows, base))
+    return brute(rows, base, k, metric, self_ids=own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
+from tonari.core.slices import cut
 from tonari.inputs import LARGEST_FLOAT64
 from tonari.inputs.arrays.kinds import dtype_name
+from tonari.inputs.arrays.rows import LARGEST_WHOLE, too_large
 from tonari.sparse import tuning
 
 MOST = 2**31 - 1  # rows and columns: numbers of both are int32
+Int64 = npt.NDArray[np.int64]
+Int32 = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +34,12 @@ class SparseRows:
         Number of columns.
     native : _native.SparseRows
         The same arrays, for kernels.
-    copied : bool
-        Whether an array is a copy of the caller's.
+    copied_bytes : int
+        The bytes of the arrays that are not the caller's.
     """
 
-    indptr: npt.NDArray[np.int64]
-    columns: npt.NDArray[np.int32]
+    indptr: Int64
+    columns: Int32
     values: npt.NDArray[Any]
     d: int
     native: _native.SparseRows
@@ -42,6 +47,14 @@ class SparseRows:
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return sparse_rows, (self.indptr, self.columns, self.values, self.d, self.nbytes)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the arrays."""
+        return self.indptr.nbytes + self.columns.nbytes + self.values.nbytes
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -59,27 +72,52 @@ class SparseRows:
         out[np.repeat(np.arange(len(self)), np.diff(self.indptr)), self.columns] = self.values
         return out
 
-    def astype(self, dtype: npt.DTypeLike) -> SparseRows:
-        """Return the rows with values of another dtype."""
-        if self.dtype == dtype:
-            return self
-        values = self.values.astype(dtype)
-        return _made(self.indptr, self.columns, values, self.d, self.copied_bytes + values.nbytes)
+    def take(self, ids: npt.NDArray[np.integer[Any]]) -> SparseRows:
+        """Copy some rows."""
+        lengths = np.diff(self.indptr)[ids]
+        indptr = _indptr(lengths)
+        entries = np.arange(indptr[-1]) + np.repeat(self.indptr[ids] - indptr[:-1], lengths)
+        columns, values = self.columns[entries], self.values[entries]
+        return sparse_rows(indptr, columns, values, self.d, indptr.nbytes + columns.nbytes + values.nbytes)
+
+    def copy(self) -> SparseRows:
+        """Copy all rows."""
+        return joined_rows([self])
+
+    def scaled(self, weights: npt.NDArray[np.float64], factors: npt.NDArray[np.float64]) -> SparseRows:
+        """Multiply the columns of positive weight by their factors, in float64, and leave out the other columns."""
+        kept = weights > 0
+        places = np.cumsum(kept, dtype=np.int32) - np.int32(1)
+        with np.errstate(over="ignore", under="ignore"):  # the search refuses values that overflow
+            values = self.values * factors[places[self.columns]]
+        used = kept[self.columns] & (values != 0)
+        lengths = np.concatenate([np.zeros(1, np.int64), np.cumsum(used, dtype=np.int64)])[self.indptr]
+        columns, values = places[self.columns[used]], values[used]
+        _check_values(values, lengths, "rows times weights")
+        return sparse_rows(lengths, columns, values, len(factors), lengths.nbytes + columns.nbytes + values.nbytes)
 
 
-def as_sparse_rows(x: Any, name: str) -> SparseRows:
+def as_sparse_rows(x: Any, name: str, *, sets: bool = False) -> SparseRows:
     """Check a matrix of compressed rows of SciPy, and return its rows.
 
     Columns are sorted, values of the same column are summed in their order of storage, and zeros are dropped; the
-    matrix itself does not change.
+    matrix itself does not change. Whole numbers become float32.
+
+    Parameters
+    ----------
+    x : matrix or array of SciPy, or SparseRows, which are returned
+    name : str
+        Its name in messages.
+    sets : bool
+        Whether rows are sets of columns: values may also be bool, and become 1.
 
     Raises
     ------
     TypeError
-        Another format, or another dtype than float32 and float64.
+        Another format, or another dtype than float32, float64 and whole numbers.
     ValueError
-        Too many rows or columns, no columns, NaN, infinity or a magnitude above 1e150, or arrays that do not form a
-        matrix.
+        Too many rows or columns, no columns, NaN, infinity or a magnitude above 1e150, whole numbers beyond 2**24, or
+        arrays that do not form a matrix.
 
     Examples
     --------
@@ -88,15 +126,17 @@ def as_sparse_rows(x: Any, name: str) -> SparseRows:
     >>> rows.columns.tolist(), rows.values.tolist()
     ([0, 1], [2.0, 4.0])
     """
+    if isinstance(x, SparseRows):
+        return x
     if getattr(x, "format", None) != "csr":
         raise TypeError(f"{name}: is a sparse {type(x).__name__}, expected compressed rows; use .tocsr()")
     shape = x.shape
     if len(shape) != 2:
         raise ValueError(f"{name}: has shape {shape}, expected (rows, columns); use .reshape(1, -1) for one row")
-    if x.data.dtype not in (np.float32, np.float64):
+    if x.data.dtype not in (np.float32, np.float64) and x.data.dtype.kind not in ("iub" if sets else "iu"):
         raise TypeError(
-            f"{name}: sparse values are {dtype_name(x.data.dtype)}, expected float32 or float64; use "
-            ".astype(numpy.float32)"
+            f"{name}: sparse values are {dtype_name(x.data.dtype)}, expected float32, float64 or whole numbers; use "
+            ".astype(numpy.float32)" + (", or metric='jaccard' for sets" if x.data.dtype.kind == "b" else "")
         )
     for number, axis in zip(shape, ("rows", "columns"), strict=True):
         if number > MOST:
@@ -105,32 +145,74 @@ def as_sparse_rows(x: Any, name: str) -> SparseRows:
         raise ValueError(f"{name}: has no columns")
     indptr = np.ascontiguousarray(x.indptr, np.int64)
     _check_indptr(indptr, shape[0], x, name)
-    columns, values = x.indices[: indptr[-1]], np.ascontiguousarray(x.data[: indptr[-1]])
+    columns, values = x.indices[: indptr[-1]], x.data[: indptr[-1]]
+    if values.dtype.kind == "b":
+        values = values.astype(np.float32)
+    elif values.dtype.kind in "iu" and not sets:
+        values = _from_whole(values, columns, indptr, name)
+    values = np.ascontiguousarray(values)
     if len(columns) and not 0 <= int(columns.min()) <= int(columns.max()) < shape[1]:
         raise ValueError(f"{name}: has a column beyond its {shape[1]} columns")
     columns = np.ascontiguousarray(columns, np.int32)
     _check_values(values, indptr, name)
-    if not _ascend(columns, indptr):
-        indptr, columns, values = _summed(indptr, columns, values)
+    if not (_ascend(columns, indptr) and values.all()):
+        indptr, columns, values = _in_order(indptr, columns, values)
         _check_values(values, indptr, name)
-    if not values.all():
-        nonzero = values != 0
-        indptr = np.concatenate([np.zeros(1, np.int64), nonzero.cumsum()])[indptr]
-        columns, values = columns[nonzero], values[nonzero]
-    copies = [
-        new.nbytes for new, old in ((indptr, x.indptr), (columns, x.indices), (values, x.data)) if not _of(new, old)
-    ]
-    return _made(indptr, columns, values, int(shape[1]), sum(copies))
+    if sets:
+        values = np.ones(len(columns), np.float32)
+    arrays = ((indptr, x.indptr), (columns, x.indices), (values, x.data))
+    copied = sum((new if new.base is None else new.base).nbytes for new, old in arrays if not _of(new, old))
+    return sparse_rows(indptr, columns, values, int(shape[1]), copied)
 
 
-def _made(
-    indptr: npt.NDArray[np.int64], columns: npt.NDArray[np.int32], values: npt.NDArray[Any], d: int, copied: int
-) -> SparseRows:
-    return SparseRows(indptr, columns, values, d, _native.SparseRows(indptr, columns, values, d), copied)
+def sparse_rows(indptr: Int64, columns: Int32, values: npt.NDArray[Any], d: int, copied_bytes: int) -> SparseRows:
+    """Return rows that are known to be in order; the compiled module checks the order again."""
+    return SparseRows(indptr, columns, values, d, _native.SparseRows(indptr, columns, values, d), copied_bytes)
+
+
+def joined_rows(parts: Sequence[SparseRows]) -> SparseRows:
+    """Concatenate rows of the same columns and dtype in new arrays."""
+    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
+    columns, values = (
+        np.concatenate([getattr(part, name)[: part.indptr[-1]] for part in parts]) for name in ("columns", "values")
+    )
+    indptr = _indptr(lengths)
+    return sparse_rows(indptr, columns, values, parts[0].d, indptr.nbytes + columns.nbytes + values.nbytes)
+
+
+def no_sparse_rows(d: int, dtype: npt.DTypeLike) -> SparseRows:
+    """Return zero rows.
+
+    >>> no_sparse_rows(3, np.float32).shape
+    (0, 3)
+    """
+    return sparse_rows(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, dtype), d, 0)
+
+
+def _indptr(lengths: npt.NDArray[np.integer[Any]]) -> Int64:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
 def _of(new: npt.NDArray[Any], old: npt.NDArray[Any]) -> bool:
     return new is old or np.may_share_memory(new, old)
+
+
+def _from_whole(
+    values: npt.NDArray[Any], columns: npt.NDArray[Any], indptr: Int64, name: str
+) -> npt.NDArray[np.float32]:
+    """Convert whole numbers to float32, and refuse numbers that float32 may not hold."""
+    if (
+        values.dtype.itemsize > 2
+        and len(values)
+        and not -LARGEST_WHOLE <= values.min() <= values.max() <= LARGEST_WHOLE
+    ):
+        bad = int(((values > LARGEST_WHOLE) | (values < -LARGEST_WHOLE)).argmax())
+        raise too_large(values[bad], dtype_name(values.dtype), name, _row_of(indptr, bad), int(columns[bad]))
+    return values.astype(np.float32)
+
+
+def _row_of(indptr: Int64, entry: int) -> int:
+    return int(np.searchsorted(indptr, entry, side="right")) - 1
 
 
 def _check_indptr(indptr: npt.NDArray[np.int64], n: int, x: Any, name: str) -> None:
@@ -140,15 +222,14 @@ def _check_indptr(indptr: npt.NDArray[np.int64], n: int, x: Any, name: str) -> N
 
 
 def _check_values(values: npt.NDArray[Any], indptr: npt.NDArray[np.int64], name: str) -> None:
-    if not len(values):
+    if not len(values) or values.dtype.kind != "f":
         return
     low, high = float(values.min()), float(values.max())  # NaN if there is one
     if low >= -LARGEST_FLOAT64 and high <= LARGEST_FLOAT64:
         return
     bad = int((~(np.abs(values.astype(np.float64)) <= LARGEST_FLOAT64)).argmax())
-    row = int(np.searchsorted(indptr, bad, side="right")) - 1
     raise ValueError(
-        f"{name}: row {row} holds {values[bad]}, expected finite values"
+        f"{name}: row {_row_of(indptr, bad)} holds {values[bad]}, expected finite values"
         + (f" of at most {LARGEST_FLOAT64:g}; scale the rows down" if np.isfinite(values[bad]) else "; drop such rows")
     )
 
@@ -163,11 +244,37 @@ def _ascend(columns: npt.NDArray[np.int32], indptr: npt.NDArray[np.int64]) -> bo
     return bool(steps.all())
 
 
+def _in_order(indptr: Int64, columns: Int32, values: npt.NDArray[Any]) -> tuple[Int64, Int32, npt.NDArray[Any]]:
+    """Sort the columns of each row, add values of the same column in their order of storage, and drop zeros.
+
+    Blocks of rows are converted one after another, so that memory beyond the result does not depend on their number.
+    """
+    ordered, sums = np.empty_like(columns), np.empty_like(values)
+    lengths, kept = np.zeros(len(indptr) - 1, np.int64), 0
+    for part in _row_blocks(indptr):
+        entries = slice(indptr[part.start], indptr[part.stop])
+        rows = np.repeat(np.arange(part.stop - part.start), np.diff(indptr[part.start : part.stop + 1]))
+        rows, some, added = _summed(rows, columns[entries], values[entries])
+        ordered[kept : kept + len(some)], sums[kept : kept + len(some)] = some, added
+        lengths[part] = np.bincount(rows, minlength=part.stop - part.start)
+        kept += len(some)
+    return _indptr(lengths), ordered[:kept], sums[:kept]
+
+
+def _row_blocks(indptr: Int64) -> Iterator[slice]:
+    """Yield consecutive rows with at most ``tuning.ORDERED_ENTRIES`` entries together, or single rows."""
+    begin, n = 0, len(indptr) - 1
+    while begin < n:
+        end = int(np.searchsorted(indptr, indptr[begin] + tuning.ORDERED_ENTRIES, side="right")) - 1
+        stop = min(n, max(end, begin + 1))
+        yield slice(begin, stop)
+        begin = stop
+
+
 def _summed(
-    indptr: npt.NDArray[np.int64], columns: npt.NDArray[np.int32], values: npt.NDArray[Any]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[Any]]:
-    """Sort the columns of each row, and add values of the same column in their order of storage."""
-    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    rows: npt.NDArray[Any], columns: Int32, values: npt.NDArray[Any]
+) -> tuple[npt.NDArray[Any], Int32, npt.NDArray[Any]]:
+    """Return the row, column and value of each entry in order; entries are sums, and not zero."""
     order = np.lexsort((columns, rows))
     rows, columns, values = rows[order], columns[order], values[order]
     first = np.ones(len(columns), np.bool_)
@@ -175,8 +282,8 @@ def _summed(
     sums = np.zeros(int(first.sum()), values.dtype)
     with np.errstate(over="ignore"):  # an infinite sum is refused by its row
         np.add.at(sums, first.cumsum() - 1, values)
-    counts = np.bincount(rows[first], minlength=len(indptr) - 1)
-    return np.concatenate([np.zeros(1, np.int64), counts.cumsum()]), columns[first], sums
+    nonzero = sums != 0
+    return rows[first][nonzero], columns[first][nonzero], sums[nonzero]
 
 
 class Ranking:
@@ -188,6 +295,8 @@ class Ranking:
         The number of points that have the column of each rank, in descending order.
     points : int32 array
         The rank of each entry of the points.
+    table_bytes : int
+        The bytes of the tables of columns.
 
     Examples
     --------
@@ -210,6 +319,7 @@ class Ranking:
         self._used = used
         self._ranks = np.full(points.d if used is None else len(used), -1, np.int32)
         self._ranks[order[:ranked]] = np.arange(ranked, dtype=np.int32)
+        self.table_bytes = 24 * len(order)  # while they are made, beside which they take little
         self.points = self.of(points)
 
     def of(self, rows: SparseRows) -> npt.NDArray[np.int32]:
@@ -218,6 +328,9 @@ class Ranking:
             return self._ranks[rows.columns]
         if not len(self._used):
             return np.full(len(rows.columns), -1, np.int32)
-        place = np.searchsorted(self._used, rows.columns)
-        place[place == len(self._used)] = 0
-        return np.where(self._used[place] == rows.columns, self._ranks[place], np.int32(-1)).astype(np.int32)
+        ranks = np.empty(len(rows.columns), np.int32)
+        for part in cut(len(ranks), tuning.ORDERED_ENTRIES):
+            place = np.searchsorted(self._used, rows.columns[part])
+            place[place == len(self._used)] = 0
+            ranks[part] = np.where(self._used[place] == rows.columns[part], self._ranks[place], np.int32(-1))
+        return ranks

@@ -1,4 +1,4 @@
-"""Segments of an Index whose points come and go are few."""
+"""An Index keeps few segments when points are added and removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fields of the plan that are set when an Index is made: they hold for every search, every segment and every copy."""
+"""Plan fields that are set when an Index is made apply to every search, segment and copy of the Index."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def segments(index: tonari.Index) -> list[Any]:
 
 
 def plans(index: tonari.Index) -> list[Any]:
-    """Of the points of each segment, and of their last search."""
+    """Return the plans of the points of each segment, and of the last search of each segment."""
     return [plan for one in segments(index) for plan in (one.first.plan, *(made.plan for made in one.planned.values()))]
 
 
@@ -69,7 +69,7 @@ def test_what_cannot_be_set_is_refused() -> None:
 def test_points_in_host_memory_of_which_a_device_has_few_numbers(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One preparation for all searches, by route and coordinates as they were named."""
+    """All searches share one preparation, with the route and the coordinates that the caller named."""
     index = tonari.Index(POINTS, device="cuda", method="exact", route="host_refine", form_dim=5)
     prepared = segments(index)[0].first.prepared
     assert type(prepared).__name__ == "HostContractedPoints"

@@ -1,4 +1,4 @@
-"""An Index that changes has the bits of one made anew from the points that are left, with their ids."""
+"""A changed Index has the same bits as a new Index of the remaining points with their ids."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ METHODS = ["auto", "exact", "kdtree"]
 
 
 def tied(rng: np.random.Generator, n: int, dtype: str = "float32") -> Any:
-    """Rows with few values, so that there are duplicates and ties; far from the origin, but for small integers."""
+    """Make rows of few distinct values, so there are duplicates and ties; all but small integers are far from 0."""
     rows = rng.integers(0, 4, (n, D)) + (0 if dtype == "uint8" else 1000)
     return rows.astype(dtype)
 
 
 class Twin:
-    """The points that should be left, by id, beside the Index that is tested."""
+    """Keeps the points that should remain, by id, and the Index under test."""
 
     def __init__(self, index: tonari.Index, points: Any, **given: Any) -> None:
         self.index, self.given = index, given
@@ -55,7 +55,7 @@ class Twin:
         assert ids.tolist() == list(range(self.next_id, self.next_id + len(points)))
         self.left.update(zip(ids.tolist(), points.copy(), strict=True))
         self.next_id += len(points)
-        given[:] = 0  # what was added was copied
+        given[:] = 0  # added rows were copied
 
     def remove(self, ids: Any) -> None:
         self.index.remove(ids)
@@ -63,7 +63,7 @@ class Twin:
             del self.left[int(at)]
 
     def check(self, queries: Any, k: int, radius: float, place: Callable[[Any], Any] = np.array) -> None:
-        """Compare every verb with that of an Index made anew."""
+        """Compare every search method with that of a new Index."""
         ids, points, index = self.ids, self.points, self.index
         assert (len(index), index.n, index.ids.tolist()) == (len(ids), len(ids), ids.tolist())
         assert here_one(index.points).tobytes() == points.tobytes()
@@ -166,7 +166,7 @@ def test_what_cannot_be_added_or_asked_is_refused() -> None:
     index.remove([0, 9])
     with pytest.raises(ValueError, match="k=9"):
         index.search(checks.gaussian(1, D), 9)
-    assert index.add(checks.gaussian(1, D)).tolist() == [10]  # 9 is not given again
+    assert index.add(checks.gaussian(1, D)).tolist() == [10]  # id 9 is not reused
     index.remove([10])
     index.compact()
     assert index.add(checks.gaussian(1, D)).tolist() == [11]
@@ -228,7 +228,7 @@ def test_a_stream_does_not_go_on_with_other_ids(tmp_path: Path) -> None:
 
 
 def check_on_device(n: int, rounds: int, tmp_path: Path, method: str) -> None:
-    """A short life of an Index on CUDA, of tensors and of host memory."""
+    """Add, remove and search on CUDA, with tensors and with arrays in host memory."""
     rng = np.random.default_rng(2)
     points = tied(rng, n)
     for place in (there, np.array):
@@ -250,7 +250,7 @@ def check_on_device(n: int, rounds: int, tmp_path: Path, method: str) -> None:
             assert counts.tolist() == np.diff(within.indptr).tolist()
             twin.index.save(tmp_path / "saved.index")
             twin.index = tonari.Index.load(tmp_path / "saved.index")
-            if HAS_CUDA:  # the name of a device that the CPU plays is no device's
+            if HAS_CUDA:  # when the CPU plays the device, no real device has its name
                 assert inputs.place_of(twin.index.points, "points") == inputs.place_of(place(points), "points")
         on_cpu = tonari.Index.load(tmp_path / "saved.index", device="cpu")
         assert on_cpu.devices == ()

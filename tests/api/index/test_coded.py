@@ -1,4 +1,4 @@
-"""An Index of which only codes are in memory: the bits of a search in memory, few rows read, and changes noticed."""
+"""An Index with only codes in memory: same bits as in memory, few rows read, and changes of the file detected."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_less_memory_means_fewer_columns(tmp_path: Path) -> None:
     assert_same_neighbors(less.search(points[:3], 3), brute(points[:3], points, 3))
     with pytest.raises(BudgetExceeded, match="allow at least"):
         tonari.Index(path, codes="int8", memory="4MB")
-    with pytest.raises(BudgetExceeded, match="allow at least"):  # codes are never dropped and made again
+    with pytest.raises(BudgetExceeded, match="allow at least"):  # codes are never dropped and computed again
         less.search(points, 1000)
     assert_same_neighbors(less.search(points[:3], 3), brute(points[:3], points, 3))
 

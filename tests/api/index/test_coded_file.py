@@ -1,4 +1,4 @@
-"""Codes in a file: they come back without a pass over the rows, and neither changed rows nor damage goes by."""
+"""Codes in a file are loaded without reading the rows, and changed rows and damaged files are detected."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_saved_index_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("tonari.exact.cpu.codes.PackedPoints", lambda *given: packed.append(given))
     again = tonari.Index.load(path)
     monkeypatch.undo()
-    assert not packed  # the codes come from the file
+    assert not packed  # codes are loaded from the file
     assert repr(again) == "Index(n=3000, d=16, metric='cosine', dtype=float32, method='exact', codes='int8')"
     assert (again.memory, again._threads, again.ids_are_rows) == (None, 2, True)
     assert_same_neighbors(again.search(points[:9], 7), expected, metric="cosine")
@@ -50,13 +50,13 @@ def test_a_saved_index_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for made in (pickle.loads(pickle.dumps(again)), copy.deepcopy(again), copy.copy(again)):
         assert_same_neighbors(made.search(points[:9], 7), expected, metric="cosine")
     isa = WITH_INT8[0]
-    monkeypatch.setenv("TONARI_ISA", isa)  # whose kernel has another layout
+    monkeypatch.setenv("TONARI_ISA", isa)  # that kernel uses another layout
     assert_same_neighbors(tonari.Index.load(path).search(points[:9], 7), expected, metric="cosine")
     assert tonari.Index.load(path, memory="1GB", threads=1).memory == 10**9
 
 
 def test_codes_of_any_length_come_back(tmp_path: Path) -> None:
-    points = checks.gaussian(100, 127, 4)  # of all columns; the codes are no multiple of 8 bytes
+    points = checks.gaussian(100, 127, 4)  # codes of all columns; their length is not a multiple of 8 bytes
     tonari.Index(written(tmp_path / "points.npy", points), codes="int8").save(tmp_path / "codes.index")
     again = tonari.Index.load(tmp_path / "codes.index")
     assert_same_neighbors(again.search(points[:9], 7), brute(points[:9], points, 7, "euclidean"), metric="euclidean")
@@ -73,13 +73,14 @@ def test_changed_rows_are_noticed(tmp_path: Path) -> None:
         index.search(points[:2], 3)
     with pytest.raises(RuntimeError, match="holds other rows from"):
         tonari.Index.load(path)
-    changed[1700] = points[1700]  # the rows that it had, at a later time
+    changed[1700] = points[1700]  # the same rows, with a later modification time
     changed.flush()
     assert_same_neighbors(tonari.Index.load(path).search(points[:2], 3), brute(points[:2], points, 3, "cosine"))
     changed[0] += 1
     changed.flush()
     os.utime(rows, ns=(about.st_atime_ns, about.st_mtime_ns))
-    with pytest.raises(RuntimeError, match="holds other rows from 0"):  # by their checksum: size and time are the same
+    # found by the checksum: size and time are the same
+    with pytest.raises(RuntimeError, match="holds other rows from 0"):
         tonari.Index.load(path)
     np.save(rows, points[:-1])
     with pytest.raises(RuntimeError, match=r"has \d+ bytes, it had"):

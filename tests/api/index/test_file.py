@@ -1,4 +1,4 @@
-"""An Index in a file: the same answers after it, and no damage that goes by."""
+"""An Index loaded from a file gives the same answers, and damage of the file is detected."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def test_a_saved_index_comes_back(dtype: str, tmp_path: Path) -> None:
         assert (again.ids.tolist(), again.memory, again._threads) == (index.ids.tolist(), 64_000_000, 1)
         assert_same_neighbors(again.search(points[:9], 4), index.search(points[:9], 4))
         assert again._state.next_id == 37
-        assert not again.points.flags.owndata  # mapped
+        assert not again.points.flags.owndata  # memory-mapped
         other = tonari.Index.load(path, device="cpu", threads=2, memory="32MB")
         assert (other.memory, other._threads) == (32_000_000, 2)
-        again.save(path)  # over the file that it maps
+        again.save(path)  # written over the file that it maps
         assert_same_neighbors(again.search(points[:9], 4), index.search(points[:9], 4))
 
 
@@ -126,7 +126,7 @@ def test_an_interrupted_save_leaves_the_old_file(tmp_path: Path, monkeypatch: py
         passes[0] += 1
         for piece in whole(array):
             yield piece
-            if passes[0] == 2:  # while the points are written
+            if passes[0] == 2:  # raised while the points are written
                 raise KeyboardInterrupt
 
     monkeypatch.setattr(index_file, "pieces", interrupted)

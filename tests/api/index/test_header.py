@@ -1,4 +1,4 @@
-"""The header of the files of an Index: what was written comes back, and damage is seen."""
+"""The header of an Index file is read back as written, and damage is detected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An Index says what it holds, and can be copied and pickled."""
+"""The description of an Index, and its copies and pickles."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_shallow_copy_shares_and_a_deep_one_does_not() -> None:
     assert shared._state.only.ready == index._state.only.ready
     assert shared._state.only.ready is not index._state.only.ready
     before = index.search(X[:3], 2)
-    index.points[:] = 0  # whose owner must not
+    index.points[:] = 0  # the owner of this memory must not change it
     for other in (own, sent):
         assert not np.shares_memory(other.points, index.points)
         assert_same_neighbors(other.search(X[:3], 2), before)

@@ -1,4 +1,4 @@
-"""Lists of the segments of an Index become one answer: removed points left out, ids in place of row numbers."""
+"""Lists of the segments of an Index are merged: without removed points, and with ids instead of row numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.metrics import get_metric
 
-NAMES = np.array([10, -1, 12, 30, -1, 50], np.int32)  # of which two are removed
+NAMES = np.array([10, -1, 12, 30, -1, 50], np.int32)  # two of these points are removed
 FOUND = Neighbors(np.array([[0, 1, 2, 3], [1, 1, 1, 2]], np.float32), np.array([[4, 0, 1, 5], [1, 2, 3, 4]], np.int32))
 
 

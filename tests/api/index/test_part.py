@@ -1,4 +1,4 @@
-"""A segment of an Index knows the ids of its points, and which of them are removed."""
+"""A segment of an Index knows the ids of its points and which points are removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an Index finds within a radius is named by ids, whatever came and went."""
+"""Radius searches of an Index return ids, after any additions and removals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LINE = np.arange(10, dtype=np.float32)[:, None]
 
 
 def changed() -> tonari.Index:
-    """Points 0 to 11 on a line, of which 2 and 3 are removed and 10 and 11 were added later."""
+    """Make an Index of points 0 to 11 on a line: 2 and 3 are removed, 10 and 11 are added later."""
     index = tonari.Index(LINE, method="exact")
     index.add(np.array([[10.0], [11.0]], np.float32))
     index.remove([2, 3])

@@ -1,4 +1,4 @@
-"""What an Index finds is named by ids, whatever came and went, and k counts the points that are left."""
+"""Searches of a changed Index return ids, and k may be at most the number of remaining points."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LINE = np.arange(6, dtype=np.float32)[:, None]
 
 
 def changed() -> tonari.Index:
-    """Points 0 to 6 on a line, of which 1 is removed and 6 was added later."""
+    """Make an Index of points 0 to 6 on a line: 1 is removed, 6 is added later."""
     index = tonari.Index(LINE, method="exact")
     index.add(np.array([[6.0]], np.float32))
     index.remove([1])

@@ -1,4 +1,4 @@
-"""An Index plans a search like an earlier one no second time, and one that differs anew."""
+"""An Index plans a search once, reuses the plan for similar searches, and makes a new plan for different ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POINTS = checks.gaussian(300, 3)
 
 
 class Planned(list[Any]):
-    """The plans that an Index asks its method for."""
+    """Records the plans that an Index requests from its method."""
 
     def watch(self, index: Any, monkeypatch: pytest.MonkeyPatch) -> Planned:
         method = index._state.only.first.method
@@ -41,7 +41,7 @@ def test_a_search_like_another_is_not_planned_again(method: str, monkeypatch: py
         for seed in range(times):
             queries = checks.gaussian(m, 3, seed + 1).astype(dtype)
             assert_same_neighbors(index.search(queries, k), brute(queries, POINTS, k))
-    again = [(2, 6)] if method == "kdtree" else []  # the tree is built anew for float64 queries, by a plan of its own
+    again = [(2, 6)] if method == "kdtree" else []  # for float64 queries the tree is built again, with its own plan
     assert [(plan.m, plan.k) for plan in planned] == [(1, 5), (2, 5), (2, 6), (2, 6), *again]
 
 
@@ -108,7 +108,7 @@ def test_plans_that_depend_on_free_processors_are_not_kept(monkeypatch: pytest.M
 
 
 def test_a_call_that_asks_for_nothing_else_has_the_record_of_the_index() -> None:
-    """A copy of the record takes a fifth of the time of a small search."""
+    """Copying the record takes a fifth of the time of a small search."""
     segment = tonari.Index(POINTS, method="kdtree", threads=2, memory="1GB")._state.only
     for threads in (None, 2):
         assert segment.those(threads).call is segment.call
@@ -123,7 +123,7 @@ def test_a_search_like_another_checks_values_alone(
 ) -> None:
     index = tonari.Index(POINTS, method=method)
     index.search(POINTS[:2], 5, threads=threads)
-    monkeypatch.setattr(type(index._state.only), "decided", None)  # any other way would fail
+    monkeypatch.setattr(type(index._state.only), "decided", None)  # any other method would raise
     for queries in (POINTS[5:7], POINTS[::-1][:2], np.asfortranarray(POINTS[7:9])):
         assert_same_neighbors(index.search(queries, 5, threads=threads), brute(queries, POINTS, 5))
     with pytest.raises(ValueError, match="queries: row 1 has a value that is not finite"):

@@ -1,4 +1,4 @@
-"""What an Index holds at one moment: searches go on with it while an update makes the next."""
+"""Searches of an Index continue with the current state while an update creates the next state."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ D = 3
 
 
 def tied(rng: np.random.Generator, n: int, dtype: str = "float32") -> Any:
-    """Rows with few values, so that there are duplicates and ties; far from the origin, but for small integers."""
+    """Make rows of few distinct values, so there are duplicates and ties; all but small integers are far from 0."""
     rows = rng.integers(0, 4, (n, D)) + (0 if dtype == "uint8" else 1000)
     return rows.astype(dtype)
 
@@ -50,7 +50,7 @@ def test_streams_see_the_index_as_it_was_when_they_began(tmp_path: Path) -> None
 
 
 def test_searches_while_another_thread_updates() -> None:
-    """Each answer is that of one of the states that the Index went through, and never one from before the last seen."""
+    """Each answer is that of one state of the Index, and states are seen in order."""
     points, queries = checks.gaussian(400, D), checks.gaussian(5, D, 1)
     states = [range(100), range(100, 200), range(200, 300), range(300, 400)]
     expected = []
@@ -72,7 +72,7 @@ def test_searches_while_another_thread_updates() -> None:
                 if at < last:
                     failures.append((at, last))
                 last = at
-            elif len(ids) == 1:  # between add and remove, two hundreds are there
+            elif len(ids) == 1:  # between add and remove the Index has two hundred points
                 failures.append(found)
 
     watchers = [threading.Thread(target=watch) for _ in range(2)]
@@ -128,7 +128,7 @@ def test_searches_on_other_streams_wait_for_an_update() -> None:
     torch.cuda.synchronize()
     for begin in range(5000, 20_000, 5000):
         with torch.cuda.stream(torch.cuda.Stream()):
-            torch.cuda._sleep(10**8)  # cycles: about 50 ms, in which an unordered search would be done
+            torch.cuda._sleep(10**8)  # cycles: about 50 ms, in which a search that did not wait would finish
             index.add(there(points[begin : begin + 5000]))
             index.remove([begin])
         with torch.cuda.stream(torch.cuda.Stream()):

@@ -1,4 +1,4 @@
-"""Claims on selection find the rows that their cases write."""
+"""The claims on selection find the rows that their cases write."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COUNTERS = {"compression_ratio": 8.0, "threshold_ratio": 0.5}
 
 
 def rows_of(paper: Any, kind: str) -> list[Any]:
-    """Rows as a run of all figures writes them, a second each."""
+    """Return the rows that a run of all figures writes, with one second each."""
     cases = {case.figure: case.name for case in paper.suite().cases}
     return [
         row(
@@ -48,7 +48,7 @@ def rows_of(paper: Any, kind: str) -> list[Any]:
 
 
 def rows_of_run(run: Any) -> list[Any]:
-    """The rows of a small run as those of a full one."""
+    """Return the rows of a small run as if it had the full size."""
     return [row(**{"seconds": one["seconds_median"]} | one | {"scale": 1.0, "date": "now"}) for one in run.rows]
 
 
@@ -73,7 +73,7 @@ def whole_graphs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def shared(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The case for CUDA with all in host memory."""
+    """The case for CUDA, with all arrays in host memory."""
     empty: Callable[..., Any] = torch.empty
     monkeypatch.setattr(torch, "empty", lambda *args, pin_memory=False, **options: empty(*args, **options))
     run = bench_checks.a_run(suite="tang2015", device=Still(kind="cuda"))
@@ -85,7 +85,7 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def found(claims: tuple[Claim, ...], paper: str, rows: list[Any]) -> dict[str, int]:
-    """How many numbers each claim has that the paper's own cases measure, by its first words."""
+    """Return for each claim, by its first words, how many of its numbers the paper's own cases measure."""
     results = Results.of(rows)
     own = [claim for claim in claims if f"benchmarks run {paper}" in claim.how]
     return {claim.said: len(found_of(claim, results)) for claim in own}

@@ -1,4 +1,4 @@
-"""gieseke2014 on small data in host memory: its figures have their points, of both traversals."""
+"""gieseke2014 on small data in host memory: its figures have points for both traversals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def a_case(**changes: Any) -> Any:
-    """A small case of magnitudes, or with ``changes``."""
+    """Make a small case of magnitudes; ``changes`` replace its fields."""
     options = {"n": 500, "m": 60, "d": 3, "k": 5, "data": "magnitudes", "prepared": True}
     return bench_checks.a_case(**options | changes)
 
@@ -80,7 +80,7 @@ def test_what_takes_long_is_timed_on_fewer_queries(monkeypatch: pytest.MonkeyPat
     def call_of(count: int) -> Callable[[], None]:
         return lambda: asked.append(count)
 
-    # Ten rows take two seconds: sixty would take twelve.
+    # Ten rows take two seconds; sixty would take twelve.
     assert figures.rows_for(a_run(device=Still(lambda: 2.0)), a_case(), call_of) == 20
     assert set(asked) == {10}
     assert figures.rows_for(a_run(device=Still(lambda: 0.1)), a_case(), call_of) == 60
@@ -96,7 +96,7 @@ def test_table_2_has_both_traversals_and_brute_force() -> None:
 
 
 def test_processors_stand_beside_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows of the processor are of its threads, and each of the device has its own ratio to them."""
+    """Rows of the processor have its number of threads, and each row of the device has its own ratio to them."""
     monkeypatch.setattr(processors.Cpu, "once", lambda self, call: (call(), 6.0)[1])
     run = done(a_run(repeats=1, device=Still(lambda: 2.0)), a_case(work=processors.compare))
     assert run.wrong == 0, notes(run)
@@ -121,7 +121,7 @@ def test_rounds_stand_beside_the_walk(monkeypatch: pytest.MonkeyPatch) -> None:
     assert names[:5] == [walk, buffered, f"{walk}, as they came", f"{buffered}, as they came", "tonari exact"]
     assert names[5:] == [walk, buffered] * 2
     low = run.rows[5:]
-    assert [row["extras"]["height"] for row in low] == [4, 4, 6, 6]  # of 13 leaves would be empty
+    assert [row["extras"]["height"] for row in low] == [4, 4, 6, 6]  # one of 13 leaves would be empty
     assert [row["ratio"] for row in low[::2]] == [1, 1]
     assert all("rounds, buffers emptied" in row["note"] and row["extras"]["tile"] >= 1 for row in low[1::2])
 

@@ -72,7 +72,7 @@ def test_both_finishes_find_the_smallest_of_the_same_survivors(monkeypatch: pyte
 
 
 def test_the_finishes_are_asked_for_no_threshold_of_their_own() -> None:
-    """At 8 k and 16 k survivors nothing is pruned any more: all of them meet the heap, or are halved."""
+    """At 8 k and 16 k survivors no more pruning occurs: all survivors reach the heap, or are halved."""
     for left in (8, 16):
         for how in finish.FINISHES:
             counters = tonari.select.Counters()

@@ -1,4 +1,4 @@
-"""The papers on selection: their sizes, their figures, and points that are measured once for all figures."""
+"""The papers on selection: sizes, figures, and points that are measured once for all figures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAPERS = {paper.name: paper for paper in (tang2015.PAPER, MATSUMOTO, komarov2014
 
 
 def stable(values: Any, k: int, counters: Any = None, **_: Any) -> Selected:
-    """A selection by a stable sort, for NumPy and torch."""
+    """Select by a stable sort, for NumPy and torch."""
     lines = torch.as_tensor(values)
     order = torch.sort(lines, dim=1, stable=True)
     found = order.values[:, :k], order.indices[:, :k].to(torch.int32)
@@ -40,7 +40,7 @@ def stable(values: Any, k: int, counters: Any = None, **_: Any) -> Selected:
 
 
 def a_run(path: Path | None = None, select: Callable[..., Any] = stable, **changes: Any) -> Any:
-    """A run of the stand-in on a still machine."""
+    """Make a run with a stand-in library on a machine with fixed times."""
     defaults: dict[str, Any] = {"device": Still(slice_rows=4), "repeats": 3}
     return bench_checks.a_run(SimpleNamespace(select_k=select), path=path, **defaults | changes)
 
@@ -52,10 +52,10 @@ def test_the_closed_form_is_the_mean_of_insertion_queues() -> None:
     n, k, rows = 40, 6, 4000
     values = np.random.default_rng(4).random((rows, n))
     updates = np.zeros((rows, k))
-    queue = np.full((rows, k), np.inf)  # descending, head first
+    queue = np.full((rows, k), np.inf)  # descending, with the head first
     for x in values.T:
         enters = x < queue[:, 0]
-        place = (queue > x[:, None]).sum(axis=1) - 1  # of x, once the head is gone and the larger ones have moved
+        place = (queue > x[:, None]).sum(axis=1) - 1  # after the head is removed and the larger entries have moved
         for row in np.flatnonzero(enters):
             updates[row, : place[row] + 1] += 1
             queue[row, : place[row]] = queue[row, 1 : place[row] + 1]
@@ -89,7 +89,7 @@ def test_matsumoto2015_takes_no_sample_smaller_than_k_and_varies_one_thing_at_a_
     varied_in |= {f"{figure}-large": varied_in[figure] for figure in ("10", "11", "12")}
     for figure, varied in varied_in.items():
         mine = [point for point in points if point.figure == figure and point.data == "uniform"]
-        # Where n_S is 8 k both vary.
+        # Where n_S is 8 k, both numbers vary.
         mine = [point for point in mine if "n_S = 8 k" not in point.series]
         values = {
             name: {point.options.get(name, getattr(point, name, None)) for point in mine}
@@ -130,7 +130,7 @@ def test_what_only_rare_figures_need_is_not_made_for_the_others() -> None:
 
 
 def test_figures_5_and_7_count_what_the_papers_own_threshold_leaves() -> None:
-    """Of k n / n_S values expected at or below the k-th of n_S samples, and never fewer than k."""
+    """k n / n_S values are expected at or below the k-th of n_S samples, and never fewer than k."""
     tonari = importlib.import_module("tonari")
     run = a_run(select=tonari.select_k, scale=2**-4)
     (case,) = MATSUMOTO.suite().chosen("cpu", ["fig7"])
@@ -240,7 +240,7 @@ def test_figures_are_measured_and_drawn(
     written = rows.read(path)
     figures = [figure for figure in PAPERS[name].figures if figure not in PAPERS[name].tables]
     assert {row["figure"] for row in written} == set(PAPERS[name].figures)
-    # Drawing a figure takes a second: all of them are made, two are drawn, the same each time.
+    # Drawing a figure takes a second: all figures are made, but only two are drawn, always the same.
     for figure in figures:
         assert PAPERS[name].panels(figure, [sweep.ready(row) for row in sweep.newest_of(written, name, figure, "cpu")])
     few = [row for row in written if row["figure"] in (figures[0], *PAPERS[name].tables)]

@@ -1,4 +1,4 @@
-"""tang2015's share of the selection in a search, on small data in host memory."""
+"""tang2015: the selection's share of the time of a search, on small data in host memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""wang2021's updates that only the benchmarks have, against plain ones; without a card in Triton's interpreter."""
+"""Updates of wang2021 that only the benchmarks have, compared with plain ones; without a GPU in the interpreter."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def method_of(update: str, n: int, size: int) -> Any:
     return updates.UPDATES[update](n, size, torch.device(DEVICE))
 
 
-@pytest.mark.parametrize("values", [4, 1 << 20])  # with ties everywhere, or hardly any
+@pytest.mark.parametrize("values", [4, 1 << 20])  # with ties everywhere, or with hardly any
 def test_proposals_are_merged_by_rank(values: int) -> None:
     n, size, batch = 300, 64, 64 if HAS_CUDA else 16
     programs = 3000 if HAS_CUDA else 8
@@ -58,7 +58,7 @@ def test_nothing_proposed_changes_nothing() -> None:
 
 
 def everything(form: PlainForm, new: Array, old: Array) -> Any:
-    """All pairs that are matched, as (target, id, distance)."""
+    """Return all matched pairs, as (target, id, distance)."""
     for row in range(len(new)):
         fresh, rest = (part[row][part[row] >= 0] for part in (new, old))
         for targets, others in ((fresh, fresh), (fresh, rest), (rest, fresh)):

@@ -1,4 +1,4 @@
-"""Searches among rows of bits on small data: measured, proved, and a wrong answer is not timed."""
+"""Searches among rows of bits on small data are measured and proved, and a wrong answer is not timed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consumers of small data: estimators and the neighbours of UMAP are proved and timed, and wrong ones are not."""
+"""Estimators and UMAP's neighbours on small data are proved and timed, and wrong answers are not timed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SMALL = {case.name: case.scaled(0.01) for case in consumers.SUITE.cases}
 @pytest.mark.parametrize("name", ["transformer", "grid-10000", "dbscan-32d"])
 def test_an_estimator_is_proved_and_timed_beside_scikit_learns(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "fastest_blas_core", lambda *_: None)
-    monkeypatch.setattr(estimators, "LOOP_SECONDS", 2e-3)  # two searches in a loop, by a clock that stands still
+    monkeypatch.setattr(estimators, "LOOP_SECONDS", 2e-3)  # two searches in a loop, by a clock with fixed times
     ran = done(a_run(), SMALL[name])
     assert ran.wrong == 0, notes(ran)
     assert [row["who"] for row in ran.rows] == [OURS, SKLEARN]
@@ -39,14 +39,14 @@ def test_an_estimator_is_proved_and_timed_beside_scikit_learns(name: str, monkey
 @pytest.mark.process
 @pytest.mark.parametrize("name", ["umap", "umap-first"])
 def test_the_neighbours_of_umap_are_timed(name: str) -> None:
-    """pynndescent takes long to compile: without it."""
+    """Without pynndescent, whose compilation takes long."""
     ran = done(a_run(), SMALL[name].resized(peers=()))
     assert ran.wrong == 0, notes(ran)
     assert [row["who"] for row in ran.rows] == [umap.EXACT, umap.PYNNDESCENT]
     assert ran.rows[0]["seconds_median"] > 0
 
 
-@pytest.mark.filterwarnings("ignore:function 'empty_like' is not known")  # np.empty is a wrapper in tests
+@pytest.mark.filterwarnings("ignore:function 'empty_like' is not known")  # np.empty is replaced in tests
 @pytest.mark.parametrize("name", ["sky-match", "sky-around"])
 def test_matches_of_the_sky_are_proved_and_timed(name: str) -> None:
     pytest.importorskip("astropy", reason="the coordinates are astropy's")
@@ -96,7 +96,7 @@ def test_components_of_descriptors_keep_the_distances_that_they_can(
 
 
 def _spoiled(spoil: Any) -> Any:
-    """A library whose graphs are exported with a fault."""
+    """Make a library whose graphs are exported with a fault."""
 
     class Graph:
         def __init__(self, graph: Any) -> None:
@@ -184,7 +184,7 @@ def test_a_first_call_is_timed_in_a_process_of_its_own() -> None:
 
 
 def _nothing() -> None:
-    """No work."""
+    """Do nothing."""
 
 
 def _failing() -> None:

@@ -1,4 +1,4 @@
-"""What contracted rows leave over: counted for small data, and drawn."""
+"""Candidates that remain after contraction are counted on small data and drawn."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_nothing_is_drawn_of_no_rows() -> None:
 
 
 def test_columns_that_lose_a_neighbour_are_found_out() -> None:
-    # Distances that are too small, as if contracted rows were farther apart than the rows.
+    # Distances that are too small, as if contracted rows were farther apart than the original rows.
     def search(queries: np.ndarray, _: np.ndarray, k: int, **given: object) -> SimpleNamespace:
         return SimpleNamespace(distances=np.full((len(queries), k), -1e3, np.float32))
 

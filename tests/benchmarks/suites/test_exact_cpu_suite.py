@@ -1,4 +1,4 @@
-"""Exact search on the CPU: no timing of a wrong answer, rows that say what was measured, bars by the fastest peer."""
+"""Exact search on the CPU: wrong answers are not timed, rows record what ran, and the fastest peer sets the bar."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ CASES = exact_cpu.SUITE.cases
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No waiting, and no measured ceilings: no number of these tests is a result."""
+    """Replace waiting and the measured ceilings: no number in these tests is a result."""
     monkeypatch.setattr(contest, "SETTLE_SECONDS", 0.0)
     monkeypatch.setattr(exact_cpu, "ceiling_of", lambda *_: (1e9, "made up"))
 
 
 @pytest.fixture
 def library() -> Any:
-    """The library, with its verbs replaceable one by one."""
+    """Return the library, with public functions that can be replaced one by one."""
     tonari = importlib.import_module("tonari")
     names = ("search", "knn_graph", "Index", "plan", "core")
     found = {name: getattr(tonari, name) for name in names}
@@ -40,7 +40,7 @@ def library() -> Any:
 
 
 def small_case(**changes: Any) -> Any:
-    """A search of 40 queries over 300 points without peers, or with ``changes``."""
+    """Make a case of 40 queries among 300 points without peers; ``changes`` replace its fields."""
     return a_case(**{"name": "small", "n": 300, "m": 40, "d": 8, "k": 4, "work": exact_cpu.search} | changes)
 
 
@@ -185,7 +185,7 @@ def test_the_fastest_peer_carries_the_bar(library: Any, monkeypatch: pytest.Monk
     assert (ours["bar_on"], ours["bar"], ours["value"], ours["passed"]) == ("sklearn", 2.0, 1.5, False)
     assert (slow["ratio"], fast["ratio"], fast["recall"]) == (9.0, 1.5, 1.0)
     assert fast["extras"] == {"blas_core": "Haswell"}
-    # Nothing is judged at another size or thread count, nor "the better of the two" without the faster one.
+    # There is no verdict at another size or number of threads, nor on "the better of the two" without the faster one.
     assert measured(scale=0.5)[0]["passed"] is None
     assert measured(device=Still(threads=4))[0]["passed"] is None
     there.remove("sklearn")
@@ -211,7 +211,7 @@ def test_all_columns_are_another_plan_and_carry_their_own_bar(library: Any, monk
     monkeypatch.setattr(exact_cpu, "race", lambda *_: dict(race))
     run = done(a_run(library), case)
     assert run.wrong == 0, notes(run)
-    # An answer of each was proved, of which only the second was given a plan: that of all columns.
+    # An answer of each was proved; only the second had a plan, that of all columns.
     assert plans[0] is None
     assert (plans[1].form_dim, plans[1].may_contract) == (8, False)
     ours, theirs = run.rows
@@ -231,7 +231,7 @@ def test_every_workload_has_bars_and_known_peers() -> None:
 def test_data_are_those_of_the_case(monkeypatch: pytest.MonkeyPatch) -> None:
     for case in CASES:
         small = case.scaled(1e-5)
-        if case.data not in ("sift", "gist"):  # which need photographs
+        if case.data not in ("sift", "gist"):  # these need photographs
             points, queries = exact_cpu.load(a_run(), small)
             assert points.shape == (small.n, small.d)
             if case.graph:

@@ -1,7 +1,7 @@
-"""Exact search on CUDA, as far as it needs no GPU.
+"""Exact search on CUDA: the parts that need no GPU.
 
-Nothing wrong is timed, and every way of running a case works on small data in host memory. Seconds are made up wherever
-a number decides.
+Wrong answers are not timed, and every kind of case runs on small data in host memory. Seconds are made up wherever a
+number decides.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import pytest
 from tests.helpers import bench_checks
 from tests.helpers.bench_checks import Still
 from tests.helpers.devices import interpreted
+from tests.helpers.gpu_checks import DEVICE
 
 torch = pytest.importorskip("torch", reason="the benchmarks on GPUs make their data with torch")
 
@@ -59,13 +60,13 @@ def on_h100(seconds: Callable[[], float] = lambda: 0.001) -> Still:
 
 
 def a_run(library: Any = tonari, **changes: Any) -> Any:
-    """A run on a still card, with everything in host memory."""
+    """Make a run on a device with fixed times, with everything in host memory."""
     defaults: dict[str, Any] = {"device": on_h100(), "ceilings": Ceilings(), "repeats": 7, "gpus": 1}
     return bench_checks.a_run(library, **defaults | changes)
 
 
 def a_case(**changes: Any) -> Any:
-    """A small search, or with ``changes``."""
+    """Make a small search; ``changes`` replace its fields."""
     options: dict[str, Any] = {"n": 400, "m": 30, "d": 8, "k": 5, "bars": (cases.seconds(0.002),)}
     return bench_checks.a_case(**options | {"device": "cuda", "work": searches.search} | changes)
 
@@ -130,6 +131,7 @@ def test_every_case_and_its_bars() -> None:
         ("streamed", "of resident or PCIe"): (0.8, False, ""),
         ("streamed", "device bytes"): (6 * 10**9, True, ""),
         ("two-gpus", "speed-up"): (1.85, False, ""),
+        ("search-two-gpus", "speed-up"): (1.7, False, ""),
         ("host-routes", "over the better route"): (1.15, True, ""),
         ("contracted-host-6m", contracted_host.OF_RESIDENT): (2.0, True, ""),
         ("contracted-host", contracted_host.OF_RESIDENT): (2.0, True, ""),
@@ -152,7 +154,7 @@ def test_every_case_and_its_bars() -> None:
 def test_all_numbers_of_coordinates_have_one_answer(changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tonari.cuda.memory.free_memory", lambda devices: 8 * 10**9)
     monkeypatch.setattr(contracted, "LONGEST", 0.0)
-    run = a_run(repeats=1)
+    run = a_run(repeats=1, where=DEVICE)
     case = a_case(n=150, m=3, d=66, data="topics", bars=(Bar("of full", 1e9, most=True),), work=None)
     contracted.contracted(run, dataclasses.replace(case, **changes))
     named, living = ([], []) if "graph" in changes else (["tonari, form_dim 32"], [contracted.INDEX])
@@ -167,13 +169,13 @@ def test_all_numbers_of_coordinates_have_one_answer(changes: dict[str, Any], mon
 @pytest.mark.usefixtures("cpu_for_cuda")
 def test_points_in_host_memory_are_held_to_their_contracted_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tonari.cuda.memory.free_memory", lambda devices: 8 * 10**9)
-    run = a_run(repeats=1)
+    run = a_run(repeats=1, where=DEVICE)
     bars = (Bar(contracted_host.OF_RESIDENT, 2.0, most=True, home=""),)
     case = a_case(n=150, m=3, d=24, data="few directions", bars=bars, work=contracted_host.contracted_host)
     run_cases(run, [case])
     assert [row["who"] for row in run.rows] == ["tonari, prepare", "tonari", "tonari, resident search of f"]
     assert run.wrong == 0, [row.get("note") for row in run.rows]
-    assert run.rows[1]["value"] == 1.0  # on a machine that stands still
+    assert run.rows[1]["value"] == 1.0  # on a machine with fixed times
     assert run.rows[1]["proved"] == 3
     assert "in 12 dimensions" in run.rows[1]["extras"]["levels"]
     run.rows.clear()
@@ -185,7 +187,7 @@ def test_points_in_host_memory_are_held_to_their_contracted_rows(monkeypatch: py
 
 
 def test_a_search_is_proved_timed_judged_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Only a screen's levels are reported.
+    # Only the precision levels of a screen are reported.
     monkeypatch.setattr("tonari.exact.planning.planner.direct_seconds", lambda *_: 1e9)
     monkeypatch.setattr("tonari.methods.tuning.LEAST_POINTS", 1000)
     ticks = iter([0.5, 0.001, 0.003, 0.002] + [9.0] * 4 + [7.0] * 4)
@@ -272,7 +274,7 @@ def one_ulp(answer: Any) -> None:
 
 
 class Wrong:
-    """tonari with an answer that `change` spoils, from the call with that number on."""
+    """tonari, except that `change` spoils the answers from the call with that number on."""
 
     def __init__(self, change: Callable[[Any], None], after: int = 0) -> None:
         self.change, self.left = change, after
@@ -356,7 +358,8 @@ def test_a_sweep_goes_on_after_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("n", "feed", "passed"), [(25, 0.0, False), (112_500, 0.9, True)])
 def test_streaming_is_held_to_what_binds(n: int, feed: float, passed: bool) -> None:
-    # All on the device takes half a second, from host memory a second; the link takes one for 10^6 bytes.
+    # On the device everything takes half a second, from host memory a second; the link transfers 10^6 bytes in one
+    # second.
     ticks = iter([0.5] * 3 + [1.0] * 3)
     run = a_run(device=on_h100(lambda: next(ticks)), repeats=2)
     host.streamed(
@@ -414,6 +417,17 @@ def test_several_gpus_are_held_to_one() -> None:
     assert "bar_on" not in one
     assert (two["value"], two["passed"]) == (pytest.approx(1.9), True)
     assert asked[0] == ["cuda:0"]
+    assert asked[-1] == ["cuda:0", "cuda:1"]
+
+    def search(queries: Any, points: Any, k: int, *, device: list[str], progress: bool) -> Any:
+        asked.append(device)
+        return tonari.search(queries, points, k)
+
+    asked.clear()
+    ticks = iter([0.19] * 3 + [0.1] * 3)
+    run = a_run(SimpleNamespace(search=search), device=on_h100(lambda: next(ticks)), repeats=2)
+    host.several(run, case.resized(graph=False, m=20))
+    assert [row["gpus"] for row in run.rows] == [1, 2]
     assert asked[-1] == ["cuda:0", "cuda:1"]
 
 
@@ -514,7 +528,7 @@ def test_right_lists_pass() -> None:
     rows = bounds.proved_rows(9)
     assert len(rows) == 9
     assert bounds.check_lists(lists, thresholds, rows, packed) == 9
-    lists.counts[2, 1] = 4  # overflowed: proves nothing
+    lists.counts[2, 1] = 4  # overflowed: nothing is proved
     assert bounds.check_lists(lists, thresholds, rows, packed) == 8
 
 
@@ -654,7 +668,7 @@ def test_a_warm_up_runs_all_and_names_what_failed(capsys: pytest.CaptureFixture[
 
 @pytest.fixture
 def made_up_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A CUDA device that is a still machine."""
+    """A CUDA device with fixed times."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(total_memory=80e9))
@@ -678,7 +692,7 @@ def test_from_the_command_line_to_the_file(tmp_path: Path) -> None:
     written = rows.read(path)
     ours = {row["case"]: row for row in written if row["who"] == "tonari" and row["proof"]}
     assert list(ours) == ["small", "hard-copies-16", "hard-copies"]
-    assert all(row["passed"] is None for row in written)  # cut to size: not judged
+    assert all(row["passed"] is None for row in written)  # smaller than its size: no verdict
     assert [row["note"] for row in written if row["case"] == "two-gpus"] == ["needs 2 GPUs, there are 1"]
 
 

@@ -1,4 +1,4 @@
-"""The k-d tree on small data in host memory: nothing wrong is timed, every way of running a case works.
+"""The k-d tree on small data in host memory: wrong answers are not timed, and every kind of case runs.
 
 Seconds are made up wherever a number decides.
 """
@@ -35,7 +35,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def a_case(**changes: Any) -> Any:
-    """A small search, or with ``changes``."""
+    """Make a small search; ``changes`` replace its fields."""
     options = {"n": 500, "m": 60, "d": 3, "k": 5, "data": "uniform", "prepared": True, "work": searches.search}
     return bench_checks.a_case(**options | changes)
 
@@ -89,7 +89,7 @@ def test_an_answer_that_changes_while_it_is_timed_is_wrong() -> None:
         def search(self, *given: Any, **options: Any) -> Any:
             found = super().search(*given, **options)
             Moody.calls += 1
-            if Moody.calls == 5:  # proof, first look, warm-up, two rounds, last look
+            if Moody.calls == 5:  # proof, first check, warm-up, two rounds, last check
                 found.indices[0, 0] += 1
             return found
 

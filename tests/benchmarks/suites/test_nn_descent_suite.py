@@ -1,6 +1,6 @@
-"""NN-Descent on small data in host memory: no graph is timed that says something false, recall is measured right.
+"""NN-Descent on small data in host memory: a graph with a false report is not timed, and recall is measured correctly.
 
-Graphs are made of exact ones here, with faults that are known; seconds are made up.
+The graphs are exact ones with known faults; seconds are made up.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ N, K = 400, 12
 
 
 class Library:
-    """tonari whose NN-Descent has every ``lose``-th row without its nearest neighbour, and a report that says so."""
+    """tonari, except that in its NN-Descent every ``lose``-th row lacks its nearest neighbour, as its report says."""
 
     Index, search = tonari.Index, staticmethod(tonari.search)
 
@@ -69,12 +69,12 @@ class Library:
 
 
 def a_run(library: Any = None, **changes: Any) -> Any:
-    """A run on a still machine of two threads."""
+    """Make a run on a machine of two threads with fixed times."""
     return bench_checks.a_run(library or Library(), **changes)
 
 
 def a_case(**changes: Any) -> Any:
-    """A small graph, or with ``changes``."""
+    """Make a small graph; ``changes`` replace its fields."""
     options = {"n": N, "m": N, "d": 16, "k": K, "graph": True, "target": 0.9, "work": build.build}
     return bench_checks.a_case(**options | changes)
 
@@ -179,7 +179,7 @@ def test_a_graph_that_is_another_when_it_is_made_again_is_wrong() -> None:
 
     library.spoil = spoil
     run = done(a_run(library, who=("tonari nn_descent",)), a_case())
-    assert len(calls) == 3  # one look, two rounds
+    assert len(calls) == 3  # one check, two rounds
     assert "WRONG: distance of row 5: made again, the graph is another" in notes(run)
     assert all("seconds_median" not in row for row in run.rows)
 
@@ -290,7 +290,7 @@ def test_curves_have_a_row_for_every_setting() -> None:
 
 
 def pushed(monkeypatch: pytest.MonkeyPatch, update: str, *lose: int, spoil: Callable[[Any, Any], None]) -> Any:
-    """A run in which wang2021's rounds leave graphs, one after the other, that lose so much; the last is spoilt."""
+    """Make a run in which wang2021's rounds leave graphs with these losses, one after another; the last is spoilt."""
     asked: list[dict[str, Any]] = []
 
     def build(points: Any, k: int, **given: Any) -> Any:
@@ -383,7 +383,7 @@ def test_halves_are_merged_by_both_updates(monkeypatch: pytest.MonkeyPatch) -> N
         ("tonari merge gnnd", "gnnd", 0.9),
         ("tonari merge gnnd", "gnnd", 0.95),
     ]
-    assert [asked["n"] for asked in library.asked if asked["n"] < N] == [150, N - 150]  # the halves are made once
+    assert [asked["n"] for asked in library.asked if asked["n"] < N] == [150, N - 150]  # the halves are computed once
 
 
 def test_curves_end_in_time() -> None:
@@ -415,7 +415,7 @@ class NNDescent:
 
 
 def test_pynndescent_is_measured_in_a_process_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A stand-in: the real one compiles for half a minute.
+    # A stand-in, since the real one compiles for half a minute.
     (tmp_path / "pynndescent.py").write_text(A_PEER)
     monkeypatch.syspath_prepend(tmp_path)
     sys.modules.pop("pynndescent", None)
@@ -430,7 +430,7 @@ def test_pynndescent_is_measured_in_a_process_of_its_own(tmp_path: Path, monkeyp
     assert longer["recall"] == 1.0
     assert ours["bar_on"] == "pynndescent"
     assert ours["passed"] is False
-    # Itself and twelve others, of which every second row lacks one.
+    # The row itself and twelve others; every second row lacks one.
     assert theirs["extras"]["recall_10"] == 1.0
     assert theirs["recall"] == pytest.approx(1 - 1 / (2 * K))
     assert theirs["extras"]["compile_seconds"] > 0.2

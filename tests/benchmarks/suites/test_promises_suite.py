@@ -1,4 +1,4 @@
-"""What the promises are worth: recall on hard data, ties, memory and UMAP's weights, on small data, and drawn."""
+"""The promises on small data: recall on hard data, ties, memory and UMAP's weights are measured and drawn."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_float32_products_lose_neighbours_that_tonari_finds(name: str) -> None:
     found = {who: [row["recall"] for row in ran.rows if row["who"] == who] for who in ("tonari", "torch cdist")}
     assert set(found["tonari"]) == {1.0}
     assert found["torch cdist"][0] > 0.99
-    assert found["torch cdist"][-1] < 0.9  # of few rows in a cloud many are neighbours anyway
+    assert found["torch cdist"][-1] < 0.9  # in a cloud of few rows, many are neighbours anyway
 
 
 def test_other_neighbours_than_by_the_definition_are_found_out() -> None:

@@ -1,4 +1,4 @@
-"""Graphs within a radius on CUDA, as far as they need no GPU: what is wrong is not timed."""
+"""Graphs within a radius on CUDA, the parts that need no GPU: wrong answers are not timed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from tests.helpers import bench_checks
 from tests.helpers.bench_checks import Still
 from tests.helpers.checks import gaussian
+from tests.helpers.gpu_checks import DEVICE
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.metrics.radius_reference import brute_within
@@ -24,7 +25,7 @@ H200 = {"kind": "cuda", "title": "NVIDIA H200, made up"}
 
 
 def a_run() -> Any:
-    return bench_checks.a_run(device=Still(lambda: 0.001, **H200), repeats=1, gpus=1)
+    return bench_checks.a_run(device=Still(lambda: 0.001, **H200), repeats=1, gpus=1, where=DEVICE)
 
 
 @pytest.mark.parametrize("method", ["exact", "kdtree"])

@@ -1,4 +1,4 @@
-"""Radius searches beside their peers on small data: measured, proved, and a wrong answer is not timed."""
+"""Radius searches and their peers on small data are measured and proved, and a wrong answer is not timed."""
 
 from __future__ import annotations
 

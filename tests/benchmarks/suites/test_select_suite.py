@@ -1,6 +1,6 @@
-"""k-selection: no timing of a wrong answer, verdicts, and the table of auto that is learnt from rows.
+"""k-selection: wrong answers are not timed; verdicts; and the table of auto is learnt from rows.
 
-Nothing here is timed for its own sake: seconds are made up wherever a number decides.
+All seconds are made up.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ROWS[0] = 1
 
 
 def stable(values: Any, k: int, counters: Any = None, **_: Any) -> Selected:
-    """A selection by a stable sort, for NumPy and torch."""
+    """Select by a stable sort, for NumPy and torch."""
     lines = torch.as_tensor(values)
     order = torch.sort(lines, dim=1, stable=True)
     found = order.values[:, :k], order.indices[:, :k].to(torch.int32)
@@ -45,13 +45,13 @@ def stable(values: Any, k: int, counters: Any = None, **_: Any) -> Selected:
 
 
 def a_run(path: Path | None = None, select: Callable[..., Any] = stable, **changes: Any) -> Any:
-    """A run of the stand-in on a still machine."""
+    """Make a run with a stand-in library on a machine with fixed times."""
     defaults: dict[str, Any] = {"device": Still(slice_rows=4), "repeats": 3}
     return bench_checks.a_run(SimpleNamespace(select_k=select), path=path, **defaults | changes)
 
 
 def a_case(**changes: Any) -> Any:
-    """One shape that select_k is held to, or with ``changes``."""
+    """Make a case for one shape of select_k; ``changes`` replace its fields."""
     options = {"name": "bars-tiny", "n": 100, "m": 8, "d": 0, "k": 4, "data": "random", "work": bars.judge}
     options |= {"peers": bars.PEERS_OF["cpu"]}
     return bench_checks.a_case(**options | changes)
@@ -174,7 +174,7 @@ def test_what_select_is_held_to() -> None:
         (2**12, 2**17, 64, "leading"): {"random": 1 / 1.5},
     }
     assert {key: card[key] for key in expected} == expected
-    # Every other kind of data is compared with a random case of its shape, timed before.
+    # Every other kind of data is compared with the random case of the same shape, which is timed first.
     for cases in held.values():
         order = list(cases)
         for m, n, k, kind in order:
@@ -185,7 +185,7 @@ def test_what_select_is_held_to() -> None:
 
 
 def judged(run: Any, case: Any, seconds: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
-    """What a case's rows say, by (nan, bar), when its contestants take these seconds."""
+    """Return the verdicts of a case by (nan, bar), if its contestants take these seconds."""
     timings = {name: device.Timing(value, value, value, 3) for name, value in seconds.items()}
     monkeypatch.setattr(bars, "take_turns", lambda *_, **__: timings)
     run.rows.clear()
@@ -199,7 +199,7 @@ def test_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
     nbytes = 4 * 8 * 100
     held = {"numpy": 5, "torch.topk": 2, "read": 0.5, "GB/s": 6}
     case = a_case(bars=tuple(Bar(on, bound, home="") for on, bound in held.items()))
-    # At 10 GB/s of reading the input takes nbytes / 1e10 seconds: "refuse" takes twice that, "last" four times.
+    # At a read rate of 10 GB/s the input takes nbytes / 1e10 seconds: "refuse" takes twice that, "last" four times.
     seconds = {"refuse": 2 * nbytes / 1e10, "last": 4 * nbytes / 1e10}
     peers = {"numpy": 18 * nbytes / 1e10, "torch.topk": 4 * nbytes / 1e10}
     run = a_run()
@@ -369,7 +369,7 @@ def test_hopeless_methods_are_left_out_of_larger_cells() -> None:
     history.learn(grid.Shape("float32", 1, 1024, 10), {"best": 1e-6, "small": 9e-4})
     assert history.hopeless("slow", at) == at
     assert history.hopeless("slow", at._replace(n=2048, k=64)) == at
-    # Fewer values, another number of rows or another type say nothing; nor does a time too short to matter.
+    # Rows with fewer values, another number of rows or another dtype are ignored; so are times that are too short.
     for other in ({"n": 512}, {"k": 5}, {"rows": 32}, {"rows": 8}, {"dtype": "uint8"}):
         assert history.hopeless("slow", at._replace(**other)) is None
     assert history.hopeless("bearable", at) is None
@@ -377,7 +377,7 @@ def test_hopeless_methods_are_left_out_of_larger_cells() -> None:
 
 
 def grid_rows(path: Path | None, monkeypatch: pytest.MonkeyPatch, name: str = "grid-float32") -> Any:
-    """A grid of two shapes where each method has its own seconds: heap 2 ms, radix 1 ms (descending 2 ms) and so on."""
+    """Make a grid of two shapes with fixed seconds of each method: heap 2 ms, radix 1 ms (2 ms if descending) etc."""
     clock = {"now": 0.0}
     times = {"heap": 0.002, "radix": 0.001, "quick": 0.0011, "bitonic": 0.05, "auto": 0.00112}
 
@@ -404,7 +404,7 @@ def test_auto_is_judged_by_the_best_named_method(monkeypatch: pytest.MonkeyPatch
     assert autos[0]["value"] == pytest.approx(1.12)
     beside = [row for row in run.rows if row.get("stage") == grid.BESIDE]
     assert {row["parameters"]["method"] for row in beside} == {"radix"}
-    # Only those near the best are tried on descending rows.
+    # Only methods near the best are tried on descending rows.
     tried = {row["parameters"]["method"] for row in run.rows if row["data"] == "descending"}
     assert tried == {"radix", "quick", "heap"}
     assert any(row.get("note", "").startswith("hopeless at 1 x 50") for row in run.rows)
@@ -440,16 +440,16 @@ def test_autos_table_is_learnt_from_random_and_descending_rows(tmp_path: Path, m
     path = tmp_path / "select.csv"
     run = grid_rows(path, monkeypatch)
     entries = learn.learn(rows.read(path))
-    # Descending rows take radix 2 ms: over 1.5 that is more than quick takes.
+    # Radix takes 2 ms for descending rows: divided by 1.5, that is more than quick takes.
     assert entries == [
         {"device": "cpu", "rows": m, "n": 50, "k": k, "bytes": 4, "method": "quick", "options": {}}
         for m in (1, 4)
         for k in (10, 32)
     ]
-    # From the rows of the methods of least cost alone the same is learnt.
+    # The rows of the methods of least cost alone give the same table.
     assert learn.learn(learn.decisive(rows.read(path))) == entries
     assert {one["parameters"]["method"] for one in learn.decisive(rows.read(path))} == {"quick"}
-    # A later run speaks for its cells.
+    # A later run replaces the cells of an earlier one.
     what = {"who": "tonari", "m": 4, "n": 50, "k": 10, "dtype": "float32"}
     what |= {"parameters": {"method": "heap", "nan": "last", "group": 4}, "seconds_median": 5.0}
     what |= {"seconds_min": 5.0, "seconds_max": 5.0}

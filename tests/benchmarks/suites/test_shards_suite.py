@@ -1,4 +1,4 @@
-"""Graphs in a directory on small data: builds are measured and proved; rows at scale are like those they learn from."""
+"""Graphs in a directory on small data: builds are measured and proved, and generated rows resemble real ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from benchmarks.suites import shards  # noqa: E402
 
 @pytest.fixture
 def real() -> Any:
-    """Rows of some clusters of few dimensions, as descriptors are."""
+    """Make rows in some clusters of few dimensions, like descriptors."""
     rng = np.random.default_rng(0)
     centres, directions = rng.uniform(0, 150, (30, 128)), rng.standard_normal((30, 6, 128))
     of = rng.integers(30, size=3000)
@@ -47,7 +47,7 @@ def test_rows_are_the_same_however_they_are_asked_for(points: synthesized.Synthe
 
 
 def hardness(rows: Any) -> tuple[float, float]:
-    """The median local intrinsic dimension (Levina and Bickel), and the mean distance of the tenth neighbour."""
+    """Return the median local intrinsic dimension (Levina and Bickel), and the mean distance of the tenth neighbour."""
     distances = tonari.knn_graph(np.asarray(rows, np.float32), 20).distances.astype(np.float64)
     found = -1 / np.log(np.maximum(distances[:, :-1], 1e-9) / distances[:, -1:]).mean(axis=1)
     return float(np.median(found)), float(distances[:, 9].mean())
@@ -75,6 +75,14 @@ def test_a_build_is_measured_and_proved(
     assert ours[0]["recall"] >= target
     assert ours[0]["extras"]["disk_bytes"] > 4500 * 5 * 8
     assert not list(tmp_path.iterdir())
+
+
+def test_the_update_is_passed_on_and_named() -> None:
+    (case,) = (case for case in shards.SUITE.cases if case.name == "10m-gnnd")
+    way = shards.Way("ggm", update=case.parameters["update"])
+    assert way.who == "tonari build_graph ggm gnnd"
+    assert shards.Way("ggm", 2, update="gnnd").who == "tonari build_graph ggm gnnd on 2 GPUs"
+    assert shards.Way("ggm").who == "tonari build_graph ggm"
 
 
 def test_a_wrong_distance_is_no_measurement(points: synthesized.Synthesized) -> None:

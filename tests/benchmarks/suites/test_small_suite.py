@@ -1,4 +1,4 @@
-"""Small searches: rows of ours and of each peer, and no timing of a wrong answer of either."""
+"""Small searches: rows of tonari and of each peer, and a wrong answer of either is not timed."""
 
 from __future__ import annotations
 

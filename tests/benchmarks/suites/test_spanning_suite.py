@@ -1,4 +1,4 @@
-"""Trees of small data: measured, proved, and a wrong tree is not timed."""
+"""Trees of small data are measured and proved, and a wrong tree is not timed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_case_is_proved_and_timed(name: str) -> None:
 
 
 def _other_edge(tree: Any) -> Any:
-    """The tree with its last edge from other points."""
+    """Return the tree with its last edge moved to other points."""
     edges = tree.edges.copy()
     edges[-1] = edges[-1][0], next(point for point in range(tree.n) if point not in edges[-1])
     return dataclasses.replace(tree, edges=edges)

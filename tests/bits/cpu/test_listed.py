@@ -1,4 +1,4 @@
-"""The nearest of the points that are listed for each query: the bits of the reference among them."""
+"""The nearest of the points listed for each query: the bits of the reference."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_bits_of_the_reference(
 
 
 def test_lists_that_are_shared_and_longer_than_a_batch() -> None:
-    """Far points first, so that every point is nearer than those before it, and lists are condensed often."""
+    """Far points come first, so every point is nearer than those before it, and lists are condensed often."""
     points = np.packbits(np.tri(2100, 2104, dtype=bool)[::-1], axis=1)
     queries = np.zeros((2, points.shape[1]), np.uint8)
     begins, stops = np.array([0, 1000]), np.array([2100, 2100])

@@ -1,4 +1,4 @@
-"""Rows of bits on the CPU as a method: plans for prepared points, and what it refuses."""
+"""Rows of bits on the CPU as a method: plans for prepared points, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of bits against counts of unpacked bits, bit for bit, with every instruction set."""
+"""Searches among rows of bits equal counts of unpacked bits, bit for bit, with every instruction set."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KERNELS = [isa for isa in ISAS if isa != "amx"]
 
 
 def by_hand(queries: Array, points: Array, metric: str) -> Array:
-    """Returned values from unpacked bits."""
+    """Compute returned values from unpacked bits."""
     q, x = (np.unpackbits(rows, axis=1).astype(bool) for rows in (queries, points))
     different = (q[:, None] ^ x[None]).sum(axis=2)
     if metric == "hamming":
@@ -37,7 +37,7 @@ def by_hand(queries: Array, points: Array, metric: str) -> Array:
 
 
 def check(queries: Array, points: Array, k: int, metric: str, *, graph: bool = False, **given: Any) -> None:
-    """A search gives what sorting all values gives."""
+    """Check that a search equals a sort of all values."""
     n, d = points.shape
     values = by_hand(queries, points, metric).astype(np.float64)
     if graph:
@@ -67,7 +67,7 @@ def test_values_are_those_of_scipy(metric: str) -> None:
     cdist = pytest.importorskip("scipy.spatial.distance").cdist
     queries, points = ends(7, 9, 1), noise(30, 9)
     q, x = (np.unpackbits(rows, axis=1).astype(bool) for rows in (queries, points))
-    values = cdist(q, x, metric) * (72 if metric == "hamming" else 1)  # SciPy's is a share of the bits
+    values = cdist(q, x, metric) * (72 if metric == "hamming" else 1)  # SciPy returns the share of the bits
     found = tonari.search(queries, points, 30, metric=metric)
     np.testing.assert_array_equal(np.take_along_axis(values, found.indices, 1).astype(np.float32), found.distances)
 
@@ -85,7 +85,7 @@ def test_hostile_rows(isa: str, metric: str, maker: str) -> None:
 @pytest.mark.parametrize("isa", KERNELS)
 @pytest.mark.parametrize("d", [123, 124, 125, 248, 249, 1000])
 def test_sums_of_bytes_do_not_overflow(isa: str, d: int) -> None:
-    """All bits differ, where kernels sum as many words as a byte holds."""
+    """All bits differ, and kernels sum as many words as a byte can count."""
     check(np.zeros((3, d), np.uint8), np.full((20, d), 255, np.uint8), 5, "hamming", isa=isa)
     check(np.full((3, d), 255, np.uint8), np.full((20, d), 255, np.uint8), 5, "jaccard", isa=isa)
 
@@ -128,7 +128,7 @@ def test_a_search_of_one_block_packs_points_as_it_meets_them(
 
 @pytest.mark.parametrize("metric", BIT_METRICS)
 def test_many_points_condense_their_lists(metric: str) -> None:
-    """Far points first, so that every point is nearer than those before it, and points in any order."""
+    """Far points come first, so every point is nearer than those before it; also points in any order."""
     points = np.packbits(np.tri(1024, dtype=bool)[::-1], axis=1)
     for ordered in (points, np.random.default_rng(0).permutation(points)):
         check(np.zeros((2, 128), np.uint8), ordered, 3, metric)

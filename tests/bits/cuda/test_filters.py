@@ -1,4 +1,4 @@
-"""What rules allow to be found among rows of bits on a device: the CPU's bits."""
+"""Filters among rows of bits on a device: the same bits as on the CPU."""
 
 from __future__ import annotations
 

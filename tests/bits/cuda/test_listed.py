@@ -1,4 +1,4 @@
-"""The nearest of the rows of bits that are listed for each query, on a GPU, or in Triton's interpreter without one."""
+"""The nearest of the rows of bits listed for each query, on a GPU, or in Triton's interpreter without one."""
 
 from __future__ import annotations
 

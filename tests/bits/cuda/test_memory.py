@@ -16,4 +16,4 @@ def test_points_leave_the_device_if_they_leave_no_room_for_work() -> None:
     assert made.streamed
     assert (
         -(-made.m // made.query_block) * -(-made.n // made.point_slab) < 2_000
-    )  # with them there, a hundred times as many
+    )  # including them, a hundred times as many

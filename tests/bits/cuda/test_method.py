@@ -1,4 +1,4 @@
-"""Rows of bits on CUDA as a method: what is held between searches, and plans for points that are there already."""
+"""Rows of bits on CUDA as a method: memory kept between searches, and plans for points already on the device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks of queries and slabs of points: all pairs, once."""
+"""Blocks of queries and slabs of points cover each pair once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_no_split_changes_an_answer(metric: str, query_block: int, point_slab: i
     given: dict[str, Any] = {"query_block": query_block, "point_slab": point_slab}
     if where == "device":
         queries, points = tensors(DEVICE, queries, points)
-    if where == "streamed":  # there is room for all but the points
+    if where == "streamed":  # enough for everything except the points
         given["memory"] = plan_for(queries, points, 12, metric, **given).total_bytes - 1
     assert check(queries, points, 12, metric, **given).streamed == (where == "streamed")
 

@@ -1,6 +1,6 @@
-"""The k nearest of rows of bits on CUDA: the reference's bits, whatever the data, the split and the place.
+"""The k nearest rows of bits on CUDA: the bits of the reference for any data, split and device.
 
-Where there is no GPU the CPU plays the device and Triton's interpreter runs the kernels: shapes have to be tiny there.
+Without a GPU, Triton's interpreter runs the kernels on the CPU, so shapes are tiny.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bits unpacked to columns of a product."""
+"""Bits are unpacked to columns for a matrix product."""
 
 from __future__ import annotations
 

@@ -46,10 +46,10 @@ def test_the_values_of_the_reference(device: str, maker: str) -> None:
 
 
 def test_quotients_of_float32_are_those_of_float64() -> None:
-    """The argument of kernels/values.py, on quotients near the ends of float32's steps and on others."""
+    """Check the argument of kernels/values.py for quotients at rounding boundaries of float32, and for others."""
     rng = np.random.default_rng(0)
     either = np.concatenate([rng.integers(1, 2**24 + 1, 200_000), np.arange(1, 5_000), [2**24, 2**24 - 1]])
-    steps = rng.integers(0, 2**25, len(either)) / 2**25  # ends of steps and middles between two of them
+    steps = rng.integers(0, 2**25, len(either)) / 2**25  # boundaries of rounding, and midpoints between two
     for differing in (rng.integers(0, either + 1), np.minimum(either, np.rint(either * steps))):
         in_float64 = (differing.astype(np.float64) / either.astype(np.float64)).astype(np.float32)
         in_float32 = differing.astype(np.float32) / either.astype(np.float32)
@@ -93,7 +93,7 @@ for kernel, types, constants, warps in cases:
 @pytest.mark.full
 @pytest.mark.process
 def test_kernels_compile_for_hopper(tmp_path: Path) -> None:
-    """Also without a GPU: what the interpreter accepts need not compile."""
+    """This also runs without a GPU: not everything that the interpreter accepts compiles."""
     assert compiled(_COMPILE, tmp_path) == [
         "True True True False",
         "True True False False",

@@ -1,4 +1,4 @@
-"""All rows of bits within a limit on CUDA: the reference's bits, whatever the limits, the split and the place."""
+"""All rows of bits within a limit on CUDA: the bits of the reference for any limits, split and device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tonari convert: every bit is kept, or it asks."""
+"""tonari convert keeps every bit, or asks first."""
 
 from __future__ import annotations
 

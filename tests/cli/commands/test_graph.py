@@ -1,4 +1,4 @@
-"""tonari graph: the graph of the library, its summary and its log."""
+"""tonari graph: the same graph as from the library, its summary and its log."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_graph_writes_the_exact_graph(folder: Path, metric: str) -> None:
         "rows": N,
         "k": K,
         "metric": metric,
-        "method": tonari.knn_graph(io.read("points.fbin"), K, metric=metric, threads=1).method,  # whatever is sooner
+        "method": tonari.knn_graph(io.read("points.fbin"), K, metric=metric, threads=1).method,  # whichever is faster
         "include_self": False,
         "bytes": (folder / "g.npz").stat().st_size,
     }
@@ -88,6 +88,31 @@ def test_graph_can_include_self(folder: Path) -> None:
     graph = KNNGraph.load("g.npz")
     np.testing.assert_array_equal(graph.indices[:, 0], np.arange(N))
     np.testing.assert_array_equal(graph.indices[:, 1:], _truth(k=K - 1).indices)
+
+
+def test_graph_writes_all_ties(folder: Path) -> None:
+    points = (np.arange(N)[:, None] // 3).astype(np.float32)
+    io.write("ties.npy", points)
+    facts = as_json("graph", "ties.npy", "-k", "2", "--ties", "all", "--exclude-within", "2", "-o", "t.npz")
+    truth = tonari.knn_graph(points, 2, ties="all", exclude_within=2)
+    with np.load("t.npz") as found:
+        for name, part in truth._asdict().items():
+            np.testing.assert_array_equal(found[name], part)
+    assert (facts["rows"], facts["neighbours"], facts["k"]) == (N, len(truth.indices), 2)
+    assert facts["record"]["title"] == "knn_graph"
+    about = as_json("info", "t.npz")
+    assert (about["format"], about["rows"], about["dtype"]) == ("lists of neighbours", N, "int32")
+    assert about["extra"] == {"neighbours": len(truth.indices), "distances": "float32"}
+    for output in ("t.hdf5", "t/"):
+        assert f"{output} cannot be combined with --ties; name a .npz file" in refused(
+            "graph", "ties.npy", "-k", "2", "--ties", "all", "-o", output, code=2
+        )
+    given = ("--ties", "all", "--include-self", "-o", "u.npz")
+    assert "lists by --ties have no column for the point itself" in refused(
+        "graph", "ties.npy", "-k", "2", *given, code=2
+    )
+    np.savez("t.npz", indptr=np.zeros((2, 2)), indices=truth.indices, distances=truth.distances)
+    assert "t.npz, array 'indptr': found" in refused("info", "t.npz", code=1)
 
 
 def test_graph_ends_with_a_summary(folder: Path) -> None:

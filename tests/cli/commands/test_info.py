@@ -1,4 +1,4 @@
-"""tonari info: what a file holds."""
+"""tonari info: the description of a file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _truth(metric: str = "euclidean", k: int = K) -> Any:
 
 
 def _damaged_graph() -> KNNGraph:
-    """The true graph, with a far point as last neighbour in a third of the rows."""
+    """Make the true graph, with a far point as the last neighbour in a third of the rows."""
     truth = _truth()
     far = brute(io.read("points.fbin"), io.read("points.fbin"), N - 1, self_ids=np.arange(N)).indices[:, -1]
     indices = truth.indices.copy()
@@ -54,7 +54,7 @@ def test_info_tells_of_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     index = tonari.Index(checks.gaussian(30, 4), metric="l1", method="exact", threads=1)
     index.remove([2])
-    index.save("points.npy")  # under any name
+    index.save("points.npy")  # by any file name
     facts = as_json("info", "points.npy")
     assert (facts["format"], facts["rows"], facts["columns"], facts["dtype"]) == ("index", 29, 4, "float32")
     assert facts["bytes"] == Path("points.npy").stat().st_size

@@ -1,4 +1,4 @@
-"""tonari plan: the plans of the library, overrides, and what it refuses."""
+"""tonari plan: the plans of the library, overrides, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tonari recall: of graphs and found neighbours, and what it refuses."""
+"""tonari recall: of graphs and of found neighbours, and refusals."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _truth(metric: str = "euclidean", k: int = K) -> Any:
 
 
 def _damaged_graph() -> KNNGraph:
-    """The true graph, with a far point as last neighbour in a third of the rows."""
+    """Make the true graph, with a far point as the last neighbour in a third of the rows."""
     truth = _truth()
     far = brute(io.read("points.fbin"), io.read("points.fbin"), N - 1, self_ids=np.arange(N)).indices[:, -1]
     indices = truth.indices.copy()
@@ -75,7 +75,7 @@ def test_recall_refuses_other_points(folder: Path) -> None:
 
 
 def _found_and_truth(metric: str = "euclidean") -> tuple[tonari.Neighbors, tonari.Neighbors]:
-    """In found.* and truth.*, of .ibin and .npz: the true neighbours, and those with a third of the rows spoilt."""
+    """Write found.* and truth.* as .ibin and .npz: the true neighbours, and the same with a third of the rows wrong."""
     truth = brute(io.read("queries.npy"), io.read("points.fbin"), 2 * K, metric)
     indices, distances = (np.array(part[:, :K]) for part in (truth.indices, truth.distances))
     indices[::3, -1], distances[::3, -1] = truth.indices[::3, -1], truth.distances[::3, -1]
@@ -157,7 +157,7 @@ def test_recall_of_distances_that_are_not_of_one_kind(folder: Path) -> None:
     )
     assert f"recall@{K} by distance  unknown" in run("recall", "found.ibin", "truth.ibin").stdout
     io.write_ground_truth("found.ibin", found._replace(distances=found.distances * np.float32(1 + 1e-5)))
-    assert as_json("recall", "found.ibin", "truth.ibin")["by_distance"] is not None  # another program's last bits
+    assert as_json("recall", "found.ibin", "truth.ibin")["by_distance"] is not None  # last bits of another program
 
 
 def test_recall_looks_at_the_order_of_the_truth(folder: Path) -> None:

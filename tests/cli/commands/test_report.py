@@ -1,4 +1,4 @@
-"""tonari report: the page, what is read for it, and what is refused."""
+"""tonari report: the page, the files that it reads, and refusals."""
 
 from __future__ import annotations
 

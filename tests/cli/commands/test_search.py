@@ -1,4 +1,4 @@
-"""tonari search into an .ibin file: what stays after an interruption, and how the same command goes on."""
+"""tonari search into an .ibin file: the state after an interruption, and how the same command resumes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _truth() -> Any:
 
 
 def _interrupted() -> None:
-    """Leave a run of SEARCH behind that did 20 queries."""
+    """Leave an interrupted run of SEARCH behind, with 20 queries done."""
 
     def source() -> Any:
         yield io.read("queries.npy")[:20]
@@ -147,7 +147,7 @@ def test_info_of_an_unfinished_file() -> None:
     assert re.search(rf"^run:\nsearch_to_file: {M} rows, .*\n  search: 20 rows by exact, ", shown, re.MULTILINE)
     journal = json.loads(Path(KEPT[1]).read_text())
     Path(KEPT[1]).write_text(json.dumps({name: value for name, value in journal.items() if name != "record"}))
-    assert "record" not in as_json("info", KEPT[0])["extra"]  # as earlier releases left it
+    assert "record" not in as_json("info", KEPT[0])["extra"]  # as earlier releases wrote it
     assert as_json(*SEARCH)["record"]["steps"][1]["rows"] == M - 20
     assert "other.part.json: does not exist" in refused("info", "other.part", code=1)
 
@@ -167,7 +167,7 @@ def test_progress_shows_queries_a_second() -> None:
 @pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(folder: Path) -> None:
-    # The slowest kernel there is: minutes of work, were it not stopped.
+    # The slowest kernel: the search would take minutes if it were not stopped.
     io.write("many.fbin", np.abs(checks.gaussian(300_000, 16)))
     io.write("few.fbin", np.abs(checks.gaussian(10_000, 16)))
     arguments = ["search", "few.fbin", "many.fbin", "-k", "3", "-o", "t.ibin", "--metric", "chi2", "--method", "exact"]
@@ -223,7 +223,7 @@ def test_points_that_memory_does_not_hold_packed_are_told_of() -> None:
     "name", ["none.fvecs", "none.bvecs", "none.ivecs", "none.csv", "none.tsv", "blank.csv", "none.npy"]
 )
 def test_no_queries_have_empty_results(name: str) -> None:
-    """A file whose format has the number of columns in its rows is of 0 bytes, or of empty lines, if it has none."""
+    """A file without rows, in a format that stores the number of columns only in rows, has 0 bytes or empty lines."""
     if name == "none.npy":
         np.save(name, np.empty((0, D), np.float32))
     else:

@@ -1,4 +1,4 @@
-"""tonari verify: the answers of any program, from files."""
+"""tonari verify: checks the answers of any program, from files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ N, M, D, K = 300, 20, 8, 5
 
 @pytest.fixture
 def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Neighbors:
-    """The neighbours of queries.npy in points.fbin, in the working directory."""
+    """Write the neighbours of queries.npy in points.fbin to the working directory."""
     points, queries = checks.gaussian(N, D, seed=1), checks.gaussian(M, D, seed=2)
     io.write(tmp_path / "points.fbin", points)
     io.write(tmp_path / "queries.npy", queries)
@@ -55,6 +55,20 @@ def test_files_of_neighbours(found: Neighbors, name: str) -> None:
                 file["neighbors"], file["distances"] = indices, found.distances
         facts = as_json("verify", name, "points.fbin", "queries.npy")
         assert (facts["exact"], facts["repeated"]) == (exact, int(not exact))
+
+
+@pytest.mark.parametrize("name", ["g.npz", "g.hdf5"])
+def test_graphs_with_filters_say_so_and_are_not_compared_with_all_points(found: Neighbors, name: str) -> None:
+    facts = as_json("graph", "points.fbin", "-k", str(K), "--exclude-within", "3", "-o", name)
+    assert facts["filters"] == ["exclude_within"]
+    assert "exclude_within" in run("info", name, *(("--key", "neighbors") if name == "g.hdf5" else ())).stdout
+    said = refused("verify", name, "points.fbin", code=1)
+    assert f"{name}: was built with exclude_within=, so its lists leave out points" in said
+    if name == "g.npz":
+        for command in (("recall", name, "points.fbin"), ("report", name, "points.fbin", "-o", "r.html")):
+            assert "the graph: was built with exclude_within=" in refused(*command, code=1)
+    as_json("graph", "points.fbin", "-k", str(K), "-o", name, "--force")
+    assert as_json("verify", name, "points.fbin")["exact"] is True
 
 
 def test_a_graph_brings_its_metric(found: Neighbors) -> None:

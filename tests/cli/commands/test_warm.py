@@ -1,4 +1,4 @@
-"""tonari warm: what it asks for."""
+"""tonari warm: the kernels that it requests."""
 
 from __future__ import annotations
 

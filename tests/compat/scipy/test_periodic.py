@@ -1,4 +1,4 @@
-"""Periodic boxes: SciPy's answers, all images by hand, points on the border, and blocks."""
+"""Periodic boxes: SciPy's answers, all images computed by hand, points on the border, and blocks."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ BOXES: dict[str, list[float]] = {"line": [1.0], "plane": [2.5, 1.0], "space": [1
 
 
 def inside(kind: str, n: int, box: Array, seed: int = 0) -> Array:
-    """Points in a box; beyond it in dimensions that are not periodic."""
+    """Make points in a box; in dimensions that are not periodic, also beyond it."""
     rng = np.random.default_rng(seed)
     length = np.where(box > 0, box, 1.0)
     shape = n, len(box)
     shares = {
         "uniform": rng.random(shape),
-        "border": rng.choice([0, 0.25, 0.5, 0.75, 1 - 2.0**-53, 2.0**-60], shape),  # distances tie, and 0 is L
+        "border": rng.choice([0, 0.25, 0.5, 0.75, 1 - 2.0**-53, 2.0**-60], shape),  # distances tie, and 0 equals L
         "grid": rng.integers(0, 8, shape) / 8,
         "corners": np.mod(rng.random(shape) * 0.02 * rng.choice([1, -1], shape), 1.0),
     }[kind]
@@ -40,12 +40,12 @@ def inside(kind: str, n: int, box: Array, seed: int = 0) -> Array:
 
 
 def outside(rows: Array, box: Array) -> Array:
-    """Images of rows, in boxes around."""
+    """Return images of the rows in the surrounding boxes."""
     return rows + box * np.random.default_rng(1).integers(-3, 4, rows.shape)
 
 
 def table(rows: Array, points: Array, box: Array, p: float) -> tuple[Array, npt.NDArray[np.intp]]:
-    """All distances in the box, and for each row the order of the points."""
+    """Return all distances in the box, and for each row the order of the points."""
     gaps = np.abs(rows[:, None] - points)
     gaps = np.moveaxis(np.where((box > 0) & (gaps > box / 2), box - gaps, gaps), -1, 0)
     distances, before_root = (

@@ -1,4 +1,4 @@
-"""SciPy's own tests of KDTree, with tonari's in its place: what fails is what docs/compat.md refuses."""
+"""SciPy's own tests of KDTree with tonari's class in its place: only refusals listed in docs/compat.md fail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import scipy.spatial
 
 from tonari.compat import scipy as ours
 
-# By the beginning of a test's name.
+# By the beginning of the test's name.
 REFUSED = {
     "test_approx": "eps",
     "Test_random_ball_approx": "eps",
@@ -39,7 +39,7 @@ SLOW = ("test_ckdtree_memuse", "test_kdtree_box", "test_query_ball_point_multith
 
 
 def module(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
-    """SciPy's module of tests, in which its trees are ours."""
+    """SciPy's module of tests, with tonari's trees."""
     try:
         spec = importlib.util.find_spec("scipy.spatial.tests.test_kdtree")
     except ModuleNotFoundError:
@@ -55,7 +55,7 @@ def module(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
 
 
 def cases(within: types.ModuleType) -> Iterator[tuple[str, Callable[[], object]]]:
-    """The names of tests of KDTree, and calls of them."""
+    """Return the names of the tests of KDTree, and calls of them."""
 
     def method(kind: type[Any], name: str) -> Callable[[], object]:
         def call() -> None:
@@ -85,7 +85,7 @@ def test_what_fails_is_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         refused = any(part.startswith(tuple(REFUSED)) for part in parts)
         try:
             call()
-        except Exception as error:  # of any kind: an assertion, or a refusal
+        except Exception as error:  # either an assertion or a refusal
             if not refused:
                 failed[name] = error
         else:

@@ -1,4 +1,4 @@
-"""Caches of the process: every one is known where all are emptied, and they are empty when a test begins."""
+"""All caches of the process are registered, so that they can be emptied, and are empty when a test begins."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from tonari.methods import repeated
 
 SOURCES = Path(tonari.__file__).parent
 
-# What stays as long as the process: no answer and no plan depends on it. The list only names what is in the sources.
+# Values that stay for the whole process; no answer and no plan depends on them. The list only names what the sources
+# contain.
 LASTING = {
     "core.process.compiling._QUIET": "functions with Dynamo switched off, which takes it milliseconds",
     "core.process.leaving._begun": "that the interpreter is exiting",
-    "cuda.compiling.compile._begin": "that Triton is hashed, for the keys of its cache on disk",
-    "cuda.compiling.compile._own_instructions": "instructions of a kernel, which are as they were written",
-    "cuda.compiling.compile.begin_soon": "that Triton is being hashed and its driver loaded, once in a process",
+    "cuda.compiling.beginning.begin": "that Triton is hashed, for the keys of its cache on disk",
+    "cuda.compiling.beginning.begin_soon": "that Triton is being hashed and its driver loaded, once in a process",
+    "cuda.compiling.effort._own_instructions": "instructions of a kernel, which are as they were written",
     "cuda.device_threads._linear_algebra": "that torch has loaded its linear algebra",
     "cuda.devices._stream_between": "a stream of a device",
     "cuda.host_rows._LOCKS": "page-locked memory, as long as it is used",
@@ -68,9 +69,9 @@ FACTORIES = {
 
 
 def caches_of(module: str, tree: ast.Module, changing: Set[str]) -> Iterator[str]:
-    """The names of a module that one call may change for the next, but for those that are emptied.
+    """Return the names of a module through which one call may affect the next, without registered caches.
 
-    `changing` are the names of classes whose objects have a state of their own.
+    `changing` are the names of classes whose objects have state.
     """
     emptied = " ".join(
         ast.unparse(node)
@@ -84,7 +85,7 @@ def caches_of(module: str, tree: ast.Module, changing: Set[str]) -> Iterator[str
 
 
 def _kept_by_functions(tree: ast.Module) -> set[str]:
-    """Functions whose results functools keeps."""
+    """Return functions whose results functools caches."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -98,12 +99,12 @@ def _kept_by_functions(tree: ast.Module) -> set[str]:
 
 
 def _called(node: ast.expr) -> str:
-    """The last name of what is called, or of a decorator with or without arguments."""
+    """Return the last part of the name of a called function, or of a decorator with or without arguments."""
     return ast.unparse(node).partition("(")[0].rpartition(".")[2]
 
 
 def _kept_in_objects(tree: ast.Module, changing: Set[str]) -> set[str]:
-    """Objects of a module, or of a class, that begin empty."""
+    """Return objects of a module or a class that are empty at first."""
     found = set()
     for body in [tree.body, *(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]:
         for node in body:
@@ -119,7 +120,7 @@ def _kept_in_objects(tree: ast.Module, changing: Set[str]) -> set[str]:
 
 
 def _changed_by_functions(tree: ast.Module) -> set[str]:
-    """Names of the module that functions set, or whose items they set, add or remove."""
+    """Return names of the module that functions assign, or whose items they set, add or remove."""
     names = set().union(*(_targets(node) for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)))
     found = set()
     for function in ast.walk(tree):
@@ -146,14 +147,14 @@ def _targets(node: Any) -> set[str]:
     return {target.id for target in targets if isinstance(target, ast.Name)}
 
 
-# Parsing all sources takes seconds, so most are passed over by these.
+# Parsing all sources takes seconds, so these patterns exclude most files.
 WITH_A_STATE = re.compile(r"^class (\w+)(?:(?!^class )[^\0])*?^    def __init__\(", re.MULTILINE)
 NAMED = re.compile(r"^(\w+)(?::[^=\n]+)? = ", re.MULTILINE)
 EMPTY = re.compile(r"^ *\w+(?::[^=\n]+)? = (?:\{\}|\[\]|(?:\w+\.)*(\w+)\()", re.MULTILINE)
 
 
 def may_have_caches(text: str, changing: Set[str]) -> bool:
-    """Whether any line of a module looks like a cache: False only if there is none."""
+    """Return whether any line of a module looks like a cache; False only if there is none."""
     if "cache(" in text or "cache\n" in text or re.search(r"^ +global ", text, re.MULTILINE):
         return True
     if any(each[1] is None or each[1] in FACTORIES | changing for each in EMPTY.finditer(text)):
@@ -228,7 +229,7 @@ def test_a_decision_is_not_kept_beyond_what_it_depends_on(monkeypatch: pytest.Mo
     plan = exact_plan._planned
     monkeypatch.setattr(exact_plan, "_planned", lambda *given: planned.append(given) or plan(*given))
     tonari.search(queries, points, 2, method="exact")
-    assert not planned  # as is meant outside of tests
+    assert not planned  # correct outside of tests
     caches.empty_caches()
     tonari.search(queries, points, 2, method="exact")
     assert len(planned) == 1

@@ -1,4 +1,4 @@
-"""Warnings point at the code that called the library."""
+"""Warnings point to the line that called the library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tonari.core.process.callers import callers_level
 
 
 def frames(names: list[str]) -> Any:
-    """A function of the first module that calls one of the second, and so on; the last one warns."""
+    """Make a function of the first module that calls one of the second, and so on; the last one warns."""
     call: Any = None
     for name in reversed(names):
         given = {"__name__": name, "call": call, "warnings": warnings, "callers_level": callers_level}

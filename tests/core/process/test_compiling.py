@@ -1,4 +1,4 @@
-"""Models that torch.compile compiles: it leaves the calls of tonari alone, and gradients flow through them."""
+"""torch.compile leaves calls of tonari in compiled models alone, and gradients flow through them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.devices import HAS_TORCH, needs_torch
 
-# Dynamo, as it is loaded, calls what torch 2.11 itself warns of.
+# Importing Dynamo makes torch 2.11 warn about its own calls.
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning")
 
 LOOKALIKES = ("faiss", "pyg", "pytorch3d", "scipy", "sentence_transformers")
 
 
 def functions_of(owner: Any, names: Any) -> dict[str, Any]:
-    """The functions of these names, and the methods of their classes that are not inherited from elsewhere."""
+    """Return the functions of these names, and the methods that their classes define themselves."""
     found: dict[str, Any] = {}
     for name in names:
         value = getattr(owner, name)
@@ -89,7 +89,7 @@ def test_a_compiled_model_has_the_same_values_and_gradients(backend: str, use: A
     rows, model = torch.from_numpy(checks.gaussian(40, 3)), Model()
     torch.compiler.reset()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Dynamo looks at attributes that warn, and fails if warnings are errors
+        warnings.simplefilter("ignore")  # Dynamo reads attributes that warn, and fails if warnings are errors
         compiled = torch.compile(model, backend=backend)
         results = []
         for run in (model, compiled, compiled):
@@ -98,13 +98,13 @@ def test_a_compiled_model_has_the_same_values_and_gradients(backend: str, use: A
             value.backward()
             results.append((value.detach().numpy(), model.layer.weight.grad.numpy().copy()))
     for value, gradient in results[1:]:
-        np.testing.assert_allclose(value, results[0][0], rtol=1e-5)  # compiled sums are of another order
+        np.testing.assert_allclose(value, results[0][0], rtol=1e-5)  # compiled code adds in another order
         np.testing.assert_allclose(gradient, results[0][1], rtol=1e-4, atol=1e-6)
 
 
 @needs_torch
 def test_no_graph_has_code_of_tonari() -> None:
-    """Graphs end at a call and go on behind it: what it does is in none of them."""
+    """Graphs end before a call and continue after it; no graph contains code of tonari."""
     import torch
 
     graphs: list[Any] = []

@@ -1,4 +1,4 @@
-"""The same bits whatever the floating-point environment of the caller: flushed subnormal numbers, and each rounding."""
+"""The same bits in each floating-point environment of the caller: flushed subnormal numbers, and each rounding mode."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ _DIRECTIONS = {"nearest": 0, "down": 1, "up": 2, "zero": 3}  # in the order of x
 if _ARM:
     _DIRECTIONS = {"nearest": 0, "up": 1, "down": 2, "zero": 3}
 _STEP = 1 << (22 if _ARM else 10)
-# Of glibc's fenv_t, the word with the control bits, and those that flush subnormals: FZ of FPCR, FTZ and DAZ of MXCSR.
+# In glibc's fenv_t: the word with the control bits, and the bits that flush subnormals (FZ of FPCR, FTZ and DAZ of
+# MXCSR).
 _WORD, _FLUSH = (0, 1 << 24) if _ARM else (7, 0x8040)
 
 ENVIRONMENTS = ("flush", "down", "up", "zero")
@@ -50,14 +51,14 @@ def _set_flush(flush: bool) -> None:
 
 
 def _probe() -> tuple[str, ...]:
-    """What tells the environments apart, by arithmetic."""
+    """Identify the environment by arithmetic."""
     one, tiny, least = np.float32(1), np.float32(2**-30), np.float32(1e-39)
     return tuple(str(value) for value in (one + tiny, one - tiny, -one - tiny, least * one))
 
 
 @contextlib.contextmanager
 def environment(name: str) -> Iterator[None]:
-    """That environment on this thread, which has to be there still at the end."""
+    """Set the environment on this thread, and check at the end that it is still set."""
     usual = _probe()
     try:
         if name == "flush":
@@ -81,7 +82,7 @@ def data(kind: str, n: int, d: int = D, seed: int = 0) -> Array:
 
 
 def bits(answer: Any) -> Any:
-    """All of an answer, where two zeros of different sign differ."""
+    """Return the bytes of an answer; zeros of different sign differ."""
     if isinstance(answer, np.ndarray):
         return answer.dtype.str, answer.shape, answer.tobytes()
     if isinstance(answer, tonari.KNNGraph):
@@ -92,7 +93,7 @@ def bits(answer: Any) -> Any:
     return answer
 
 
-# What the tests ask of NumPy alone, in which no verb can put things right.
+# Preparations with NumPy alone, which tonari cannot protect from the environment.
 suitable = in_default_floats(lambda rows, metric: checks.in_range(checks.accepted(rows, metric), metric))
 truth_of = in_default_floats(brute)
 converted = in_default_floats(lambda rows, dtype: rows.astype(dtype))
@@ -142,7 +143,7 @@ def joined_graphs(rows: Array, folder: Path) -> list[Any]:
         exact[0].add(few[0], few[1][:3]),
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tonari.graph.tuning.MERGE_SHARE", 0.0)  # by rounds, as where both sides are large
+        patch.setattr("tonari.graph.tuning.MERGE_SHARE", 0.0)  # by rounds, as if both sides were large
         return [*joined, tonari.merge(*approximate, *few, recall=0.8)]
 
 
@@ -150,7 +151,7 @@ def joined_lists(rows: Array, folder: Path) -> list[Any]:
     found = []
     for metric in ("euclidean", "inner_product"):
         points = suitable(rows, metric)
-        # In an order that only values tell: ties by flushed values would go to the smaller index.
+        # An order that only exact values show: with flushed values, ties would go to the smaller index.
         parts = [tonari.search(points[:M], points[begin : begin + N // 2], K, metric=metric) for begin in (0, N // 2)]
         found.append(tonari.merge_neighbors(parts, [0, N // 2], metric=metric))
     return found
@@ -222,7 +223,7 @@ def test_the_environment_of_the_caller_changes_no_bit(verb: str, kind: str, tmp_
 
 @pytest.mark.parametrize("name", sorted(tonari.__all__))
 def test_all_verbs_ask_for_the_default_environment(name: str) -> None:
-    """What NumPy and Python do in them, which need not show in the answers above."""
+    """NumPy and Python also run in the default environment, although the answers above need not show it."""
     public = getattr(tonari, name)
     if name == "Index":
         assert inspect.unwrap(public.__init__) is not public.__init__
@@ -254,7 +255,7 @@ def test_recall_tells_subnormal_distances_apart() -> None:
 
 
 def native_calls(rows: Array) -> list[Any]:
-    """Calls of the compiled module alone, whose own guard these need: one of each group of functions."""
+    """Make calls of the compiled module alone, which needs its own guard: one for each group of functions."""
     ids = np.arange(M * K, dtype=np.int64).reshape(M, K) % N
     exact = []
     for metric in METRICS:

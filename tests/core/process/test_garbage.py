@@ -1,4 +1,4 @@
-"""The garbage collector within a context, and after it."""
+"""The garbage collector inside and after a context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interpreter's exit while daemon threads search: the exit status stays, nothing is printed, ours are gone."""
+"""The interpreter exits while daemon threads search: it keeps its status, prints nothing, and our threads end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import numpy as np, tonari
 x = np.random.default_rng(0).standard_normal((30_000, 64), dtype=np.float32)
 """
 
-# One call may be over before the interpreter leaves: see `again`.
+# A single call could end before the interpreter exits: see `again`.
 VERBS = {
     "search on one thread": "tonari.search(x, x, 10, threads=1)",
     "search": "tonari.search(x, x, 10, threads=2)",
@@ -32,7 +32,7 @@ VERBS = {
 
 
 def again(verb: str) -> str:
-    """A function that is at work for as long as the interpreter lives, on a machine of any speed."""
+    """Return a function that works until the interpreter exits, on a machine of any speed."""
     return f"""
 def work():
     for turn in range(100_000):
@@ -42,7 +42,7 @@ def work():
 
 
 def leave(code: str, folder: Path) -> tuple[int, str, str]:
-    """Exit status, what is printed and what is complained of."""
+    """Return the exit status, the output and the errors."""
     environment = os.environ | {"PYTHONPATH": str(Path(tonari.__file__).parents[1])}
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=folder, timeout=60
@@ -134,14 +134,18 @@ print(len(seen) > 100, sorted(lacking), sorted(found))
 
 @pytest.mark.process
 def test_nothing_is_told_of_a_program_that_used_every_native_class(tmp_path: Path) -> None:
-    """Nor do caches keep native objects: what holds a module beyond the interpreter's end would hold those too."""
+    """Caches keep no native objects either.
+
+    An object that keeps a module alive after the interpreter's end would keep them too.
+    """
     assert leave(EVERY_KIND, tmp_path) == (0, "True [] []\n", "")
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("processes", [0, 2])
 def test_a_run_of_tests_leaks_no_parameter(processes: int, tmp_path: Path) -> None:
-    """PyTorch and pytest-xdist hold objects beyond the interpreter's end: not what pytest has collected."""
+    """PyTorch and pytest-xdist keep objects alive after the interpreter's end, but not the tests that were
+    collected."""
     if not processes:
         pytest.importorskip("torch")
     (tmp_path / "test_parameter.py").write_text("""
@@ -180,7 +184,7 @@ def test_parameter(form, n):
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
-# Registered before tonari is imported, so that it runs after what tonari does at exit.
+# Registered before tonari is imported, so it runs after tonari's own functions at exit.
 LATE = """
 import atexit, threading
 def late():
@@ -206,7 +210,7 @@ while not helpers():
 
 @pytest.mark.process
 def test_exit_in_the_middle_of_a_stream(tmp_path: Path) -> None:
-    """Nobody closes the generator; its threads are daemons of ours alone."""
+    """Nobody closes the generator; all its threads are daemon threads of tonari."""
     code = f"""{LATE.format(more="")}{PREPARE}
 stream = tonari.Index(x, method="exact").search_chunks(x, 10, chunk_rows=1000)
 next(stream)
@@ -290,7 +294,7 @@ print(seen[0] >= 1000, found.indices[:, 0].tolist() == list(range(30_000)))
 @pytest.mark.process
 @pytest.mark.parametrize("then", ["time.sleep(60)", "workers.map(task, range(1))", "workers.map(task, range(3))"])
 def test_threads_that_are_kept_are_gone_before_the_interpreter_is(then: str, tmp_path: Path) -> None:
-    """Whatever a daemon thread of the caller does between maps, it does not see that they were stopped."""
+    """A daemon thread of the caller, between its maps, never sees stopped threads."""
     code = f"""{LATE.format(more="")}{PREPARE}
 from tonari.core.process.workers import Workers
 kept = threading.Event()

@@ -1,4 +1,4 @@
-"""Progress: when a bar is shown, and what callbacks are told."""
+"""Progress: when a bar is shown, and the arguments of callbacks."""
 
 from __future__ import annotations
 

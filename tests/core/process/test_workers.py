@@ -1,4 +1,4 @@
-"""Threads: order, errors, stopping, and nothing left behind."""
+"""Threads: order, errors, stopping, and no threads left behind."""
 
 from __future__ import annotations
 
@@ -43,13 +43,14 @@ def test_one_thread_is_the_callers_own() -> None:
 
 
 def test_of_several_threads_none_is_the_callers() -> None:
-    """It hears Ctrl-C, which would end a task anywhere, with a lock that others wait for."""
+    """The caller's thread receives Ctrl-C, which could end a task anywhere, with a lock that others wait for."""
     assert threading.get_ident() not in Workers(2).map(lambda _: threading.get_ident(), range(50))
 
 
 def test_tasks_run_side_by_side() -> None:
     meeting = threading.Barrier(3, timeout=10)
-    assert sorted(Workers(3).map(lambda _: meeting.wait(), range(3))) == [0, 1, 2]  # one thread would break it
+    # with one thread, the barrier would break
+    assert sorted(Workers(3).map(lambda _: meeting.wait(), range(3))) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -182,7 +183,7 @@ def test_a_thread_that_never_began_is_not_waited_for(monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def _interrupts_are_heard() -> Iterator[None]:
-    """A shell's & has its commands ignore them."""
+    """A shell lets commands that it starts with & ignore interrupts."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -230,17 +231,17 @@ def test_an_interrupt_waits_until_a_thread_has_started(monkeypatch: pytest.Monke
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-# ---------------------------------------------------------------- threads that are kept
+# ---------------------------------------------------------------- threads that are kept for later maps
 
 
 def who(workers: Workers, count: int) -> set[threading.Thread]:
-    """The threads that share `count` tasks, of which each takes one."""
+    """Return the threads that share `count` tasks; each thread takes one."""
     meeting = threading.Barrier(count, timeout=10)
     return set(workers.map(lambda _: meeting.wait() >= 0 and threading.current_thread(), range(count)))
 
 
 def ended(threads: set[threading.Thread]) -> bool:
-    """Whether threads end by themselves."""
+    """Return whether threads end by themselves."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         if not threads.intersection(threading.enumerate()):
@@ -321,15 +322,15 @@ def test_nothing_of_a_map_stays() -> None:
 
 
 def test_idle_threads_leave(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C may fall into what would end them."""
+    """Ctrl-C may interrupt the code that ends them."""
     monkeypatch.setattr(tuning, "IDLE_SECONDS", 0.01)
     workers = Workers(3)
     workers.__enter__()
     assert ended(who(workers, 3))
-    for round_ in range(200):  # as threads are about to leave
+    for round_ in range(200):  # threads that are about to end
         time.sleep(0.01 + 1e-5 * (round_ % 50 - 25))
         assert workers.map(abs, [-1, -2, -3]) == [1, 2, 3]
-    assert len(workers._kept) <= 3  # no list of all that have left
+    assert len(workers._kept) <= 3  # there is no list of all ended threads
     assert ended(set(workers._kept))
 
 
@@ -368,7 +369,7 @@ def test_no_more_threads_than_the_work_is_worth(seconds: float, threads: int, mo
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)))
     monkeypatch.setattr("tonari.core.process.workers._cgroup_processors", lambda: None)
     assert default_threads(seconds) == threads
-    monkeypatch.setenv("TONARI_NUM_THREADS", "5")  # asked for
+    monkeypatch.setenv("TONARI_NUM_THREADS", "5")  # requested
     assert default_threads(seconds) == 5
 
 

@@ -1,4 +1,4 @@
-"""Lists of neighbours: dtypes of indices, lists for nobody, and points that are listed twice."""
+"""Lists of neighbours: dtypes of indices, lists for no queries, and points that are listed twice."""
 
 from __future__ import annotations
 

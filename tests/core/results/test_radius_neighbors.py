@@ -1,4 +1,4 @@
-"""The farthest returned value within a radius, for radii that the dtype cannot hold."""
+"""The largest returned value within a radius, for radii that the dtype cannot represent."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_tensors_stay_tensors_of_their_types() -> None:
 @needs_torch
 @pytest.mark.parametrize("at_once", [1, 3, 64, 1 << 20])
 def test_lists_on_a_device_are_cut_there_block_by_block(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
-    """Blocks that end within lists, lists of no entry at both ends and between, and copies to the host nowhere."""
+    """Blocks end within lists, lists at both ends and between are empty, and nothing is copied to the host."""
     import torch
 
     monkeypatch.setattr(tuning, "CUT_ENTRIES", at_once)
@@ -103,7 +103,7 @@ def test_one_number_for_all_queries_is_held_once(m: int) -> None:
 
 @pytest.mark.parametrize("descending", [True, False])
 def test_what_a_list_lacks_is_within_no_radius(descending: bool) -> None:
-    """A list that is not full ends with -1, at a distance that an infinite radius reaches."""
+    """A list that is not full ends with -1 at distance inf, which even an infinite radius does not include."""
     nowhere = -np.inf if descending else np.inf
     lists = Neighbors(np.array([[0.5, nowhere], [nowhere, nowhere]]), np.array([[3, -1], [-1, -1]]))
     kept = cut_lists(lists, np.full(2, nowhere), descending=descending)

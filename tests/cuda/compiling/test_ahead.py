@@ -1,6 +1,6 @@
-"""Kernels compiled ahead, by threads: which, where they end up, and what happens when that fails or is interrupted.
+"""Kernels compiled in advance by threads: which kernels, where they are stored, and failures and interrupts.
 
-There need not be a GPU: kernels are compiled for one all the same, in processes of their own with an empty cache.
+No GPU is needed: kernels are compiled for one in separate processes with an empty cache.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ def test_a_program_that_compiles_nothing_imports_little() -> None:
 
 @pytest.mark.process
 def test_triton_is_loaded_while_a_verb_and_kernels_are_imported(tmp_path: Path) -> None:
-    """Threads that import modules of Triton at the same time would fail: each holds what another waits for."""
+    """Threads that import modules of Triton at the same time would deadlock: each holds a lock that another needs."""
     program = """
 import torch, tonari
 torch.cuda.is_initialized = lambda: True
 tonari.search
-from tonari.cuda.compiling import compile
-assert compile.begin_soon.cache_info().currsize == 1
+from tonari.cuda.compiling import beginning
+assert beginning.begin_soon.cache_info().currsize == 1
 import tonari.exact.cuda.dispatch, tonari.exact.cuda.kernels.screens.all_minima_hopper
-errors = [future.exception() for future in compile.begin_soon()]
+errors = [future.exception() for future in beginning.begin_soon()]
 print([str(error) for error in errors if error is not None and "0 active drivers" not in str(error)])
 """
     ran = subprocess.run(
@@ -74,7 +74,7 @@ print("goes on")
 
 @pytest.mark.process
 def test_rehearsals_import_little(tmp_path: Path) -> None:
-    """Some operations of torch, such as cat, would import its compiler to do nothing."""
+    """Some operations of torch, such as cat, would import torch's compiler for nothing."""
     ran = run(
         """
 import sys
@@ -109,7 +109,7 @@ print([name for name in ("torch._dynamo", "sympy") if name in sys.modules])
 
 
 def test_a_launch_that_nobody_expects_asks_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its kernel is compiled where it is launched."""
+    """The kernel is compiled when it is launched."""
     for name in ("is_compiled", "compile_together"):
         monkeypatch.setattr(ahead, name, lambda *given: pytest.fail("asked"))
     ahead.prepare_for(Call(None, {}, {}, {}, ("a variant",)), "cuda:0")
@@ -128,7 +128,7 @@ def test_only_a_kernel_that_has_to_be_compiled_starts_a_rehearsal(monkeypatch: p
         ahead.prepare_for(known, "cuda:0")
         assert asked == []
         ahead.prepare_for(new, "cuda:0")
-        ahead.prepare_for(new, "cuda:0")  # once is enough
+        ahead.prepare_for(new, "cuda:0")  # one request is enough
         with ahead.expecting(lambda: asked.append("retry")):
             ahead.prepare_for(new, "cuda:0")
     ahead.prepare_for(new, "cuda:0")
@@ -140,7 +140,7 @@ def test_only_a_kernel_that_has_to_be_compiled_starts_a_rehearsal(monkeypatch: p
         ahead.prepare_for(new, "cuda:0")
     assert asked == ["truth of some rows", "graph", None]  # compiled together
     asked.clear()
-    monkeypatch.setattr(ahead, "is_beginning", lambda: True)  # it is not known yet what is compiled
+    monkeypatch.setattr(ahead, "is_beginning", lambda: True)  # the compiled kernel is not known yet
     with ahead.expecting(lambda: asked.append("search")):
         ahead.prepare_for(known, "cuda:0")
         assert asked == ["search"]

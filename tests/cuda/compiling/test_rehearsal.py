@@ -1,4 +1,4 @@
-"""Work on tensors without data: what stands in for a card, and what has the shapes of the real thing."""
+"""Work on tensors without data: stand-ins for a GPU, and results with the shapes of real ones."""
 
 from __future__ import annotations
 

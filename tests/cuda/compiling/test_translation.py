@@ -1,4 +1,4 @@
-"""Translation without repeated work: the same results, and Triton as it was afterwards."""
+"""Translation without repeated work: the same results, and Triton is unchanged afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results on their way to host memory: whole, in order, waited for, and never lost with an error."""
+"""Results are copied to host memory: completely, in order, with waiting, and none is lost if there is an error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if HAS_TORCH:
 
 pytestmark = [needs_torch]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
-CYCLES = 400_000_000  # a fifth of a second of a card
+CYCLES = 400_000_000  # a fifth of a second on a GPU
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_leaving_early_ends_the_threads() -> None:
 
 @on_gpu
 def test_a_copy_waits_for_the_work_before_it_and_the_host_for_the_copy() -> None:
-    """The device is late with the values, and the stream of the copies with the copies; buffers are used many times."""
+    """The device writes values late, and the stream of copies is delayed, too; buffers are reused many times."""
     torch.cuda._sleep(1)
     values = torch.full((1 << 24,), -1.0, dtype=torch.float64, device="cuda")
     out = np.zeros(len(values))

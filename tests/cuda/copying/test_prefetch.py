@@ -1,4 +1,4 @@
-"""Rows on their way to a device: several arrays side by side, and streams that wait for each other.
+"""Rows are copied to a device: several arrays at the same time, and streams that wait for each other.
 
 tests/exact/cuda/routes/test_routes.py has the tests of one array.
 """
@@ -20,7 +20,7 @@ if HAS_TORCH:
 
 pytestmark = [needs_torch]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
-CYCLES = 400_000_000  # a fifth of a second of a card
+CYCLES = 400_000_000  # a fifth of a second on a GPU
 
 
 @pytest.mark.parametrize("size", [1, 7, 76, 77, 78])
@@ -41,7 +41,7 @@ def test_slices_of_several_arrays_come_together(size: int, on_device: bool, monk
 
 @on_gpu
 def test_rows_wait_for_the_work_before_and_work_for_the_rows() -> None:
-    """The device reads the old rows late, and the new ones are late themselves."""
+    """The device reads the old rows late, and the new rows arrive late."""
     rows = [np.full((1 << 23, 4), turn, np.float32) for turn in (1, 2, 3)]
     slot = torch.zeros((1 << 23, 4), device="cuda")
     torch.cuda._sleep(1)

@@ -1,4 +1,4 @@
-"""Copies in the background: all bytes once, errors at arrival, and no thread that is left."""
+"""Copies in the background: each byte once, errors raised on arrival, and no remaining thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points on two sides of a boundary that find each other: the bits of two searches."""
+"""Points on two sides of a boundary that find each other: the same bits as two searches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tonari.exact.plan import ExactPlan
 from tonari.metrics.problem import make_problem
 from tonari.metrics.reference import brute
 
-D = 40  # from 32 on products are shared
+D = 40  # from 32 columns on, products are shared
 
 
 def planned(points: Array, k: int, metric: str = "euclidean", **given: Any) -> ExactPlan:
@@ -38,7 +38,7 @@ def expected(points: Array, boundary: int, k: int, metric: str) -> Neighbors:
 
 @pytest.fixture(autouse=True)
 def _shared_on_amx(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There, products of so few dimensions are faster made twice."""
+    """On AMX, products of so few dimensions are faster if they are computed twice."""
     monkeypatch.setattr(across, "can_join", lambda metric, d, isa: metric not in ("l1", "linf"))
 
 
@@ -125,7 +125,8 @@ def test_a_side_with_fewer_than_k_points(metric: str, capacity: int) -> None:
 def test_what_is_known_is_not_found_again(metric: str, rank: int) -> None:
     points, boundary, k = checks.duplicates(800, D, 5), 377, 5
     truth = expected(points, boundary, k, metric)
-    known = truth.distances[:, rank].astype(np.float64)  # so the first neighbours are as near, and their ties
+    # so the first neighbours are equally near, and so are their ties
+    known = truth.distances[:, rank].astype(np.float64)
     known[::3] = np.inf
     found = search_across(points, boundary, planned(points, k, metric), known=known, progress=False)
     sign = -1 if metric == "inner_product" else 1

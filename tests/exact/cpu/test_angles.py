@@ -1,4 +1,4 @@
-"""Cosine and correlation of rows at every angle by every way to an exact value: the bits of the definition."""
+"""Cosine and correlation of rows at every angle: the bits of the definition, for each way to compute exact values."""
 
 from __future__ import annotations
 

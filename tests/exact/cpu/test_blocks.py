@@ -1,4 +1,4 @@
-"""How queries are cut into blocks, and blocks into batches."""
+"""Queries are divided into blocks, and blocks into batches."""
 
 from __future__ import annotations
 

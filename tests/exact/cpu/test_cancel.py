@@ -1,4 +1,4 @@
-"""Stopping: Ctrl-C within a second on every schedule, errors from callbacks, and a library that works afterwards."""
+"""Stopping: Ctrl-C within a second on every schedule, errors from callbacks, and further searches afterwards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors, check_interrupt
 from tonari.metrics.reference import brute
 
-# A search of at least ten seconds, which says when it is under way; and what must hold after Ctrl-C.
+# A search of at least ten seconds, which reports its start; and the conditions after Ctrl-C.
 CHILD = """
 import sys, threading, time
 import numpy as np, tonari

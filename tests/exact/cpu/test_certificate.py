@@ -1,7 +1,7 @@
-"""The certificate bites: take the bound away and answers go wrong; with it they are right, on the same native code.
+"""The certificate is needed: without the bound, answers are wrong; with it they are right, in the same native code.
 
-The bound is brought to zero by packing points that were rounded beforehand: it measures what packing loses, and finds
-nothing, while refinement still reads the original rows.
+The bound is brought to zero by packing points that were rounded beforehand: it measures what packing loses, and here
+packing loses nothing, while refinement still reads the original rows.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def to_bfloat16(rows: Array) -> Array:
 
 
 class SeenAs(PreparedPoints):
-    """Points that the screen sees as other rows; values come from the true ones."""
+    """Points that the screen sees as other rows; exact values come from the true rows."""
 
     def __init__(self, points: Array, seen: Array, plan: tonari.Plan) -> None:
         super().__init__(points, plan)
         self.seen = seen
-        self.form = _native.Form(plan.metric, [0.0] * points.shape[1], 1.0)  # rows are packed as they are
+        self.form = _native.Form(plan.metric, [0.0] * points.shape[1], 1.0)  # rows are packed unchanged
 
     def pack(
         self, kernel: str, slices: list[tuple[int, int]], workers: Workers, bar: Any = None, *, looks: bool = True
@@ -63,12 +63,13 @@ def kernels_of(precision: str) -> list[str]:
     return [isa for operation, kind, isa in names if (operation, kind) == ("inner", precision)]
 
 
-# precision -> (points that it rounds, the same rounded, and how many of M rows that must cost at least)
+# precision -> (points that it rounds, the rounded points, and the number of M rows that must become wrong at least)
 def rounded_by(precision: str) -> tuple[Array, Array, int]:
     if precision == "int8":
         points = np.random.default_rng(0).uniform(-4, 4, (N, D)).astype(np.float32)
         return points, np.rint(points), M // 2
-    # The bound on float32 sums stays, and must be small beside what rounding does: so no larger offset than this.
+    # The bound on float32 sums stays, and must be small compared with the rounding: so the offset is no larger than
+    # this.
     points = checks.offset(N, D, by=10)
     return points, to_bfloat16(points), M // 8
 
@@ -79,7 +80,7 @@ CASES = [(precision, isa) for precision in ("int8", "bfloat16") for isa in kerne
 @pytest.mark.parametrize(("precision", "isa"), CASES)
 def test_rounding_that_is_not_measured_gives_wrong_answers(precision: str, isa: str) -> None:
     points, seen, least = rounded_by(precision)
-    queries = seen[:M]  # exact at this precision: all error is in the points
+    queries = seen[:M]  # exact at this precision: the whole error is in the points
     truth = brute(queries, points, K)
     assert_same_neighbors(search_seen_as(queries, points, points, isa, precision), truth)
     assert wrong_rows(search_seen_as(queries, points, seen, isa, precision), truth) > least
@@ -87,7 +88,7 @@ def test_rounding_that_is_not_measured_gives_wrong_answers(precision: str, isa: 
 
 @pytest.mark.parametrize("isa", kernels_of("int8"))
 def test_bytes_at_both_ends_of_their_range(isa: str) -> None:
-    """Sums of a few products may have 16 bits: those of -128 with itself are the largest."""
+    """Sums of a few products may fit in 16 bits; the largest are those of -128 with itself."""
     points = np.random.default_rng(0).choice(np.array([-128, 127], np.int8), (N, D))
     points[:M:2] = -128
     found = planned_search(points[:M], points, K, "inner_product", isa=isa, precisions=("int8", "float32"))

@@ -1,4 +1,4 @@
-"""Balls around groups, before a look: they pass over most groups of clusters, and never one that a query needs."""
+"""Balls around groups are tested before a look: they exclude most groups of clusters, and none that a query needs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def looked(queries: Array, points: Array, metric: str = "euclidean", **choices: 
 
 
 def clusters(n: int, far: float, seed: int = 0) -> Array:
-    """Rows in tight clusters of 40, on their own sides of the origin."""
+    """Make rows in tight clusters of 40, in different directions from the origin."""
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((-(-n // 40), D)) * far
     return (np.repeat(centres, 40, axis=0)[:n] + rng.standard_normal((n, D)) * 0.1).astype(np.float32)
@@ -64,8 +64,8 @@ def test_most_groups_of_clusters_are_passed_over(isa: str, metric: str) -> None:
 def test_points_that_need_a_row_which_does_not_need_them(
     isa: str, metric: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Beside each cluster one row lies alone. Its neighbours are the cluster's rows, which have nearer ones: of products
-    # that both sides share, only the lonely side has any use. Groups are of lonely rows of many clusters.
+    # One row lies alone near each cluster. Its neighbours are the rows of the cluster, which have nearer ones, so of
+    # the shared products only the lonely row's side is useful. A group contains lonely rows of many clusters.
     from tonari.exact.cpu.clusters import Clusters
 
     monkeypatch.setattr(Clusters, "_nearest", lambda self, rows, centres: np.zeros(len(rows), np.uint8))
@@ -84,7 +84,8 @@ def test_points_that_need_a_row_which_does_not_need_them(
 
 
 def test_rows_beyond_the_screen_are_in_no_ball() -> None:
-    # Products of rows so short underflow, and only exact values tell that they point the same way as the queries.
+    # Products of such short rows underflow, and only exact values show that they point in the same direction as the
+    # queries.
     points = clusters(400, 3).astype(np.float64)
     points[::5] = points[200] * (1e-160 * (1 + np.arange(80)))[:, None]
     found = looked(points[200:230], points, "cosine", threads=1)
@@ -93,7 +94,7 @@ def test_rows_beyond_the_screen_are_in_no_ball() -> None:
 
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product"])
 def test_bytes_are_moved_before_they_are_multiplied(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The score of a moved row has a term of its own, which decides alone where queries are grey. One row of a group is
+    # The score of a shifted row has a term of its own, which alone decides if queries are grey. One row of a group is
     # bright.
     from tonari.exact.cpu.clusters import Clusters
 

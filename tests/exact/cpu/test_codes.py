@@ -63,9 +63,11 @@ def test_codes_that_were_written_answer_as_before(columns: int, metric: str) -> 
 
 
 def rows_at_the_middle_of_a_step(of: str) -> tuple[Array, Array]:
-    """A query and points of which the last is the nearest; all its elements, or those of the query, lose half a step.
+    """Make a query and points.
 
-    One element is 127, so that the step is 1. Codes of all points have about the same products with that of the query.
+    The last point is nearest; its elements, or those of the query, are rounded by half a step.
+
+    One element is 127, so the step is 1. The codes of all points have about the same products with the query's code.
     """
     points, query = np.full((400, D), 100.0, np.float32), np.ones((1, D), np.float32)
     if of == "points":
@@ -78,7 +80,7 @@ def rows_at_the_middle_of_a_step(of: str) -> tuple[Array, Array]:
     return query, points
 
 
-@pytest.mark.parametrize("m", [1, 64], ids=["few", "tiles"])  # bounds of points, and of groups first
+@pytest.mark.parametrize("m", [1, 64], ids=["few", "tiles"])  # bounds of points, and first of groups
 @pytest.mark.parametrize("of", ["points", "queries"])
 def test_the_measured_errors_are_needed(of: str, m: int) -> None:
     query, points = rows_at_the_middle_of_a_step(of)
@@ -88,7 +90,8 @@ def test_the_measured_errors_are_needed(of: str, m: int) -> None:
     found = search_prepared(queries, CodedPoints(points, plan, form, written=written), plan)[0]
     assert (found.indices[:, 0] == 399).all()
     group = prepared.resident(plan.kernels[PRECISION])[0].group
-    for name in ("query", "rest"):  # errors of points in units of |q|, and of the query in units of those of points
+    # errors of points in units of |q|, and of the query in units of the errors of points
+    for name in ("query", "rest"):
         bare = []
         for part in written:
             packed = part.packed.copy()
@@ -97,11 +100,11 @@ def test_the_measured_errors_are_needed(of: str, m: int) -> None:
             bare.append(part._replace(packed=packed))
         found = search_prepared(queries, CodedPoints(points, plan, form, written=bare), plan)[0]
         lost = name == {"points": "query", "queries": "rest"}[of]
-        assert (found.indices[:, 0] != 399).all() == lost  # a bound that is too small rules the nearest point out
+        assert (found.indices[:, 0] != 399).all() == lost  # with too small a bound, the nearest point is excluded
 
 
 def test_no_lower_bound_is_above_the_score() -> None:
-    """Float64 bounds from the bytes of the codes: below every true score, and by no more than twice the errors."""
+    """Bounds in float64 from the bytes of the codes are below every true score, by at most twice the errors."""
     points = rows_of_few_directions(500)
     prepared, form, plan = coded(points, 12)
     assert form.directions is not None
@@ -194,17 +197,17 @@ def test_peak_stays_within_the_budget(tmp_path: Path) -> None:
     made, left, held, right = run(CHILD.format(path=path, memory=memory))
     assert right == 1
     assert held > 400_000 * 64
-    # Rows that are read are pages of the file: a slice for each thread while codes are made.
+    # Rows that are read are pages of the file: one slice per thread while codes are computed.
     pages = 2 * (1 << 21) * 4
     assert made < memory + pages + MARGIN
-    # Pages of the file that searches have read are not counted: the system takes them back when it needs them.
+    # Pages of the file that searches have read are not counted, because the system reclaims them when it needs memory.
     assert 0.8 * held < left < memory + MARGIN
 
 
 @pytest.mark.process
 def test_an_interrupt_ends_the_pass_at_once(tmp_path: Path) -> None:
     path = str(tmp_path / "points.npy")
-    np.lib.format.open_memmap(path, "w+", np.float32, (6_000_000, 128))  # zeros, which take no space on the disk
+    np.lib.format.open_memmap(path, "w+", np.float32, (6_000_000, 128))  # zeros, which occupy no disk space
     checks.check_interrupt(PASS.format(path=path))
 
 

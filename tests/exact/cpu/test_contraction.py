@@ -1,4 +1,4 @@
-"""Contracted rows, as the form that is screened and as a look before it: the same bits as with all columns.
+"""Contracted rows, screened or looked at before the screen: the same bits as with all columns.
 
 Columns are those of the form (form_dim) or of the look (look_dim). Rows, directions and schedules are of all kinds.
 """
@@ -31,7 +31,7 @@ Columns = tuple[str, int]
 
 
 def of_both(*numbers: int) -> list[Columns]:
-    """So many columns of the form, and of the look."""
+    """Return options with this number of columns of the form, and of the look."""
     return [(name, number) for name in BOTH for number in numbers]
 
 
@@ -117,7 +117,7 @@ SCHEDULES: dict[str, dict[str, Any]] = {
     "streamed": {"resident": False, "point_chunk": 96},
     "sampled": {"point_chunk": 96, "sample_stride": 2, "sample_rank": 60},
 }
-ONLY = {"streamed": "form_dim", "sampled": "look_dim"}  # what the other cannot have
+ONLY = {"streamed": "form_dim", "sampled": "look_dim"}  # options that the other does not have
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_graphs(how: dict[str, int], metric: str, maker: str) -> None:
 def search_along(
     directions: Array, queries: Array, points: Array, k: int, name: str, metric: str = "euclidean"
 ) -> Neighbors:
-    """Search the points contracted to directions that the test names, as the form or as the look."""
+    """Search the points contracted to directions that the test chooses, as the form or as the look."""
     n, d = points.shape
     chosen: dict[str, Any] = {name: directions.shape[1] + 1, "threads": 1, "method": "exact", "metric": metric}
     plan = tonari.plan(n, len(queries), d, k, dtype=points.dtype, **chosen)
@@ -168,8 +168,8 @@ def search_along(
 @pytest.mark.parametrize("name", BOTH)
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner_product"])
 def test_points_that_only_look_near_give_no_threshold(metric: str, name: str) -> None:
-    # The residuals of decoys are as long as the query's and point the other way: contracted, they are at the query,
-    # whose neighbours are a little off along the direction that is kept.
+    # The residuals of decoys are as long as the query's and opposite: contracted decoys coincide with the query, whose
+    # neighbours are slightly displaced along the direction that is kept.
     n, k = 300, 10
     points = np.zeros((n, 6))
     points[:, 0] = 1
@@ -202,7 +202,7 @@ def test_directions_that_make_rows_longer_are_refused() -> None:
 
 @pytest.mark.parametrize("name", BOTH)
 def test_rows_within_the_directions_have_no_rest(name: str) -> None:
-    # |x|^2 - |V^T x|^2 is all rounding here, of either sign; the distances are far below its root.
+    # |x|^2 - |V^T x|^2 is nothing but rounding error here, of either sign; the distances are far below its root.
     rng = np.random.default_rng(0)
     low = (1 + rng.standard_normal((400, 3)) * 1e-7) @ rng.standard_normal((3, 40))
     assert_same_neighbors(contracted(low[:30], low, 10, (name, 4)), brute(low[:30], low, 10))

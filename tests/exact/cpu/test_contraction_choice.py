@@ -1,4 +1,4 @@
-"""The pilot that decides whether points are contracted or looked at: what it decides, and that answers are the same."""
+"""The pilot decides whether points are contracted or looked at: its decisions, and equal answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def few_directions(n: int, noise: float = 0.05) -> Array:
 
 
 def spectrum(n: int) -> Array:
-    """Make rows without clusters, of variance 1 / i: half of it in 32 directions, and no near neighbours there."""
+    """Make rows without clusters or near neighbours and with variances 1 / i: half of it is in 32 directions."""
     return (np.random.default_rng(0).standard_normal((n, D)) * np.arange(1, D + 1) ** -0.5).astype(np.float32)
 
 
@@ -47,7 +47,7 @@ USUAL = "avx2" if "avx2" in _native.supported_isas() else "neon"
 
 
 def chosen(points: Array, asked: int, isa: str = USUAL) -> str:
-    """Return what the pilot decides on, for as many queries, by the costs of 100,000 points."""
+    """Return the pilot's decision for this number of queries, by the costs of 100,000 points."""
     d = points.shape[1]
     plan = plan_on_cpu(make_problem(len(points), 1, d, K, dtype="float32", metric="euclidean", threads=1))
     assert plan.may_contract
@@ -64,7 +64,7 @@ def test_few_directions_are_contracted_if_enough_queries_pay_for_it() -> None:
 
 
 def apart(n: int, d: int) -> Array:
-    """Make rows of 100 clusters that are far apart, each spread evenly."""
+    """Make rows of 100 clusters that are far apart, each spread evenly in all directions."""
     rng = np.random.default_rng(0)
     centres = rng.standard_normal((100, 12)) @ rng.standard_normal((12, d)) * 3
     return (centres[rng.integers(0, 100, n)] + rng.standard_normal((n, d))).astype(np.float32)
@@ -83,7 +83,7 @@ def test_clusters_with_more_points_than_can_be_evaluated_are_looked_at_first(isa
 
 
 def alone(points: Array) -> float:
-    """Return the share of candidates in LOOKED columns of which the nearest point is none."""
+    """Return the share of candidates in LOOKED columns that do not include the nearest point."""
     d = points.shape[1]
     plan = plan_on_cpu(make_problem(len(points), 1, d, K, dtype="float32", metric="euclidean", threads=1))
     form = _native.Form("euclidean", [0.0] * d, 1.0)
@@ -122,7 +122,7 @@ def test_a_pilot_counts_the_candidates_that_a_search_has() -> None:
 
 
 def test_a_point_is_not_its_own_neighbour_in_the_pilot() -> None:
-    # If it were, nothing would be within the distance of the nearest neighbour but the point itself.
+    # If it were, only the point itself would be within the distance of the nearest neighbour.
     points = checks.gaussian(2_000, D)
     plan = plan_on_cpu(make_problem(2_000, 1, D, 1, dtype="float32", metric="euclidean", threads=1))
     form = _native.Form("euclidean", [0.0] * D, 1.0)
@@ -138,7 +138,8 @@ def test_contracting_the_points_has_its_cost() -> None:
 
 
 def test_more_columns_are_taken_if_they_leave_fewer_candidates(monkeypatch: pytest.MonkeyPatch, always: None) -> None:
-    # 60 directions are told apart by 64 columns; 90 are not, and then more columns leave a tenth of the candidates.
+    # 64 columns distinguish 60 directions; they do not distinguish 90, and then more columns leave a tenth of the
+    # candidates.
     rng, n, d = np.random.default_rng(0), 1_500, 400
     monkeypatch.setattr(contraction, "_look_seconds", lambda *_: np.inf)
     plan = dataclasses.replace(tonari.plan(n, n, d, K, method="exact", threads=2, self_join=True), active_rows=n)
@@ -161,7 +162,7 @@ def test_one_query_among_contracted_points_starts_no_threads() -> None:
     assert plan.contracted_to(96, 32).point_splits == 1
     wide = dataclasses.replace(plan, n=1_000_000)
     assert wide.contracted_to(96).point_splits == 2
-    assert dataclasses.replace(plan, may_contract=False).contracted_to(96, 32).point_splits == 2  # as it was asked for
+    assert dataclasses.replace(plan, may_contract=False).contracted_to(96, 32).point_splits == 2  # as requested
 
 
 def test_a_narrowed_form_has_the_first_directions() -> None:
@@ -198,7 +199,7 @@ def test_answers_do_not_depend_on_the_choice(metric: str, maker: Any) -> None:
 
 @pytest.mark.usefixtures("always")
 def test_queries_unlike_the_points_fall_back_on_all_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    # To these queries all points are equally far in the directions that are kept: the contraction rules nothing out.
+    # To these queries all points are equally far in the kept directions, so the contraction excludes nothing.
     points = np.vstack([few_directions(4_000, noise=0.5), few_directions(4_000, noise=0.5)])
     queries = checks.gaussian(40, D) * 30
     expected = brute(queries, points, K)

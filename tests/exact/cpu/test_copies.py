@@ -1,4 +1,4 @@
-"""Copies of rows that no answer can hold are left out: the same bits, in the time that other rows take."""
+"""Surplus copies of rows are left out: the same bits, in the time of a search without copies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ N, D = 600, 9
 
 
 def with_copies(n: int, d: int, seed: int = 0) -> Array:
-    """Half of the rows are copies of five, with tens to hundreds of them; none of the others are."""
+    """Make rows; half of them are copies of five rows, tens to hundreds of each, and the others have no copies."""
     rng = np.random.default_rng(seed)
     rows = checks.gaussian(n, d, seed)
     some = rng.random(n) < 0.5
@@ -37,7 +37,7 @@ def with_copies(n: int, d: int, seed: int = 0) -> Array:
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Copies are looked for in searches of any size; the list has how many points each search took."""
+    """Look for copies in searches of any size; the list receives the number of points that each search used."""
     counts: list[int] = []
 
     class Counted(PreparedPoints):
@@ -51,7 +51,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def exact(queries: Array, points: Array, k: int, **given: Any) -> Any:
-    """Search with a screen, however few rows there are."""
+    """Search with a screen, even for few rows."""
     shape = {"dtype": points.dtype, "metric": given.get("metric", "euclidean")}
     plan = tonari.plan(len(points), len(queries), points.shape[1], k, method="exact", query_block=8, **shape)
     return tonari.search(queries, points, k, plan=plan, **given)
@@ -114,7 +114,7 @@ def test_rows_that_share_a_number(always: list[int], monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(_native, "hash_rows", alike)
     points = with_copies(N, D)
-    points[100:200] = points[0]  # each is compared with the one before it
+    points[100:200] = points[0]  # each row is compared with the one before it
     assert_same_neighbors(exact(points[:20], points, 5), brute(points[:20], points, 5))
     assert always[0] < N
 
@@ -180,7 +180,7 @@ def test_few_copies_are_not_worth_it() -> None:
 
 def test_few_queries_do_not_pay_for_finding_copies() -> None:
     points = checks.gaussian(70_000, D)
-    points[np.random.default_rng(0).random(70_000) < 0.1] = 0  # one pair of a hundred
+    points[np.random.default_rng(0).random(70_000) < 0.1] = 0  # one pair in a hundred
 
     def kept_of(m: int, meeting: float) -> Array | None:
         plan = plan_on_cpu(make_problem(70_000, m, D, 5, dtype="float32", metric="euclidean", threads=1))

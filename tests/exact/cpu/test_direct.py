@@ -1,4 +1,4 @@
-"""Searches by exact values alone, which the smallest searches are, and those of few queries."""
+"""Searches by exact values alone: the smallest searches, and searches of few queries."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_values_beyond_float32_are_ordered_by_number(k: int) -> None:
 
 @pytest.mark.parametrize("k", [1, 5, N - 1])
 def test_no_point_is_its_own_neighbour(k: int) -> None:
-    points = np.concatenate([checks.gaussian(N // 2, 4)] * 2)  # each has a twin
+    points = np.concatenate([checks.gaussian(N // 2, 4)] * 2)  # each point has a twin
     made = tonari.plan(N, N, 4, k, self_join=True, direct=True)
     graph = tonari.knn_graph(points, k, plan=made)
     assert_same_neighbors(Neighbors(graph.distances, graph.indices), brute(points, points, k, self_ids=np.arange(N)))
@@ -105,7 +105,7 @@ def test_the_smallest_searches_are_direct() -> None:
 @pytest.mark.parametrize("isa", ["avx2", "avx512", "amx"])
 @pytest.mark.parametrize(("m", "n", "d", "alone"), [(1, 1000, 128, True), (1, 100, 3, True), (1000, 10_000, 64, False)])
 def test_the_smallest_searches_are_direct_on_every_cpu(m: int, n: int, d: int, alone: bool, isa: str) -> None:
-    """By the costs of each instruction set, also of those that the machine at hand has not."""
+    """By the costs of each instruction set, including those that this machine lacks."""
     problem = plans.problem(n, m, d, 5)
     assert (model.direct_seconds(problem, isa) < model.screening_seconds(problem, isa, prepared=False)) is alone
 
@@ -128,13 +128,13 @@ def test_the_smallest_searches_are_direct_on_every_cpu(m: int, n: int, d: int, a
     ],
 )
 def test_many_neighbours_need_no_screen(n: int, m: int, d: int, k: int, alone: bool, isa: str) -> None:
-    """Estimates rule out as many points as a screen, and the remaining points take less time to keep in order."""
+    """Estimates exclude as many points as a screen, and keeping the remaining points in order takes less time."""
     problem = plans.problem(n, m, d, k)
     assert (model.direct_seconds(problem, isa) < model.screening_seconds(problem, isa, prepared=False)) is alone
 
 
 def test_many_neighbours_cost_no_more_than_their_number() -> None:
-    """Each point is nearer than all before it, so all are kept: dropping some of them must not look at all k often."""
+    """Each point is nearer than all before it, so all are kept; dropping some must not check all k every time."""
     points = -np.arange(40_000, dtype=np.float32)[:, None]
     query = np.array([[-50_000]], np.float32)
 
@@ -152,7 +152,7 @@ def test_many_neighbours_cost_no_more_than_their_number() -> None:
 
 @pytest.fixture
 def many_calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """Let searches be cut into calls of few queries or points; the list has the sizes of each call."""
+    """Let searches be divided into calls of few queries or points; the list receives the sizes of each call."""
     calls: list[tuple[int, int]] = []
     search = _native.search_directly
 
@@ -178,7 +178,7 @@ def test_slices_of_points_have_the_bits_of_the_whole(
     points = rows(maker, N, 19, metric)
     queries = np.concatenate([points[:3], rows(maker, M, 19, metric, seed=1)])
     found = directly(queries, points, 7, metric, threads=threads)
-    assert sorted(many_calls) == [(M + 3, 16)] * 4 + [(M + 3, 26)]  # 90 points: the last slice takes what is left
+    assert sorted(many_calls) == [(M + 3, 16)] * 4 + [(M + 3, 26)]  # 90 points: the last slice takes the rest
     assert_same_neighbors(found, brute(queries, points, 7, metric), metric=metric)
 
 
@@ -205,7 +205,7 @@ def test_calls_of_some_queries(many_calls: list[tuple[int, int]]) -> None:
     points = checks.gaussian(N, 5)
     graph = tonari.plan(N, N, 5, 3, self_join=True, direct=True, threads=2)
     found = search_method("exact", "cpu").search_once(points, points, graph, self_join=True)
-    assert many_calls == [(1, N)] * N  # a slice of the points would not know which query is one of them
+    assert many_calls == [(1, N)] * N  # a slice of the points would not know which query is one of its points
     assert_same_neighbors(found, brute(points, points, 3, self_ids=np.arange(N)))
 
 
@@ -299,7 +299,7 @@ def nearly_tied(n: int, d: int, seed: int, *, by: float = 0.0) -> tuple[Any, Any
     query = (rng.standard_normal(d) + by).astype(np.float32)
     points = np.repeat(query[None], n, axis=0)
     away = rng.standard_normal(d).astype(np.float32)
-    for row in points:  # the same differences, in an order and with signs of their own
+    for row in points:  # the same differences in another order and with other signs
         row += rng.permutation(away) * rng.choice([-1, 1], d).astype(np.float32)
     return query[None], points
 
@@ -394,7 +394,7 @@ def test_queries_that_are_estimated_together(isa: str, m: int) -> None:
                 seen, found = by_exact_values(queries, points, k, "euclidean", isa, checked=False)
                 assert seen
                 assert_same_neighbors(found, brute(queries, points, k))
-            for row in range(m):  # one among the others overflows, or is not finite
+            for row in range(m):  # one of the values overflows, or is not finite
                 spoiled = queries.copy()
                 spoiled[row, d - 1] = 3e38
                 for k in (2, 40):
@@ -406,7 +406,7 @@ def test_queries_that_are_estimated_together(isa: str, m: int) -> None:
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("order", ["falling", "rising", "equal", "nearly equal", "in any order"])
 def test_many_neighbours_gathered_from_several_batches(isa: str, order: str) -> None:
-    """Estimates rule out few points of an order that hurts, or nearly none: no list grows with the points."""
+    """Estimates exclude few points in a hard order, or nearly none: no list grows with the number of points."""
     n, rng = 3 * BATCH + 5, np.random.default_rng(0)
     points = rng.standard_normal((n, 3), dtype=np.float32)
     if order.endswith("equal"):

@@ -1,4 +1,4 @@
-"""The k farthest points, against sorting all distances."""
+"""The k farthest points, compared with a sort of all distances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches for so few queries that a register holds points instead of queries (native/exact/screen_few.hpp)."""
+"""Searches of so few queries that registers hold points instead of queries (native/exact/screen_few.hpp)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KERNELS = [name.split("/") for name in _native.kernel_names() if not name.endswi
 
 
 def search(queries: Array, points: Array, k: int, kernel: list[str], metric: str, **choices: Any) -> Neighbors:
-    """Search with one kernel, a screen of float32 behind it."""
+    """Search with one kernel, followed by a float32 screen."""
     levels = tuple(dict.fromkeys((kernel[1], "float32")))
     plan = tonari.plan(
         len(points), len(queries), points.shape[1], k, dtype=points.dtype, metric=metric, method="exact", threads=1,

@@ -1,4 +1,4 @@
-"""Products that serve both of their rows."""
+"""Each product of a graph is used for both of its rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tonari.exact.planning.planner import plan_on_cpu
 from tonari.metrics.problem import make_problem
 from tonari.metrics.reference import brute
 
-D = 40  # from 32 on products are shared
+D = 40  # from 32 columns on, products are shared
 
 
 def planned(points: Array, k: int, metric: str = "euclidean", **given: Any) -> ExactPlan:
@@ -37,7 +37,7 @@ def expected(points: Array, boundary: int, k: int, metric: str) -> Neighbors:
 
 @pytest.fixture(autouse=True)
 def _shared_on_amx(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There, products of so few dimensions are faster made twice."""
+    """On AMX, products of so few dimensions are faster if they are computed twice."""
     monkeypatch.setattr(across, "can_join", lambda metric, d, isa: metric not in ("l1", "linf"))
 
 

@@ -1,4 +1,4 @@
-"""The nearest of the points that are listed for each query: the bits of the reference among them."""
+"""The nearest of the points listed for each query: the bits of the reference."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ BATCH = 2048  # values computed at a time (native/exact/direct.cpp)
 
 
 def lists_of(allowed: Mask, own: Any = None) -> Listed:
-    """All lists, one after the other with a gap between them, and where those of each query begin and end."""
+    """Return all lists, one after the other with gaps, and the start and end of each query's list."""
     parts, begins = [], []
     at = 0
     for row in allowed:
-        part = np.append(np.flatnonzero(row), 0)  # what follows a list is not of it
+        part = np.append(np.flatnonzero(row), 0)  # entries after a list do not belong to it
         parts.append(part)
         begins.append(at)
         at += len(part)
@@ -67,7 +67,7 @@ def test_lists_of_every_length(length: int, k: int) -> None:
 def test_queries_that_share_their_list(
     metric: str, d: int, dtype: str, isa: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Few columns of points that queries in a row are compared with are copied; the bits stay."""
+    """If consecutive queries share a list of points with few columns, the points are copied; the bits stay the same."""
     monkeypatch.setenv("TONARI_ISA", isa)
     points = np.abs(checks.duplicates(70, d) * 9).astype(dtype)
     groups = np.repeat([0, 1, 2, 3, 4], [30, 1, 9, 20, 10])
@@ -136,7 +136,7 @@ def counts_by_hand(queries: Any, points: Any, metric: str, limits: Any, allowed:
 @pytest.mark.parametrize("maker", checks.HOSTILE)
 @pytest.mark.parametrize("d", [3, 19])
 def test_counts_of_listed_points(metric: str, maker: str, d: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limits at values, where points tie, and beyond; lists of no point, of some and of all."""
+    """Limits equal to values, limits where points tie, limits above all values; lists of no, some and all points."""
     monkeypatch.setattr("tonari.core.tuning.LISTED_SECONDS", 1e-6)  # many blocks
     points = checks.HOSTILE[maker](90, d, 0)
     points = np.abs(points) if METRICS[metric].nonnegative else points
@@ -154,7 +154,7 @@ def test_counts_of_listed_points(metric: str, maker: str, d: int, monkeypatch: p
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "float16"])
 @pytest.mark.parametrize("isa", _native.supported_isas())
 def test_counts_of_lists_of_every_length(length: int, dtype: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several queries share a list, and some begin within that of another."""
+    """Several queries share a list, and some lists begin within another query's list."""
     monkeypatch.setenv("TONARI_ISA", isa)
     points = np.random.default_rng(0).integers(0, 9, (5_000, 2)).astype(dtype)
     queries = points[:20].copy()

@@ -1,6 +1,6 @@
-"""What looks at contracted rows have for themselves: clusters, sketches, and graphs of contracted rows.
+"""Properties of looks at contracted rows alone: clusters, sketches, and graphs of contracted rows.
 
-`test_contraction.py` has what they share with forms.
+`test_contraction.py` tests the properties that looks share with forms.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def test_points_are_packed_for_the_look_of_their_search() -> None:
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner_product"])
 @pytest.mark.parametrize("maker", ["gaussian", "tight_far_clusters", "duplicates", "huge"])
 def test_a_sketch_decides_nothing(metric: str, maker: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # First thresholds are exact values of whatever points the sketch names: wrong ones make a search slow, no more.
+    # First thresholds are exact values of the points that the sketch names; wrong points only make a search slower.
     from tonari.exact.cpu.clusters import Clusters
 
     def wrong(*args: Any) -> Array:

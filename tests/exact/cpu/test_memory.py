@@ -1,4 +1,4 @@
-"""A memory budget is kept: the peak of resident memory, which counts native buffers too, in a process of its own."""
+"""A memory budget is kept: the peak of resident memory, which includes native buffers, in a separate process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tonari.inputs import parse_memory
 
 MIB = 1 << 20
 
-# Beyond the plan: stacks, Python's own objects, and pages that a block only begins or ends in.
+# In addition to the plan: stacks, Python objects, and pages that a block occupies only in part.
 MARGIN = MIB
 
 # glibc's malloc keeps blocks of up to 32 MiB that were freed, for each thread, and more or less of them by how threads
@@ -47,12 +47,12 @@ print(int(found.indices[:, 0].tolist() == list(range(500))))
 
 
 def peak_of(metric: str, memory: str | None, spread: float = 0, dtype: str = "float32") -> list[int]:
-    """Give peak bytes, the plan's total and packed bytes, whether resident, and whether the answer looks right."""
+    """Return peak bytes, the plan's total and packed bytes, and whether points are resident and answers look right."""
     return run(CHILD.format(metric=metric, memory=memory, spread=spread, dtype=dtype))
 
 
 def run(code: str) -> list[int]:
-    """Give the numbers that a process of its own prints."""
+    """Return the numbers that a separate process prints."""
     result = subprocess.run(
         [sys.executable, "-c", code],
         env=os.environ | GIVING_BACK | {"PYTHONPATH": str(Path(tonari.__file__).parents[1])},
@@ -77,7 +77,7 @@ def run(code: str) -> list[int]:
 def test_peak_stays_within_the_budget(metric: str, dtype: str) -> None:
     peak, planned, packed, resident, right = peak_of(metric, None, dtype=dtype)
     assert (resident, right) == (1, 1)
-    assert 0.8 * packed < peak < planned + MARGIN  # the measure sees the packed copy, and the plan foresaw it
+    assert 0.8 * packed < peak < planned + MARGIN  # the measurement sees the packed copy, and the plan predicted it
 
     budget = 24 * MIB
     peak, planned, _, resident, right = peak_of(metric, f"{budget}B", dtype=dtype)
@@ -90,7 +90,7 @@ def test_peak_stays_within_the_budget(metric: str, dtype: str) -> None:
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the peak cannot be measured here")
 def test_peak_stays_within_the_budget_when_rows_climb() -> None:
     budget = 60 * MIB
-    # Twenty clusters far apart: no row is certified before the last level, for which points are packed anew.
+    # Twenty clusters far apart: no row is proved before the last level, for which points are packed again.
     peak, planned, _, _, right = peak_of("euclidean", f"{budget}B", spread=1e3)
     assert right == 1
     assert planned <= budget

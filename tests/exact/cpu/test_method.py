@@ -1,4 +1,4 @@
-"""Brute force on the CPU as a method: once or prepared, the same bits, and pairs of consecutive rows."""
+"""Brute force on the CPU as a method: the same bits once or prepared, and pairs of consecutive rows."""
 
 from __future__ import annotations
 

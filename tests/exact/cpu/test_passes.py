@@ -1,4 +1,4 @@
-"""The same bytes whether points are packed before a search or on the way, all of them or some."""
+"""The same bytes whether all, some or no points are packed before the search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tests.helpers.checks import assert_same_neighbors
 from tonari.metrics.reference import brute
 
 N, M, D = 4000, 70, 12
-MAKERS = (checks.gaussian, checks.tight_far_clusters, checks.duplicates, checks.offset_1e4)  # easy rows, retries, ties
+# easy rows, retried rows, ties
+MAKERS = (checks.gaussian, checks.tight_far_clusters, checks.duplicates, checks.offset_1e4)
 POINTS = np.random.default_rng(0).permutation(np.vstack([make(N // 4, D, 0) for make in MAKERS]))
 TRUTH = brute(POINTS[:M], POINTS, 10)
 

@@ -1,4 +1,4 @@
-"""Prepared points on the CPU: what is packed, kept and let go, by several searches at once too."""
+"""Prepared points on the CPU: which points are packed, kept and released, also by several searches at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ N, M, D = 4000, 70, 12
 
 @cache
 def points(kind: str) -> Array:
-    if kind == "mixed":  # easy rows, rows that are retried, rows full of ties
+    if kind == "mixed":  # easy rows, retried rows, rows with many ties
         parts = (checks.gaussian, checks.tight_far_clusters, checks.duplicates, checks.offset_1e4)
         rows = np.vstack([make(N // 4, D, 0) for make in parts])
         return np.ascontiguousarray(rows[np.random.default_rng(0).permutation(N)])
@@ -39,7 +39,7 @@ def truth(kind: str, k: int, metric: str = "euclidean") -> Neighbors:
 
 
 def packed_slices(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """The slices of points that are packed from now on."""
+    """Record the slices of points that are packed from now on."""
     seen: list[tuple[int, int]] = []
     pack = PreparedPoints.pack
 
@@ -66,7 +66,7 @@ def test_an_index_packs_no_more_than_its_memory_does_not_hold(monkeypatch: pytes
     with pytest.warns(UserWarning, match=expected) as warned:
         assert_same_neighbors(index.search(query, 10), truth_of_one)
     assert warned[0].filename == __file__
-    for _ in range(2):  # without another warning
+    for _ in range(2):  # without a second warning
         assert sorted(packed)[0][0] == held
         assert sum(end - begin for begin, end in packed) == len(rows) - held
         packed.clear()
@@ -96,7 +96,7 @@ def test_an_index_makes_room_for_a_larger_search_and_packs_again_after_it(monkey
     index.search(rows[:1], 10)
     assert prepared.held_bytes > left
     index.search(rows[:1], 10)
-    assert sum(end - begin for begin, end in packed) < len(rows)  # once, and only what was let go
+    assert sum(end - begin for begin, end in packed) < len(rows)  # once, and only released slices
 
 
 def test_searches_at_once_pack_the_points_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ def test_searches_at_once_pack_the_points_once(monkeypatch: pytest.MonkeyPatch) 
     packed, pack = packed_slices(monkeypatch), PreparedPoints.pack
 
     def slowly(*given: Any) -> Any:
-        time.sleep(0.1)  # so that all are here before one has packed
+        time.sleep(0.1)  # so that all threads arrive before one has packed
         return pack(*given)
 
     monkeypatch.setattr(PreparedPoints, "pack", slowly)
@@ -135,7 +135,7 @@ def test_a_search_keeps_what_it_packed_whatever_another_lets_go(
 
     def let_go_after(self: PreparedPoints, kernel: str, count: int, workers: Workers) -> Any:
         held = hold(self, kernel, count, workers)
-        hold(self, kernel, 0, workers)  # as another search does that needs the memory
+        hold(self, kernel, 0, workers)  # like another search that needs the memory
         return held
 
     monkeypatch.setattr(PreparedPoints, "hold", let_go_after)

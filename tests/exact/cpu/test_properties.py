@@ -1,4 +1,4 @@
-"""Properties that hold for any data: agreement with the definition on drawn problems, and metamorphic relations."""
+"""Properties that hold for any data: agreement with the definition on random problems, and metamorphic relations."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ modest = settings(
     max_examples=120, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
-# A few values each: the rows made of them tie, cancel and span the whole range of the type.
+# A few values each, so that rows of them tie, cancel and span the whole range of the dtype.
 float32_values = st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=5)
-# Squares of smaller values underflow; test_exact_values has those.
+# Squares of smaller values underflow; test_exact_values covers those.
 float64_magnitudes = st.one_of(st.just(0.0), st.floats(1e-100, 1e150))
 float64_values = st.lists(
     st.tuples(float64_magnitudes, st.sampled_from([1.0, -1.0])).map(lambda pair: pair[0] * pair[1]),
@@ -96,7 +96,7 @@ def test_drawn_plans(problem: tuple[Array, Array, int, str], choice: st.DataObje
     seed=st.integers(0, 10),
 )
 def test_any_centre_and_scale_is_right(metric: str, shift: float, power: int, seed: int) -> None:
-    # A bad form only loosens the bounds: it costs time, never truth.
+    # A bad form only loosens the bounds: it costs time, but never changes an answer.
     points = np.abs(checks.tight_far_clusters(200, 6, seed)) if seed % 2 else np.abs(checks.gaussian(200, 6, seed))
     plan = tonari.plan(200, 20, 6, 7, metric=metric, resident=False, threads=1)
     prepared = PreparedPoints(points, plan)
@@ -114,7 +114,7 @@ def test_parts_merge_into_the_whole(problem: tuple[Array, Array, int, str], cuts
     n = len(points)
     edges = sorted({0, n, *(cut for cut in cuts if cut < n)})
     parts = [tonari.search(queries, points[a:b], min(k, b - a), metric=metric) for a, b in itertools.pairwise(edges)]
-    # Part dtypes follow the inputs, as the whole's does.
+    # The dtypes of parts follow the inputs, like that of the whole.
     merged = merge_neighbors(parts, edges[:-1], k=k, metric=metric)
     assert_same_neighbors(merged, tonari.search(queries, points, k, metric=metric), metric=metric)
 
@@ -130,7 +130,8 @@ def test_permuted_points(metric: str, rows: Array) -> None:
     plain = tonari.search(rows[:30], rows, 20, metric=metric)
     moved = tonari.search(rows[:30], rows[order], 20, metric=metric)
     np.testing.assert_array_equal(moved.distances, plain.distances)
-    # Among equal values the new numbers decide, and at the k-th value also who is in; all others must map back.
+    # Among equal values the new row numbers decide the order and, at the k-th value, the members; all others must map
+    # back.
     inside = plain.distances != plain.distances[:, -1:]
     back = order[moved.indices]
     for row in range(30):
@@ -163,7 +164,7 @@ def test_a_shorter_list_is_the_start_of_a_longer_one(metric: str, rows: Array) -
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "l1", "linf"])
 @pytest.mark.parametrize("shift", [2.0**4, -(2.0**10), 2.0**16])
 def test_translation_by_a_power_of_two(metric: str, shift: float) -> None:
-    # Whole numbers of up to 24 bits move without rounding, so that every difference stays the same.
+    # Whole numbers of up to 24 bits are shifted without rounding, so every difference stays the same.
     points = np.random.default_rng(2).integers(-40, 40, (500, 6)).astype(np.float32)
     plain = tonari.search(points[:30], points, 15, metric=metric)
     moved = tonari.search(points[:30] + np.float32(shift), points + np.float32(shift), 15, metric=metric)
@@ -183,7 +184,7 @@ def test_scaling_by_a_power_of_two(metric: str, power: int, rows: Array) -> None
     assert_same_neighbors(scaled, expected, metric=metric)
 
 
-@pytest.mark.parametrize("metric", sorted(set(METRICS) - {"correlation"}))  # whose mean is over all columns
+@pytest.mark.parametrize("metric", sorted(set(METRICS) - {"correlation"}))  # metrics with a mean over all columns
 @pytest.mark.parametrize("extra", [1, 5, 16, 53])
 def test_zero_columns_at_the_end(metric: str, extra: int, rows: Array) -> None:
     # A column's lane is its number modulo 16, and adding 0.0 to a lane changes nothing.

@@ -132,7 +132,7 @@ def test_a_contraction_that_leaves_too_much_gives_way(monkeypatch: pytest.Monkey
 def test_the_rest_is_screened_more_finely_where_that_is_faster(caplog: pytest.LogCaptureFixture) -> None:
     coarse = [precisions for isa, precisions in ways("euclidean") if isa == ISAS[-1] and len(precisions) > 1]
     points = checks.gaussian(4000, 24)
-    points[::2] = points[0] + checks.gaussian(2000, 24) * 1e-3  # int8 and bfloat16 cannot tell them apart
+    points[::2] = points[0] + checks.gaussian(2000, 24) * 1e-3  # int8 and bfloat16 do not distinguish them
     limits = np.full(4000, np.float32(1e-3))
     for precisions in coarse:
         plan = METHOD.plan(
@@ -191,7 +191,7 @@ def test_read_only_rows_and_every_row_empty() -> None:
 @pytest.mark.parametrize("limit", [0.0, 1.0, 1e16, 1e19, 1e33, 3e38])
 def test_rows_beyond_the_range_of_the_screen(metric: str, limit: float) -> None:
     points = checks.gaussian(10_000, 2)
-    points[1::5000] = 1e15, 1e19  # beside the sample that sets the scale
+    points[1::5000] = 1e15, 1e19  # in addition to the sample that sets the scale
     queries = points[[0, 1, 2, 5001]]
     limits = np.full(4, np.float32(limit))
     check_within(METHOD, queries, points, limits, metric, precisions=("float32",))

@@ -1,4 +1,4 @@
-"""The same bytes whatever the schedule: threads, batches, slices, capacities, samples, memory, kernels, parts."""
+"""The same bytes for any schedule: threads, batches, slices, capacities, samples, memory, kernels, parts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ N, M, D = 4000, 70, 12
 
 @cache
 def points(kind: str) -> Array:
-    if kind == "mixed":  # easy rows, rows that are retried, rows full of ties
+    if kind == "mixed":  # easy rows, retried rows, rows with many ties
         parts = (checks.gaussian, checks.tight_far_clusters, checks.duplicates, checks.offset_1e4)
         rows = np.vstack([make(N // 4, D, 0) for make in parts])
         return np.ascontiguousarray(rows[np.random.default_rng(0).permutation(N)])
@@ -169,7 +169,7 @@ def test_rows_after_the_first_blocks_climb(active: int, monkeypatch: pytest.Monk
     if isa is None:
         pytest.skip("no int8 kernel here")
     easy = checks.gaussian(1500, D)
-    rows = np.vstack([easy, np.tile(easy[:1] + 1, (600, 1))])  # equal points, more than a row holds
+    rows = np.vstack([easy, np.tile(easy[:1] + 1, (600, 1))])  # equal points, more than a row's buffer holds
     n = len(rows)
     choices: dict[str, Any] = {"isa": isa, "precisions": ("int8", "float32"), "capacity": 300, "query_block": 32}
     plan = tonari.plan(n, n, D, 10, self_join=True, threads=2, adaptive=True, active_rows=active, **choices)
@@ -188,7 +188,7 @@ def test_a_few_rows_settle_where_they_are(hard: int) -> None:
     if isa is None:
         pytest.skip("no int8 kernel here")
     easy = checks.gaussian(3000, D)
-    crowd = np.tile(easy[:1] + 1, (600, 1))  # equal points, more than a row holds
+    crowd = np.tile(easy[:1] + 1, (600, 1))  # equal points, more than a row's buffer holds
     rows = np.vstack([easy, crowd])
     queries = np.vstack([easy[100 : 100 + M - hard], crowd[:hard]])
     choices: dict[str, Any] = {"isa": isa, "precisions": ("int8", "float32"), "capacity": 300}
@@ -197,7 +197,8 @@ def test_a_few_rows_settle_where_they_are(hard: int) -> None:
     retried = hard if hard > 8 else 0
     assert report.rows_by_precision.get("float32", 0) == retried
     assert report.rows_by_precision["int8"] == M - retried
-    found, report = report_of(queries, rows, 10, **choices, resident=False)  # nothing is held: all is packed anyway
+    # nothing is kept, since everything is packed anyway
+    found, report = report_of(queries, rows, 10, **choices, resident=False)
     assert_same_neighbors(found, brute(queries, rows, 10))
     assert report.rows_by_precision["float32"] == hard
 
@@ -213,7 +214,7 @@ def test_easy_rows_stay_on_the_first_rung() -> None:
 @pytest.mark.parametrize("k", [10, 80])
 def test_a_sampled_threshold_that_is_too_low_is_noticed(k: int) -> None:
     rows = checks.gaussian(N, D)
-    # The nearest of a sample is nearer than the k-th nearest of all: hardly any row can be right at first.
+    # The nearest point of a sample is nearer than the k-th nearest of all, so hardly any row is right at first.
     found, report = report_of(rows[:M], rows, k, sample_stride=2, sample_rank=1)
     assert report.resampled > M // 2
     assert_same_neighbors(found, brute(rows[:M], rows, k))
@@ -233,8 +234,8 @@ def test_a_sample_is_taken_for_large_k_and_seldom_too_low() -> None:
 
 @pytest.mark.parametrize("size", [4, 6, 8, 12, 16, 32])
 def test_a_sample_flooded_with_doubtful_points(size: int, by_plan: Search) -> None:
-    # Even groups of `size` points hold two outliers, so that int8 knows nothing of their other members: these fill a
-    # row's buffer during the sample, and settling empties it of the few near points that set the threshold.
+    # Even groups of `size` points contain two outliers, so int8 cannot rank their other members. These fill a row's
+    # buffer during the sample, and compaction removes the few near points that set the threshold.
     d, k, rank = 8, 64, 8
     for isa in (name.split("/")[2] for name in tonari.core._native.kernel_names() if name.startswith("inner/int8/")):
         for floods in range(15, 60, 1 if size < 12 else 3):
@@ -299,7 +300,7 @@ def test_self_join_of_rows_beyond_the_screen_and_of_bytes(dtype: str) -> None:
     rows = checks.gaussian(1500, 9, 3, np.float64) * 30 + 128
     rows = rows.clip(0, 255).astype(dtype)
     if dtype == "float64":
-        rows[5::400] *= 1e40  # the others vanish beside these once packed: only exact values tell them apart
+        rows[5::400] *= 1e40  # once packed, the others are indistinguishable: only exact values separate them
     plan = tonari.plan(1500, 1500, 9, 5, dtype=dtype, self_join=True, active_rows=288 * 6)
     graph = tonari.knn_graph(rows, 5, plan=plan)
     expected = brute(rows, rows, 5, self_ids=np.arange(1500))

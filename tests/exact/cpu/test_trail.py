@@ -1,4 +1,4 @@
-"""What exact search on the CPU decides while it runs is recorded, and its attempts prove every row once."""
+"""Decisions of exact search on the CPU while it runs are recorded, and its attempts prove every row once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ D = 256
 
 
 def ran(points: Array, queries: Array | None = None, k: int = 10, **choices: Any) -> Record:
-    """Search by a plan, or by none without choices, or build the graph, and return the record."""
+    """Search by a plan or without one, or build the graph, and return the record."""
     n, d = points.shape
     asked = points if queries is None else queries
     plan = tonari.plan(n, len(asked), d, k, self_join=queries is None, method="exact", **choices)
@@ -135,10 +135,10 @@ def test_a_look_that_a_pilot_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_columns_for_rows_that_a_contraction_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "PILOT_FROM_SECONDS", 0.0)
     monkeypatch.setattr(tuning, "CONTRACTED_SHARE", np.inf)
-    # To these queries all points are equally far in the directions that are kept: the contraction rules nothing out.
+    # To these queries all points are equally far in the kept directions, so the contraction excludes nothing.
     points = np.vstack([few_directions(4_000, noise=0.5), few_directions(4_000, noise=0.5)])
     queries = checks.gaussian(40, D) * 30
-    index = tonari.Index(points, method="exact", threads=2)  # for which more queries are expected
+    index = tonari.Index(points, method="exact", threads=2)  # with more queries expected
     with recording("search", 40) as few:
         index.search(queries, 10)
     assert "again for a few rows, by exact values" in why(few, "precision")[0]

@@ -1,4 +1,4 @@
-"""The exact engine against the plain float64 definition, bit for bit: metrics, dtypes, kernels, data, shapes."""
+"""Exact search compared with the plain float64 definition, bit for bit: metrics, dtypes, kernels, data, shapes."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ EDGES = sorted({1, 7, *(size + step for size in (4, 6, 12, 16, 32, 96, 256) for 
 
 
 def made(maker: str, n: int, d: int, metric: str, seed: int = 0) -> Array:
-    """Give hostile rows as a metric accepts them."""
+    """Make rows that are hard to search and that a metric accepts."""
     return checks.accepted(HOSTILE[maker](n, d, seed), metric)
 
 
 def tied(n: int, d: int, seed: int = 0, dtype: npt.DTypeLike = np.float32) -> Array:
-    """Give whole numbers from a small range, so that distances tie."""
+    """Make whole numbers from a small range, so that distances tie."""
     return np.random.default_rng(seed).integers(0, 5, (n, d)).astype(dtype)
 
 
@@ -155,7 +155,7 @@ def test_k_without_a_cliff(metric: str, maker: str) -> None:
     whole = brute(points[:5], points, 900, metric)
     for k in (1, 2, 63, 64, 199, 200, 257, 899, 900):
         found = tonari.search(points[:5], points, k, metric=metric)
-        # A list of all points, cut: the order is total, so that this is the truth for every k.
+        # A list of all points, cut: the order is total, so this is the truth for every k.
         truth = Neighbors(*(np.ascontiguousarray(part[:, :k]) for part in whole))
         assert_same_neighbors(found, truth, metric=metric)
 
@@ -173,8 +173,8 @@ def test_many_zero_products_are_not_negative_zero() -> None:
 @pytest.mark.parametrize("d", [3, 64])
 @pytest.mark.parametrize("metric", METRICS)
 def test_squares_that_underflow_float64(metric: str, d: int, power: int) -> None:
-    # Below about 2**-500 squares lose bits, and then all of them: values that the reference rounds to the same number
-    # tie, however far apart the rows are relative to each other.
+    # Below about 2**-500, squares lose bits and finally all of them; values that the reference rounds to the same
+    # number tie, however much the rows differ relative to each other.
     points = np.ldexp(checks.gaussian(400, d, 4, np.float64), power)
     points = np.abs(points) if METRICS[metric].nonnegative else points
     found = tonari.search(points[:8], points, 10, metric=metric)
@@ -185,7 +185,7 @@ def test_squares_that_underflow_float64(metric: str, d: int, power: int) -> None
 def test_float64_up_to_the_largest_value_allowed(metric: str) -> None:
     points = checks.gaussian(400, 9, 5, np.float64)
     points *= 1e150 / np.abs(points).max()
-    points[::3] *= 1e-140  # and a range of magnitudes that no screen can hold
+    points[::3] *= 1e-140  # and a range of magnitudes that no screen can represent
     points = np.abs(points) if METRICS[metric].nonnegative else points
     found = tonari.search(points[:30], points, 10, metric=metric)
     assert_same_neighbors(found, brute(points[:30], points, 10, metric), metric=metric)
@@ -193,8 +193,8 @@ def test_float64_up_to_the_largest_value_allowed(metric: str) -> None:
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_elements_of_which_the_scale_leaves_nothing(metric: str) -> None:
-    # Most rows share the query's large element, and a few its small ones: to a metric that sees elements relative to
-    # each other these are the near ones, however small.
+    # Most rows share the query's large element, and a few share its small ones. A metric of relative differences ranks
+    # the latter as near, however small the elements are.
     rng = np.random.default_rng(8)
     points = np.ldexp(rng.uniform(1, 2, (1_500, 9)), -700)
     points[:, 0] = 2.0**490
@@ -205,7 +205,7 @@ def test_elements_of_which_the_scale_leaves_nothing(metric: str) -> None:
 
 
 def rows_that_no_sample_sees(n: int) -> Array:
-    """Rows that are passed over when centre and scale are taken from every step-th row."""
+    """Make rows that are not in the sample of every step-th row, by which centre and scale are chosen."""
     step = -(-n // tuning.CENTRED_ROWS)
     assert step > 1
     return np.arange(1, n, step)
@@ -214,8 +214,8 @@ def rows_that_no_sample_sees(n: int) -> Array:
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", *checks.ELEMENTWISE])
 @pytest.mark.parametrize("k", [1, 3])
 def test_outliers_that_the_scale_did_not_see(metric: str, k: int) -> None:
-    # The scale comes from a sample of the rows. A point beyond the screen's range is the nearest here, and points
-    # inside come close.
+    # The scale comes from a sample of the rows. Here, a point beyond the screen's range is nearest, and points within
+    # the range are nearly as near.
     points = np.random.default_rng(6).uniform(0, 0.9, (20_000, 4)).astype(np.float32)
     unseen = rows_that_no_sample_sees(len(points))[:7]
     points[unseen] = np.array([[0.4e15], [0.45e15], [0.51e15], [0.8e15], [0.9e15], [1.1e15], [3e30]], np.float32)
@@ -286,7 +286,7 @@ def test_zero_vectors_are_at_cosine_distance_one() -> None:
 
 
 def test_rows_of_one_value_have_no_direction() -> None:
-    # Their rounded mean is not that value, and what it leaves must not decide.
+    # Their rounded mean is not exactly the repeated value, and the remainder must not decide.
     points = np.random.default_rng(0).standard_normal((60, 19))
     points[::4], points[1::4] = 0.1, 0.7
     assert points[0].mean() != points[0, 0]
@@ -304,7 +304,7 @@ def test_sums_of_bytes_beyond_int32() -> None:
 
 
 def test_products_far_beyond_the_scale_of_the_sample() -> None:
-    # Rows that the scale did not see hold products of 1e35, of which five are wanted.
+    # Rows outside the sample contain products of 1e35; five of them are wanted.
     n = 20_000
     points = np.random.default_rng(0).standard_normal((n, 4)).astype(np.float32)
     unseen = rows_that_no_sample_sees(n)
@@ -316,8 +316,8 @@ def test_products_far_beyond_the_scale_of_the_sample() -> None:
 
 
 def test_products_that_cancel_beside_a_centre() -> None:
-    # Bytes are moved by 128 before they are packed. Queries of entries near 1e9 that sum to nothing lose that in the
-    # exact value's own rounding, which the bound on moved rows does not see by itself.
+    # Bytes are shifted by 128 before they are packed. Queries with elements near 1e9 whose sum is 0 lose this shift to
+    # the rounding of the exact value, which the bound for shifted rows does not cover by itself.
     d = 200
     points = np.full((3000, d), 128, np.uint8)
     points[:-3, 0] = 127

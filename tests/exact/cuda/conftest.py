@@ -1,4 +1,4 @@
-"""What several tests of exact search on CUDA change."""
+"""Fixtures that several tests of exact search on CUDA use."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from tonari.exact.cuda import tuning
 
 @pytest.fixture
 def attempts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows are searched again on every level, however few they are."""
+    """Search rows again on every level, however few they are."""
     if HAS_TORCH:
         monkeypatch.setattr(tuning, "OF_ATTEMPT", -1)

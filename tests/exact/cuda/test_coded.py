@@ -1,4 +1,4 @@
-"""Points that do not fit on a device are streamed once, and kept there as codes from the second search on."""
+"""Points that do not fit on a device are streamed once, and from the second search on their codes are kept there."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def problem_of(n: int, m: int = 2048, d: int = 128, **choices: Any) -> Any:
 
 @pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A device of 78 GB."""
+    """Make a device of 78 GB."""
     monkeypatch.setattr(memory, "free_memory", lambda devices: 78 * 10**9)
 
 
@@ -43,8 +43,8 @@ def card(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"n": 10**4}, False),
         ({"n": 700 * 10**6, "metric": "inner_product"}, False),
         ({"n": 700 * 10**6, "metric": "l1"}, False),
-        ({"n": 1500 * 10**6}, False),  # their codes do not fit either
-        ({"n": 2000 * 10**6, "d": 64}, False),  # codes are no smaller
+        ({"n": 1500 * 10**6}, False),  # codes do not fit either
+        ({"n": 2000 * 10**6, "d": 64}, False),  # codes are not smaller
         ({"n": 700 * 10**6, "devices": ("cuda:0", "cuda:1")}, False),
     ],
     ids=str,
@@ -66,7 +66,7 @@ def test_the_first_search_compares_expected_times(monkeypatch: pytest.MonkeyPatc
     (choice,) = record.choices
     assert choice.what == "codes"
     assert f"{streamed.seconds:.3g} s by streaming" in choice.why
-    monkeypatch.setattr(memory, "free_memory", lambda devices: 10 * 10**9)  # the codes are there already
+    monkeypatch.setattr(memory, "free_memory", lambda devices: 10 * 10**9)  # codes are already on the device
     assert coded.is_coded_for(problem_of(700 * 10**6, m=10**5), 1)
 
 

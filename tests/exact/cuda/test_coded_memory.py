@@ -1,4 +1,4 @@
-"""What a search by codes takes: bytes that do not depend on the size of the rows, and time to copy all of them once."""
+"""Costs of a search by codes: bytes that do not depend on the length of rows, and the time to copy all rows once."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The plan of a search on CUDA: pure, frozen, its bytes those of the tensors, its routes by memory, overrides checked.
+"""The plan of a search on CUDA: pure, frozen, with the bytes of the tensors, routes by memory, checked overrides.
 
-Nothing here needs a GPU: devices are names, and their free memory is an argument.
+No GPU is needed: devices are names, and their free memory is an argument.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BIG = {"n": 10**6, "m": 10**4, "d": 128, "k": 10}
 
 
 def made(n: int = 1000, m: int = 100, d: int = 16, k: int = 5, **choices: Any) -> CudaPlan:
-    """A plan for host memory and a device of 80 GB, unless told otherwise."""
+    """Make a plan for host memory and a device of 80 GB by default."""
     given = {
         "dtype": "float32",
         "metric": "euclidean",
@@ -71,7 +71,7 @@ def test_a_plan_survives_json_and_reads_as_a_table() -> None:
 
 @needs_torch
 def test_plan_takes_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """tonari.plan goes where device says, with the memory that is free there."""
+    """tonari.plan uses the devices of `device`, with their free memory."""
     monkeypatch.setattr(tonari.inputs, "devices_for", lambda device: GPU if device == "cuda" else ())
     monkeypatch.setattr(device_memory, "free_memory", lambda devices: 80 * GB)
     assert tonari.plan(**BIG, device="cuda", memory="30GB", group=8) == made(**BIG, memory="30GB", group=8)
@@ -89,7 +89,8 @@ def test_the_ladder_goes_by_form(metric: str) -> None:
     whole = PRECISIONS[get_metric(metric).form]
     assert whole[-1] == "values"
     assert made(d=17, metric=metric).precisions == whole
-    # Few columns are screened in the second precision from the start, but for bytes, which are exact in the first.
+    # Rows of few columns are screened in the second precision from the start, except bytes, which are exact in the
+    # first.
     assert made(d=16, metric=metric).precisions == whole[whole[0] == "float16" :]
     assert made(d=16, metric=metric, dtype="uint8").precisions == whole
 
@@ -119,7 +120,7 @@ def test_packed_bytes_are_those_of_the_copy(device: str, metric: str, n: int, d:
         packed = pack_points(points, form, precision, new_flags(points.device))
         sizes.append(sum(part.nbytes for part in (packed.values, packed.low, packed.e1, packed.e2)))
     assert plan.packed_bytes == sizes[0]
-    if len(sizes) > 1:  # the copy for rows that are retried is part of what is temporary
+    if len(sizes) > 1:  # the copy for retried rows is temporary memory
         without = made(n=n, d=d, k=1, dtype=dtype, metric=metric, precisions=("float16", "values"))
         assert plan.working_bytes - without.working_bytes == pytest.approx(sizes[1], abs=1000 * plan.query_batch)
         assert plan.working_bytes - without.working_bytes >= sizes[1]
@@ -142,12 +143,12 @@ def test_working_bytes_hold_the_minima_of_a_batch(group: int) -> None:
     small, large = (made(**BIG, group=group, query_batch=size) for size in (128, 2560))
     minima = 4 * group_count(10**6, group)
     per_row = (large.working_bytes - small.working_bytes) / (2560 - 128)
-    assert minima * 1.1 < per_row < minima * 1.2 + 40_000  # selection's scratch is an eighth, candidates are the rest
+    assert minima * 1.1 < per_row < minima * 1.2 + 40_000  # selection uses an eighth as scratch, candidates the rest
     assert small.working_bytes > 128 * minima
 
 
 def test_batches_are_whole_tiles_of_at_most_two_gibibytes() -> None:
-    """Unless three of them hold all queries, which are one batch then."""
+    """If three such batches hold all queries, there is a single batch."""
     for n, m in itertools.product([10**3, 10**6, 10**8], [1, 128, 129, 384, 385, 10**6]):
         plan = made(n=n, m=m, d=8, k=10)
         minima = 4 * group_count(n, plan.group)
@@ -159,18 +160,20 @@ def test_batches_are_whole_tiles_of_at_most_two_gibibytes() -> None:
 def test_all_queries_are_one_batch_only_where_there_is_room() -> None:
     sizes: dict[str, Any] = {"n": 10**8, "m": 384, "d": 8, "k": 10, "host_points": False, "host_queries": False}
     roomy = made(**sizes)
-    alone = made(**sizes, memory=roomy.total_bytes - 1)  # without room for subsets of the points
+    alone = made(**sizes, memory=roomy.total_bytes - 1)  # without memory for subsets of the points
     assert roomy.query_batch == alone.query_batch == 384
     short = made(**sizes, memory=alone.total_bytes - 1)
     assert short.query_batch == 256
     assert short.total_bytes < alone.total_bytes
 
 
-# ---------------------------------------------------------------- what is chosen
+# ---------------------------------------------------------------- choices
 
 
 def test_the_group_takes_the_least_time() -> None:
-    """Reading minima wants large groups, refining wants small ones: with more points or fewer groups they grow."""
+    """Large groups make reading minima cheap, small groups make refining cheap; with more points or fewer groups
+    they grow.
+    """
     by_n = [made(n=n, k=10, d=128).group for n in (10**4, 10**5, 10**6, 10**7)]
     by_k = [made(n=10**6, k=k, d=128).group for k in (1, 10, 100, 1000)]
     assert by_n == sorted(by_n)
@@ -192,7 +195,7 @@ def test_the_time_is_what_the_parts_take() -> None:
     whole = Slabs("resident", 10**6, 10**4)
     assert needs.seconds(whole) == pytest.approx(10**4 * a_row, rel=1e-3)
     plan, copied = made(**BIG, group=32, **of_host), made(**BIG, group=32)
-    assert plan.seconds == pytest.approx(needs.seconds(whole), rel=0.25)  # the model of whole searches
+    assert plan.seconds == pytest.approx(needs.seconds(whole), rel=0.25)  # the model of a whole search
     assert copied.seconds - plan.seconds == pytest.approx((10**6 + 10**4) * 512 / 2e10, rel=1e-3)
 
 
@@ -219,7 +222,7 @@ def test_searches_on_several_devices_may_be_captured_but_never_as_two_launches()
     assert made(**there | {"devices": ("cuda:0",)}, m=1, d=128).few
 
 
-_OF_PLAN = {"free_bytes", "prepared_by", "route"}  # and not of the problem
+_OF_PLAN = {"free_bytes", "prepared_by", "route"}  # and does not depend on the problem
 
 
 def on_all(count: int, **given: Any) -> CudaPlan:
@@ -233,14 +236,15 @@ def on_all(count: int, **given: Any) -> CudaPlan:
 def test_of_all_devices_as_many_are_taken_as_are_expected_to_be_faster() -> None:
     there = {"host_points": False, "host_queries": False}
     large = {"n": 4 * 10**6, "m": 10**4, "free_bytes": 70 * GB}
-    assert on_all(4, **large, **there).devices == ("cuda:0", "cuda:1", "cuda:2")  # for a fourth the host needs too long
+    # a fourth device would take the host too long
+    assert on_all(4, **large, **there).devices == ("cuda:0", "cuda:1", "cuda:2")
     assert on_all(4, **large | {"m": 10**5}, **there).devices == ("cuda:0", "cuda:1", "cuda:2", "cuda:3")
     few = on_all(4, n=10**5, m=100, **there)
     assert few.devices == ("cuda:0",)
     assert few.why_devices.startswith("1 of 4: ")
     assert few.why_devices.count(" s on ") == 4
     from_host = on_all(2, **large)
-    assert from_host.devices == ("cuda:0",)  # which takes longer to copy to two than to search on one
+    assert from_host.devices == ("cuda:0",)  # copying to two devices takes longer than searching on one
     assert on_all(2, **large | {"m": 10**6}).devices == ("cuda:0", "cuda:1")
     one = made(**large, k=10, d=96, devices=("cuda:0",))
     assert dataclasses.replace(from_host, why_devices="") == one
@@ -254,7 +258,7 @@ def test_the_device_of_the_points_searches_more_of_them_while_others_wait() -> N
     assert (plan.n - plan.points_at_home) % POINT_TILE == 0
     four = made(**sizes | {"devices": tuple(f"cuda:{i}" for i in range(4))}, **there)
     assert 0.28 * plan.n < four.points_at_home < 0.4 * plan.n
-    assert made(**sizes).points_at_home == 0  # copied from host memory to both
+    assert made(**sizes).points_at_home == 0  # copied from host memory to both devices
     assert made(**sizes | {"devices": GPU}, **there).points_at_home == 0
     assert made(**sizes | {"m": 4 * 10**6}, **there).points_at_home < 0.51 * plan.n
     least = four.total_bytes
@@ -287,9 +291,9 @@ def test_more_devices_are_taken_if_the_points_do_not_fit_on_fewer() -> None:
 
 def test_the_width_leaves_room_to_prove() -> None:
     assert made(n=10**6, k=10).width == 16
-    assert made(n=10**6, m=10**6, k=10, self_join=True).width == 17  # self may be among them
+    assert made(n=10**6, m=10**6, k=10, self_join=True).width == 17  # the query itself may be among them
     assert made(n=10**6, k=160).width == 180
-    assert made(n=100, k=10, group=32).width == 4  # all groups there are
+    assert made(n=100, k=10, group=32).width == 4  # all groups that exist
 
 
 @pytest.mark.parametrize("n", [1, 2, 127, 128, 129, 5000])
@@ -328,7 +332,7 @@ def test_points_are_streamed_if_they_do_not_fit() -> None:
     assert plan.point_slab % POINT_TILE == 0
     assert plan.query_batch >= LEAST_BATCH
     assert plan.total_bytes <= 400 * MIB
-    # Two slabs on their way, and their packed copy.
+    # Two slabs in transfer, and their packed copy.
     assert plan.working_bytes > 2 * plan.point_slab * 128 * 4
     assert plan.packed_bytes >= plan.point_slab * 128 * 2
 
@@ -370,7 +374,7 @@ def test_few_queries_are_refined_by_the_cpu_where_the_packed_copy_fits() -> None
     assert few.output_bytes == few.copied_bytes == 0
     assert "split" not in few.precisions
     assert made(m=10**6, **problem).route == "streamed"
-    assert made(m=1, **problem, host_points=False).route == "resident"  # the packed copy is all that is new
+    assert made(m=1, **problem, host_points=False).route == "resident"  # only the packed copy is new
     assert made(m=1, **problem | {"free_bytes": 20 * GB}).route == "streamed"
     assert made(m=10**6, **problem, route="host_refine").route == "host_refine"
 
@@ -391,10 +395,10 @@ def test_a_budget_is_kept_or_refused_with_the_least_that_works() -> None:
 
 def test_a_batch_is_short_only_if_it_has_to_be() -> None:
     least = {"route": "resident", "precisions": ("float16", "values"), "query_batch": LEAST_BATCH}
-    whole = made(**BIG, **least, memory=made(**BIG, **least).total_bytes - 1)  # without room for leaving out copies
+    whole = made(**BIG, **least, memory=made(**BIG, **least).total_bytes - 1)  # without memory for leaving out copies
     short = made(**BIG, route="resident", memory=whole.total_bytes - 1)
     assert 1 <= short.query_batch < LEAST_BATCH
-    assert made(**BIG, memory=whole.total_bytes - 1).query_batch >= LEAST_BATCH  # streamed, then
+    assert made(**BIG, memory=whole.total_bytes - 1).query_batch >= LEAST_BATCH  # then it is streamed
 
 
 def test_what_is_free_counts_where_nothing_is_said() -> None:
@@ -415,14 +419,14 @@ def test_devices_share_the_points(count: int) -> None:
     assert plan.packed_bytes == made(**{**BIG, "n": plan.point_slab}).packed_bytes
     assert plan.n == 10**6
     assert plan.shard == "points"
-    assert made(n=50, k=50, devices=names).point_slab == 50  # a part may be as small as a tile, and hold all
+    assert made(n=50, k=50, devices=names).point_slab == 50  # a part may be as small as a tile, and contain all points
 
 
 TWO = ("cuda:0", "cuda:1")
 
 
 def test_devices_share_the_queries_where_that_takes_less_time() -> None:
-    """Points on each device are not refined twice, but have to be copied to each."""
+    """If each device has all points, they are not refined twice, but have to be copied to each device."""
     many = made(n=10**5, m=10**7, d=128, k=10, devices=TWO)
     assert (many.shard, many.route, many.point_slab, many.query_slab) == ("queries", "resident", 10**5, 5 * 10**6 + 64)
     few = made(n=10**7, m=100, d=128, k=10, devices=TWO)
@@ -452,7 +456,7 @@ def test_rows_on_one_device_are_copied_to_the_others() -> None:
     graph = {"m": 1000, "self_join": True}
     assert made(**there, **graph, shard="queries").copied_bytes == 1000 * rows
     assert made(**there, **graph, shard="points").copied_bytes == (512 + 1000) * rows
-    # Results meet on the device of the queries.
+    # Results are merged on the device of the queries.
     assert made(**there, shard="queries").output_bytes == (100 + 100) * 5 * 8
     assert made(devices=TWO, shard="queries").output_bytes == 100 * 5 * 8
 
@@ -552,7 +556,7 @@ def test_what_cannot_work_is_refused(override: dict[str, Any], message: str) -> 
 
 
 def test_prepared_points_are_contracted_once_their_searches_were_worth_the_choice() -> None:
-    """As a search of all queries at once is; not for short searches, with a budget, or on several devices."""
+    """Like searches of all these queries at once; not for short searches, with a budget, or on several devices."""
     wide = {"n": 10**6, "m": 10**4, "d": 768, "k": 10, "dtype": "float32", "metric": "cosine", "devices": GPU}
     problem = make_problem(**wide)
     worth = next(m for m in range(10**4, 10**7, 10**4) if made(**BIG | {"d": 768, "m": m}).form_dim == "pilot")
@@ -565,11 +569,11 @@ def test_prepared_points_are_contracted_once_their_searches_were_worth_the_choic
 
 
 def test_plans_for_contracted_points_do_not_choose_again() -> None:
-    """However few queries come, since the points are contracted; unless the caller says otherwise."""
+    """For any number of queries, because the points are already contracted, unless the caller requests otherwise."""
     by = made(**BIG | {"d": 768, "m": 10**6})
     assert by.form_dim == "pilot"
     assert made(**BIG | {"d": 768}).form_dim == "full"
-    # Where pilot rows choose all dimensions after all, no more groups are refined than without them.
+    # If pilot rows choose all dimensions, as many groups are refined as without pilot rows.
     assert (by.width, made(**BIG | {"d": 768, "m": 10**6}, form_dim="full").width) == (16, 16)
     assert (by.contracted_width, made(**BIG | {"d": 768}).contracted_width) == (64, 0)
     assert made(**BIG | {"d": 768, "m": 10**6}, form_dim=256).contracted_width == 64

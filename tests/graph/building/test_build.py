@@ -1,4 +1,4 @@
-"""Lists of a graph: who built them, the fallback of a method that misses its recall, and graphs of self alone."""
+"""Lists of a graph: the method that built them, the fallback if recall is missed, and graphs of one point."""
 
 from __future__ import annotations
 

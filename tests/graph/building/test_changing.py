@@ -1,4 +1,4 @@
-"""Points that are removed from a graph, replaced and added: exact graphs stay exact, bit for bit."""
+"""Points are removed, replaced and added: exact graphs stay exact, bit for bit."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def truth(points: Any, metric: str = "euclidean", k: int = K) -> tonari.Neighbor
 
 @pytest.fixture(autouse=True)
 def _no_new_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For so few points, a new graph is the fastest way."""
+    """Avoid the new graph that would be fastest for so few points."""
     for name in ("CHANGED_ENTRY", "SEARCHED_AGAIN"):
         monkeypatch.setattr(tuning, name, 0.0)
 
 
 @pytest.fixture(params=["bounded", "crowded", "blocks"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Searches within bounds, without them, and within bounds block by block."""
+    """Search within bounds, without bounds, and within bounds block by block."""
     if request.param == "crowded":
         monkeypatch.setattr(tuning, "CROWDED", 0)
     if request.param == "blocks":
@@ -134,10 +134,10 @@ def test_many_new_points_of_an_exact_graph_stay_exact_unless_a_recall_is_given()
 
 def test_only_lists_with_a_removed_point_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     points, seen = DATA["gaussian"], list[int]()
-    graph, search = tonari.knn_graph(points, K), changing._search_again
+    graph, search = tonari.knn_graph(points, K), changing.search_again
     monkeypatch.setattr(
         changing,
-        "_search_again",
+        "search_again",
         lambda those, found, short, bar: (seen.append(len(short)), search(those, found, short, bar)),
     )
     graph.remove(points, [17])
@@ -145,7 +145,7 @@ def test_only_lists_with_a_removed_point_are_searched(monkeypatch: pytest.Monkey
     record = graph.remove(points, [17]).record
     assert record is not None
     assert (record.title, record.rows, record.proved) == ("remove", N - 1, N - 1)
-    # A point that moves a little stays in most lists.
+    # A point that moves slightly stays in most lists.
     graph.replace(points, [17], points[17:18] + np.float32(1e-4))
     assert seen[-1] < seen[0]
 
@@ -205,20 +205,70 @@ def test_graphs_and_rows_that_do_not_fit_are_refused() -> None:
             graph.replace(points, [3], rows)
     with pytest.raises(ValueError, match=r"not finite|infinit|NaN"):
         graph.replace(points, [3], np.full((1, 6), np.nan, np.float32))
-    with pytest.raises(ValueError, match="row 0 has fewer than 5 neighbours, so it is a graph by where="):
+    with pytest.raises(ValueError, match=r"the graph: row \d has [0-3] neighbours, expected 5: an exact"):
         graph.subset(np.arange(9)).remove(points[:9], [3])
     for new in (points[:2], points):  # all pairs, or a merge
-        with pytest.raises(ValueError, match="row 0 has fewer than 5 neighbours, so it is a graph by where="):
+        with pytest.raises(ValueError, match=r"the graph: row \d has [0-3] neighbours, expected 5: an exact"):
             graph.subset(np.arange(9)).add(points[:9], new)
     with pytest.raises(TypeError, match=r"got bool of shape \(\d+,\); the row numbers of a mask are numpy.flatnonzero"):
         graph.remove(points, np.zeros(len(points), bool))
-    weighted = tonari.knn_graph(points, K, weights=np.arange(1.0, 7.0))
-    with pytest.raises(ValueError, match="cannot be merged or changed: their rows were changed"):
-        weighted.remove(points, [3])
     bits = RNG.integers(0, 256, (50, 4)).astype(np.uint8)
     of_bits = tonari.knn_graph(bits, 3, metric="hamming")
     with pytest.raises(ValueError, match=r"hamming' cannot be merged or changed: use tonari\.knn_graph"):
         of_bits.replace(bits, [1], bits[:1])
+
+
+SHARES = np.abs(checks.gaussian(90, 4, dtype=np.float64)) + 0.1
+SHARES /= SHARES.sum(axis=1, keepdims=True)
+SHARES[50:60] = SHARES[:10]
+CHANGED: dict[str, dict[str, Any]] = {
+    "weights": {"weights": [1.0, 4.0, 0.0, 0.5]},
+    "weights of l1": {"metric": "l1", "weights": [1.0, 3.0, 0.0, 0.5]},
+    "transform": {"metric": "cosine", "transform": checks.gaussian(4, 3, dtype=np.float64)},
+    "mahalanobis": {"metric": "mahalanobis", "VI": np.diag([1.0, 4.0, 2.0, 0.5])},
+    "seuclidean": {"metric": "seuclidean", "V": [1.0, 4.0, 2.0, 0.5]},
+    "hellinger": {"metric": "hellinger"},
+    "braycurtis": {"metric": "braycurtis"},
+    "haversine": {"metric": "haversine"},
+    "minkowski": {"metric": "minkowski:3"},
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+@pytest.mark.parametrize("include_self", [False, True])
+def test_graphs_of_transformed_rows(name: str, include_self: bool) -> None:
+    rows, given = SHARES[:, :2] if name == "haversine" else SHARES, CHANGED[name] | {"include_self": include_self}
+    graph, other = (tonari.knn_graph(part, K, **given) for part in (rows[:70], rows[70:]))
+    ids, new = [3, 60, 11], rows[[20, 80, 50]]
+    for found, points in (
+        (graph.add(rows[:70], rows[70:]), rows),
+        (graph.add(rows[:70], rows[70:72]), rows[:72]),
+        (tonari.merge(graph, other, rows[:70], rows[70:]), rows),
+        (graph.remove(rows[:70], ids), np.delete(rows[:70], ids, axis=0)),
+        (graph.replace(rows[:70], ids, new), np.array([*rows[:70]])),
+        (graph.replace(rows[:70], [], rows[:0]), rows[:70]),
+    ):
+        if found.n == 70 and points is not rows[:70] and not np.shares_memory(points, rows):
+            points[ids] = new
+        expected = tonari.knn_graph(points, K, **given)
+        for ours, theirs in zip(lists(found), lists(expected), strict=True):
+            assert ours.tobytes() == theirs.tobytes()
+        assert (found.metric, found.weights, found.include_self) == (graph.metric, graph.weights, include_self)
+        assert np.array_equal(found.transform, graph.transform)
+        assert found.lists.exact
+
+
+def test_graphs_of_other_transformed_rows() -> None:
+    graph = tonari.knn_graph(SHARES, K, metric="hellinger")
+    with pytest.raises(ValueError, match=r"row 0 lists point \d+ with hellinger .*, but rows 0 and \d+ of points have"):
+        graph.remove(SHARES[::-1], [1])
+    with pytest.raises(ValueError, match="the graph has 90 rows, points 80: they must be the same points"):
+        graph.add(SHARES[:80], SHARES[:2])
+    weighted = tonari.knn_graph(SHARES, K, weights=[1.0, 2.0, 3.0, 4.0])
+    with pytest.raises(ValueError, match="graph_a and graph_b have different weights"):
+        tonari.merge(weighted, tonari.knn_graph(SHARES, K), SHARES, SHARES)
+    with pytest.raises(ValueError, match="pass the points from which"):
+        weighted.remove(SHARES[::-1], [1])
 
 
 @pytest.mark.parametrize(("entry", "again"), [(1.0, 0.0), (0.0, 1e9), (0.0, 0.0)])

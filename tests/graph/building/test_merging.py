@@ -1,4 +1,4 @@
-"""Two graphs in one: nothing that was found is lost, what crosses is found, and ids are those of both."""
+"""Two merged graphs: no neighbour is lost, neighbours in the other half are found, and ids are those of both."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ POINTS = checks.gaussian(1400, 6)
 
 @pytest.fixture
 def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is so small that it would be joined by brute force."""
+    """Avoid the brute-force join that small graphs would get."""
     monkeypatch.setattr(tuning, "MERGE_SHARE", 0.0)
 
 
@@ -43,7 +43,7 @@ def lists(graph: KNNGraph) -> Neighbors:
 
 
 def halves(points: Any = POINTS, at: int = 700, k: int = 8, **given: Any) -> tuple[KNNGraph, KNNGraph, Any, Any]:
-    """What merge is given."""
+    """Return the arguments of merge."""
     a, b = points[:at], points[at:]
     return tonari.knn_graph(a, k, **given), tonari.knn_graph(b, k, **given), a, b
 
@@ -92,17 +92,18 @@ def test_exact_halves_lose_nothing() -> None:
     for recall in (0.5, 0.99):
         made = tonari.merge(*parts, recall=recall)
         assert (made.distances <= own).all()
-        assert (made.distances < own).mean() > 0.3  # and what crosses is found
+        assert (made.distances < own).mean() > 0.3  # and neighbours in the other half are found
     truth = reference.brute(POINTS, POINTS, 8, self_ids=np.arange(1400))
     same_side = (truth.indices < 700) == (np.arange(1400) < 700)[:, None]
     found = (truth.indices[:, :, None] == made.indices[:, None, :]).any(axis=2)
-    assert found[same_side].all()  # a true neighbour of the own side was there from the beginning
+    assert found[same_side].all()  # a true neighbour in the own half was there from the start
 
 
 @pytest.mark.usefixtures("by_rounds")
 def test_what_was_known_is_not_new_and_what_was_missing_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
     graph_a, graph_b, a, b = halves()
     graph_b.indices[5, -2:], graph_b.distances[5, -2:] = -1, np.inf
+    graph_b = dataclasses.replace(graph_b, method="imported")
     given: list[Any] = []
 
     def spy(steps: Any, plan: Any, progress: Any, begin: Any, boundary: int, measure: Any) -> Any:
@@ -180,7 +181,7 @@ def test_approximate_graphs_joined_by_force_are_measured(by_force: None) -> None
 
 
 def poor(graph: KNNGraph, points: Any) -> KNNGraph:
-    """The same with the farthest points in each row."""
+    """Return the same with the farthest points in each row."""
     far = reference.brute(points, points, graph.n - 1, self_ids=np.arange(graph.n))
     last = (np.ascontiguousarray(part[:, -graph.k :]) for part in (far.indices, far.distances))
     return KNNGraph(*last, "euclidean", "by hand")

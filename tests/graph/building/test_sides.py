@@ -1,8 +1,10 @@
-"""The two sides of a merge: graphs that are of their points, or are refused."""
+"""The two sides of a merge: graphs that fit their points, and refusals."""
 
 from __future__ import annotations
 
+import dataclasses
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 import tonari
 from tests.helpers import checks
+from tonari.core.errors import Unsupported
 from tonari.graph import tuning
 from tonari.graph.building import sides as checking
 from tonari.graph.knn_graph import KNNGraph
@@ -19,7 +22,7 @@ POINTS = checks.gaussian(1400, 6)
 
 
 def halves(points: Any = POINTS, at: int = 700, k: int = 8, **given: Any) -> tuple[KNNGraph, KNNGraph, Any, Any]:
-    """What merge is given."""
+    """Return the arguments of merge."""
     a, b = points[:at], points[at:]
     return tonari.knn_graph(a, k, **given), tonari.knn_graph(b, k, **given), a, b
 
@@ -80,7 +83,9 @@ def test_rows_without_a_neighbour_say_nothing_of_the_points() -> None:
     graph_a, graph_b, a, b = halves(POINTS[:30], 15, 3)
     for graph in (graph_a, graph_b):
         graph.indices[::2], graph.distances[::2] = -1, np.inf
-    assert tonari.merge(graph_a, graph_b, a, b).n == 30
+    parts = (dataclasses.replace(graph, method="imported") for graph in (graph_a, graph_b))
+    with pytest.warns(UserWarning, match="not reached in 0 rounds"):  # the merge searches no neighbours of the own side
+        assert tonari.merge(*parts, a, b).n == 30
 
 
 def test_lists_that_were_spoilt_after_they_were_checked() -> None:
@@ -105,3 +110,47 @@ def test_the_report_of_a_joined_graph_has_the_seconds_of_the_call(new: int, monk
     report = graph.add(points[:first], points[first:], recall=0.9).report
     assert report is not None
     assert 0.2 < report.seconds <= time.perf_counter() - taken
+
+
+GROUPS = np.arange(60) % 3
+FILTERED: dict[str, dict[str, Any]] = {
+    "batch=": {"batch": GROUPS},
+    "where=": {"where": GROUPS > 0},
+    "exclude_within=": {"exclude_within": 4},
+    "where= and exclude_within=": {"exclude_within": 4, "where": GROUPS > 0},
+}
+VERBS: dict[str, Callable[[KNNGraph, Any], Any]] = {
+    "add": lambda graph, points: graph.add(points, OTHERS[:2]),
+    "add many": lambda graph, points: graph.add(points, OTHERS[:30]),
+    "remove": lambda graph, points: graph.remove(points, [3]),
+    "replace": lambda graph, points: graph.replace(points, [3], OTHERS[:1]),
+    "recall": lambda graph, points: graph.recall(points),
+    "page": lambda graph, points: graph.to_html(points),
+}
+
+
+@pytest.mark.parametrize("include_self", [False, True])
+@pytest.mark.parametrize("by", FILTERED)
+def test_full_lists_that_were_built_with_filters_are_neither_changed_nor_merged(by: str, include_self: bool) -> None:
+    points = POINTS[:60]
+    graph = tonari.knn_graph(points, 4, include_self=include_self, **FILTERED[by])
+    plain = tonari.knn_graph(OTHERS[:60], 4, include_self=include_self)
+    assert (graph.indices >= 0).all()
+    for verb in VERBS.values():
+        with pytest.raises(Unsupported, match=f"the graph: was built with {by}, so its lists leave out points"):
+            verb(graph, points)
+    with pytest.raises(Unsupported, match=f"graph_a: was built with {by}, .* by knn_graph with the same filters"):
+        tonari.merge(graph, plain, points, OTHERS[:60])
+    with pytest.raises(Unsupported, match=f"graph_b: was built with {by}, "):
+        tonari.merge(plain, graph, OTHERS[:60], points)
+
+
+def test_short_lists_of_an_exact_graph_are_not_merged() -> None:
+    part = tonari.knn_graph(POINTS, 8).subset(np.arange(30))
+    graph_a, graph_b = part, tonari.knn_graph(OTHERS, 8)
+    with pytest.raises(ValueError, match=r"graph_a: row \d+ has 0 neighbours, expected 8: an exact graph"):
+        tonari.merge(graph_a, graph_b, POINTS[:30], OTHERS)
+    with pytest.raises(ValueError, match=r"graph_b: row \d+ has 0 neighbours, expected 8"):
+        tonari.merge(graph_b, graph_a, OTHERS, POINTS[:30])
+    imported = dataclasses.replace(part, method="imported")  # its report measures what it lacks
+    assert tonari.merge(imported, graph_b, POINTS[:30], OTHERS).report is not None

@@ -1,4 +1,4 @@
-"""Lists with and without the point itself, and graphs that readers would misread."""
+"""Lists with and without the point itself, and graphs that readers would misinterpret."""
 
 from __future__ import annotations
 

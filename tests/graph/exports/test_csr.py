@@ -1,4 +1,4 @@
-"""A graph as a SciPy matrix: order, self, both ways, dtypes, and what is refused."""
+"""A graph as a SciPy matrix: order, the point itself, both directions, dtypes, and refusals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _with_missing() -> KNNGraph:
 def test_csr_keeps_the_order_and_every_entry() -> None:
     graph = true_graph()
     matrix = graph.to_csr()
-    assert type(matrix).__name__ == "csr_matrix"  # scanpy refuses csr_array
+    assert type(matrix).__name__ == "csr_matrix"  # scanpy does not accept csr_array
     assert matrix.shape == (N, N)
     assert matrix.indptr.tolist() == list(range(0, N * K + 1, K))
     assert matrix.indices.reshape(N, K).tolist() == graph.indices.tolist()
@@ -117,7 +117,7 @@ def test_csr_of_a_dtype_has_the_same_entries_in_the_same_order(
 
 
 def _both_ways(graph: KNNGraph, how: str, include_self: bool) -> dict[tuple[int, int], float]:
-    """What a symmetric matrix is to hold, entry by entry."""
+    """Compute a symmetric matrix entry by entry."""
     nearer = max if graph.metric == "inner_product" else min
     first = int(graph.include_self)
     listed = {
@@ -137,7 +137,7 @@ def _both_ways(graph: KNNGraph, how: str, include_self: bool) -> dict[tuple[int,
 
 
 def _odd(graph: KNNGraph) -> KNNGraph:
-    """As if from elsewhere: its distances differ by direction."""
+    """Make a graph as if from elsewhere: its distances depend on the direction."""
     graph.distances[:] *= 1 + np.arange(N)[:, None] / 100
     return graph
 
@@ -165,7 +165,7 @@ def test_csr_both_ways(what: str, how: Any, order: Any) -> None:
     wanted = _both_ways(graph, how, include_self)
     rows = np.repeat(np.arange(N), np.diff(matrix.indptr))
     entries = list(zip(rows.tolist(), matrix.indices.tolist(), strict=True))
-    assert len(entries) == len(set(entries)) == len(wanted)  # those of 0 as well
+    assert len(entries) == len(set(entries)) == len(wanted)  # also those at distance 0
     assert dict(zip(entries, matrix.data.tolist(), strict=True)) == wanted
     sign = -1 if graph.metric == "inner_product" else 1
     keys: dict[str, Any] = {

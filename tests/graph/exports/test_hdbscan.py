@@ -1,4 +1,4 @@
-"""Core distances and mutual reachability by their definitions, and the clusters of hdbscan and fast_hdbscan."""
+"""Core distances and mutual reachability by definition, and the clusters of hdbscan and fast_hdbscan."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_core_distances_and_reachability_by_definition(include_self: bool, min_s
     found = graph.mutual_reachability(min_samples)
     edges = {(i, j) for i in range(60) for j in tonari.knn_graph(points, 5).indices[i].tolist()}
     assert set(zip(*found.nonzero(), strict=True)) <= (both := edges | {(j, i) for i, j in edges})
-    assert found.nnz == len(both)  # distances of 0 among them
+    assert found.nnz == len(both)  # including distances of 0
     rows = np.repeat(np.arange(60), np.diff(found.indptr))
     reach = np.maximum(distances[rows, found.indices], np.maximum(core[rows], core[found.indices]))
     np.testing.assert_array_equal(found.data, reach)
@@ -82,8 +82,8 @@ def test_clusters_are_those_of_the_points(name: str) -> None:
         ours = library.HDBSCAN(metric="precomputed", **given).fit(matrix)
         own = library.HDBSCAN(**given, **exact).fit(points)
     assert own.labels_.max() >= 1
-    # Many mutual reachability distances are the same core distance. So there are several minimum spanning trees, by
-    # which a point on the border may change sides; the lengths of their edges are the same.
+    # Many mutual reachability distances are the same core distance, so there are several minimum spanning trees, in
+    # which a point at the border may belong to another cluster; the lengths of their edges are the same.
     trees = (np.sort(each._single_linkage_tree[:, 2]) for each in (ours, own))
     np.testing.assert_allclose(*trees, rtol=1e-5, atol=1e-300)
     assert metrics.adjusted_rand_score(ours.labels_, own.labels_) > 0.98

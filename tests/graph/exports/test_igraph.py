@@ -1,4 +1,4 @@
-"""Edges for igraph: all of them, once, in the stated direction, without self."""
+"""Edges for igraph: each edge once, in the stated direction, without loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edges for networkx: all of them, once, in the stated direction, without self."""
+"""Edges for networkx: each edge once, in the stated direction, without loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scanpy: what its own pp.neighbors writes, made of our graph."""
+"""scanpy gets the same entries as from its own pp.neighbors, made from our graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scikit-learn with metric="precomputed": the result is that of its own neighbours."""
+"""scikit-learn with metric="precomputed" gives the result of its own neighbours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_rows_have_self_first_and_keep_zeros(include_self: bool) -> None:
 
 
 def test_local_outlier_factors_are_the_same() -> None:
-    points = consumers.clusters(copies=1)[0].astype(np.float64)  # which of several copies is listed is not defined
+    points = consumers.clusters(copies=1)[0].astype(np.float64)  # which of several copies is listed is undefined
     own = neighbors.LocalOutlierFactor(20).fit(points)
     ours = neighbors.LocalOutlierFactor(20, metric="precomputed").fit(tonari.knn_graph(points, 20).to_sklearn())
     np.testing.assert_allclose(ours.negative_outlier_factor_, own.negative_outlier_factor_, rtol=1e-9)
@@ -69,7 +69,8 @@ def test_tsne_is_the_same() -> None:
 def test_dbscan_is_the_same_or_the_graph_is_refused() -> None:
     points = consumers.clusters()[0].astype(np.float64)
     eps = 2.0
-    within = (np.linalg.norm(points[:, None] - points, axis=2) <= eps).sum(axis=1).max() - 1  # of the fullest ball
+    # of the ball with the most points
+    within = (np.linalg.norm(points[:, None] - points, axis=2) <= eps).sum(axis=1).max() - 1
     own = cluster.DBSCAN(eps=eps).fit(points).labels_
     matrix = tonari.knn_graph(points, within + 1).to_sklearn(eps=eps)
     np.testing.assert_array_equal(cluster.DBSCAN(eps=eps, metric="precomputed").fit(matrix).labels_, own)
@@ -84,7 +85,7 @@ def test_a_list_that_ends_at_eps_may_lack_points_there() -> None:
     line = np.arange(6, dtype=np.float32)[:, None]
     graph = tonari.knn_graph(line, 2)
     assert graph.distances[:, -1].max() == 2
-    for eps, count in ((1.0, 4), (2.0, 6)):  # four lists end at 1, and the first and last at 2
+    for eps, count in ((1.0, 4), (2.0, 6)):  # four lists end at distance 1, the first and the last at 2
         with pytest.raises(ValueError, match=f"eps={eps}: {count} of 6 lists"):
             graph.to_sklearn(eps=eps)
     assert graph.to_sklearn(eps=0.999).nnz == 18
@@ -97,3 +98,11 @@ def test_refuses() -> None:
     for bad in (-1, "1", float("nan")):
         with pytest.raises(ValueError, match="expected a number of at least 0"):
             graph.to_sklearn(eps=bad)  # type: ignore[arg-type]
+
+
+def test_filters_leave_points_out_of_the_balls_of_dbscan() -> None:
+    points = np.random.default_rng(0).random((40, 2), dtype=np.float32)
+    graph = tonari.knn_graph(points, 10, batch=np.arange(40) % 2)
+    with pytest.raises(ValueError, match=r"was built with batch=, .*DBSCAN assumes"):
+        graph.to_sklearn(eps=0.01)
+    assert graph.to_sklearn().shape == (40, 40)

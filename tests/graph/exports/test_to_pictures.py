@@ -1,4 +1,4 @@
-"""Pictures of a graph need matplotlib, and only when one is drawn."""
+"""Pictures of a graph need matplotlib, which is imported only to draw one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights of edges, against their definitions in plain loops, and against umap-learn."""
+"""Weights of edges, compared with their definitions in plain loops and with umap-learn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS = ("gaussian", "umap", "jaccard")
 
 
 def _lists(graph: tonari.KNNGraph) -> list[dict[int, float]]:
-    """The neighbours of each point, itself left out, with their distances."""
+    """Return the neighbours of each point, without the point itself, and their distances."""
     rows = zip(graph.indices.tolist(), graph.distances.tolist(), strict=True)
     return [{j: d for j, d in zip(*row, strict=True) if j not in (-1, i)} for i, row in enumerate(rows)]
 
@@ -26,7 +26,7 @@ def _both(one: float, other: float) -> float:
 
 
 def _scale(near: list[float], mean: float) -> tuple[float, float]:
-    """UMAP's distance to the nearest neighbour and scale of a point."""
+    """Return UMAP's distance to the nearest neighbour and its scale, for a point."""
     nearest = min((d for d in near if d > 0), default=0.0)
     low, high, scale = 0.0, math.inf, 1.0
     for _ in range(64):
@@ -42,7 +42,7 @@ def _scale(near: list[float], mean: float) -> tuple[float, float]:
 
 
 def reference(graph: tonari.KNNGraph, kind: str, squared: bool = False) -> Any:
-    """The weights by definition."""
+    """Compute the weights by definition."""
     lists, n = _lists(graph), graph.n
     made = np.zeros((n, n))
     distances = [d for row in lists for d in row.values()]
@@ -74,7 +74,7 @@ def _check(graph: tonari.KNNGraph, kind: Any, squared: bool = False) -> None:
     assert (found.data > 0).all()
     assert not found.diagonal().any()
     assert abs(found - found.T).max() <= 1e-15
-    off = 1e-4 if kind == "umap" else 1e-12  # of a bisection that ends when the sum is within 1e-5
+    off = 1e-4 if kind == "umap" else 1e-12  # tolerance of a bisection that ends when the sum is within 1e-5
     np.testing.assert_allclose(found.toarray(), reference(graph, kind, squared), rtol=1e-9, atol=off)
 
 
@@ -151,4 +151,4 @@ def test_umaps_weights_are_its_own(data: str) -> None:
     own, _, _ = umap.fuzzy_simplicial_set(
         points, 12, np.random.RandomState(0), "euclidean", knn_indices=indices, knn_dists=distances
     )
-    assert abs(graph.to_weights("umap") - own).max() < 1e-4  # it drops what is 0 in float32
+    assert abs(graph.to_weights("umap") - own).max() < 1e-4  # umap-learn drops values that are 0 in float32

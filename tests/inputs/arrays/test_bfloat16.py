@@ -1,4 +1,4 @@
-"""bfloat16 in NumPy: values, names, and bytes that NumPy does not compute with."""
+"""bfloat16 in NumPy: values, names, and bytes with which NumPy does not compute."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_numpy_does_not_compute_with_bytes_of_bfloat16() -> None:
 
 @pytest.mark.process
 def test_bfloat16_imports_nothing() -> None:
-    """Without ml_dtypes and torch, and without their being imported where they are there."""
+    """Works without ml_dtypes and torch, and does not import them if they are installed."""
     code = """
 import sys
 import numpy as np, tonari

@@ -1,4 +1,4 @@
-"""Rows of bits, packed or one bool for each."""
+"""Rows of bits, packed or with one bool for each bit."""
 
 from __future__ import annotations
 

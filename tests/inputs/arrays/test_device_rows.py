@@ -1,4 +1,4 @@
-"""Rows on a device, and results that go back to the caller's side."""
+"""Rows on a device, and results that are returned in the caller's library and on the caller's device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if HAS_TORCH:
 
 @pytest.mark.parametrize("library", ["cupy", "jax"])
 def test_arrays_of_other_libraries(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Results go back through their own from_dlpack; torch has the array in between."""
+    """Results are converted by the library's own from_dlpack, with a torch tensor in between."""
     torch = types.ModuleType("torch")
     torch.Tensor = _Tensor  # type: ignore[attr-defined]
     torch.from_dlpack = lambda x: _Tensor(x.rows)  # type: ignore[attr-defined]
@@ -40,7 +40,7 @@ def test_arrays_of_other_libraries(library: str, monkeypatch: pytest.MonkeyPatch
 
 
 class _Tensor:
-    """A tensor that notes where it was moved."""
+    """A tensor that records the devices to which it is moved."""
 
     def __init__(self, rows: Any) -> None:
         self.rows, self.device = rows, types.SimpleNamespace(type="cpu")
@@ -90,7 +90,7 @@ def test_gradients_stay_behind() -> None:
 @needs_torch
 def test_other_layouts_give_the_same_rows() -> None:
     x = torch.arange(24, dtype=torch.float32).reshape(6, 4)
-    imaginary = torch.complex(x, -x).conj().imag  # a tensor whose memory holds the negative of its values
+    imaginary = torch.complex(x, -x).conj().imag  # a tensor whose memory contains the negated values
     assert imaginary.is_neg()
     for other in (x.t(), x[:, ::2], x[:, 1:2], x[:1].t(), imaginary):
         rows = inputs.as_device_rows(other, "points")

@@ -1,4 +1,4 @@
-"""Verbs say once that rows require gradients which their results do not carry, and what carries them."""
+"""Public functions warn once if rows require gradients that results do not carry, and name the way to get gradients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if HAS_TORCH:
     import torch
 
 pytestmark = needs_torch
-# Verbs of sources that may exceed memory, which take rows in host memory alone.
+# Functions for sources larger than memory, which accept rows only in host memory.
 FROM_HOST = ("farthest", "build_graph", "build_neighbors")
 everywhere = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, on_cuda])])
 
@@ -41,7 +41,7 @@ def _graph(rows: Any, k: int = 2) -> tonari.KNNGraph:
 Verb = Callable[[Any, Path], Any]
 WITH = "differentiable=True"
 
-# By verb and argument; and what the warning names.
+# For each function and argument, the name in the warning.
 DROPPING: dict[str, tuple[Verb, str, str]] = {
     "search": (lambda x, _: tonari.search(x, x.detach(), 2), "queries", WITH),
     "search points": (lambda x, _: tonari.search(x.detach(), x, 2), "points", WITH),
@@ -101,7 +101,7 @@ DROPPING: dict[str, tuple[Verb, str, str]] = {
     "KNNGraph.add": (lambda x, _: _graph(x).add(x.detach(), x), "new_points", f"knn_graph of all points with {WITH}"),
 }
 
-# Whole numbers, a measured share, plans and pictures: nothing that has a gradient.
+# Whole numbers, a measured share, plans and pictures, which have no gradients.
 WITHOUT_VALUES: dict[str, Verb] = {
     "radius_count": lambda x, _: tonari.radius_count(x, x, 0.3),
     "radius_count weights": lambda x, _: tonari.radius_count(x, x, 0.3, weights=np.ones(5)),

@@ -1,4 +1,4 @@
-"""Kinds of arrays: tensors, other libraries' host memory, records."""
+"""Kinds of arrays: tensors, host memory of other libraries, records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tonari.inputs import (
 
 
 class _Device(str):
-    """Prints as "cuda:1" and has a type, "cuda"."""
+    """Prints as "cuda:1" and has the type "cuda"."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ class _Device(str):
 
 
 class _Tensor:
-    """As much of a torch tensor as the border looks at."""
+    """The attributes of a torch tensor that the checks of inputs read."""
 
     layout, is_nested = "torch.strided", False
 
@@ -71,7 +71,7 @@ def test_tensors(torch: Any) -> None:
 
 
 class _HostArray:
-    """An array of a library that speaks DLPack, in host memory, as JAX's are on a machine without a GPU."""
+    """An array in host memory of a library with DLPack, like an array of JAX on a machine without a GPU."""
 
     def __init__(self, array: Any) -> None:
         self._array, self.dtype, self.shape = array, array.dtype, array.shape

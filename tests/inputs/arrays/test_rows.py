@@ -1,4 +1,4 @@
-"""The border: what passes is not copied, and what does not is told why and what to do."""
+"""Checks of rows: valid rows are not copied, and errors name the reason and the fix."""
 
 from __future__ import annotations
 

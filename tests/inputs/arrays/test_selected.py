@@ -1,4 +1,4 @@
-"""Matrices to select from, and how many values their rows have."""
+"""Matrices for k-selection, and the numbers of values in their rows."""
 
 from __future__ import annotations
 

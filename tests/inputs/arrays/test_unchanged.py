@@ -1,4 +1,4 @@
-"""An array that changes after an Index was made of it is refused, and `copy=True` lets it change."""
+"""If an array changes after an Index was made of it, searches are refused; with `copy=True` it may change."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ USES: dict[str, Callable[[tonari.Index, Any, Path], Any]] = {
 def test_each_use_of_a_changed_array_is_refused(use: str, method: str, tmp_path: Path) -> None:
     x = _points()
     index, before = tonari.Index(x, method=method), x.copy()
-    USES[use](index, before, tmp_path) if use not in ("add", "remove") else None  # which leave no array of the caller's
+    USES[use](index, before, tmp_path) if use not in ("add", "remove") else None  # these leave no array of the caller
     x[:] = _points(seed=1)
     with pytest.raises(RuntimeError, match=r"points: the array has changed \(row 0\).*copy=True"):
         USES[use](index, before, tmp_path)
-    x[:] = before  # as it was
+    x[:] = before  # as before
     USES[use](index, before, tmp_path)
 
 
@@ -181,7 +181,7 @@ def test_copy_is_true_or_false() -> None:
 
 
 def _written(torch: Any, x: Any) -> list[Callable[[], Any]]:
-    """Writes to rows that are not compared one by one."""
+    """Write to rows that are not compared one by one."""
     return [lambda: x[5].add_(1), lambda: x.view(-1)[17].fill_(3.0), lambda: x.T[3, 7].mul_(2)]
 
 
@@ -225,7 +225,7 @@ def test_rows_of_a_tensor_are_not_read(write: int) -> None:
 
     x = torch.from_numpy(_points(64, 8))
     unchanged = inputs.Unchanged(x.detach())
-    x.data.add_(1)  # which torch does not count
+    x.data.add_(1)  # a write that torch does not count
     unchanged.check()
     _written(torch, x)[write]()
     with pytest.raises(RuntimeError, match="points: the array was written to"):

@@ -17,12 +17,12 @@ from tonari.inputs.arrays import values
 from tonari.inputs.arrays.values import check_finite, check_nonnegative
 
 N, D = 40, 3
-BYTES = 4 * 4 * D  # of a part: four rows of float32
+BYTES = 4 * 4 * D  # elements of a part: four rows of float32
 
 
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int]]:
-    """Parts of four rows; the parts that are looked at, each with the thread that does."""
+    """Use parts of four rows; record the parts that are checked, each with its thread."""
     monkeypatch.setattr(tuning, "CHECKED_BYTES", BYTES)
     seen: list[tuple[int, int, int]] = []
 
@@ -83,7 +83,7 @@ def test_a_row_longer_than_a_part(parts: list[Any]) -> None:
 
 
 def test_searches_pass_their_threads_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every verb, for points and for queries."""
+    """Each public function, for points and for queries."""
     asked: list[int | None] = []
     check = values.check_finite
 

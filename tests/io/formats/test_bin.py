@@ -1,4 +1,4 @@
-"""Damaged .fbin files and their like."""
+"""Damaged .fbin files and similar formats."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tonari.io.formats import bin
 
 
 def refusal(path: Path, call: Any = read, **options: Any) -> str:
-    """The message of the ValueError that both reading and describing raise."""
+    """Return the message of the ValueError that both reading and describing raise."""
     with pytest.raises(ValueError, match=re.escape(str(path))) as caught:
         call(path, **options)
     return str(caught.value)
 
 
 def counts(message: str) -> tuple[int, list[int]]:
-    """(bytes found, bytes expected) as the message says them."""
+    """Return (bytes found, bytes expected) from the message."""
     found = re.search(r"found (\d+) bytes, expected ((?:at least )?(\d+)(?: or (\d+))?) bytes?", message)
     assert found, message
     return int(found[1]), [int(number) for number in found.groups()[2:] if number]

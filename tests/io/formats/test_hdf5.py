@@ -1,4 +1,4 @@
-"""Damaged and hostile HDF5 files, and what is there without h5py."""
+"""Damaged and hostile HDF5 files, and functions that work without h5py."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_io_is_imported_without_h5py(monkeypatch: pytest.MonkeyPatch) -> None:
         return true_import(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    monkeypatch.setattr(tonari.io.formats, "hdf5", tonari.io.formats.hdf5)  # to have the same one again afterwards
+    monkeypatch.setattr(tonari.io.formats, "hdf5", tonari.io.formats.hdf5)  # to restore the same module afterwards
     monkeypatch.delitem(sys.modules, "tonari.io.formats.hdf5")
     assert importlib.import_module("tonari.io.formats.hdf5").DEFAULT_KEY == "train"
 
@@ -91,7 +91,7 @@ def test_a_chunk_counts_as_it_is_held(tmp_path: Path) -> None:
 
 
 def _refers(path: Path, other: Path) -> list[str]:
-    """A file all of whose datasets but one are elsewhere; their names."""
+    """Write a file in which all datasets but one refer to other files; return the names."""
     with h5py.File(path, "w") as file:
         file["own"] = np.ones((3, 2))
         file["relative"] = h5py.SoftLink("own")
@@ -121,7 +121,7 @@ def test_hdf5_never_hands_out_another_file(tmp_path: Path, there: bool) -> None:
         assert read(path, key=key).shape == (3, 2)
     listed = describe(path, key="own").extra["keys"].split(", ")
     assert {"own", "relative"} <= set(listed)
-    assert not {"train", "soft", "through"} & set(listed)  # they would have to be opened
+    assert not {"train", "soft", "through"} & set(listed)  # otherwise they would have to be opened
 
 
 @pytest.mark.parametrize("name", ["loop", "nowhere", "own/x", "group", "group/x", "/"])

@@ -58,12 +58,12 @@ def test_npy_of_version_3(tmp_path: Path) -> None:
     "content",
     [
         b"not an array at all",
-        b"\x93NUMPY\x01\x00\x76\x00{'descr'",  # shorter than the 0x76 bytes it says
+        b"\x93NUMPY\x01\x00\x76\x00{'descr'",  # shorter than the 0x76 bytes that it declares
         b"\x93NUMPY\x01\x00\x04\x00((((",
-        b"\x93NUMPY\x01\x00\x0a\x00'''abcdefg",  # an unfinished text
+        b"\x93NUMPY\x01\x00\x0a\x00'''abcdefg",  # an unterminated string
         b"\x93NUMPY\x01\x00\x0a\x00{1:2, []:3",  # neither Python nor a dictionary
-        b"\x93NUMPY\x01\x00\x0a\x00a\n   b\n  c ",  # indented as no Python is
-        b"\x93NUMPY\x01\x00\x08\x00{[]: 3} ",  # Python, but a list is no key
+        b"\x93NUMPY\x01\x00\x0a\x00a\n   b\n  c ",  # invalid indentation
+        b"\x93NUMPY\x01\x00\x08\x00{[]: 3} ",  # valid Python, but a list cannot be a key
     ],
 )
 def test_npy_with_a_damaged_header(tmp_path: Path, content: bytes) -> None:
@@ -93,7 +93,7 @@ def _shape(shape: str) -> bytes:
 @pytest.mark.parametrize(
     ("header", "said"),
     [
-        (_shape(f"({'-' * 5000}1, 2)"), "a .npy header"),  # deeper than the parser goes
+        (_shape(f"({'-' * 5000}1, 2)"), "a .npy header"),  # nested deeper than the parser allows
         (_shape("(True, 2)"), "not of whole numbers"),
         (_shape("(-1, -8)"), "0 bytes of values"),
         (_shape(f"({1 << 70}, 2)"), f"expected {(1 << 73) + len(_shape(f'({1 << 70}, 2)'))} bytes"),

@@ -50,7 +50,7 @@ def test_npz_with_damaged_compression(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("base.npy", bytes(1000))
     content = bytearray(path.read_bytes())
-    content[30 + len("base.npy")] = 0b111  # the first block says type 3, which does not exist
+    content[30 + len("base.npy")] = 0b111  # the first block has type 3, which does not exist
     path.write_bytes(content)
     message = refusal(path)
     assert f"found {len(content)} bytes, expected a whole zip archive" in message
@@ -84,7 +84,7 @@ def _npy(description: str) -> bytes:
 
 
 def _claims(path: Path, name: str, dtype: str, *others: tuple[str, Any]) -> None:
-    """An archive of some hundred bytes whose one array claims 128 TiB, in its header and in the archive's."""
+    """Write an archive of some hundred bytes whose array claims 128 TiB, in its own header and in the archive's."""
     head = _npy(f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({1 << 44}, 2)}}")
     with zipfile.ZipFile(path, "w") as archive:
         for other, value in others:

@@ -1,4 +1,4 @@
-"""Damaged .fvecs files and their like."""
+"""Damaged .fvecs files and similar formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of Arrow and Parquet: columns, lists, and cells that are no numbers."""
+"""Arrow and Parquet tables: columns, lists, and cells that are not numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns of a table are coordinates."""
+"""The columns of a table that are coordinates."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_columns_of_text(tmp_path: Path) -> None:
         read(path, columns="y")
     with pytest.raises(FileFormatError, match=r"column 0 \('name'\): found 'ann'.*drop=\['name'\]"):
         read(path)
-    path.write_text("name,x,y\nann,1,2\nb,4,5,6\n")  # a cell too many is no matter of the columns
+    path.write_text("name,x,y\nann,1,2\nb,4,5,6\n")  # a surplus cell is not an error of the columns
     with pytest.raises(FileFormatError, match=r"row 1 .*found 4 cells, expected 3"):
         read(path, columns=["y", "x"])
     path.write_text("name,x,y\nann,1,2\nb,4,5\n")

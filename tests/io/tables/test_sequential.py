@@ -1,4 +1,4 @@
-"""Rows that come once and in order."""
+"""Rows that can be read once, in order."""
 
 from __future__ import annotations
 

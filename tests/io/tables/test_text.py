@@ -1,4 +1,4 @@
-"""Tables of text: blocks, cells and rows of messages."""
+"""Text tables: blocks, cells, and row numbers in messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_text_in_blocks(tmp_path: Path, suffix: str, names: bool, monkeypatch: p
         ("1,2\n3\n4\n", "row 1 (line 2): found 1 cells, expected 2"),
         ("a,b\n1\n", "row 0 (line 2): found 1 cells, expected 2"),
         ("\n \n", "without a line of numbers or names"),
-        # A line with a number is not a line of names: else all later rows would have another number.
+        # A line with a number is not a header; otherwise all later rows would have another row number.
         ("NA,2\n3,4\n", "row 0 (line 1), column 0: found 'NA'"),
         ("1.5kg,2\n3,4\n", "row 0 (line 1), column 0: found '1.5kg'"),
         ("1,2,x\n3,4,5\n", "row 0 (line 1), column 2: found 'x'"),

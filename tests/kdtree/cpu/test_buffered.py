@@ -1,4 +1,7 @@
-"""The buffered traversal on the CPU: its rounds and buffers, and that every query ends. test_search.py has its bits."""
+"""The buffered traversal on the CPU: its rounds and buffers, and the end of every query.
+
+test_search.py tests its bits.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,9 @@ BUFFERED: dict[str, Any] = {"traversal": "buffered"}
 
 
 def counted(m: int, n: int = 2000, *, k: int = 5, **choices: Any) -> Rounds:
-    """What rounds count, of a search with the bits of the reference and the leaves of the walk."""
+    """Return the counts of the rounds of a search whose bits equal the reference's and whose leaves equal the
+    walk's.
+    """
     points, queries = checks.gaussian(n, 3), checks.gaussian(m, 3, 1)
     tree, rounds = tree_of(points), Rounds()
     choices = BUFFERED | {"query_block": m} | choices
@@ -35,10 +40,10 @@ def counted(m: int, n: int = 2000, *, k: int = 5, **choices: Any) -> Rounds:
 def test_small_buffers_fill_and_large_ones_wait_for_all_queries() -> None:
     small, large = counted(300, buffer=8), counted(300, buffer=10_000)
     assert small.rounds > 2 * large.rounds
-    assert 0 < small.full < small.emptied  # in the end too few are left to fill one
+    assert 0 < small.full < small.emptied  # at the end there are too few queries to fill one
     assert small.emptied <= small.rounds
     assert large.full == 0
-    assert large.emptied == large.rounds - 1  # all queries move on at once, until the last round has ended them
+    assert large.emptied == large.rounds - 1  # all queries advance together until they end in the last round
     assert large.compared == small.compared
 
 
@@ -66,7 +71,7 @@ def test_the_time_of_both_phases_is_counted() -> None:
 @pytest.mark.parametrize("m", [1, 2, 3, 4, 5, 7, 8, 9, 16, 17])
 @pytest.mark.parametrize("buffer", [1, 2, 8])
 def test_tiles_of_any_number_of_queries(m: int, buffer: int) -> None:
-    # One leaf: all queries that are taken in a round share it.
+    # One leaf: all queries of a round share it.
     points, queries = checks.gaussian(37, 5), checks.gaussian(m, 5, 1)
     tree, truth = tree_of(points, height=0), brute(queries, points, 37)
     for isa in ISAS:
@@ -78,7 +83,7 @@ def test_tiles_of_any_number_of_queries(m: int, buffer: int) -> None:
 
 
 def test_queries_of_a_tile_keep_apart() -> None:
-    # Neighbours in a tile differ in everything: value, the point that is left out, threshold.
+    # Adjacent queries of a tile differ in everything: value, excluded point, threshold.
     points = checks.gaussian(60, 13) * 100
     ids = np.repeat(np.arange(20, dtype=np.int64), 2)
     queries = points[ids]

@@ -1,4 +1,6 @@
-"""The k-d tree's record: what holds for any of them, and that the compiled build gives the reference's, bit for bit."""
+"""The record of a k-d tree: properties of every record, and equality of the compiled build with the reference, bit
+for bit.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,12 @@ from tonari.kdtree.reference import build_reference
 
 Array = npt.NDArray[Any]
 
-# From 16,385 points on the first levels are cut by passes over ranges of rows, with a sample: here three levels.
+# From 16,385 points on, the first levels are split by passes over ranges of rows, with a sample: here three levels.
 MANY = 70_000
 
 
 def assert_valid_tree(tree: Tree, points: Array, *, height: int, double: bool) -> None:
-    """Check all that the record promises of a tree of medians, without looking at how it was made."""
+    """Check all properties of a tree of medians, however it was built."""
     n, d = points.shape
     values = points.astype(np.float64 if double else np.float32)
     leaves = 1 << height
@@ -99,7 +101,7 @@ def _build(points: Array, height: int, *, double: bool = False, threads: int = 2
 
 @pytest.fixture(autouse=True)
 def _garbage(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the build does not write is wrong."""
+    """Fill memory so that everything that the build does not write is wrong."""
 
     def garbage(shape: Any, dtype: npt.DTypeLike) -> Array:
         return np.full(shape, np.nan if np.dtype(dtype).kind == "f" else -77, dtype)
@@ -142,14 +144,14 @@ def _equal(points: Array) -> Array:
 
 
 def _sample_is_far(points: Array) -> Array:
-    """The rows that a large node is judged by lie elsewhere: its median is not among theirs."""
+    """Put the sampled rows of a large node elsewhere, so that its median is not among theirs."""
     points = points.copy()
     points[::61] += 100
     return points
 
 
 def _sample_is_narrow(points: Array) -> Array:
-    """All sampled rows go left, so that the right child has no sample at all."""
+    """Let all sampled rows go left, so that the right child has no sample."""
     points = points.copy()
     points[::61] = -100
     points[::61, 0] -= np.arange(len(points[::61]))
@@ -181,7 +183,7 @@ def test_few_leaves_of_many_points(height: int) -> None:
 
 @pytest.mark.parametrize("shape", [np.asarray, _grid, _equal, _sample_is_narrow])
 def test_a_task_larger_than_the_cache(monkeypatch: pytest.MonkeyPatch, shape: Any) -> None:
-    monkeypatch.setattr(building, "TOP_LEVELS", 1)  # else that takes four million points
+    monkeypatch.setattr(building, "TOP_LEVELS", 1)  # otherwise this takes four million points
     points = shape(gaussian(MANY, 3))
     assert_same_tree(_build(points, 11), build_reference(points, 11, False))
 
@@ -269,7 +271,7 @@ def test_a_build_that_is_told_to_stop_does() -> None:
 
 
 def test_many_equal_values_take_no_longer() -> None:
-    """Selection by swapping, or a tree of unequal halves, would take quadratic time: minutes."""
+    """Selection by swapping, or a tree of unequal halves, would take quadratic time, that is, minutes."""
     start = time.perf_counter()
     for shape in (_equal, _two_values, _sorted):
         _build(shape(gaussian(1_000_000, 2)), 14)

@@ -1,4 +1,4 @@
-"""A tree for one search has no copies of rows that its answers cannot hold; trees for others have them all."""
+"""A tree for one search has no surplus copies of rows; trees for several searches have all rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ N = 900
 
 
 def with_zeros(n: int = N, d: int = 3, seed: int = 0) -> Array:
-    """Half of the rows are zero, as of a scanner that saw nothing there."""
+    """Make rows, half of them zero, as from a scanner without a signal."""
     points = np.abs(checks.gaussian(n, d, seed))
     points[np.random.default_rng(seed).random(n) < 0.5] = 0
     return points
@@ -30,7 +30,7 @@ def with_zeros(n: int = N, d: int = 3, seed: int = 0) -> Array:
 
 @pytest.fixture
 def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Copies are looked for in searches of any size; the list has how many points each tree took."""
+    """Look for copies in searches of any size; the list receives the number of points of each tree."""
     checks.look_for_copies_always(monkeypatch)
     return count_points(monkeypatch)
 
@@ -103,7 +103,7 @@ def test_what_else_is_found_in_trees_has_all_copies(method_name: str, sizes: lis
 
 
 def test_auto_leaves_them_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Half of 60,000 points are zero: as copies, each would visit all others, 900 million in all.
+    # Half of 60,000 points are zero: if copies stayed, each would visit all others, 900 million in total.
     sizes, points = count_points(monkeypatch), with_zeros(60_000)
     graph = tonari.knn_graph(points, 8)
     zeros = np.flatnonzero(~points.any(axis=1))

@@ -1,4 +1,4 @@
-"""Points that are prepared as a tree: built once, as planned."""
+"""Points that are prepared as a tree: built once, by the plan."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_searches_at_once_build_a_tree_once(monkeypatch: pytest.MonkeyPatch) -> 
 
     def slowly(self: PreparedTree, points: Any, plan: TreePlan, progress: Any = None) -> None:
         built.append(plan.held)
-        time.sleep(0.1)  # so that all are here before one is done
+        time.sleep(0.1)  # so that all threads arrive before one is done
         prepare(self, points, plan, progress)
 
     monkeypatch.setattr(PreparedTree, "__init__", slowly)

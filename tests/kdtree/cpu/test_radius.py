@@ -1,4 +1,4 @@
-"""Everything within a radius through the tree on the CPU, against the plain float64 definition, bit for bit."""
+"""Radius searches by a tree on the CPU, compared with the plain float64 definition, bit for bit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ METHOD = TreeOnCpu()
 
 
 def grid(n: int, d: int, seed: int = 0) -> checks.Array:
-    """Whole numbers from a small range: masses of ties, between points and between boxes."""
+    """Make whole numbers from a small range, with many ties between points and between boxes."""
     return np.random.default_rng(seed).integers(0, 3, (n, d)).astype(np.float32)
 
 
@@ -70,7 +70,7 @@ def test_whole_boxes_are_counted_unseen(isa: str, dtype: str) -> None:
     prepared = METHOD.prepare(points, plan, False)
     counts = METHOD.count_within(Within(points[:300], limits), prepared, plan)
     assert counts.tolist() == np.diff(METHOD.find_within(Within(points[:300], limits), prepared, plan).indptr).tolist()
-    # With its leaves outside of the order, a box is found only if it is counted as a whole.
+    # If its leaves are out of order, a box is found only if it is counted as a whole.
     prepared.tree.rows[...] = 7
     unseen = METHOD.count_within(Within(points[:300], limits), prepared, plan)
     assert (unseen <= counts).all()

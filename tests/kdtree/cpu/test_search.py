@@ -1,4 +1,4 @@
-"""Search through the tree on the CPU against the plain float64 definition, bit for bit, and its visits one by one."""
+"""Searches by a tree on the CPU, compared with the plain float64 definition bit for bit, and their visits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ METRICS = list(TREE_METRICS)
 def check(
     queries: Array, points: Array, k: int, metric: str = "euclidean", *, leaf: int = 8, self_ids: Any = None
 ) -> None:
-    """Every instruction set finds what the definition says, by each traversal."""
+    """Check that every instruction set finds the answer of the definition, by each traversal."""
     truth = brute(queries, points, k, metric, self_ids=self_ids)
     tree = tree_of(points, leaf=leaf, double=truth.distances.dtype == np.float64)
     seen = set()
@@ -44,12 +44,12 @@ def check(
 
 
 def grid(n: int, d: int, seed: int = 0) -> Array:
-    """Whole numbers from a small range: masses of ties, between points and between boxes."""
+    """Make whole numbers from a small range, with many ties between points and between boxes."""
     return np.random.default_rng(seed).integers(0, 3, (n, d)).astype(np.float32)
 
 
 def line(n: int, d: int, seed: int = 0) -> Array:
-    """Points on one line in no order."""
+    """Make points on a line, in random order."""
     return (np.random.default_rng(seed).permutation(n)[:, None] * np.linspace(-1, 1, d)).astype(np.float32)
 
 
@@ -84,7 +84,7 @@ def test_every_size_of_list(maker: str, dtype: npt.DTypeLike) -> None:
     whole = brute(points[:5], points, 600)
     tree = tree_of(points)
     for k in (*range(1, 36), 63, 64, 65, 255, 256, 257, 599, 600):
-        # A list of all points, cut: the order is total, so that this is the truth for every k.
+        # A list of all points, cut: the order is total, so this is the truth for every k.
         truth = Neighbors(*(np.ascontiguousarray(part[:, :k]) for part in whole))
         for isa, way in itertools.product(ISAS, ways("euclidean", dtype)):
             assert_same_neighbors(searched(points[:5], points, tree, k, isa=isa, **way)[0], truth)
@@ -197,7 +197,7 @@ def test_queries_far_outside(metric: str) -> None:
 
 
 def test_neighbours_at_the_very_threshold() -> None:
-    # Values that round to the same float32 with an index that decides, and values just beyond: many per query.
+    # Values that round to the same float32 so that the index decides, and values just above: many of them per query.
     rng = np.random.default_rng(5)
     for d in (1, 2, 3, 8, 16, 33):
         unit = rng.standard_normal((900, d))
@@ -206,13 +206,13 @@ def test_neighbours_at_the_very_threshold() -> None:
         for metric in METRICS:
             origin = np.zeros((1, d), np.float32)
             check(origin, points, 450, metric)
-            # Sums of a tree of float64 are too exact to cover the rounding of what is returned.
+            # Sums of a float64 tree are too exact to cover the rounding of returned values.
             found, _ = searched(origin, points, tree_of(points, double=True), 450, metric)
             assert_same_neighbors(found, brute(origin, points, 450, metric), metric=metric)
 
 
 def any_tree(points: Array, height: int, leaf_of: Array) -> Tree:
-    """A tree with the points in leaves as one likes: as it could come from splits that were taken from a sample."""
+    """Make a tree with any assignment of points to leaves, as if splits were taken from a sample."""
     leaves = 1 << height
     ids = np.argsort(leaf_of, kind="stable")
     begins = np.searchsorted(leaf_of[ids], np.arange(leaves + 1))
@@ -244,7 +244,8 @@ def any_tree(points: Array, height: int, leaf_of: Array) -> Tree:
 def test_leaves_of_any_size_and_empty_ones(height: int, scale: float) -> None:
     rng = np.random.default_rng(height)
     points = (rng.uniform(-1, 1, (300, 3)) * scale).astype(np.float32)
-    # Half of the leaves are empty, in runs that leave whole nodes without a child; one is far larger than the others.
+    # Half of the leaves are empty, in runs that leave whole nodes without a child; one leaf is far larger than the
+    # others.
     leaf_of = rng.integers(0, 1 << height, 300) // 2
     leaf_of[rng.random(300) < 0.4] = 0
     tree = any_tree(points, height, leaf_of)
@@ -272,7 +273,7 @@ def visit_case(maker: str, dtype: str, metric: str) -> tuple[Array, Tree, list[t
 @pytest.mark.parametrize("maker", ["gaussian", "grid", "duplicates", "tight_far_clusters", "subnormal", "huge"])
 def test_visits_are_those_of_the_recursion(isa: str, metric: str, dtype: str, maker: str) -> None:
     queries, tree, truth = visit_case(maker, dtype, metric)
-    points = np.empty((tree.n, tree.d), dtype)  # only its type is looked at
+    points = np.empty((tree.n, tree.d), dtype)  # only its type matters
     sizes = np.diff(tree.begins)
     for way, (query, (leaves, nodes)) in itertools.product(ways(metric, dtype), zip(queries, truth, strict=True)):
         _, visits = searched(query[None], points, tree, 5, metric, isa=isa, **way)

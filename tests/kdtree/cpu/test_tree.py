@@ -1,4 +1,4 @@
-"""The shape of a tree: its height, its leaves and the boxes above them."""
+"""The shape of a tree: its height, its leaves, and the boxes of its nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = npt.NDArray[Any]
 
 @pytest.fixture(autouse=True)
 def _garbage(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the build does not write is wrong."""
+    """Fill memory so that everything that the build does not write is wrong."""
 
     def garbage(shape: Any, dtype: npt.DTypeLike) -> Array:
         return np.full(shape, np.nan if np.dtype(dtype).kind == "f" else -77, dtype)
@@ -40,7 +40,7 @@ def test_room_and_places() -> None:
     assert room_for(np.array([0, 1])) == 16
     assert room_for(np.array([0, 16, 32])) == 16
     assert room_for(np.array([0, 16, 33])) == 32
-    huge = 2**40 + 12_345  # i * n does not fit int64
+    huge = 2**40 + 12_345  # i * n overflows int64
     assert leaf_begins(huge, 3).tolist() == [i * huge >> 3 for i in range(9)]
 
 

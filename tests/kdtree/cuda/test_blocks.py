@@ -1,4 +1,4 @@
-"""Queries from host memory, block by block: the bits of the whole, copies beside the search, errors and Ctrl-C."""
+"""Queries from host memory in blocks: the bits of a single search, copies during the search, errors and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_few_queries_and_queries_on_the_device_take_no_threads(monkeypatch: pyte
 
 
 def late(work: Any, milliseconds: float) -> Any:
-    """The same work when the device has slept."""
+    """Do the same work after the device has waited."""
 
     def slept(*arguments: Any, **named: Any) -> Any:
         torch.cuda._sleep(int(2e6 * milliseconds))
@@ -207,7 +207,8 @@ def late(work: Any, milliseconds: float) -> Any:
 def test_no_copy_overtakes_a_late_search(
     point_slab: int | None, traversal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Blocks are searched long after their queries came: the next ones must not lie in their place, nor lists go early.
+    """Blocks are searched long after their queries arrived: the next queries must not overwrite them, nor lists be
+    copied early.
 
     What is read too early are values of poisoned memory, or of another block.
     """

@@ -1,4 +1,4 @@
-"""Trees built on a device: boxes, splits, and rows that are held exactly."""
+"""Trees built on a device: boxes, splits, and exact rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tree_of(points: Array, *, leaf: int = 64, double: bool = False) -> DeviceTre
 
 
 def check_record(tree: DeviceTree, points: Array) -> None:
-    """Every row once, in full leaves, and every box as tight as can be."""
+    """Check that each row occurs once, in full leaves, and that every box is as tight as possible."""
     n, d = points.shape
     leaves = -(-n // tree.leaf)
     ids = tree.ids.cpu().numpy()
@@ -73,7 +73,7 @@ def test_the_record_of_hard_rows(make: Any) -> None:
 @pytest.mark.parametrize("make", [checks.gaussian, checks.duplicates, checks.all_equal])
 @pytest.mark.parametrize("d", [2, 25])
 def test_the_record_of_many_rows(make: Any, d: int) -> None:
-    """Quotients on a card may exceed 1, and what ties then has to stay within its node."""
+    """Quotients on a GPU may exceed 1, and their ties must stay within the node."""
     points = make(100_000, d)
     check_record(tree_of(points), points)
 

@@ -1,4 +1,6 @@
-"""Kernels of the build compile for a GPU where there is none: Triton's interpreter runs what its compiler refuses."""
+"""Kernels of the build compile for a GPU on machines without one; Triton's interpreter runs code that does not
+compile.
+"""
 
 from __future__ import annotations
 

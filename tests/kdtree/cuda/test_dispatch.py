@@ -1,4 +1,4 @@
-"""Searches shared among slabs of points, devices and brute force."""
+"""Searches divided among slabs of points, devices and brute force."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if HAS_TORCH:
 
 
 pytestmark = [needs_torch]
-# Queries, and points in three leaves or five.
+# Queries, and points in three or five leaves.
 M, N = (5, 300) if HAS_CUDA else (2, 130)
 
 
@@ -99,4 +99,4 @@ def test_a_probe_ends_with_the_visits_of_the_plan() -> None:
     points, queries = checks.gaussian(3000, 6), checks.gaussian(12, 6, 1)
     plan = plan_for(queries, points, 5, most_visits=7)
     seen = run.probe(run.prepare(points, plan), queries, plan)
-    assert seen.leaves + seen.nodes <= 8  # a leaf may be one beyond
+    assert seen.leaves + seen.nodes <= 8  # a leaf may have one more

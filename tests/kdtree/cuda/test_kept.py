@@ -1,4 +1,4 @@
-"""Trees of slabs in host memory: the same trees, and no search builds one again."""
+"""Trees of slabs kept in host memory: the same trees, and no search builds one again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The k-d tree on CUDA as a method: which searches share a tree, and what stays on the device."""
+"""The k-d tree on CUDA as a method: searches that share a tree, and memory that stays on the device."""
 
 from __future__ import annotations
 

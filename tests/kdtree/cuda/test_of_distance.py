@@ -1,4 +1,4 @@
-"""The term of a distance, by which trees bound: that of the metric, and none of a metric that is not known there."""
+"""The term of a distance, by which trees bound: the metric's term, and an error for unknown metrics."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_metric_of_another_degree_is_not_bounded_like_l1() -> None:
         term_kernel[(1,)](out, out, METRIC=SimpleNamespace(degree=2.5))
 
 
-# Without a card, for one: what the interpreter runs, a compiler may refuse.
+# Without a GPU, for one GPU: not everything that the interpreter runs compiles.
 _COMPILED = """
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Prepared trees, kept in host memory where there is room."""
+"""Prepared trees, kept in host memory if there is room."""
 
 from __future__ import annotations
 

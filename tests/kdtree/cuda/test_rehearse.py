@@ -1,4 +1,4 @@
-"""What is compiled ahead of a k-d tree is what building and searching it launches."""
+"""The rehearsal of a k-d tree compiles exactly the kernels that building and searching it launch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_rehearsal_launches_what_a_search_launches(self_join: bool) -> None:
 
 
 def test_a_tree_of_many_points_has_one_variant_of_each_kernel() -> None:
-    """Each variant is compiled at the first search."""
+    """Each variant would be compiled at the first search."""
     n = 10**6
     plan = plans.tree(n, n, 3, 15, self_join=True, devices=("cuda:0",), free_bytes=10**11)
     with rehearsing(Card((9, 0), 132)) as rehearsal:

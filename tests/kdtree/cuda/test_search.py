@@ -1,6 +1,6 @@
 """The tree on CUDA: answers with the bits of the reference.
 
-Where there is no GPU the CPU plays the device and Triton's interpreter runs the kernels: shapes have to be tiny there.
+Without a GPU, Triton's interpreter runs the kernels on the CPU, so shapes are tiny.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if HAS_TORCH:
 
 
 pytestmark = [needs_torch]
-# Queries, and points in three leaves or five.
+# Queries, and points in three or five leaves.
 M, N = (5, 300) if HAS_CUDA else (2, 130)
 
 
@@ -96,7 +96,7 @@ HARD = {
 }
 
 
-# Cubes of 1e17 are beyond float32, which Triton's interpreter, NumPy, warns of.
+# Cubes of 1e17 overflow float32, of which NumPy, which runs in Triton's interpreter, warns.
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast:RuntimeWarning")
 @pytest.mark.parametrize("name", HARD)
 @pytest.mark.parametrize("metric", TREE_METRICS)
@@ -121,7 +121,7 @@ def test_queries_far_outside_and_among_the_points() -> None:
 
 @pytest.mark.parametrize("metric", TREE_METRICS)
 def test_beyond_knows_its_edge(metric: str) -> None:
-    """Sums of 32 terms are finite in float32 up to the edge."""
+    """Sums of 32 terms are finite in float32 up to this limit."""
     edge = np.float32(largest_of(metric))
     value = METRICS[metric].before_root.value
     assert value is not None
@@ -199,7 +199,7 @@ def test_progress_counts_queries_and_stops() -> None:
 
 
 def visits_by_hand(tree: DeviceTree, query: Array, k: int) -> tuple[int, int]:
-    """Leaves and nodes of the recursive traversal, nearest child first, in float64."""
+    """Count leaves and nodes of the recursive traversal, nearest child first, in float64."""
     boxes, ids = tree.boxes.cpu().numpy().astype(np.float64), tree.ids.cpu().numpy()
     rows = tree.rows.cpu().numpy().astype(np.float64).transpose(0, 2, 1).reshape(-1, tree.d)
     best: list[float] = []
@@ -247,7 +247,7 @@ def test_visits_are_those_of_the_recursive_traversal(n: int, d: int, k: int) -> 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 10**6])
 def test_a_query_that_visits_much_is_left_to_brute_force(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bits are the same, and those are left that have not ended before their last visit."""
+    """The bits are the same, and exactly those queries are left that have not ended before their last visit."""
     given_up: list[Array] = []
     by_force = run._by_brute_force
 
@@ -259,7 +259,7 @@ def test_a_query_that_visits_much_is_left_to_brute_force(most: int, monkeypatch:
     if not HAS_CUDA:
         monkeypatch.setattr(device_memory, "free_memory", lambda devices: 8 * GB)
     points, queries = checks.gaussian(N, 3), checks.gaussian(M, 3, 1)
-    queries[0] = 50.0  # as near to every leaf
+    queries[0] = 50.0  # equally near to every leaf
     tree = tree_of(points)
     visits = [sum(visits_by_hand(tree, query, 5)) for query in queries]
     check(queries, points, 5, most_visits=most)

@@ -1,4 +1,4 @@
-"""Steps of queries whose lengths follow their times."""
+"""Steps of queries whose number is adapted to the time of earlier steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = [needs_torch]
 
 
 class Clock:
-    """Launches of some seconds a query, the first of which are done when the next begins if `waits`."""
+    """Launches that take some seconds per query; with `waits`, the first are finished when the next begins."""
 
     seconds_each, waits = 0.0, False
 
@@ -32,7 +32,7 @@ class Clock:
 
 
 def sizes_of(steps: Steps, queries: int) -> list[int]:
-    """The launches that some queries take."""
+    """Return the sizes of the launches for a number of queries."""
     sizes = []
     while queries:
         sizes.append(min(queries, steps.size))
@@ -56,7 +56,7 @@ def test_fast_steps_are_followed_by_longer_ones(monkeypatch: pytest.MonkeyPatch)
     first, growth = tuning.FIRST_STEP, tuning.STEP_GROWTH
     assert sizes_of(steps_of(monkeypatch, 1e-9), 1_000_000) == [first, first, 16 * first, 16 * first, 860_736]
     steps = steps_of(monkeypatch, 2e-9, waits=True)
-    assert sizes_of(steps, first) == [first]  # a pilot that was waited for
+    assert sizes_of(steps, first) == [first]  # a pilot whose end was waited for
     assert sizes_of(steps, 1_000_000) == [growth * first, 1_000_000 - growth * first]
 
 

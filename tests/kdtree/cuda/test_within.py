@@ -1,6 +1,6 @@
-"""Searches within a radius by the tree on CUDA: the reference's bits, whatever the data, the limits and the plan.
+"""Radius searches by the tree on CUDA: the bits of the reference, for any data, limits and plan.
 
-Where there is no GPU the CPU plays the device and Triton's interpreter runs the kernels: shapes have to be tiny there.
+Without a GPU, Triton's interpreter runs the kernels on the CPU, so shapes are tiny.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if HAS_TORCH:
     from tonari.kdtree.cuda.method import TreeOnCuda
 
 pytestmark = [needs_torch]
-# Queries, and points in three leaves or five.
+# Queries, and points in three or five leaves.
 M, N = (5, 300) if HAS_CUDA else (2, 130)
 
 
@@ -92,7 +92,7 @@ def test_a_point_is_not_found_by_itself(where: str, point_slab: int | None) -> N
 
 @pytest.mark.parametrize("room_bytes", [0, 1 << 30])
 def test_room_for_most_queries(room_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pilot sees the queries with few hits; others have more than there is room for."""
+    """The pilot sees queries with few hits; others have more hits than there is room for."""
     monkeypatch.setattr(tuning, "PILOT_QUERIES", 2)
     monkeypatch.setattr(tuning, "ROOM_BYTES", room_bytes)
     points = checks.gaussian(70, 2)
@@ -106,7 +106,7 @@ def test_room_for_most_queries(room_bytes: int, monkeypatch: pytest.MonkeyPatch)
         real(self, order, *rest, **given)
 
     monkeypatch.setattr(engine.Ball, "walk", walk)
-    # From the last query to the first, so that one that writes beyond its room overwrites another's.
+    # From the last query to the first, so that a query that writes beyond its room overwrites another's list.
     monkeypatch.setattr(engine.Ball, "order", lambda self, *, sort: torch.arange(6, device=DEVICE).flip(0))
     check(points[:6], points, limits=limits)
     assert walked == ([2, 6, 2] if room_bytes else [2, 6, 6])
@@ -124,7 +124,7 @@ def test_a_hundred_thousand_points(metric: str, d: int, dtype: str) -> None:
 
 @on_gpu
 def test_a_graph_of_a_million_points() -> None:
-    """About 32 neighbours each: as the k nearest are where there are no more, and symmetric."""
+    """About 32 neighbours each: the same as the k nearest if there are no more, and symmetric."""
     from tonari.kdtree.cuda import dispatch
 
     points = torch.rand((1_000_000, 3), device=DEVICE, generator=torch.Generator(DEVICE).manual_seed(0))

@@ -1,4 +1,4 @@
-"""What a tree on CUDA leaves to others within a radius, and how devices share the queries."""
+"""Queries that a tree on CUDA leaves to other methods in radius searches, and the division of queries among devices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if HAS_TORCH:
     from tonari.kdtree.cuda.method import TreeOnCuda
 
 pytestmark = [needs_torch]
-# Queries, and points in three leaves or five.
+# Queries, and points in three or five leaves.
 M, N = (5, 300) if HAS_CUDA else (2, 130)
 
 
@@ -68,8 +68,8 @@ def test_a_query_that_is_not_finite_is_refused() -> None:
 
 
 def operations(monkeypatch: pytest.MonkeyPatch, points: Array, self_join: bool, counted: bool) -> tuple[int, list[str]]:
-    """How many operations of torch a search among a tree's own points takes, and the kernels that it launches."""
-    # What the interpreter itself takes for a launch is not counted.
+    """Count the torch operations of a search among a tree's own points, and the kernels that it launches."""
+    # Operations of the interpreter itself for a launch are not counted.
     aside = {"empty", "new_empty", "set_", "copy_"}
 
     class Counting(TorchDispatchMode):
@@ -84,7 +84,8 @@ def operations(monkeypatch: pytest.MonkeyPatch, points: Array, self_join: bool, 
     asked = rows if self_join else rows.clone()
     plan = plan_for(asked, rows, 1, self_join=self_join)
     prepared = method.prepare(rows, plan)
-    one = np.ndarray((len(points),), np.float32, np.array([0.4], np.float32), 0, (0,))  # one radius for all
+    # the same radius for all queries
+    one = np.ndarray((len(points),), np.float32, np.array([0.4], np.float32), 0, (0,))
     verb = method.count_within if counted else method.find_within
     request = Within(asked, one, range(len(points)) if self_join else None)
     verb(request, prepared, plan, False)
@@ -94,7 +95,7 @@ def operations(monkeypatch: pytest.MonkeyPatch, points: Array, self_join: bool, 
 
 
 def test_a_graph_leaves_out_what_the_tree_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its rows have been checked, and are in the order of their leaves."""
+    """Its rows have already been checked, and are in the order of their leaves."""
     points = np.random.default_rng(0).random((150, 2)).astype(np.float32) * 20
     count, kernels = operations(monkeypatch, points, True, True)
     assert count <= 10

@@ -1,4 +1,4 @@
-"""No queries have empty answers, of the dtypes, library and place that those of one query have."""
+"""Calls without queries return empty answers with the dtypes, library and device of answers for one query."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def radius(metric: str) -> dict[str, float]:
 
 
 def check_alike(none: Any, one: Any) -> None:
-    """The answers of no queries are those of one query without its row."""
+    """Check that the answers for no queries equal those for one query without its row."""
     nones, ones = (found if isinstance(found, tuple) else (found,) for found in (none, one))
     for name, found, like in zip(getattr(none, "_fields", ("counts",)), nones, ones, strict=True):
         assert type(found) is type(like)
@@ -330,7 +330,7 @@ def test_commands(suffix: str, tmp_path: Path) -> None:
 
 
 def test_a_file_without_a_byte_has_no_columns(tmp_path: Path) -> None:
-    """Which a result would need; nothing tells it from a file of which nothing has arrived."""
+    """A result would need the number of columns; the file cannot be distinguished from one that is still empty."""
     for suffix in (".fvecs", ".csv"):
         path = tmp_path / f"none{suffix}"
         path.touch()

@@ -1,4 +1,6 @@
-"""The CPU as a place: rows that a metric accepts, plans for elsewhere, and lists of self."""
+"""The CPU as the place of a search: rows that a metric accepts, plans for other devices, and lists with the point
+itself.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CUDA devices as a place, which the CPU plays: rows on other devices, plans for others, and lists of self."""
+"""CUDA devices, replaced by the CPU: rows on other devices, plans for others, and lists with the point itself."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_rows_on_another_device_are_refused() -> None:
     with pytest.raises(ValueError, match="queries: is on cuda:2, but the points are on cuda:0, cuda:1; copy it there"):
         place.rows(OnDevice(number=2), "queries", get_metric(L2))
     rows = gaussian(4, 2)
-    rows[0, 0] = np.nan  # which the kernels find
+    rows[0, 0] = np.nan  # the kernels find it
     assert place.rows(rows, "queries", get_metric(L2)) is rows
 
 

@@ -1,4 +1,4 @@
-"""Points that calls search: a decision that follows from sizes is taken once, whichever verb asks."""
+"""Points that calls search: a decision that depends only on sizes is made once for all functions."""
 
 from __future__ import annotations
 

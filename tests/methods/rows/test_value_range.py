@@ -1,4 +1,6 @@
-"""Values that overflow or underflow their type are refused by every verb; small elements of ordinary rows are not."""
+"""Every public function refuses values that overflow or underflow their dtype, but not small elements of ordinary
+rows.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ def _all(metric: str) -> dict[str, float]:
 
 
 def _ends(x: Any, metric: str) -> dict[str, float]:
-    """A limit that values of these rows have, as far as they are in the range."""
+    """Return a limit on the values of these rows that are in the range."""
     if abs(x).max() > 1:
         return {"min_similarity": -3.5e38} if metric == "inner_product" else {"radius": np.inf}
     return {"min_similarity": -1e-38} if metric == "inner_product" else {"radius": 1e-38}
@@ -80,9 +82,9 @@ def test_every_verb_refuses(verb: str, metric: str, scale: float) -> None:
 def test_builds_of_shards(
     scale: float, metric: str, route: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is finished, and nothing that was there is lost."""
+    """No file is finished, and no existing file is lost."""
     if (metric, route) == ("power:3", "exact-pairs"):
-        return  # which is for metrics of products
+        return  # which are for metrics of products
     by_shards(monkeypatch, 30, route=route)
     x, out = (gaussian(80, 16) * scale).astype(np.float32), tmp_path / "graph"
     for _ in range(2):
@@ -97,7 +99,7 @@ def test_builds_of_shards(
 
 @pytest.mark.parametrize("route", ["exact", "exact-pairs"])
 def test_shards_without_near_points(route: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Values of neighbours among a shard may overflow where the neighbours of all points are in the range."""
+    """Values of neighbours within a shard may overflow although the neighbours among all points are in the range."""
     by_shards(monkeypatch, 20, route=route)
     x = gaussian(80, 4)
     x[[3, 4, 44, 45]] += np.float32(1e20)
@@ -118,7 +120,7 @@ def test_trees(scale: float) -> None:
 
 
 def test_graphs_that_are_merged() -> None:
-    """Values of either graph are in the range, but not all between the two."""
+    """Values of each graph are in the range, but some between the two graphs are not."""
     first, second = gaussian(60, 16), gaussian(60, 16, 1)
     first[7], second[9] = 0, 1e-23
     graphs = [tonari.knn_graph(rows, 3, metric="sqeuclidean") for rows in (first, second)]
@@ -264,7 +266,7 @@ def test_products_that_only_their_last_column_has_overflow_downwards() -> None:
 
 
 def test_products_of_small_elements_of_ordinary_rows_are_answered() -> None:
-    """1e-40 is below the range of float32, but the rows have elements whose product would not be."""
+    """1e-40 is below the range of float32, but the rows have elements with larger products."""
     x, queries = np.zeros((80, 2), np.float32), np.array([[1, 1e-20]] * 3, np.float32)
     x[:, 1] = 1e-20
     found = tonari.search(queries, x, 5, metric="inner_product")
@@ -315,7 +317,7 @@ def test_answers_that_are_tensors(metric: str, scale: float) -> None:
         limits[:] = -3.4028235e38 if scale > 1 else -1e-38
 
     def counted(n: Any) -> None:
-        """A count of tensors, by engines that count tensors."""
+        """Count tensors by methods that accept tensors."""
         counts = torch.full((9,), n)
         found_within = [torch.arange(10) * 9, found[1].ravel(), found[0].ravel()]
         within = RadiusNeighbors(*found_within)
@@ -349,6 +351,34 @@ def test_only_allowed_points_count(metric: str, method: str) -> None:
     mask[5, 9] = True
     with pytest.raises(ValueError, match="queries: row 5 has"):
         tonari.radius_count(queries, x, where=mask, **rules)
-    if metric == "sqeuclidean":  # a search finds no similarity of -inf
-        with pytest.raises(ValueError, match="queries: row 5 has"):
-            tonari.radius_search(queries, x, where=mask, **rules)
+    with pytest.raises(ValueError, match="queries: row 5 has"):
+        tonari.radius_search(queries, x, where=mask, **rules)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("method", ["exact", "kdtree", "auto"])
+def test_lists_that_lack_overflowed_values_are_refused_like_counts(method: str, closed: bool) -> None:
+    """radius=inf, closed=False finds finite values, and would leave out pairs whose values are inf in float32."""
+    x = gaussian(400, 3)
+    x[7] = 1.5e38
+    queries = np.concatenate([x[:5], np.full((1, 3), -1.5e38, np.float32)])
+    index = tonari.Index(x, method=method)
+    for verb in ("radius_count", "radius_search"):
+        for radius in (np.inf, np.full(6, np.inf)):
+            within: dict[str, Any] = {"radius": radius, "closed": closed}
+            with pytest.raises(ValueError, match="queries: row 5 has a euclidean value of inf"):
+                getattr(tonari, verb)(queries, x, method=method, **within)
+            with pytest.raises(ValueError, match="queries: row 5 has a euclidean value of inf"):
+                getattr(index, verb)(queries, **within)
+    within["radius"] = np.inf
+    assert tonari.radius_count(queries[:5], x, method=method, **within).tolist() == [400] * 5
+    assert tonari.radius_search(queries[:5], x, method=method, **within).indptr[-1] == 2000
+    for rules in ({"where": np.arange(400) != 7}, {"exclude": [[7]] * 6}):
+        assert tonari.radius_count(queries, x, method=method, **within, **rules).tolist() == [399] * 6
+        found = tonari.radius_search(queries, x, method=method, **within, **rules)
+        assert np.diff(found.indptr).tolist() == [399] * 6
+    for graph in (tonari.radius_graph, tonari.pairs):
+        with pytest.raises(ValueError, match="row 1 has a euclidean value of inf"):
+            graph(np.concatenate([queries[4:], x]), method=method, **within)
+    with pytest.raises(ValueError, match="has a euclidean value of inf"):
+        list(index.radius_chunks(iter([x[:2], queries]), **within))

@@ -1,4 +1,4 @@
-"""The place of a call: where its arrays are, unless a device is named."""
+"""The device of a call: the device of its arrays, unless the caller names one."""
 
 from __future__ import annotations
 

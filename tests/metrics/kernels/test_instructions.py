@@ -1,4 +1,4 @@
-"""Functions that are instructions of a GPU have the bits of NumPy's, and spare kernels a library."""
+"""Functions that are single GPU instructions have the bits of NumPy's, and kernels need no library for them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_roots_of_float64_are_correctly_rounded(device: str) -> None:
 
 @on_device
 def test_roots_of_float32_are_within_three_units_in_the_last_place(device: str) -> None:
-    """Screens add this to their bounds (terms.py)."""
+    """Screens add this error to their bounds (terms.py)."""
     values = np.abs(of_all_sizes("float32"))
     values[(values < 1e-37) | (values == np.inf)] = 1
     exact = np.sqrt(values.astype("float64"))

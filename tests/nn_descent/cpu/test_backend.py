@@ -1,4 +1,4 @@
-"""What the driver asks of the CPU."""
+"""Operations of the CPU backend that the driver uses."""
 
 from __future__ import annotations
 

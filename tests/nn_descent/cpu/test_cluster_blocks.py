@@ -1,4 +1,4 @@
-"""Pieces of clusters and the search through them, against plain models of what they promise."""
+"""Pieces of clusters and the search through them, compared with plain models."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def plan_for(points: Array, metric: str = "sqeuclidean", **overrides: Any) -> De
 
 
 def whole_numbers(n: int, d: int, seed: int) -> Array:
-    """Rows that every kernel scores without rounding, many of them equal."""
+    """Make rows that every kernel scores without rounding, many of them equal."""
     return np.random.default_rng(seed).integers(-3, 4, (n, d)).astype(np.int8)
 
 
 def first_by_score(queries: Array, points: Array, count: int) -> Array:
-    """Places by (squared distance, place)."""
+    """Return places by (squared distance, place)."""
     return np.argsort(pairwise(queries, points, "sqeuclidean"), axis=1, kind="stable")[:, :count].astype(np.int32)
 
 
@@ -69,7 +69,7 @@ def test_pieces(data: st.DataObject) -> None:
 def plain_pieces(
     at: int, near: Array, seekers: Pieces, members: Pieces, probes: int, most: int, least: int, wanted: int | None
 ) -> list[int]:
-    """The pieces of members that a block of seekers meets."""
+    """Return the pieces of members that a block of seekers is compared with."""
     rows = seekers.order[seekers.begins[at] : seekers.begins[at + 1]]
     votes = np.zeros(len(members.firsts) - 1, int)
     for column in range(near.shape[1]):

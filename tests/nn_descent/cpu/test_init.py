@@ -1,4 +1,4 @@
-"""Starts on the CPU: by clusters, by chance and from the other side."""
+"""Starts on the CPU: by clusters, random, and by reverse neighbours."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_start_finds_most_neighbours(metric: str, dtype: str) -> None:
 
 
 def test_the_start_takes_the_best_of_what_it_meets() -> None:
-    points = np.round(checks.gaussian(700, 6) * 20).astype(np.int8)  # whole numbers, which few scores round
+    points = np.round(checks.gaussian(700, 6) * 20).astype(np.int8)  # whole numbers, of which few scores are rounded
     plan = plan_for(points, 6, n_clusters=7, n_probe=7)  # all of them
     truth = brute(points, points, plan.list_size, self_ids=np.arange(700))
     entries = CpuBackend(points, plan).start("clusters")
@@ -76,7 +76,7 @@ def test_the_start_copes_with_any_data(maker: str, metric: str, monkeypatch: pyt
     assert_start(entries, 2500, plan.list_size)
     assert np.diff(seen[0]["seekers"].begins).max() <= 32
     assert np.diff(seen[0]["members"].begins).max() <= 4 * 50
-    assert seen[0]["most"] == 2 * 2 * 50  # points of so many average clusters
+    assert seen[0]["most"] == 2 * 2 * 50  # number of points in this many average clusters
 
 
 def test_all_equal_points_end_at_the_first_ids() -> None:

@@ -1,4 +1,4 @@
-"""Rounds on the CPU against the plain reference, bit for bit."""
+"""Rounds on the CPU, compared with the plain reference, bit for bit."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def assert_same_round(made: Round, truth: Round, metric: str) -> None:
 def check_rounds(
     points: Array, plan: DescentPlan, entries: Array, *, count: int = 2, boundary: int | None = None
 ) -> Round:
-    """Every instruction set, with one thread and with two, does what the reference does."""
+    """Check that every instruction set, with one thread and with two, gives the result of the reference."""
     plain = ReferenceBackend(points, plan)
     for _ in range(count):
         truth = plain.round(entries, boundary)
@@ -81,7 +81,7 @@ def test_bytes_at_the_ends_of_their_range(dtype: str, metric: str) -> None:
 
 
 def test_more_columns_than_whole_numbers_can_sum() -> None:
-    points = np.zeros((6, 33_100), np.uint8)  # 33,100 * 255^2 is beyond 2^31
+    points = np.zeros((6, 33_100), np.uint8)  # 33,100 * 255^2 exceeds 2^31
     points[::2] = 255
     plan = plan_for(points, 3, "sqeuclidean", list_size=4)
     check_rounds(points, plan, ReferenceBackend(points, plan).start("random"))
@@ -109,7 +109,7 @@ def test_products_beyond_float32_tie_at_infinity() -> None:
 
 
 def test_values_that_cancel() -> None:
-    """Rows far from their own mean, and points that differ in the last bits."""
+    """Rows far from their own mean, and points that differ only in the last bits."""
     rng = np.random.default_rng(4)
     points = (1e4 + rng.integers(0, 3, (80, 40)) * 2.0**-10).astype(np.float32)
     for metric in ("correlation", "cosine", "inner_product", "euclidean", "chi2"):
@@ -135,7 +135,7 @@ def test_entries_that_are_missing() -> None:
     entries = ReferenceBackend(points, plan).start("random")
     entries[:20] = MISSING
     entries[20:40, ::2] = MISSING
-    entries[entries[:, 1] % 3 == 0, 1] &= ID  # and some that are old
+    entries[entries[:, 1] % 3 == 0, 1] &= ID  # and some that are not new
     check_rounds(points, plan, entries)
 
 
@@ -207,7 +207,7 @@ def test_any_round(data: st.DataObject) -> None:
 
 
 def test_arrays_that_hold_garbage_are_filled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory that was used before reads as NaN, as ids beyond the last, and as numbers of places."""
+    """Previously used memory reads as NaN, as ids beyond the last, and as invalid numbers of places."""
     points = checks.gaussian(300, 8)
     plan = plan_for(points, 5, **SMALL, n_clusters=5, n_probe=2)
 

@@ -28,12 +28,12 @@ def plan_for(points: Array, metric: str = "sqeuclidean", **overrides: Any) -> De
 
 
 def whole_numbers(n: int, d: int, seed: int) -> Array:
-    """Rows that every kernel scores without rounding, many of them equal."""
+    """Make rows that every kernel scores without rounding, many of them equal."""
     return np.random.default_rng(seed).integers(-3, 4, (n, d)).astype(np.int8)
 
 
 def first_by_score(queries: Array, points: Array, count: int) -> Array:
-    """Places by (squared distance, place)."""
+    """Return places by (squared distance, place)."""
     return np.argsort(pairwise(queries, points, "sqeuclidean"), axis=1, kind="stable")[:, :count].astype(np.int32)
 
 

@@ -1,4 +1,4 @@
-"""The plain search in the place of the exact engine."""
+"""The plain search in place of exact search."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.helpers.devices import HAS_CUDA
 
 @pytest.fixture
 def plain_exact_neighbors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a card, the plain search answers what the exact engine would: that has tests of its own."""
+    """Without a GPU, let the plain search answer instead of exact search, which has its own tests."""
     if not HAS_CUDA:
         from tests.helpers import descent_on_cuda
         from tonari.nn_descent.cuda import backend

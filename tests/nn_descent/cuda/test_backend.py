@@ -1,4 +1,4 @@
-"""The steps of NN-Descent on CUDA: the start, seeds across a boundary, and what is refused."""
+"""The steps of NN-Descent on CUDA: the start, seeds across a boundary, and refusals."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def test_the_start_of_equal_points_is_bounded_and_full() -> None:
 def test_seeds_are_the_nearest_across(side: int) -> None:
     n, boundary = (400, 400 * side // 60) if HAS_CUDA else (60, side)
     points = checks.gaussian(n, 5)
-    on_card, _ = steps_for(points, 5, n_clusters=3, n_probe=3, train_per_cluster=8, kmeans_iters=1)  # all points meet
+    # all pairs of points are compared
+    on_card, _ = steps_for(points, 5, n_clusters=3, n_probe=3, train_per_cluster=8, kmeans_iters=1)
     ids = check_lists(on_card.seeds(boundary, 8).cpu().numpy(), n)
     below = np.arange(n) < boundary
     assert not ((ids < boundary) == below[:, None])[ids >= 0].any()

@@ -1,4 +1,4 @@
-"""k-means on a sample: points in the order of their clusters, and the clusters that are near."""
+"""k-means on a sample: points in the order of their clusters, and nearby clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact neighbours of some rows, by which a recall is measured."""
+"""Exact neighbours of some rows, by which recall is measured."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ def steps_for(points: Array, k: int, metric: str = "euclidean", **choices: Any) 
 
 
 def nearest_plan(n: int, m: int, d: int, k: int, metric: str, memory: int) -> Any:
-    """The plan of the sample's true neighbours, on a card with 70 GB to spare."""
+    """Return the plan for the sample's true neighbours, on a GPU with 70 GB of free memory."""
     given: dict[str, Any] = {"devices": ("cuda:0",), "host_points": False, "host_queries": False, "memory": memory}
     return plan_nearest(plans.problem(n, m, d, k, metric=metric, **given), free_bytes=70 * GB)
 
 
 def assert_room(plan: DescentPlan) -> None:
-    """The exact engine finds the neighbours of the sample, in the memory that the plan counts."""
+    """Check that exact search finds the neighbours of the sample within the memory that the plan counts."""
     n, d, k = plan.n, plan.d, min(plan.k + 1, plan.n)
     truth = nearest_plan(n, plan.sample, d, k, plan.metric, truth_bytes(plan))
     assert truth.total_bytes <= truth_bytes(plan) <= plan.packed_bytes + plan.working_bytes
     assert -(-n // truth.point_slab) * -(-truth.m // truth.query_batch) <= 8
-    # And for all of it or a few rows that miss a neighbour, beside the lists.
+    # Also for the whole sample, or for a few rows that lack a neighbour, in addition to the lists.
     left = plan.packed_bytes + plan.working_bytes - list_bytes(plan)
     for rows in (plan.sample, 3):
         assert nearest_plan(n, rows, d, k, plan.metric, left).total_bytes <= left

@@ -1,4 +1,4 @@
-"""The form of rows that products are made of."""
+"""The form of rows from which products are computed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_form_is_centred_and_scaled(dtype: type) -> None:
 def test_the_form_of_rows(n: int, d: int, dtype: str, metric: str) -> None:
     points = np.round(20 * checks.gaussian(n, d + 1)).clip(0, 100).astype(dtype)
     points[0] = 0
-    rows = torch.from_numpy(points).to(DEVICE)[:, 1:]  # rows that are not one after the other
+    rows = torch.from_numpy(points).to(DEVICE)[:, 1:]  # rows that are not contiguous
     form = form_of(rows, metric)
     expected = points[:, 1:].astype(float)
     if metric in ("cosine", "correlation"):

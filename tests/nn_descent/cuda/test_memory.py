@@ -1,4 +1,4 @@
-"""The tensors that NN-Descent on CUDA holds, by size, with kernels that do nothing: as many bytes as were planned."""
+"""The tensors that NN-Descent on CUDA holds, by size, with kernels that do nothing: as many bytes as planned."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LAUNCHING = [CUDA + name for name in ("near_clusters", "scan", "reverse", "round
 
 
 def most_held(work: Callable[[], object]) -> int:
-    """Return the most bytes of tensors in host memory that were held at a time, beyond those before."""
+    """Return the largest number of bytes of tensors in host memory at any time, beyond those held before."""
     import torch
 
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as seen:
@@ -40,7 +40,7 @@ def _without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
     def nothing(kernel: Any, programs: int, arguments: dict[str, Any], **_: Any) -> None:
-        for name in ("near_ptr", "ids_ptr"):  # what is used as an index afterwards
+        for name in ("near_ptr", "ids_ptr"):  # tensors that are used as an index afterwards
             if name in arguments:
                 arguments[name].zero_()
 
@@ -51,7 +51,7 @@ def _without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     def best(queries: Any, points: Any, met: Any, k: int, **_: Any) -> Any:
         widened = torch.zeros((len(queries), -(-queries.shape[1] // 16) * 16), dtype=torch.float64)
         keys = torch.zeros(met.shape, dtype=torch.float64)
-        kept = torch.zeros(met.shape, dtype=torch.float64)  # at most as much again, while the best are selected
+        kept = torch.zeros(met.shape, dtype=torch.float64)  # at most the same again, while the best are selected
         del widened, keys, kept
         return torch.zeros((len(queries), k)), torch.zeros((len(queries), k), dtype=torch.int32)
 
@@ -94,7 +94,7 @@ def test_a_merge_of_lists_in_host_memory_holds_what_was_planned(monkeypatch: pyt
     def nearest(queries: Any, points: Any, k: int, metric: str, room: int) -> Neighbors:
         del points, metric
         if len(queries) == 2 * plan.sample:
-            torch.empty(room, dtype=torch.uint8)  # what the search may take
+            torch.empty(room, dtype=torch.uint8)  # bytes that the search may take
         return Neighbors(torch.zeros((len(queries), k)), torch.arange(k, dtype=torch.int32).repeat(len(queries), 1))
 
     monkeypatch.setattr(CUDA + "backend.nearest", nearest)
@@ -130,7 +130,7 @@ def test_forms_and_reverse_lists_take_what_is_planned() -> None:
 @pytest.mark.parametrize("d", [1, 96, 4096])
 @pytest.mark.parametrize("n", [1, 7, 1 << 14, 10**6, 10**8])
 def test_what_does_not_grow_with_the_points_is_small_beside_them(n: int, d: int) -> None:
-    """Of shards that fill a budget of some 100 MB, too."""
+    """This includes shards that fill a budget of some 100 MB."""
     ranges = memory.ranges_of(n)
     assert ranges >= 1
     assert 3 * 8 * ranges * d <= min(24 * MIB, n * d + 24 * d)

@@ -60,7 +60,7 @@ def test_the_nearest_centres(n: int, centres: int, d: int, count: int) -> None:
     assert all(len(set(row)) == count for row in near.tolist())
     assert (near >= 0).all()
     assert (near < centres).all()
-    # Two of those in a column of tiles stay, and numbers of tiles take the last bits of a score.
+    # Two centres of a column of tiles are kept, and tile numbers take the last bits of a score.
     listed = np.take_along_axis(plain, near.astype(int), 1)
     assert (np.diff(listed, axis=1) >= -1e-5 * plain.max()).all()
     np.testing.assert_allclose(listed[:, 0], plain.min(axis=1), rtol=1e-5)
@@ -73,7 +73,7 @@ def test_the_nearest_centres(n: int, centres: int, d: int, count: int) -> None:
 
 @pytest.mark.full
 def test_the_two_nearest_may_share_a_column() -> None:
-    """Of centres, and of the members of a cluster, that come a whole tile apart."""
+    """For centres, and for members of a cluster, that are one whole tile apart."""
     points = 100 * checks.gaussian(200, 3)
     points[[5, 5 + 64, 5 + 128]] = points[0] + np.array([[1, 0, 0], [0, 2, 0], [0, 0, 3]], np.float32)
     form = form_of(torch.from_numpy(points).to(DEVICE), "euclidean")

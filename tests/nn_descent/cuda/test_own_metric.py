@@ -1,4 +1,4 @@
-"""A Triton function as the metric of an approximate graph on CUDA; without a card in Triton's interpreter."""
+"""A Triton function as the metric of an approximate graph on CUDA; without a GPU in Triton's interpreter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ if HAS_TORCH:
     @triton.jit
     def cubes(q, x):
         difference = tl.abs(q - x)
-        return difference * difference * difference + 0.5  # not 0 where both are: nothing behind a row's end may count
+        # not 0 where both elements are, so elements beyond a row's end must not count
+        return difference * difference * difference + 0.5
 
     @triton.jit
     def nothing(q, x):
@@ -36,7 +37,7 @@ if HAS_TORCH:
 Array = np.ndarray[Any, Any]
 pytestmark = [needs_torch]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
-MANY = 400 if HAS_CUDA else 24  # points: the interpreter takes a second for each few dozen
+MANY = 400 if HAS_CUDA else 24  # number of points: the interpreter takes a second for every few dozen
 
 
 def plan_for(points: Array, k: int, metric: Any, **choices: Any) -> DescentPlan:
@@ -46,7 +47,7 @@ def plan_for(points: Array, k: int, metric: Any, **choices: Any) -> DescentPlan:
 
 
 def values_of(points: Array) -> Array:
-    """All pairs by cubes, a point with itself at infinity."""
+    """Compute all pairs by cubes, with infinity for a point and itself."""
     x = points.astype(float)
     values: Array = (np.abs(x[:, None] - x[None]) ** 3 + 0.5).sum(2)
     np.fill_diagonal(values, np.inf)

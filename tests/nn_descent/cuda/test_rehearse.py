@@ -1,4 +1,4 @@
-"""What is compiled ahead of NN-Descent is what it launches."""
+"""The rehearsal of NN-Descent compiles exactly the kernels that it launches."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def test_a_rehearsal_launches_what_a_run_launches(metric: str) -> None:
 
 
 def test_a_round_has_one_variant_of_most_kernels() -> None:
-    """Each variant is compiled at the first graph; a first number of a column is no reason for another."""
+    """Each variant would be compiled at the first graph; the first number of a column is no reason for another
+    variant.
+    """
     plan = plans.descent(10**6, 128, 15, devices=("cuda:0",), free_bytes=10**11)
     with rehearsing(Card((9, 0), 132)) as rehearsal:
         rehearse_descent(plan, "float32")

@@ -27,7 +27,7 @@ if HAS_TORCH:
 Array = np.ndarray[Any, Any]
 pytestmark = [needs_torch]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
-MANY = 400 if HAS_CUDA else 24  # points: the interpreter takes a second for each few dozen
+MANY = 400 if HAS_CUDA else 24  # number of points: the interpreter takes a second for every few dozen
 
 
 def plain_nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neighbors:
@@ -67,14 +67,14 @@ def test_blocks_and_order_change_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (whole.changed, whole.phi) == (parts.changed, parts.phi)
 
 
-@pytest.mark.parametrize("at_once", [1, 2])  # columns in turn, or together
+@pytest.mark.parametrize("at_once", [1, 2])  # columns one after another, or together
 def test_reverse_neighbours_come_by_rank_and_number(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reverse, "columns_sorted", lambda n, hubs: min(hubs, at_once))
     entries = np.array([[1 | NEW, 2], [2, MISSING], [1, 0 | NEW], [1 | NEW, 2 | NEW]], np.int32)
     found = reverse_of(torch.from_numpy(entries).to(DEVICE), 2, 3).cpu().numpy()
     expected = [[2 | NEW, -1, -1], [0 | NEW, 2, 3 | NEW], [1, 0, 3 | NEW], [-1, -1, -1]]
     assert found.tolist() == expected
-    # Nobody lists the last point, into whose row a full one before it would run over.
+    # No list contains the last point; a full row before it would overflow into its row.
     short = reverse_of(torch.from_numpy(entries).to(DEVICE), 2, 2).cpu().numpy()
     assert short.tolist() == [row[:2] for row in expected]
     assert reverse_of(torch.from_numpy(entries).to(DEVICE), 1, 1).cpu().numpy().tolist() == [[-1], [0 | NEW], [1], [-1]]

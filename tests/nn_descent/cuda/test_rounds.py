@@ -1,4 +1,4 @@
-"""NN-Descent on CUDA, step by step, against the plain one; without a card in Triton's interpreter."""
+"""NN-Descent on CUDA, step by step, compared with the plain one; without a GPU in Triton's interpreter."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if HAS_TORCH:
     from tests.helpers.descent_on_cuda import DEVICE, steps_for, values_for
 
 Array = np.ndarray[Any, Any]
-MANY = 400 if HAS_CUDA else 24  # points: the interpreter takes a second for each few dozen
+MANY = 400 if HAS_CUDA else 24  # number of points: the interpreter takes a second for every few dozen
 pytestmark = [needs_torch, pytest.mark.usefixtures("plain_exact_neighbors")]
 
 
 def check_rounds(
     points: Array, k: int, metric: str = "euclidean", *, rounds: int = 2, boundary: int | None = None, **choices: Any
 ) -> None:
-    """Rounds from a random start, bit for bit."""
+    """Compare rounds from a random start, bit for bit."""
     on_card, plain = steps_for(points, k, metric, **choices)
     entries, expected = on_card.start("random"), plain.start("random")
     for _ in range(rounds):
@@ -127,7 +127,7 @@ def test_no_more_memory_is_held_than_planned(n: int, d: int, k: int, metric: str
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the recall of uniform points
+        warnings.simplefilter("ignore", UserWarning)  # recall on uniform points
         graph = tonari.knn_graph(points, k, metric=metric, method="nn-descent", plan=plan)
     assert torch.cuda.max_memory_allocated() - before <= plan.total_bytes
     assert graph.n == n

@@ -1,4 +1,4 @@
-"""The start by clusters: each point meets the members of the clusters near it."""
+"""The start by clusters: each point is compared with the members of nearby clusters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_start_of_any_number_of_clusters(n: int, clusters: int) -> None:
     bounds = found.bounds.cpu().tolist()
     assert (bounds[0], bounds[-1]) == (0, n)
     ids = check_lists(scan(form, found, 8, 500).cpu().numpy(), n)
-    if clusters == 1 and n <= 700:  # all points meet
+    if clusters == 1 and n <= 700:  # all pairs of points are compared
         k = min(n - 1, 8)
         assert recall_of(ids[:, :k], points, k, "euclidean") > 0.95
 
@@ -43,7 +43,8 @@ def test_of_a_large_cluster_those_around_a_tile_are_compared() -> None:
     assert found.order.tolist() == list(range(n))
     ids = scan_block(form, found.order, found.bounds, found.near[found.order], 0, 16, 256)[1].cpu().numpy()
     assert ids.shape == (n, 16)
-    first = np.arange(n) // tile * tile  # the tile's first row: so many around it, or at an end, are met
+    # the tile's first row is compared with this number of points around it, or at an end
+    first = np.arange(n) // tile * tile
     begin = np.clip(first - 128, 0, n - 256)
     for row in range(n):
         near = [other for other in (row - 1, row + 1) if begin[row] <= other < begin[row] + 256]

@@ -1,4 +1,4 @@
-"""Row-at-a-time methods of the compiled module, on every instruction set: answers to the last bit, and counters."""
+"""Row-at-a-time methods of the compiled module, with every instruction set: answers to the last bit, and counters."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ def named(variant: tuple[str, dict[str, Any]]) -> str:
 
 
 def as_bits(array: Array) -> Array:
-    """A view that compares NaNs and the signs of zeros."""
+    """Return a view in which NaNs and signs of zeros can be compared."""
     return array.view(f"u{array.dtype.itemsize}")
 
 
 def numbers(values: Array) -> Array:
-    """Values as float64: uint16 holds the bits of bfloat16."""
+    """Return values as float64; uint16 contains the bits of bfloat16."""
     if values.dtype == np.uint16:
         return (values.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
-    with np.errstate(invalid="ignore"):  # which some processors say of signalling NaNs
+    with np.errstate(invalid="ignore"):  # a warning that some processors raise for signalling NaNs
         return values.astype(np.float64)
 
 
 def stored(array: Array, dtype: str) -> Array:
-    """Numbers around 0 as `dtype`, cut off where it ends."""
+    """Make numbers around 0 as `dtype`, clipped to its range."""
     if dtype == "bfloat16":
         return (array.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
     if dtype in ("int32", "uint8"):
@@ -117,7 +117,7 @@ def select(
 
 
 def expected_order(values: Array, largest: bool) -> Array:
-    """Columns of each row in order of (value, column), NaN last."""
+    """Return the columns of each row in order of (value, column), NaN last."""
     real = numbers(values)
     absent = np.isnan(real)
     real = np.where(absent, 0, -real if largest else real)
@@ -161,7 +161,7 @@ KINDS = (
 
 @functools.cache
 def table(kind: str, n: int, dtype: str) -> tuple[Array, Array, Array]:
-    """Two rows of values, every other column of a wider table, and both orders of their columns."""
+    """Make two rows of values, every other column of a wider table, and both orders of their columns."""
     rng = np.random.default_rng([n, KINDS.index(kind)])
     array = rng.standard_normal((2, n))
     if kind == "sorted":
@@ -238,7 +238,7 @@ def test_lengths_strides_and_row_ranges(variant: tuple[str, dict[str, Any]], dty
     method, options = variant
     rng = np.random.default_rng(5)
     wide = stored(rng.standard_normal((12, 2600)), dtype)
-    values = wide[:, 3:2503]  # rows do not lie next to each other, nor do they start at a cache line
+    values = wide[:, 3:2503]  # rows are not contiguous, and do not start at a cache line
     lengths = np.array([2500, 0, 1, 63, 64, 65, 700, 2499, 39, 40, 41, 1111])
     for k, largest in ((40, False), (40, True), (1200, False)):
         order = expected_order(values, largest)
@@ -251,7 +251,7 @@ def test_lengths_strides_and_row_ranges(variant: tuple[str, dict[str, Any]], dty
     order = expected_order(values[4:7], False)
     check(values[4:7], dtype, 9, found[4:7], indices[4:7], order)
     outside = np.r_[0:4, 7:12]
-    assert (indices[outside] == -77).all()  # rows that were not asked for are not written
+    assert (indices[outside] == -77).all()  # rows that were not requested are not written
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -314,7 +314,7 @@ def test_first_row_with_nan(variant: tuple[str, dict[str, Any]], isa: str) -> No
             assert select(isa, method, marked, dtype, 20, options=options)[2] == 2
             assert select(isa, method, marked, dtype, 20, largest=True, options=options)[2] == 2
             assert select(isa, method, marked, dtype, 20, options=options, rows=(3, 6))[2] == 4
-            lengths = np.full(6, column)  # beyond a row's length nothing is seen
+            lengths = np.full(6, column)  # values beyond a row's length are ignored
             assert select(isa, method, marked, dtype, 20, lengths=lengths, options=options)[2] == -1
 
 
@@ -333,7 +333,7 @@ def test_whole_numbers_at_the_ends_of_their_range(isa: str) -> None:
 
 @pytest.mark.parametrize("heap", [False, True])
 def test_samples_of_any_number(heap: bool) -> None:
-    """Lines of samples that would overlap are the whole row: no value may count twice."""
+    """If lines of samples would overlap, the whole row is the sample: no value may count twice."""
     values, order, _ = table("random", 1000, "float32")
     for samples in (1, 2, 15, 16, 17, 100, 499, 900, 940, 976, 984, 990, 999, 1000, 1001):
         for k in {1, 7, samples // 2, samples - 1, samples} & set(range(1, 1001)):
@@ -346,7 +346,7 @@ def test_samples_of_any_number(heap: bool) -> None:
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("largest", [False, True])
 def test_threshold_that_was_too_low(largest: bool, isa: str) -> None:
-    """The smallest value is the only small one and is sampled, so that fewer than k lie below the threshold."""
+    """The smallest value is the only small one and is sampled, so fewer than k values are below the threshold."""
     n, k, sampled = 65_536, 2, []
     values = np.random.default_rng(9).random((40, n), np.float32) + 1
     for row in range(len(values)):
@@ -363,7 +363,7 @@ def test_threshold_that_was_too_low(largest: bool, isa: str) -> None:
 
 
 def test_all_float16() -> None:
-    """Every bit pattern there is, in one row: infinities, both zeros, all NaNs and subnormal numbers."""
+    """Every bit pattern in one row: infinities, both zeros, all NaNs and subnormal numbers."""
     values = np.random.default_rng(3).permutation(np.arange(2**16, dtype=np.uint16)).view(np.float16)[None]
     for isa in ISAS:
         for method, options in VARIANTS:
@@ -393,7 +393,7 @@ def scattered(seed: int, range_: int) -> int:
 
 
 def quick_examined(row: int, values: list[float], k: int) -> int:
-    """komarov2014 on lists, with the pivots of the compiled method."""
+    """Count komarov2014 on lists, with the pivots of the compiled method."""
     part, wanted, examined, step = [(value, column) for column, value in enumerate(values)], k, 0, 0
     while len(part) > max(64, wanted + wanted // 2):
         if examined + len(part) > 4 * len(values):
@@ -428,7 +428,7 @@ def test_quick_partitions_as_the_paper_does(isa: str) -> None:
 
 
 def against_quick(n: int, k: int, passes: int) -> Array:
-    """A row whose sampled places hold its smallest values in every pass, so that hardly any go left."""
+    """Make a row whose sampled places have its smallest values in every pass, so that hardly any go left."""
     values = np.zeros(n, np.float32)
     left, smallest = list(range(n)), 1
     for step in range(passes):
@@ -464,7 +464,7 @@ def test_quick_reads_little_more_than_the_row() -> None:
 
 
 def hierarchical_examined(values: Array, k: int, group: int, levels: int) -> int:
-    """Entries of the top list and members of chosen groups (tang2015, algorithm 4, top-down)."""
+    """Count entries of the top list and members of chosen groups (tang2015, algorithm 4, top-down)."""
     lists = [list(values)]
     while len(lists[-1]) > k and (levels == 0 or len(lists) <= levels):
         below = lists[-1]
@@ -490,7 +490,7 @@ def test_hierarchical_examines_the_top_list_and_members(isa: str) -> None:
 
 
 def radix_examined(row: Array, k: int, bits: int) -> int:
-    """Keys whose digits were counted."""
+    """Count the keys whose digits were counted."""
     raw = row.view(np.int32).astype(np.int64)
     keys = [int(key) + 2**31 for key in np.where(raw < 0, -(raw & 0x7FFFFFFF), raw)]
     rest = max(key ^ keys[0] for key in keys).bit_length()
@@ -519,7 +519,7 @@ def test_radix_examines_what_shares_the_digits_so_far(isa: str) -> None:
 def test_threshold_ratios_from_all_values(isa: str, heap: bool) -> None:
     values = np.random.default_rng(6).random((40, 1000), np.float32) + 1
     for k in (1, 25, 500, 1000):
-        # With the whole row for a sample the threshold is the k-th smallest value, and k values are left.
+        # If the sample is the whole row, the threshold is the k-th smallest value, and k values remain.
         counters = counted("threshold", values, k, isa, heap=heap, samples=1000, batch=16)
         assert counters.examined == values.size
         assert (counters.batches, counters.rows) == (3, 40)
@@ -555,7 +555,7 @@ def test_threshold_ratios_by_batches(heap: bool) -> None:
     assert together.threshold_ratio == pytest.approx(sum(ratios))
     most = [max(left[first : first + batch]) for first in range(0, 30, batch)]
     assert together.compression == pytest.approx(sum(5000 / count for count in most))
-    # The paper expects n_S / k; the other finish aims lower, at k values and three deviations.
+    # The paper expects n_S / k; the other finish aims lower, at k values and three standard deviations.
     mean = together.compression / together.batches
     assert 400 / k / 2 < mean < 400 / k if heap else mean > 400 / k
     assert min(left) >= k

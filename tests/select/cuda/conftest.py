@@ -10,7 +10,7 @@ from tonari.select.papers import quick
 
 @pytest.fixture
 def small_tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tiles that rows of a few hundred values fill several times; those of every day on a GPU."""
+    """Use tiles that rows of a few hundred values fill several times; on a GPU, keep the usual ones."""
     if "gpu" in request.keywords:
         return
     monkeypatch.setattr(tuning, "BITONIC_TILE", 64)

@@ -63,7 +63,7 @@ def run_network(device: str, which: int, keys: Any, ids: Any, k: int, descending
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 @pytest.mark.parametrize("size", [2, 8, 128])
 def test_network(device: str, size: int, dtype: str) -> None:
-    """Keys of few values and of all; pads, which are all the same pair."""
+    """Keys with few different values and with many; pads, which are all the same pair."""
     rng = np.random.default_rng(size)
     limits = np.iinfo(dtype)
     for few in (False, True):

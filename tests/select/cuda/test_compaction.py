@@ -1,4 +1,4 @@
-"""Survivors of a threshold, put together."""
+"""Compaction of the survivors of a threshold."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_survivors_beyond_their_room_are_only_counted(device: str) -> None:
 @on_device
 @pytest.mark.parametrize("exact", [True, False])
 def test_comparisons_that_let_no_other_zero_or_nan_pass(device: str, exact: bool) -> None:
-    """Values at or below (0.0, 300), -0.0 beyond it and NaN of either sign among them."""
+    """Values at or below (0.0, 300), with -0.0 above it and NaN of either sign among them."""
     row = make("zeros", 1, 700, "float32")
     row[0, 350], row[0, 400] = -np.nan, np.nan
     values = torch.from_numpy(row).to(device)

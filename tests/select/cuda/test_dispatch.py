@@ -1,4 +1,4 @@
-"""k-selection of tensors by every method, in Triton's interpreter where there is no card."""
+"""k-selection of tensors by every method; without a GPU in Triton's interpreter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.helpers.select_checks import (
 from tonari.select.registry import METHODS
 
 QUEUES = ("insertion", "heap", "merge_queue")
-# Options of the queues are interpreted in cuda/test_queues.py.
+# Options of the queues are tested in cuda/test_queues.py.
 INTERPRETED = {name: options[:1] if name in QUEUES else options for name, options in GPU_VARIANTS.items()}
 
 

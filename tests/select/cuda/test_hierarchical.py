@@ -1,4 +1,4 @@
-"""Selection by hierarchical partition, beside its model."""
+"""Selection by hierarchical partition, compared with its model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("small_tiles")
 @pytest.mark.parametrize(
     ("n", "k", "options"),
     [
-        (700, 5, {}),  # 700 -> 22 -> 1, which is the top list but never built
+        (700, 5, {}),  # 700 -> 22 -> 1, the top list, which is never built
         (700, 5, {"levels": 1}),
         (700, 5, {"group": 3}),
         (700, 5, {"group": 3, "levels": 2}),

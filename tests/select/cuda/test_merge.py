@@ -1,4 +1,4 @@
-"""Lists of parts are merged on the device that holds them."""
+"""Lists of parts are merged on the device that has them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_lists_are_merged_there(metric: str, dtype: str) -> None:
     points = checks.duplicates(90, 4).astype(dtype)
     queries, cuts = points[:: 7 if HAS_CUDA else 30], [0, 13, 50, 90]
     parts = [brute(queries, points[a:b], 12, metric) for a, b in itertools.pairwise(cuts)]
-    parts[0].indices[2, 9:], parts[0].distances[2, 9:] = -1, 0.0  # missing, whatever the distance
+    parts[0].indices[2, 9:], parts[0].distances[2, 9:] = -1, 0.0  # missing, at any distance
     expected = merge_neighbors(parts, cuts[:3], k=15, metric=metric)
     on_device = [Neighbors(*map(there, part)) for part in parts]
     assert_same_neighbors(here(merge_neighbors(on_device, cuts[:3], k=15, metric=metric)), expected, metric=metric)

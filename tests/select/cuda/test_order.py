@@ -1,4 +1,4 @@
-"""Lists of (value, id) on a device: ordered and merged by value, then id, of any width."""
+"""Lists of (value, id) of any width are sorted and merged on a device by value, then id."""
 
 from __future__ import annotations
 

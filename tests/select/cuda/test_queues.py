@@ -1,6 +1,6 @@
-"""The queues of tang2015 on a GPU, a row per lane: answers and counters are those of the slow models, entry for entry.
+"""The queues of tang2015 on a GPU, one row per lane: answers and counters equal those of the slow models.
 
-Without a CUDA device the same tests run in Triton's interpreter, and a process of its own compiles kernels for Hopper.
+Without a GPU, the same tests run in Triton's interpreter, and a separate process compiles kernels for Hopper.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PARTITIONS: list[dict[str, Any]] = [{}, {"group": 3}]
 
 
 def check(device: str, method: str, values: Any, k: int, *, sorted: bool = True, **arguments: Any) -> Counters:
-    """Compare answer and counters with the model's; the counters."""
+    """Compare answer and counters with the model's, and return the counters."""
     tensor = torch.from_numpy(values) if isinstance(values, np.ndarray) else values
     counters, expected = Counters(), Counters()
     found, nan_row = select_by_kernels(device, method, values, k, sorted=sorted, counters=counters, **arguments)
@@ -67,7 +67,7 @@ def identify(method: str, options: dict[str, Any]) -> str:
     ],
 )
 def test_every_queue_with_every_buffer_and_partition(device: str, method: str, options: dict[str, Any]) -> None:
-    """Each on values, dtype and flags of its own; most lanes have no row, and half the time some end early."""
+    """Each has its own values, dtype and flags; most lanes have no row, and half of the time some end early."""
     offset = sum(map(ord, identify(method, options)))
     maker = ["random", "two_valued", "descending"][offset % 3]
     dtype = DTYPES[offset % len(DTYPES)]
@@ -79,7 +79,7 @@ def test_every_queue_with_every_buffer_and_partition(device: str, method: str, o
 @on_device
 @pytest.mark.parametrize("rows", [1, 31, 32, 33])
 def test_lanes_that_go_together(device: str, rows: int) -> None:
-    """Rows of one warp merge and empty their buffers together, those of another do not."""
+    """Rows of one warp merge and empty their buffers together; rows of other warps do not."""
     values = make("random", rows, 5, "float32")
     counters = check(device, "merge_queue", values, 2, m=1, buffer="full", buffer_size=2)
     assert counters.lanes == LANES
@@ -96,7 +96,7 @@ def test_values_made_to_hurt(device: str, maker: str) -> None:
 @on_device
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (9, 1), (9, 9), (5, 4)])
 def test_least_and_greatest_k(device: str, n: int, k: int) -> None:
-    """A queue of one place, and one that never rejects; a partition of no more than k values has no list."""
+    """A queue of one place, and one that never rejects; a partition of at most k values has no list."""
     values = make("random", 3, n, "int32")
     for method, options in QUEUES[1:3]:
         check(device, method, values, k, group=2 if k == n else None, **options)
@@ -105,7 +105,7 @@ def test_least_and_greatest_k(device: str, n: int, k: int) -> None:
 @on_device
 @pytest.mark.parametrize("levels", [1, 2, 9])
 def test_lists_above_the_values(device: str, levels: int) -> None:
-    """Fewer than would leave k groups, so that the top list itself is selected from; no more than that."""
+    """Fewer values than would leave k groups, so the selection is from the top list itself, and exactly as many."""
     counters = check(device, "heap", make("random", 3, 23, "float64"), 2, group=2, levels=levels, nan="last")
     tops = {1: 12, 2: 6, 9: 2}  # 23 -> 12 -> 6 -> 3 -> 2, then the members of two groups in every list below
     assert counters.examined is not None
@@ -127,13 +127,13 @@ def test_nan_is_last_and_its_first_row_told(device: str, group: int | None) -> N
 @on_device
 @pytest.mark.parametrize("sorted", [True, False])
 def test_more_places_than_k(device: str, sorted: bool) -> None:
-    """A merge queue of 8 places for k = 5: what is more than k is left out."""
+    """A merge queue of 8 places for k = 5: entries beyond k are left out."""
     check(device, "merge_queue", make("random", 2, 12, "uint8"), 5, sorted=sorted, m=2 if sorted else 8)
 
 
 @on_device
 def test_insertion_counts_of_ordered_rows(device: str) -> None:
-    """Every value of a descending row goes to the tail, past all places; of an ascending row only the first k go in."""
+    """In a descending row every value goes to the tail, past all places; in an ascending row only the first k enter."""
     n, k = 12, 5
     rows = np.arange(n, dtype=np.float32)
     down = check(device, "insertion", rows[None, ::-1].copy(), k)
@@ -160,7 +160,7 @@ def test_insertion_counts_of_random_rows(device: str) -> None:
 
 @on_device
 def test_alone_and_together_merge_differently(device: str) -> None:
-    """Rows with full buffers at one column do not wait for each other in "own", and all merge at once in "full"."""
+    """In "own", rows with full buffers at one column do not wait for each other; in "full" all merge at once."""
     values = np.random.default_rng(1).random((8, 10))
     own = check(device, "merge_queue", values, 2, m=1, buffer="own", buffer_size=2)
     full = check(device, "merge_queue", values, 2, m=1, buffer="full", buffer_size=2)
@@ -192,7 +192,7 @@ def test_rows_at_any_distance(device: str) -> None:
 
 @on_device
 def test_rows_in_several_launches(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scratch for 32 rows at a time: launches share answer and counters, and tell of the first NaN of all."""
+    """Scratch for 32 rows at a time: launches share answer and counters, and report the first NaN of all rows."""
     monkeypatch.setattr(queues, "SCRATCH_BYTES", 1)
     rows, n = LANES + 3, 4
     values = make("random", rows, n, "float32")
@@ -249,5 +249,5 @@ for queue, buffer, lists, wide in [(0, 3, 2, True), (1, 1, 0, False), (2, 2, 1, 
 @pytest.mark.process
 @needs_torch
 def test_kernels_compile_for_hopper(tmp_path: Path) -> None:
-    """Also without a GPU: what the interpreter accepts need not compile."""
+    """This also runs without a GPU: not everything that the interpreter accepts compiles."""
     assert compiled(_COMPILE, tmp_path) == ["True 0 False"] * 4

@@ -23,14 +23,14 @@ if HAS_TORCH:
 @pytest.mark.parametrize("bits", [1, 5, 8, 11])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 def test_digits_of_any_width(device: str, dtype: str, bits: int) -> None:
-    """Keys of both signs; equal ones, which only the digits of the index tell apart."""
+    """Keys of both signs, and equal keys, which only the digits of the index distinguish."""
     values = np.concatenate([make(maker, 1, 700, dtype) for maker in ("random", "two_valued")])
     check_kernels(device, "radix", values, 300, options={"bits": bits})
 
 
 @needs_torch
 def test_rows_are_shared_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long ones, and few enough of them."""
+    """Only if rows are long, and few enough."""
     asked: list[int] = []
     monkeypatch.setattr(radix, "_narrow_alone", lambda *_: asked.append(1))
     monkeypatch.setattr(radix, "_narrow_together", lambda _, __, parts: asked.append(parts))

@@ -1,4 +1,4 @@
-"""Lists of different lengths on a device: in order by (value, id), wherever they came from."""
+"""Lists of different lengths on a device are ordered by (value, id), wherever they came from."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if HAS_TORCH:
 
 
 def lists_of(lengths: list[int], dtype: str, descending: bool, seed: int = 0) -> list[tuple[Any, Any]]:
-    """Lists of distinct ids in no order, with ties, infinite and negative values, and zeros."""
+    """Make lists of distinct ids in random order, with ties, infinite and negative values, and zeros."""
     rng = np.random.default_rng(seed)
     choices = np.array(
         [-np.inf, -1.5, 0.0, -0.0, 1e-40, 2.0, 7.25, np.inf] if descending else [0.0, 1e-40, 3.0, np.inf]

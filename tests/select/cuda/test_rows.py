@@ -1,6 +1,6 @@
-"""The methods that give a row to a program on a GPU: bitonic, quick, hierarchical, and the network they share.
+"""Methods with one program per row on a GPU: bitonic, quick, hierarchical, and their network.
 
-Without a CUDA device the same tests run in Triton's interpreter, and a process of its own compiles kernels for Hopper.
+Without a GPU, the same tests run in Triton's interpreter, and a separate process compiles kernels for Hopper.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ every_method = pytest.mark.parametrize(
     ("method", "options"), [("bitonic", {}), ("quick", {"unit": "warp"}), ("hierarchical", {"group": 8})]
 )
 def test_values_made_to_hurt(device: str, maker: str, method: str, options: dict[str, Any]) -> None:
-    """Each on a shape, a dtype and with flags of its own."""
+    """Each with its own shape, dtype and flags."""
     at = list(MAKERS).index(maker)
     offset = at + len(method)
     n, k = [(301, 20), (150, 40), (517, 5)][offset % 3]
@@ -123,7 +123,7 @@ def test_rows_at_any_distance(device: str, method: str, options: dict[str, Any])
 @on_device
 @pytest.mark.parametrize("method", ["hierarchical", "quick"])
 def test_rows_in_several_launches(device: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Launches tell of the first NaN of all."""
+    """Launches report the first NaN of all rows."""
     monkeypatch.setattr(tuning, "SCRATCH_BYTES", 1)
     monkeypatch.setattr(quick, "SCRATCH_BYTES", 1)
     values = make("random", 3, 150, "float32")
@@ -133,7 +133,7 @@ def test_rows_in_several_launches(device: str, method: str, monkeypatch: pytest.
 
 
 def examined(device: str, values: Any, k: int, unit: str) -> int:
-    """Values that quick selection partitions, of an answer that is right."""
+    """Return the number of values that quick selection partitions, after checking the answer."""
     counters = Counters()
     tensor = torch.from_numpy(values)
     found, _ = select_by_kernels(device, "quick", tensor, k, unit=unit, counters=counters)
@@ -144,7 +144,7 @@ def examined(device: str, values: Any, k: int, unit: str) -> int:
 
 @on_device
 def test_quick_reads_few_values_twice(device: str) -> None:
-    """A pivot of low rank in a sample leaves few on its left; a range that fits in a tile is done in one round."""
+    """A pivot of low rank in a sample leaves few values on its left; a range that fits in a tile needs one round."""
     values = make("random", 1, 2000, "float32")
     assert 2000 < examined(device, values, 10, "warp") < 2000 * 1.25
     assert 2000 < examined(device, values, 1000, "warp") < 2000 * 2.5
@@ -156,7 +156,7 @@ def test_quick_reads_few_values_twice(device: str) -> None:
 @on_device
 @pytest.mark.parametrize("dtype", ["float32", "int32", "float64"])
 def test_quick_with_a_sample_that_misleads(device: str, dtype: str) -> None:
-    """The smallest values lie where the first samples are taken; every second pivot halves the keys all the same."""
+    """The smallest values are where the first samples are taken; every second pivot still halves the keys."""
     n, tile, run = 1024, 128, 2 if dtype == "float64" else 4
     values = np.full((1, n), 10**6, dtype)
     values[0] += np.random.default_rng(0).integers(0, 1000, n).astype(dtype)
@@ -231,5 +231,5 @@ for kernel, wide, constants in KERNELS:
 @pytest.mark.process
 @needs_torch
 def test_kernels_compile_for_hopper(tmp_path: Path) -> None:
-    """Also without a GPU: what the interpreter accepts need not compile."""
+    """This also runs without a GPU: not everything that the interpreter accepts compiles."""
     assert [line.split()[1] for line in compiled(_COMPILE, tmp_path)] == ["True"] * 6

@@ -1,4 +1,4 @@
-"""Rows of survivors, ordered by networks, in blocks and runs, and by several programs."""
+"""Rows of survivors, sorted by networks, in blocks and runs, and by several programs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from tests.helpers.select_checks import (
 from tonari.select import tuning
 from tonari.select.cuda import bitonic, radix, survivors
 
-# Of the interpreter, where many programs share a row and runs are merged.
+# For the interpreter, where many programs share a row and runs are merged.
 TILE, RUN = 64, 32
 
 
 @pytest.fixture
 def shared_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Radix selection by many programs a row of some hundred values, and runs so short that there are several.
+    """Select by radix with many programs for a row of some hundred values, and with runs so short that there are
+    several.
 
     On a GPU tiles and runs stay what they are.
     """
@@ -43,7 +44,7 @@ def shared_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 @on_device
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_k_beyond_a_network(device: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More than a network orders is left to a library's sort."""
+    """A library's sort orders more than a network can."""
     monkeypatch.setattr(survivors, "LARGEST_NETWORK", 16)
     values = make("zeros", 3, 90, dtype)
     for largest in (False, True):
@@ -65,7 +66,7 @@ def test_rows_in_blocks(device: str, method: str, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.usefixtures("shared_rows")
 @pytest.mark.parametrize("maker", MAKERS)
 def test_rows_that_many_programs_share(device: str, maker: str) -> None:
-    """Each on a dtype and with flags of its own; the k-th value is often that of several programs."""
+    """Each with its own dtype and flags; several programs often have the k-th value."""
     at = list(MAKERS).index(maker)
     n = 3 * tuning.RADIX_TILE + at - 5  # a last part that is short, or just is none
     values = make(maker, 2, n, DTYPES[at % len(DTYPES)], at)
@@ -81,7 +82,7 @@ def test_rows_that_many_programs_share(device: str, maker: str) -> None:
     ("dtype", "ordered"), [("float32", True), ("float32", False), ("float64", False), ("uint8", True)]
 )
 def test_lengths_around_a_tile(device: str, dtype: str, ordered: bool) -> None:
-    """No value, one, and as many as end a program's tile, with k from one to all; ties on both sides of its border."""
+    """No value, one, and as many as fill a program's tile, with k from one to all; ties on both sides of its border."""
     tile = tuning.RADIX_TILE
     n = 3 * tile
     lengths = np.array([0, 1, tile, tile + 1, n])
@@ -112,7 +113,7 @@ def test_nan_in_shared_rows(device: str) -> None:
 @pytest.mark.usefixtures("shared_rows")
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_runs_that_are_merged(device: str, dtype: str) -> None:
-    """One run, two whole ones, and one more pair that has no partner at first; rows that end in any of them."""
+    """One run, two whole runs, and one more pair that first has no partner; rows that end in any of them."""
     run = tuning.SORTED_RUN
     for n in (run - 1, 2 * run, 2 * run + 1):
         values = make("leading_bits", 3, n, dtype, n)
@@ -123,7 +124,7 @@ def test_runs_that_are_merged(device: str, dtype: str) -> None:
 
 @on_device
 def test_several_runs_are_merged_where_little_is_left_out(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A network for all of them would take longer; not where it has few to order among many."""
+    """A network for all of them would take longer, except if it has few to sort among many."""
     if device == "cpu":
         monkeypatch.setattr(tuning, "SORTED_RUN", RUN)
         monkeypatch.setattr(tuning, "MERGE_TILE", RUN // 2)

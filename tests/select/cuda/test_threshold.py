@@ -1,4 +1,4 @@
-"""Thresholds on a GPU, and what becomes of the pairs that they leave.
+"""Thresholds on a GPU, and the selection from the pairs that they leave.
 
 Without a CUDA device the same tests run in Triton's interpreter.
 """
@@ -46,16 +46,16 @@ if HAS_TORCH:
         tl.store(out_ptr + tl.program_id(0), 0)
 
 
-# Rows that streaming has to cut into several tiles, and that the sample leaves well below half of.
+# Rows that streaming divides into several tiles, and of which the sample leaves well below half.
 LONG = 2600
-# Of the interpreter, where many programs share a row and runs are merged.
+# For the interpreter, where many programs share a row and runs are merged.
 TILE, RUN = 64, 32
 STREAMED = ["random", "ascending", "descending", "equal", "two_valued", "leading_bits", "zeros", "infinities"]
 
 
 @pytest.fixture
 def always_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No row is short enough to be held in registers."""
+    """Let no row be short enough to be held in registers."""
     monkeypatch.setattr(tuning, "LARGEST_RESIDENT", 0)
 
 
@@ -63,7 +63,7 @@ def always_stream(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("maker", MAKERS)
 @pytest.mark.parametrize("method", ["threshold", "radix"])
 def test_values_made_to_hurt(device: str, method: str, maker: str) -> None:
-    """Each on a shape, a dtype and with flags of its own; threshold holds such rows in registers."""
+    """Each with its own shape, dtype and flags; the method "threshold" holds such rows in registers."""
     at = list(MAKERS).index(maker) + len(method)
     n, k = [(301, 20), (150, 40), (517, 5)][at % 3]
     lengths = some_lengths(3, n, at) if at % 4 < 2 else None
@@ -82,7 +82,7 @@ def test_least_and_greatest_k(device: str, n: int, k: int, method: str) -> None:
 @pytest.mark.usefixtures("always_stream")
 @pytest.mark.parametrize("maker", STREAMED)
 def test_streamed_rows(device: str, maker: str) -> None:
-    """Sampled, compacted and answered; a row shorter than the buffer passes whole."""
+    """Sampled, compacted and answered; a row shorter than the buffer is kept completely."""
     at = list(MAKERS).index(maker)
     assert threshold.shape_for_sample(LONG, 12, 512) is not None
     for dtype, largest in ((DTYPES[at % len(DTYPES)], False), ("float32", True)):
@@ -123,7 +123,7 @@ def test_thresholds_that_miss(
             device, "threshold", values, 60, samples=512, largest=largest, counters=counters
         )
         assert counters.compression_ratio is not None
-        left = LONG / counters.compression_ratio  # of the row of which most was left
+        left = LONG / counters.compression_ratio  # of the row with the most survivors
         assert left < 60 if rank == 1 else left > capacity
         assert_same(found, select_k_reference(values, 60, largest=largest))
         assert nan_row is None
@@ -133,7 +133,7 @@ def test_thresholds_that_miss(
 @pytest.mark.usefixtures("always_stream")
 @pytest.mark.parametrize("order", ["random", "ascending", "descending"])
 def test_what_a_sample_leaves(device: str, order: str) -> None:
-    """Equations 3 and 4 from the values themselves: of 1..n the threshold is also how many are left."""
+    """Equations 3 and 4 from the values themselves: for 1..n the threshold is also the number of survivors."""
     values = np.tile(np.arange(1, LONG + 1, dtype=np.float32), (2, 1))
     if order == "random":
         values = np.random.default_rng(0).permuted(values, axis=1)
@@ -149,7 +149,7 @@ def test_what_a_sample_leaves(device: str, order: str) -> None:
     assert counters.threshold_ratio is not None
     most_left = LONG / counters.compression_ratio
     assert most_left == pytest.approx(round(most_left))
-    assert 30 <= round(most_left) <= shape.capacity  # the sample served, whatever the order
+    assert 30 <= round(most_left) <= shape.capacity  # the sample was good enough, for any order
     # Both rows' thresholds are at most that, and the larger of them is that.
     assert 30 / most_left <= counters.threshold_ratio <= (30 / most_left + 1) / 2
 
@@ -167,7 +167,7 @@ def test_what_a_sample_leaves(device: str, order: str) -> None:
 def test_a_sample_that_is_the_row(
     device: str, samples: int, parts: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its threshold has the rank that was asked for, and just what does not exceed it is left."""
+    """Its threshold has the requested rank, and exactly the values that do not exceed it remain."""
     n = samples * parts
     shape = threshold.Shape(samples=samples, parts=parts, rank=40, most=most, capacity=64)
     monkeypatch.setattr(threshold, "shape_for_sample", lambda *_: shape)
@@ -204,7 +204,7 @@ def test_rows_of_any_length_are_sampled() -> None:
 
 
 def _smaller_sample(n: int, k: int) -> threshold.Shape | None:
-    """The cheapest of the samples up to 2**17."""
+    """Return the cheapest of the samples up to 2**17."""
     shapes = (threshold.shape_for_sample(n, k, 1 << bits) for bits in range(9, 18))
     fitting = [shape for shape in shapes if shape is not None]
 
@@ -218,7 +218,7 @@ def _smaller_sample(n: int, k: int) -> threshold.Shape | None:
 @on_device
 @pytest.mark.usefixtures("always_stream")
 def test_samples_of_few_rows_are_single_values(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Values that come eight in a row, as many as a run of a sample has: as many are left as of others."""
+    """Values in runs of eight, as long as a run of a sample: as many survive as for other values."""
     monkeypatch.setattr(tuning, "LARGEST_SAMPLE", 512)
     shape = threshold.shape_for_sample(2 * LONG, 5, 1024)
     assert shape is not None
@@ -235,7 +235,7 @@ def test_samples_of_few_rows_are_single_values(device: str, monkeypatch: pytest.
 @on_device
 @pytest.mark.usefixtures("always_stream")
 def test_few_rows_of_other_lengths_are_not_sampled(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sample is made for rows of n values: of shorter ones too few would be left."""
+    """A sample is made for rows of n values; of shorter rows too few values would remain."""
     monkeypatch.setattr(tuning, "LONG_ROW", LONG)
     monkeypatch.setattr(threshold, "_select_streamed", lambda *_: pytest.fail("a row was sampled"))
     values = make("random", 2, LONG, "float32")
@@ -259,7 +259,7 @@ def test_large_k_of_few_values_are_left_to_radix() -> None:
 
 @pytest.fixture
 def _memory_goes_back() -> Iterator[None]:
-    """What torch keeps of a card after a large test, other processes may need."""
+    """Return memory that torch keeps after a large test, since other processes may need it."""
     yield
     torch.cuda.empty_cache()
 
@@ -288,7 +288,7 @@ def _memory_goes_back() -> Iterator[None]:
     ],
 )
 def test_shapes_that_were_slow(rows: int, n: int, k: int, ties: bool) -> None:
-    """What auto answers for few long rows and for large k, of values that differ and of few different ones."""
+    """Answers of auto for few long rows and for large k, for distinct values and for few different ones."""
     generator = torch.Generator("cuda").manual_seed(n + k)
     values = torch.empty((rows, n), device="cuda")
     if ties:
@@ -307,7 +307,7 @@ def test_shapes_that_were_slow(rows: int, n: int, k: int, ties: bool) -> None:
 
 
 def test_samples_follow_their_rule() -> None:
-    """k and the capacity lie so many standard deviations from the expected number of survivors."""
+    """k and the capacity are this many standard deviations from the expected number of survivors."""
     for n, k, samples in ((2**15, 64, 1024), (2**20, 10, 4096), (2**17, 1000, 4096)):
         shape = threshold.shape_for_sample(n, k, samples)
         assert shape is not None
@@ -319,7 +319,7 @@ def test_samples_follow_their_rule() -> None:
 
 
 def special(argument: Any, *, plain: bool = False) -> Any:
-    """What a compiled variant depends on in one argument, which may be one that the kernel does not specialise."""
+    """Return how a compiled variant depends on one argument, which may be one that the kernel does not specialise."""
     return _bound((argument,), frozenset([0] * plain))[0][0]
 
 
@@ -341,7 +341,7 @@ def test_what_a_compiled_variant_depends_on_in_a_tensor() -> None:
 
 
 class Compiled:
-    """Stands for a compiled variant: what it is run with."""
+    """Stands for a compiled variant, and records the arguments of its runs."""
 
     def __init__(self) -> None:
         self.runs: list[tuple[Any, ...]] = []
@@ -351,7 +351,7 @@ class Compiled:
 
 
 class Kernel:
-    """Stands for a kernel of Triton: the variants that were compiled, and what for."""
+    """Stands for a Triton kernel, and records the compiled variants and their arguments."""
 
     device_caches: ClassVar[dict[int, Any]] = {}
     arg_names = ("values_ptr", "n", "missing_ptr", "SIZE", "WIDE")
@@ -378,7 +378,7 @@ CONSTANTS = {"WIDE": False, "SIZE": 8}
 
 @needs_torch
 def test_a_known_variant_is_given_addresses() -> None:
-    """In the kernel's order, whatever that of the names is; another variant is compiled."""
+    """In the kernel's order, in any order of the names; another variant is compiled."""
     first, second = Kernel(), Kernel()
     row = torch.zeros(40, dtype=torch.int32)
     for kernel, programs, n in ((first, 3, 5), (first, 4, 7), (second, 4, 7), (first, 4, 16)):
@@ -394,7 +394,7 @@ def test_a_known_variant_is_given_addresses() -> None:
 
 @needs_torch
 def test_a_variant_belongs_to_its_constants_names() -> None:
-    """The same values under each other's names are another variant, in whatever order they are written."""
+    """The same values under exchanged names are another variant, in whatever order they are written."""
     kernel = Kernel()
     arguments = {"values_ptr": torch.zeros(40), "n": 5, "missing_ptr": None}
     for constants in ({"SIZE": 2, "WIDE": 4}, {"SIZE": 4, "WIDE": 2}, {"WIDE": 4, "SIZE": 2}, {"WIDE": 2, "SIZE": 4}):
@@ -453,10 +453,10 @@ def test_constants_follow_the_other_arguments() -> None:
 
 @on_device
 def test_names_of_a_real_kernel(device: str) -> None:
-    """Kernels of one constant, or none, are launched like any other."""
+    """Kernels with one constant, or none, are launched like any others."""
     row = torch.arange(8, dtype=torch.int32, device=device)
     out = torch.zeros_like(row)
-    for _ in range(2):  # the second time on a card without Triton's own binding
+    for _ in range(2):  # the second time on a GPU without Triton's own binding
         launch(copy_kernel, 1, {"out_ptr": out, "values_ptr": row}, constants={"SIZE": 8}, warps=1)
         assert out.tolist() == row.tolist()
         launch(clear_kernel, 8, {"out_ptr": out}, constants={}, warps=1)

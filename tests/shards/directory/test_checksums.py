@@ -1,4 +1,4 @@
-"""Checksums by several threads are those of one, while the arrays are written."""
+"""Checksums by several threads while arrays are written equal those by one thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Centres, against plain loops, and how they are divided into shards."""
+"""Centres, compared with plain loops, and their division into shards."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def test_centres_are_cut_into_shards_of_about_equal_weight(shards: int, seed: in
     rng = np.random.default_rng(seed)
     centres, weights = gaussian(40, 3, seed), rng.integers(1, 10, 40).astype(np.float64)
     of = deal(centres, weights, shards)
-    assert sorted(set(of.tolist())) == list(range(shards))  # none is empty
+    assert sorted(set(of.tolist())) == list(range(shards))  # none of them is empty
     held = np.bincount(of, weights, shards)
-    # Every cut is off by at most one centre; there are log2(shards) cuts above a shard.
+    # Every cut is off by at most one centre; a shard results from log2(shards) cuts.
     assert held.max() <= weights.sum() / shards + weights.max() * np.ceil(np.log2(max(2, shards)))
     np.testing.assert_array_equal(of, deal(centres, weights, shards))
 

@@ -1,4 +1,4 @@
-"""How rows are dealt to shards, against plain loops."""
+"""The assignment of rows to shards, compared with plain loops."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ def test_the_choice_has_the_numbers_that_it_says(most: float, wanted: float) -> 
     assert dealt.covered >= wanted
     assert dealt.largest <= most
     assert (dealt.shards.turns == 1).all()
-    if dealt.shards.margin:  # the least that is enough
+    if dealt.shards.margin:  # the smallest that is enough
         smaller = dealt._replace(shards=dealt.shards._replace(margin=0.999 * dealt.shards.margin))
         assert expectation(smaller, seen)[0] < wanted
 
 
-# Without what shards have in common, 2 would be enough for 0.5, and 4 for 0.25.
+# If shards shared no rows, 2 would be enough for 0.5, and 4 for 0.25.
 @pytest.mark.parametrize(("most", "fewest"), [(0.99, 2), (0.51, 2), (0.5, 3), (0.34, 3), (0.26, 4), (0.25, 5)])
 def test_there_are_as_few_shards_as_are_small_enough(most: float, fewest: int) -> None:
     line = np.linspace(0, 1, 600, dtype=np.float32)[:, None]
@@ -161,7 +161,7 @@ def test_reaches_that_cannot_be_told() -> None:
 
 
 def test_shards_are_equal_with_their_copies() -> None:
-    """Rows in the middle are copied more often than those outside: of as many shards of equal weight one is larger."""
+    """Rows in the middle are copied more often than outer ones: of shards with equal weight, one would be larger."""
     rows = gaussian(2000, 16)
     centres = train(rows, 80, nearest, seed=0)
     seen = seen_of(rows, centres, 8)
@@ -173,7 +173,9 @@ def test_shards_are_equal_with_their_copies() -> None:
 
 
 def test_rows_that_are_all_the_same_have_few_shards() -> None:
-    """Each is on the border to every centre: no number of turns makes shards small, and turns of turns are many."""
+    """Each row is on the border to every centre, so no number of turns makes shards small, and turns of turns are
+    many.
+    """
     rows = np.full((350, 6), 3.0, np.float32)
     centres = rows[:32].copy()
     dealt = dealing.choose(centres, seen_of(rows, centres, 8), shards=16, most=0.27, wanted=0.75)

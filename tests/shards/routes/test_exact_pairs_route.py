@@ -41,7 +41,7 @@ def test_dtypes_by_pairs(dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 class Shape:
-    """A source of which a plan needs no row."""
+    """A source of which a plan reads no row."""
 
     def __init__(self, n: int, d: int) -> None:
         self.shape, self.dtype = (n, d), np.dtype(np.float32)
@@ -54,7 +54,7 @@ class Shape:
     ("memory", "metric", "queries", "route", "one"),
     [
         (120_000_000, "euclidean", None, "exact-pairs", False),
-        (600_000_000, "euclidean", None, "exact", True),  # there is room for everything
+        (600_000_000, "euclidean", None, "exact", True),  # everything fits
         (36_000_000, "euclidean", None, "exact", False),  # too little for pairs
         (120_000_000, "l1", None, "exact", False),  # no products
         (120_000_000, "euclidean", 200_000, "exact", False),  # no graph

@@ -1,4 +1,4 @@
-"""Graphs by slabs have the bits of graphs that are built in memory, whatever the slabs."""
+"""Graphs by slabs have the bits of graphs built in memory, for any slabs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_dtypes_and_sources(
 
 
 class Ranges:
-    """Makes rows, and remembers what it was asked for."""
+    """Makes rows, and records the requested ranges."""
 
     def __init__(self, rows: Array) -> None:
         self._rows, self.shape = rows, rows.shape

@@ -1,4 +1,4 @@
-"""Graphs by clusters and by merging pairs: the recall that they report is the real one, and their lists are valid."""
+"""Graphs by clusters and by merging pairs report their true recall, and their lists are valid."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_recall_of_all_rows(
     recall: float, rows: int, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_shards(monkeypatch, rows)
-    points = clustered(500)  # fewer than are sampled: the recall is measured on all of them
+    points = clustered(500)  # fewer rows than are sampled: recall is measured on all of them
     graph = built(points, 6, tmp_path, method, recall=recall)
     truth = check_built(graph, points)
     assert graph.report is not None

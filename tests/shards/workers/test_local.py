@@ -1,4 +1,4 @@
-"""Tasks in this process: tried again if that may help, and written in order beside what is computed."""
+"""Tasks in this process: retried if that may help, and written in order during other computations."""
 
 from __future__ import annotations
 

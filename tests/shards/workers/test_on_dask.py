@@ -1,4 +1,4 @@
-"""Builds on a Dask cluster: the same bits, workers that die, tasks that fail, and what is refused."""
+"""Builds on a Dask cluster: the same bits, workers that die, tasks that fail, and refusals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RECALL = 0.9
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    """A cluster of two processes."""
+    """Start a cluster of two processes."""
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", memory_limit=0
@@ -49,7 +49,7 @@ def client() -> Iterator[Any]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A file of points."""
+    """Write a file of points."""
     np.save(tmp_path / "points.npy", checks.gaussian(N, D))
     (tmp_path / "notes").mkdir()
     return tmp_path / "points.npy"
@@ -150,7 +150,7 @@ def test_an_interruption_cancels_what_is_queued(path: Path, client: Any) -> None
     while (left := client.run_on_scheduler(_unfinished)) and time.monotonic() < until:
         time.sleep(0.02)
     assert left == 0
-    assert points.seen() <= 2  # one for each worker: what was queued never ran
+    assert points.seen() <= 2  # one for each worker: queued tasks never ran
     (path.parent / "notes" / "go").touch()
 
 
@@ -159,7 +159,7 @@ def _unfinished(dask_scheduler: Any) -> int:
 
 
 def test_files_that_a_worker_cannot_see(path: Path, client: Any) -> None:
-    """A worker that finds no manifest, another build's, or no source says so."""
+    """A worker that finds no manifest, another build's manifest, or no source raises an error."""
     with pytest.raises(
         FileNotFoundError, match=r"Dask worker tcp://.*: cannot read .*manifest.json .* by the same paths"
     ):
@@ -171,7 +171,7 @@ def test_files_that_a_worker_cannot_see(path: Path, client: Any) -> None:
 
 
 def _hide(path: Path, client: Any, what: str) -> None:
-    """Run a task on a worker, after something has happened to the files that it needs."""
+    """Run a task on a worker, after the files that it needs have been changed."""
     folder = path.parent / what
     given: list[Any] = []
 
@@ -203,7 +203,7 @@ def _hide(path: Path, client: Any, what: str) -> None:
 
 
 def test_a_build_that_another_one_replaced_writes_nothing(path: Path, client: Any) -> None:
-    """The manifest is looked at after a task is computed, too."""
+    """The manifest is checked again after a task is computed."""
     _hidden: list[Any] = []
 
     class Replacing(DaskExecutor):

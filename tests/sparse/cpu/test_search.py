@@ -1,4 +1,4 @@
-"""Sparse rows on the CPU, against the same rows written out, bit for bit."""
+"""Sparse rows on the CPU, compared with the same dense rows, bit for bit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors, limits_for  # 
 from tonari.metrics import get_metric  # noqa: E402
 from tonari.metrics.problem import make_problem  # noqa: E402
 from tonari.metrics.reference import brute  # noqa: E402
-from tonari.sparse.cpu.search import PreparedSparse, Scan, find_sparse, kth_sparse, search_sparse  # noqa: E402
+from tonari.sparse.cpu.search import PreparedSparse, Request, Scan, find_sparse, kth_sparse, search_sparse  # noqa: E402
 from tonari.sparse.plan import SparsePlan, plan_sparse  # noqa: E402
 from tonari.sparse.rows import Ranking, SparseRows, as_sparse_rows  # noqa: E402
 
@@ -60,7 +60,7 @@ def test_instruction_sets_and_threads_change_no_bit(isa: str, threads: int, monk
     given = prepared_for(rows_of(points), rows_of(points), 9, "cosine", threads=threads)
     assert given[2].isa == ("avx512" if isa == "amx" else isa)
     own = np.arange(400)
-    same_bits(search_sparse(*given, own=True), brute(points, points, 9, "cosine", self_ids=own))
+    same_bits(search_sparse(*given, Request(k=9, own=True)), brute(points, points, 9, "cosine", self_ids=own))
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -76,8 +76,8 @@ def test_all_within_a_limit(metric: str, data: str) -> None:
         inside = every.distances >= radius if descending else every.distances <= limits[:, None]
         indptr = np.concatenate([np.zeros(1, np.int64), inside.sum(axis=1).cumsum()])
         expected = RadiusNeighbors(indptr, every.indices[inside], every.distances[inside])
-        same_bits(find_sparse(*given, limits), expected)
-        found = find_sparse(*given, limits, own=True, later=True)
+        same_bits(find_sparse(*given, Request(limits=limits)), expected)
+        found = find_sparse(*given, Request(limits=limits, own=True, later=True))
         rows_found = np.repeat(np.arange(300), np.diff(expected.indptr))
         assert np.array_equal(found.indices, expected.indices[expected.indices > rows_found])
 
@@ -115,7 +115,9 @@ def test_the_screen_leaves_few_points() -> None:
     points = rows_of(words(2000, 300))
     queries, prepared, plan = prepared_for(points, points, 10, "cosine", threads=1)
     refined: list[int] = []
-    Scan(queries, prepared, plan).run(lambda _, rows, block: refined.append(block.refined()), progress=False)
+    Scan(queries, prepared, plan, Request(k=plan.k)).run(
+        lambda _, rows, block: refined.append(block.refined()), progress=False
+    )
     assert sum(refined) < 12 * len(points)
 
 
@@ -123,7 +125,9 @@ def test_rows_without_a_common_column_are_not_all_refined() -> None:
     points = rows_of(np.kron(np.eye(50), np.ones((20, 2))))
     queries, prepared, plan = prepared_for(points, points, 30, "cosine", threads=1)
     refined: list[int] = []
-    Scan(queries, prepared, plan).run(lambda _, rows, block: refined.append(block.refined()), progress=False)
+    Scan(queries, prepared, plan, Request(k=plan.k)).run(
+        lambda _, rows, block: refined.append(block.refined()), progress=False
+    )
     assert sum(refined) <= 60 * len(points)
 
 
@@ -153,8 +157,8 @@ def test_pairs_of_several_blocks_are_those_of_all_lists() -> None:
     )
     limits = np.full(9000, 0.75)
     queries, prepared, plan = prepared_for(rows, rows, 1, "cosine", threads=1)
-    every = find_sparse(queries, prepared, plan, limits)
-    later = find_sparse(queries, prepared, plan, limits, own=True, later=True)
+    every = find_sparse(queries, prepared, plan, Request(limits=limits))
+    later = find_sparse(queries, prepared, plan, Request(limits=limits, own=True, later=True))
     mine = np.repeat(np.arange(9000), np.diff(every.indptr))
     assert len(later.indices)
     assert np.array_equal(later.indices, every.indices[every.indices > mine])

@@ -8,4 +8,5 @@ part.py        a segment with the ids of its points and a record of the removed 
 segment.py     points that are prepared once and never change
 balancing.py   the choice of the segments that are merged
 joining.py     the results of all segments merged into one
+sparse_state.py, sparse_file.py    state and file of an Index of sparse rows
 """

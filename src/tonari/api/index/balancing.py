@@ -48,11 +48,7 @@ def balanced(pieces: Sequence[Piece], make: Make) -> list[Part]:
     BudgetExceeded
         The budget is too small even for all points as one segment.
     """
-    groups: list[list[Piece]] = []
-    for piece in pieces:
-        groups.append([piece])
-        while len(groups) > 1 and _length(groups[-2]) < max(tuning.SMALL, 2 * _length(groups[-1])):
-            groups[-2:] = [groups[-2] + groups[-1]]
+    groups = [[pieces[at] for at in group] for group in groups_of([_length(piece) for piece in pieces])]
     try:
         return _packed(groups, make)
     except BudgetExceeded:
@@ -61,8 +57,23 @@ def balanced(pieces: Sequence[Piece], make: Make) -> list[Part]:
         return [packed_together(pieces, make, 0)]
 
 
-def _length(group: list[Piece]) -> int:
-    return sum(piece.n if isinstance(piece, Part) else len(piece[1]) for piece in group)
+def groups_of(lengths: Sequence[int]) -> list[list[int]]:
+    """Group adjacent pieces, given by their lengths, until each group is at least twice as long as the next one.
+
+    >>> groups_of([100_000, 3000, 2000, 40])
+    [[0], [1, 2], [3]]
+    """
+    groups: list[tuple[int, list[int]]] = []
+    for at, length in enumerate(lengths):
+        groups.append((length, [at]))
+        while len(groups) > 1 and groups[-2][0] < max(tuning.SMALL, 2 * groups[-1][0]):
+            (first, one), (second, other) = groups[-2:]
+            groups[-2:] = [(first + second, one + other)]
+    return [group for _, group in groups]
+
+
+def _length(piece: Piece) -> int:
+    return piece.n if isinstance(piece, Part) else len(piece[1])
 
 
 def _packed(groups: list[list[Piece]], make: Make) -> list[Part]:

@@ -17,7 +17,9 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.api.index.coded import CodedRows
 from tonari.api.index.segment import Segment
+from tonari.api.index.sparse_state import SparseState
 from tonari.api.index.state import State
+from tonari.api.sparse_rows import are_sparse, changed_rows
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.hints import Hinted
 from tonari.core.process.progress import ProgressLike
@@ -32,6 +34,7 @@ from tonari.metrics import Metric, get_metric
 from tonari.metrics.changed import Change, Weights
 from tonari.metrics.definitions import Float64
 from tonari.metrics.radius import limits_of
+from tonari.sparse.rows import SparseRows, as_sparse_rows
 
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
@@ -53,7 +56,8 @@ class IndexBase(Hinted):
     _memory: int | None
     _metric: Metric  # of the returned values; searches compare rows by the metric of the call
     _overrides: dict[str, Any]
-    _state: State
+    _state: State | SparseState
+    _takes_sparse: bool = False  # whether rows are sparse: the state is a SparseState
     _threads: int | None
 
     @property
@@ -129,19 +133,36 @@ class IndexBase(Hinted):
         """Transform checked rows for comparison, and check them again, since weights may make them too large."""
         if self._change is None:
             return rows
+        if isinstance(rows, SparseRows):
+            return changed_rows(self._change, rows, name)
         call = self._call
         threads = threads or call.threads
         return call.place.rows(self._change.rows(rows, name, threads), name, call.metric, threads)
 
     def _given_rows(self, x: Any, name: str, threads: int | None = None) -> Any:
         """Check rows of the caller without transforming them."""
+        if are_sparse(x) or self._takes_sparse:
+            return self._sparse_rows(x, name)
         return self._call.place.rows(x, name, self._metric, threads or self._threads)
 
-    def _rows(self, now: State, queries: Any, threads: int | None) -> Any:
+    def _sparse_rows(self, x: Any, name: str) -> SparseRows:
+        """Check sparse rows for an Index of such rows."""
+        if not self._takes_sparse:
+            raise TypeError(
+                f"{name}: are sparse, but the points of this Index are dense; use .toarray() if they fit in memory"
+            )
+        if not are_sparse(x):
+            raise TypeError(
+                f"{name}: is a dense {type(x).__name__}, but the points of this Index are sparse; use "
+                "scipy.sparse.csr_array(...)"
+            )
+        return as_sparse_rows(x, name, sets=self._metric.bits)
+
+    def _rows(self, now: State | SparseState, queries: Any, threads: int | None) -> Any:
         """Check queries, and return them in the transformed form that is compared."""
         rows = self._given_rows(queries, "queries", threads)
         inputs.same_width(rows, now.sample)
-        if self._metric.bits:
+        if self._metric.bits and not isinstance(now, SparseState):
             inputs.same_bits(inputs.bool_columns(queries), self._bits)
         return self._compared(rows, "queries", threads)
 
@@ -155,7 +176,7 @@ class IndexBase(Hinted):
         made.__dict__.update(self.__dict__, _updating=threading.Lock())
         return made
 
-    def _rules(self, now: State, m: int, given: Given) -> Rules | None:
+    def _rules(self, now: State | SparseState, m: int, given: Given) -> Rules | None:
         """Check the filters of m queries; arrays refer to ids."""
         self._refuse_codes("filters", "search the array of the rows, tonari.search(queries, points, k, ...)")
         noun = "points" if now.next_id == now.n else f"ids given so far (Index.next_id), of which {now.n} are left"
@@ -166,9 +187,9 @@ class IndexBase(Hinted):
         if self._coded is not None:
             raise Unsupported(f"{what}: an Index with codes={self._coded.codes!r} supports none; {fix}")
 
-    def _check_method(self, now: State, k: int) -> None:
+    def _check_method(self, now: State | SparseState, k: int) -> None:
         """Raise if the named method does not support all points together, as the constructor does."""
-        if self._asked == "auto":
+        if self._asked == "auto" or isinstance(now, SparseState):
             return
         one = self._compared(now.sample[:1], "points")
         problem = dataclasses.replace(self._call.problem(one, one, 1), n=now.n, k=k)
@@ -181,7 +202,7 @@ class IndexBase(Hinted):
         return "float64" if "float64" in (inputs.name_of_dtype(rows), self.dtype) else "float32"
 
     def _checked(
-        self, now: State, queries: Any, radius: Any, similarity: Any, closed: Any, threads: int | None
+        self, now: State | SparseState, queries: Any, radius: Any, similarity: Any, closed: Any, threads: int | None
     ) -> tuple[Any, npt.NDArray[Any]]:
         """Return the queries in the form that is compared, and the limit of each."""
         now.check_unchanged()
@@ -191,3 +212,9 @@ class IndexBase(Hinted):
         if self._change is not None:
             within = self._change.within(len(rows), **within)
         return rows, limits_of(self._call.metric, len(rows), value, **within)
+
+
+def refuse_streams(now: State | SparseState, verb: str) -> None:
+    """Refuse a stream of queries for an Index of sparse rows."""
+    if isinstance(now, SparseState):
+        raise Unsupported(f"{verb}_chunks: an Index of sparse rows takes no streams; call {verb} for parts of the rows")

@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.api.index.base import IndexBase
+from tonari.api.index.sparse_state import SparseState
+from tonari.api.index.state import State
 from tonari.core.process.floats import in_default_floats
 
 _CHANGED_FILE = "change the file of the rows, and make the Index again"
@@ -48,6 +50,8 @@ class ChangingIndex(IndexBase):
         O(log n) segments, and each row is packed O(log n) times in all.
         """
         self._refuse_codes("add", _CHANGED_FILE)
+        if isinstance(self._state, SparseState):
+            return self._add_sparse(points)
         sample = self._state.sample
         no_rows = tuple(getattr(points, "shape", ())) == (0, self.d)
         if no_rows and inputs.dtype_of_rows(points) == inputs.name_of_dtype(sample):
@@ -67,10 +71,27 @@ class ChangingIndex(IndexBase):
         host = isinstance(rows, np.ndarray)
         rows = np.array(rows, order="C") if host else rows.clone(memory_format=sys.modules["torch"].contiguous_format)
         with self._updating:
-            self._state.check_unchanged()
-            begin = self._state.next_id
-            self._state = self._state.with_rows(rows, self._segment)
+            now = self._state
+            assert isinstance(now, State)
+            now.check_unchanged()
+            begin = now.next_id
+            self._state = now.with_rows(rows, self._segment)
         return np.arange(begin, begin + len(rows))
+
+    def _add_sparse(self, points: Any) -> npt.NDArray[np.int64]:
+        """Add sparse points."""
+        rows, sample = self._sparse_rows(points, "points"), self._state.sample
+        if rows.d != sample.d:
+            raise ValueError(f"points: have {rows.d} columns, but the points of this Index have {sample.d}")
+        if rows.dtype != sample.dtype and len(rows):
+            raise TypeError(f"points: {rows.dtype}, expected {sample.dtype} as the other points; convert them")
+        self._compared(rows, "points")  # refused here, where rows have the caller's numbers
+        with self._updating:
+            now = self._state
+            assert isinstance(now, SparseState)
+            if len(rows):
+                self._state = now.with_rows(rows.copy())
+        return np.arange(now.next_id, now.next_id + len(rows))
 
     @in_default_floats
     def remove(self, ids: Any) -> None:
@@ -96,15 +117,21 @@ class ChangingIndex(IndexBase):
         """
         self._refuse_codes("remove", _CHANGED_FILE)
         with self._updating:
-            self._state.check_unchanged()
-            self._state = self._state.without_ids(checked_ids(ids), self._segment)
+            now = self._state
+            now.check_unchanged()
+            gone = checked_ids(ids)
+            if isinstance(now, SparseState):
+                self._state = now.without_ids(gone)
+            else:
+                self._state = now.without_ids(gone, self._segment)
 
     @in_default_floats
     def compact(self) -> None:
         """Pack all remaining points as one segment. Ids and answers do not change."""
         with self._updating:
-            self._state.check_unchanged()
-            self._state = self._state.compacted(self._segment)
+            now = self._state
+            now.check_unchanged()
+            self._state = now.compacted() if isinstance(now, SparseState) else now.compacted(self._segment)
 
 
 def checked_ids(ids: Any) -> npt.NDArray[np.int64]:

@@ -7,7 +7,7 @@
 
 All numbers are little-endian. A single file can be replaced in one step, unlike a directory of arrays, and blocks at
 multiples of 64 bytes can be mapped. The header has the CRC-32 of each block, so a change of any byte is detected. An
-Index of codes has another file (coded_file.py).
+Index of codes and one of sparse rows have other files (coded_file.py, sparse_file.py).
 """
 
 from __future__ import annotations
@@ -15,24 +15,27 @@ from __future__ import annotations
 import math
 import os
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tonari import inputs
-from tonari.api.index import coded_file
+from tonari.api.index import coded_file, sparse_file
 from tonari.api.index.header import ALIGNED, MAGIC, check_version, header_of, is_index, padded, read_header, refusal
 from tonari.io import schema
 from tonari.io._atomic import atomic
 from tonari.io._common import little, pieces, reason
 from tonari.io.schema import whole
 from tonari.methods.registry import check_search_method
+from tonari.methods.rows.where import place_for
 from tonari.metrics import get_metric
 from tonari.metrics.changed import change_of, check_weights
+from tonari.sparse.rows import SparseRows
 
 FORMAT, VERSION = "tonari.Index", 1
-__all__ = ["MAGIC", "describe", "is_index", "load", "save"]
+__all__ = ["MAGIC", "describe", "is_index", "load", "save", "state_for"]
 
 _FIELDS: dict[str, schema.Test] = {
     **dict.fromkeys(("format", "metric", "method", "asked", "dtype"), schema.text),
@@ -64,6 +67,9 @@ def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
         raise TypeError(f"path: expected a path, got {type(path).__name__}")
     if "_coded" in state:
         coded_file.save(path, state)
+        return
+    if isinstance(state["_points"], SparseRows):
+        sparse_file.save(path, state)
         return
     given, ids = state["_points"], state["_ids"]
     points = inputs.held(inputs.to_host(given))
@@ -115,6 +121,8 @@ def describe(path: Path) -> dict[str, Any]:
     about, size, begin = read_header(path)
     if about.get("format") == coded_file.FORMAT:
         return coded_file.described(path, about, size, begin)
+    if about.get("format") == sparse_file.FORMAT:
+        return sparse_file.described(path, about, size, begin)
     try:
         check_version(about, FORMAT, VERSION)
         schema.check(about, _FIELDS, optional={"overrides": lambda value: isinstance(value, dict), **_MATRIX, **_BITS})
@@ -140,12 +148,35 @@ def describe(path: Path) -> dict[str, Any]:
     return about
 
 
+def state_for(
+    state: dict[str, Any], device: str | Sequence[str] | None, threads: int | None, memory: int | str | None
+) -> dict[str, Any]:
+    """Return a loaded state with the arguments of :meth:`tonari.Index.load`, and with its points on their device."""
+    on = state.pop("_on")
+    if device is not None:
+        wish = inputs.parse_device(device)
+        if on is not None and wish != "auto":
+            on = None if wish == "cpu" else place_for(device).devices[0]
+        state |= {"_device": device, "_overrides": {}}
+        if state["_asked"] == "auto":
+            state["_chosen"] = None
+    if on is not None:
+        state["_points"] = place_for(on).there(state["_points"])
+    if threads is not None:
+        state["_threads"] = inputs.check_threads(threads)
+    if memory is not None:
+        state["_memory"] = inputs.parse_memory(memory)
+    return state
+
+
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the state of a saved Index, whose points are mapped; "_on" is the CUDA device of the points, or None."""
     path = Path(path)
     about = describe(path)
     if about["format"] == coded_file.FORMAT:
         return coded_file.load(path, about)
+    if about["format"] == sparse_file.FORMAT:
+        return sparse_file.load(path, about)
     n, d, offset = about["n"], about["d"], about["offset"]
     size, dtype, middle = path.stat().st_size, inputs.dtype_of(about["dtype"]), offset - about["matrix"]
     begin = middle - about["ids_bytes"]

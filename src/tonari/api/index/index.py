@@ -19,8 +19,10 @@ from tonari.api.index.codes import with_codes
 from tonari.api.index.part import Part
 from tonari.api.index.radius import RadiusIndex
 from tonari.api.index.search import SearchIndex
+from tonari.api.index.sparse_state import SparseKind, SparseState
 from tonari.api.index.state import Kind, State
-from tonari.api.sparse_rows import are_sparse
+from tonari.api.sparse_rows import are_sparse, check_place, checked_metric
+from tonari.core.errors import Unsupported
 from tonari.core.process.compiling import not_compiled
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
@@ -28,6 +30,7 @@ from tonari.methods.registry import by_force, check_search_method
 from tonari.methods.rows.where import place_for
 from tonari.metrics import get_metric
 from tonari.metrics.changed import change_for, change_of
+from tonari.sparse.rows import SparseRows, as_sparse_rows
 
 
 class Index(SearchIndex, RadiusIndex, ChangingIndex):
@@ -89,6 +92,9 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
     `memory`. If it is too small for all of them, segments drop their packed points and pack them again when they are
     searched. If all points are removed, :meth:`search` refuses every k, radius searches find nothing, and :meth:`add`
     continues with the next ids.
+
+    Sparse rows, as for :func:`search`, are copied. Queries and added points must then be sparse, :attr:`points` is a
+    ``csr_array``, and streams of queries, `codes` and fields of a plan are refused.
 
     Several threads may search one Index at once. Points are packed by one thread for all; `memory` limits each search
     separately. Other threads may change the Index during a search: a search, or a stream of searches, sees the Index as
@@ -154,11 +160,6 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
             points = coded.opened(points)
         dropped = "but searches of an Index carry none to its points"
         inputs.warn_of_dropped({"points": points}, "use tonari.search with differentiable=True", dropped=dropped)
-        if are_sparse(points):
-            raise TypeError(
-                "points: an Index takes no sparse rows; call tonari.search(queries, points, k), which does, or use "
-                ".toarray() if the rows fit in memory"
-            )
         check_search_method(method)
         self._set_metric(
             metric, change_for(metric, weights=weights, VI=VI, covariance=covariance, V=V, transform=transform)
@@ -173,6 +174,10 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         self._asked = by_force(self._base) if (self._overrides or has_codes) and method == "auto" else method
         self._set_call(place)
         copy = inputs.check_flag(copy, "copy")
+        self._updating = threading.Lock()  # held by the one update that replaces the state
+        if are_sparse(points):
+            self._set_sparse(points, method, codes, overrides)
+            return
         if not has_codes:
             rows = self._given_rows(points, "points")
         else:
@@ -185,7 +190,21 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         if copy and inputs.shares_memory(rows, points):
             rows = self._copy_of(rows)
         self._state = State([Part(self._segment(rows, progress=progress, source=points))], len(rows))
-        self._updating = threading.Lock()  # held by the one update that replaces the state
+
+    def _set_sparse(self, points: Any, method: str, codes: str, overrides: dict[str, Any]) -> None:
+        """Prepare a copy of sparse points."""
+        checked_metric(self._base)
+        check_place(method, self._device)
+        if codes != "auto" or overrides:
+            name = next(iter(overrides), "codes")
+            raise Unsupported(f"{name}: not supported for sparse rows; leave it out")
+        self._copied, self._overrides, self._takes_sparse = 0, {}, True
+        rows = as_sparse_rows(points, "points", sets=self._metric.bits).copy()
+        if not len(rows):
+            raise ValueError("points: has no rows, expected at least one")
+        self.d, self._asked = rows.d, "auto"
+        kind = SparseKind.of(rows, self._call, self._change)
+        self._state = SparseState.of(rows, np.arange(len(rows)), len(rows), kind)
 
     def __len__(self) -> int:
         return self._state.n
@@ -232,7 +251,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
     def devices(self) -> tuple[str, ...]:
         """The CUDA devices that hold the points; for "cuda:all", the largest segment's devices; empty on the CPU."""
         place = self._call.place
-        if place.may_take_fewer and self._state.parts:
+        if place.may_take_fewer and isinstance(self._state, State) and self._state.parts:
             return self._state.largest.call.place.devices
         return place.devices
 
@@ -294,23 +313,8 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         RuntimeError
             The rows of saved codes have changed.
         """
-        state = index_file.load(path)
-        on = state.pop("_on")
-        if device is not None:
-            wish = inputs.parse_device(device)
-            if on is not None and wish != "auto":
-                on = None if wish == "cpu" else place_for(device).devices[0]
-            state["_device"], state["_overrides"] = device, {}
-            if state["_asked"] == "auto":
-                state["_chosen"] = None
-        if on is not None:
-            state["_points"] = place_for(on).there(state["_points"])
-        if threads is not None:
-            state["_threads"] = inputs.check_threads(threads)
-        if memory is not None:
-            state["_memory"] = inputs.parse_memory(memory)
         made = object.__new__(cls)
-        made.__setstate__(state)
+        made.__setstate__(index_file.state_for(index_file.load(path), device, threads, memory))
         return made
 
     def __getstate__(self) -> dict[str, Any]:
@@ -320,7 +324,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         if self._coded is not None:
             kept = {"_points": None, "_ids": None, "_next_id": now.next_id, "_chosen": now.chosen}
             return state | kept | {"_coded": self._coded.state()}
-        points = now.points
+        points: Any = now.rows if isinstance(now, SparseState) else now.points
         if inputs.kind_of(points) == "torch" and points.untyped_storage().nbytes() > points.nbytes:
             # A pickled tensor contains all the memory that it is a view of.
             points = points.clone(memory_format=sys.modules["torch"].contiguous_format)
@@ -337,7 +341,11 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
             self._coded = coded.CodedRows.of_state(codes, self._base)
             points, self._overrides = self._coded.rows, self._coded.overrides
         self._set_call(place_for(self._device, points=points))
-        if len(points):
+        if isinstance(points, SparseRows):
+            self._takes_sparse = True
+            check_place("auto", self._device)
+            self._state = SparseState.of(points, ids, next_id, SparseKind.of(points, self._call, self._change))
+        elif len(points):
             self._state = State([Part(self._segment(points, chosen=chosen), ids)], next_id)
         else:
             self._state = State([], next_id, Kind.like(points, chosen))

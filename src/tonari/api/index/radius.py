@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
-from tonari.api.index.base import IndexBase
+from tonari.api.index.base import IndexBase, refuse_streams
 from tonari.api.index.segment import Segment
+from tonari.api.index.sparse_state import SparseState
 from tonari.core.process.compiling import not_compiled
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
@@ -87,7 +88,9 @@ class RadiusIndex(IndexBase):
         rules = None
         if not (where is exclude is query_groups is point_groups is groups is None):
             rules = self._rules(now, len(rows), Given(where, exclude, query_groups, point_groups, groups))
-        if len(rows) and rules is None and now.only is not None:
+        if isinstance(now, SparseState):
+            counts = now.count(rows, limits, rules, self._asks(threads, progress))
+        elif len(rows) and rules is None and now.only is not None:
             counts = now.only.those(threads).count(rows, limits, progress)
         elif len(rows):
             counts = now.count(rows, limits, rules, self._asks(threads, progress), self._brute)
@@ -142,6 +145,7 @@ class RadiusIndex(IndexBase):
         [[1, 0, 1, 0], [1, 0]]
         """
         progress = inputs.check_progress(progress)
+        refuse_streams(self._state, "radius_search")
         index = self._frozen()
         value = "float64" if self.dtype == "float64" else "float32"
         within: dict[str, Any] = {"radius": radius, "min_similarity": min_similarity, "closed": closed}

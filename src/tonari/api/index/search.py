@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tonari import inputs
-from tonari.api.index.base import IndexBase
+from tonari.api.index.base import IndexBase, refuse_streams
 from tonari.core.process.compiling import not_compiled
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
@@ -129,4 +129,5 @@ class SearchIndex(IndexBase):
         [[[2], [2]], [[2]]]
         """
         progress = inputs.check_progress(progress)
+        refuse_streams(self._state, "search")
         return search_chunks(self._frozen(), queries, k, rows=rows, chunk_rows=chunk_rows, progress=progress)

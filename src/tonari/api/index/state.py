@@ -105,13 +105,8 @@ class State:
 
     def without_ids(self, ids: Ids, make: Make) -> State:
         """Remove points; raise ValueError for an id that is absent."""
-        ordered = np.sort(ids)
-        if len(twice := ordered[1:][ordered[1:] == ordered[:-1]]):
-            raise ValueError(f"ids: {twice[0]} is given twice; name each point once")
         rows = [part.rows_of(ids) for part in self.parts]
-        if len(unknown := ids[np.max([np.full(len(ids), -1), *rows], axis=0) < 0]):
-            what = "was removed already" if 0 <= unknown[0] < self.next_id else "was never given"
-            raise ValueError(f"ids: {unknown[0]} {what}; expected ids of points that are left, see Index.ids")
+        refuse_absent(ids, rows, self.next_id)
         if not len(ids):
             return self
         kept = [part.without(here[here >= 0]) for part, here in zip(self.parts, rows, strict=True)]
@@ -221,6 +216,19 @@ class State:
                 f"{error}; the other segments of this Index take {held} bytes of memory={part.segment.memory}: "
                 "Index.compact() packs all points as one"
             ) from error
+
+
+def refuse_absent(ids: Ids, rows: Sequence[Ids], next_id: int) -> None:
+    """Raise ValueError for ids that occur twice or are absent.
+
+    `rows` has, for each part of an Index, the rows of the points with these ids, -1 where it has none.
+    """
+    ordered = np.sort(ids)
+    if len(twice := ordered[1:][ordered[1:] == ordered[:-1]]):
+        raise ValueError(f"ids: {twice[0]} is given twice; name each point once")
+    if len(unknown := ids[np.max([np.full(len(ids), -1), *rows], axis=0) < 0]):
+        what = "was removed already" if 0 <= unknown[0] < next_id else "was never given"
+        raise ValueError(f"ids: {unknown[0]} {what}; expected ids of points that are left, see Index.ids")
 
 
 def _rules_of(part: Part, rules: Rules) -> Rules:

@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from tonari.api import graphs
 from tonari.api.shards import build_graph
 from tonari.cli import _common, _options
 from tonari.cli._directories import names_a_directory, refuse, told
 from tonari.cli._points import Inputs, check_named, id_option, inputs_option
+from tonari.core.trail import recording
 from tonari.graph.exports.arrow import about
 from tonari.graph.knn_graph import KNNGraph
+from tonari.io._atomic import atomic
 from tonari.io.found import SUFFIXES, check_writable, write_found
 from tonari.methods.registry import check_method
 from tonari.shards.plan import METHODS
@@ -43,6 +46,7 @@ from tonari.shards.state import bytes_of
 @_options.seed_option
 @click.option("--include-self", is_flag=True, help="Make each point the first of its own k neighbours.")
 @_options.exclude_within_option
+@_options.ties_option
 @_options.key_option
 @inputs_option
 @id_option
@@ -58,6 +62,7 @@ def graph(
     method: str,
     include_self: bool,
     exclude_within: int | None,
+    ties: str,
     key: str | None,
     read: Inputs,
     as_json: bool,
@@ -66,6 +71,8 @@ def graph(
     """Build the k-nearest-neighbour graph of POINTS.
 
     A point is not its own neighbour, but duplicates of it are. Equal distances are ordered by row number.
+
+    With --ties all, the neighbours of point i are indices[indptr[i]:indptr[i + 1]], and distances in the same way.
 
     A graph by NN-Descent may lack some neighbours. Its recall is measured on a sample of rows and printed; if it is
     below --recall, a warning says so.
@@ -84,6 +91,9 @@ def graph(
     names = None
     folder = names_a_directory(output)
     _check_method(context, method, folder=folder)
+    if ties == "all":
+        _options.check_ties_output(context, output)
+        refuse(context, ("include_self",), "lists by --ties have no column for the point itself; leave it out")
     options = _options.with_columns(options)
     started = time.perf_counter()
     if folder:
@@ -104,21 +114,33 @@ def graph(
         check_named(context, target, read)
         read.check(points)
         names = read.names_of_rows(points[0])
+        rows = read.read(points[0], key)
+        options |= {"method": method, "exclude_within": exclude_within}
+        if ties == "all":
+            _with_ties(rows, k, target, options, started, read, as_json=as_json)
+            return
         with _common.warnings_as_lines():
-            graph = graphs.knn_graph(
-                read.read(points[0], key),
-                k,
-                method=method,
-                include_self=include_self,
-                exclude_within=exclude_within,
-                **options,
-            )
+            graph = graphs.knn_graph(rows, k, include_self=include_self, **options)
         if target.suffix.lower() == ".npz":
             graph.save(target)
         else:
             distances, indices = graph.lists.in_numpy()
             write_found(target, indices, distances, about(graph.lists), names=(names, names))
     emit_graph(graph, target, time.perf_counter() - started, read, as_json=as_json)
+
+
+def _with_ties(
+    rows: Any, k: int, target: Path, options: dict[str, Any], started: float, read: Inputs, *, as_json: bool
+) -> None:
+    """Find the neighbours of every point with all ties, and write them."""
+    with recording("knn_graph", len(rows)) as record:
+        found = graphs.knn_graph(rows, k, ties="all", **options)
+    with atomic(target) as file:
+        np.savez(file, **found._asdict())
+    count = len(found.indices)
+    facts = {"rows": len(rows), "k": k, "neighbours": count, "metric": options["metric"], "record": record.as_dict()}
+    text = f"{count:,} neighbours of {len(rows):,} rows, k={k}"
+    _common.emit_output(target, facts, text, started, as_json=as_json, inputs=read)
 
 
 def _check_method(context: click.Context, name: str, *, folder: bool) -> None:
@@ -142,10 +164,12 @@ def emit_graph(made: KNNGraph, output: Path, seconds: float, read: Inputs, *, as
         "metric": made.metric,
         "method": made.method,
         "include_self": made.include_self,
+        **({"filters": list(made.filters)} if made.filters else {}),
         "seconds": seconds,
         "bytes": size,
     }
-    lines = [f"{made.n:,} rows, k={made.k}, {made.metric}, {made.method}, in {seconds:.3g} s"]
+    by = f", with {' and '.join(made.filters)}" if made.filters else ""
+    lines = [f"{made.n:,} rows, k={made.k}, {made.metric}, {made.method}{by}, in {seconds:.3g} s"]
     if made.report is not None:
         facts["report"] = made.report.as_dict()
         lines.append(str(made.report))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import math
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists
 from tonari.graph.statistics import distances_at, missing_neighbours, range_of, zero_distances
 from tonari.graph.structure import connected_components
+from tonari.io.formats.npz import Archive
 from tonari.io.record import read_record
 from tonari.metrics.recall import Recall
 from tonari.shards.plan import ShardPlan
@@ -72,6 +74,8 @@ def _facts(path: Path, key: str | None, read: Inputs) -> dict[str, Any]:
         return _index_facts(path)
     if kind == "graph":
         return _directory_facts(path) if path.is_dir() else _graph_facts(path)
+    if kind == "lists":
+        return _lists_facts(path)
     if kind == "neighbours" and path.suffix.lower() == ".npz":
         found = io.describe(path, key="indices")
         extra = {"distances": io.describe(path, key="distances").dtype}
@@ -79,6 +83,23 @@ def _facts(path: Path, key: str | None, read: Inputs) -> dict[str, Any]:
     else:
         found = read.describe(path, key)
     return dataclasses.asdict(found) | {"path": str(path)}
+
+
+def _lists_facts(path: Path) -> dict[str, Any]:
+    """Describe lists of different lengths, as of a search within a radius."""
+    with Archive(path, math.inf) as archive:
+        indptr, indices, distances = (
+            archive.header(name, holds="vector") for name in ("indptr", "indices", "distances")
+        )
+        return {
+            "path": str(path),
+            "format": "lists of neighbours",
+            "rows": max(0, indptr.shape[0] - 1),
+            "columns": None,
+            "dtype": str(indices.dtype),
+            "bytes": archive.size,
+            "extra": {"neighbours": indices.shape[0], "distances": str(distances.dtype)},
+        }
 
 
 def _graph_facts(path: Path) -> dict[str, Any]:
@@ -99,6 +120,7 @@ def _graph_facts(path: Path) -> dict[str, Any]:
             "include_self": graph.include_self,
             "seed": graph.seed,
             **({} if graph.weights is None else {"weights": graph.weights}),
+            **({"filters": list(graph.filters)} if graph.filters else {}),
             **({} if graph.transform is None else {"transform": list(graph.transform.shape)}),
             "missing": missing_neighbours(lists),
             "first": range_of(distances_at(lists, 0)),

@@ -74,8 +74,8 @@ def pairs(
             find(out=numbered)
             _name(numbered, names, target)
     count = len(np.load(target, mmap_mode="r"))
-    facts = {"points": len(base), "pairs": count, "metric": metric}
-    text = f"{count:,} pairs of {len(base):,} points"
+    facts = {"points": base.shape[0], "pairs": count, "metric": metric}
+    text = f"{count:,} pairs of {base.shape[0]:,} points"
     _common.emit_output(target, facts, text, started, as_json=as_json, inputs=read)
 
 

@@ -117,7 +117,8 @@ def _has_neighbors(path: Path) -> bool:
 
 def _contents(path: Path) -> str:
     if path.suffix.lower() == ".npz":
-        return "a graph" if _common.kind_of(path) == "graph" else "other arrays"
+        names = {"graph": "a graph", "lists": "lists of different lengths"}
+        return names.get(_common.kind_of(path), "other arrays")
     facts = io.describe(path)
     return f"{facts.rows:,} x {facts.columns:,} values of {facts.dtype}"
 

@@ -11,10 +11,12 @@ import numpy as np
 
 from tonari.api import radius, searching, writing
 from tonari.api.shards import build_neighbors
+from tonari.api.sparse_rows import are_sparse
 from tonari.cli import _common, _options
 from tonari.cli._directories import names_a_directory, refuse, told
 from tonari.cli._points import Inputs, check_named, id_option, inputs_option
 from tonari.cli._radius import check_radius, min_similarity_option, radius_option
+from tonari.core.errors import Unsupported
 from tonari.core.trail import Record, recording
 from tonari.io._atomic import atomic
 from tonari.io._common import open_regular, parsing, size_of
@@ -52,13 +54,7 @@ from tonari.streams.output import kept
     "fewer than K neighbours end with -1.",
 )
 @_options.exclude_within_option
-@click.option(
-    "--ties",
-    type=click.Choice(["first", "all"]),
-    default="first",
-    show_default=True,
-    help='"all": also write all other points at the distance of the K-th, to a .npz file of lists as for --radius.',
-)
+@_options.ties_option
 @_options.key_option
 @inputs_option
 @id_option
@@ -112,17 +108,16 @@ def search(
     if k is None and not within:
         raise click.UsageError("how many neighbours? Give -k, or --radius or --min-similarity", context)
     options = _options.with_columns(options) | {"metric": metric}
-    filters = [name for name, value in (("--where", where), ("--exclude-within", exclude_within)) if value is not None]
+    given = ("where", where), ("exclude_within", exclude_within)
+    filters = [name for name, value in given if value is not None]
     if filters and (names_a_directory(output) or output.lower().endswith(".ibin")):
-        message = f"{output} cannot be combined with {filters[0]}; name a .npz file"
+        message = f"{output} cannot be combined with --{filters[0].replace('_', '-')}; name a .npz file"
         raise click.BadParameter(message, context, param_hint="'-o'")
     if ties == "all":
         if within:
             message = "a radius has no K-th neighbour; leave it out"
             raise click.BadParameter(message, context, param_hint="'--ties'")
-        if not output.lower().endswith(".npz"):
-            message = f"{output} cannot be combined with --ties; name a .npz file"
-            raise click.BadParameter(message, context, param_hint="'-o'")
+        _options.check_ties_output(context, output)
     if within:
         if names_a_directory(output):
             message = f"{output} is a directory, which holds k neighbours of each query; name a .npz file, or give -k"
@@ -146,15 +141,19 @@ def search(
     base = read.read(points, key)
     asked = read.read_queries(queries, _queries_key(queries, queries_key), base)
     if target.suffix.lower() == ".ibin":
+        if are_sparse(asked, base):
+            raise Unsupported(
+                f"{target}: is written chunk by chunk, which sparse rows do not support; name a .npz file"
+            )
         try:
-            with _common.warnings_as_lines(), recording("tonari search", len(asked)) as record:
+            with _common.warnings_as_lines(), recording("tonari search", asked.shape[0]) as record:
                 writing.search_to_file(asked, base, k, target, resume=not force, overwrite=force, **options)
         except KeyboardInterrupt:
-            _tell_what_is_kept(target, len(asked), force=force)
+            _tell_what_is_kept(target, asked.shape[0], force=force)
             raise
         (record,) = record.parts  # the record of the whole file, including rows found by earlier runs
     else:
-        with recording("search", len(asked)) as record:
+        with recording("search", asked.shape[0]) as record:
             options |= {"where": _mask(where), "exclude_within": exclude_within, "ties": ties}
             found = searching.search(asked, base, k, **options)
         if target.suffix.lower() == ".npz":
@@ -162,8 +161,9 @@ def search(
                 np.savez(file, **found._asdict())
         else:
             names = read.names_of_rows(queries), read.names_of_rows(points)
-            write_found(target, found.indices, found.distances, {"metric": metric}, names=names)
-    sizes = {"rows": len(asked), "points": len(base), "k": k, "metric": metric}
+            about = {"metric": metric, **({"filters": filters} if filters else {})}
+            write_found(target, found.indices, found.distances, about, names=names)
+    sizes = {"rows": asked.shape[0], "points": base.shape[0], "k": k, "metric": metric}
     _emit(target, sizes, started, read, record, as_json=as_json)
 
 
@@ -200,13 +200,13 @@ def _within(
     started = time.perf_counter()
     base = read.read(points, key)
     asked = read.read_queries(queries, queries_key, base)
-    with recording("radius_search", len(asked)) as record:
+    with recording("radius_search", asked.shape[0]) as record:
         found = radius.radius_search(asked, base, **options)
     with atomic(target) as file:
         np.savez(file, indptr=found.indptr, indices=found.indices, distances=found.distances)
     count = len(found.indices)
-    facts = {"rows": len(asked), "points": len(base), "neighbours": count, "metric": options["metric"]}
-    text = f"{count:,} neighbours of {len(asked):,} queries in {len(base):,} points"
+    facts = {"rows": asked.shape[0], "points": base.shape[0], "neighbours": count, "metric": options["metric"]}
+    text = f"{count:,} neighbours of {asked.shape[0]:,} queries in {base.shape[0]:,} points"
     facts["record"] = record.as_dict()
     _common.emit_output(target, facts, text, started, as_json=as_json, inputs=read)
 

@@ -14,6 +14,11 @@ from tonari.api import verifying
 from tonari.cli import _common, _options
 from tonari.cli._directories import load_graph, refuse
 from tonari.cli._points import Inputs, inputs_option
+from tonari.graph.lists import refuse_filtered
+from tonari.io.found import filters_in
+from tonari.io.ground_truth import HDF5_SUFFIXES
+
+_WHY = "compare it with tonari.knn_graph by the same filters, as by graph.overlap(other)"
 
 
 @click.command()
@@ -85,10 +90,13 @@ def verify(
                 message = f"{found} is a graph of its points; leave {queries} out"
                 raise click.UsageError(message, context)
             graph = load_graph(found)
+            refuse_filtered(graph.filters, str(found), _WHY)
             first = int(graph.lists.include_self)
             lists, metric = (graph.indices[:, first:], graph.distances[:, first:]), graph.metric
             columns = {"weights": graph.weights, "transform": graph.transform}
         else:
+            if found.suffix.lower() in HDF5_SUFFIXES:
+                refuse_filtered(filters_in(found), str(found), _WHY)
             neighbors = io.read_ground_truth(found)
             lists = neighbors.indices, neighbors.distances
     base = read.read(points, key)

@@ -16,6 +16,13 @@ def chosen_isa() -> str:
     return asked
 
 
+def without_amx(asked: str | None) -> str:
+    """Return the requested instruction set, else the one to use, for kernels of which none uses AMX: then AVX-512."""
+    isa = chosen_isa() if asked is None else asked
+    check_isa(isa)
+    return "avx512" if isa == "amx" else isa
+
+
 def check_isa(isa: str) -> None:
     """Raise ValueError for an instruction set that this machine does not support."""
     supported = _native.supported_isas()

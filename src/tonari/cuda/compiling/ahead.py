@@ -27,7 +27,8 @@ from tonari.core.process.garbage import collection_off
 from tonari.core.process.progress import ProgressLike
 from tonari.core.process.workers import default_threads
 from tonari.core.trail import unrecorded
-from tonari.cuda.compiling.compile import begin_soon, compile_together, get_ready, is_beginning, is_compiled
+from tonari.cuda.compiling.beginning import begin_soon, get_ready, is_beginning
+from tonari.cuda.compiling.compile import compile_together, is_compiled
 from tonari.cuda.compiling.rehearsal import Call, Card, rehearsing
 
 logger = logging.getLogger("tonari")

@@ -13,17 +13,14 @@ import triton.language as tl
 @triton.jit(do_not_specialize=["count", "words"])
 def fetch_rows_kernel(
     # inputs: int32 [count]; words of the rows [n][words]
-    numbers_ptr,
-    rows_ptr,
+    numbers_ptr, rows_ptr,
     # output: [count][words]
     out_ptr,
     # shapes
-    count,
-    words,
+    count, words,
     # constants
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-):
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
     place = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     number = tl.load(numbers_ptr + place, mask=place < count, other=-1).to(tl.int64)
     for start in range(0, words, COLUMNS):

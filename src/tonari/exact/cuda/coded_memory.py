@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 from tonari.costs.rates import CARD
 from tonari.exact.cuda import tuning
@@ -10,10 +11,13 @@ from tonari.exact.cuda.memory import LEAST_BATCH, LISTED_BYTES, SMALL_CHANGE, Cu
 from tonari.exact.cuda.rows.codes import code_columns, code_width, codes_bytes, coding_bytes
 from tonari.exact.cuda.rows.contraction import contracted_row_bytes, contraction_bytes, sample_rows
 from tonari.exact.cuda.rows.groups import group_count
-from tonari.exact.cuda.screens.sampling import Sample, sample_for
+from tonari.exact.cuda.screens.sampling import Sample, sample_for_codes
 from tonari.exact.cuda.screens.widths import usual_width
 
 PRECISIONS = ("int8", "values")
+# Lengths of batches: whole tiles of the screen, unless memory is short.
+_BATCHES = (*range(1, LEAST_BATCH), LEAST_BATCH, *range(tuning.HOPPER_ROWS, tuning.CODED_BATCH + 1, tuning.HOPPER_ROWS))
+CODED_BYTES = LISTED_BYTES + 4 * tuning.CODED_GROUPS  # per near point, and its near groups
 
 
 class CodesNeeds(CudaNeeds):
@@ -37,26 +41,32 @@ class CodesNeeds(CudaNeeds):
         contracting += sample_rows(self.d) * self.d * self.itemsize
         buffers = (2 if slabs.points < self.n else 1) * slabs.points * self.d * self.itemsize
         # The codes are complete before the first batch.
-        return max(SMALL_CHANGE + contracting + buffers, self._beside_codes(batch * self._batch_row_bytes(slabs)))
+        return max(SMALL_CHANGE + contracting + buffers, self._beside_codes(self._batch_bytes(batch)))
 
     def _beside_codes(self, batch_bytes: int) -> int:
         """Return the bytes of a search in addition to the codes: a batch, a sample, and rows that are refined at
         once."""
         sample = self._sample()
         sampled = 0 if sample is None else codes_bytes(-(-self.n // sample.stride), self.form_dim)
-        members = self._most_members() * (self.d * self.itemsize + LISTED_BYTES)
+        members = self._most_members() * (self.d * self.itemsize + CODED_BYTES)
         return SMALL_CHANGE + sampled + batch_bytes + max(members, 3 * tuning.REFINE_SCRATCH_BYTES)
 
     def batch(self, slabs: Slabs, budget: int) -> int:
-        """Return the queries per batch that the budget and MINIMA_BYTES allow, in whole tiles; 0 if none fit."""
+        """Return the queries per batch that the budget and MINIMA_BYTES allow, in whole tiles; 0 if none fit.
+
+        All batches of a search have about the same number of queries.
+        """
+        room = budget - self.packed_bytes(slabs, PRECISIONS[0]) - self._beside_codes(0)
         if self.total_bytes(slabs, 0) > budget:
             return 0
-        resident = self.packed_bytes(slabs, PRECISIONS[0]) + self._beside_codes(0)
-        room = (budget - resident) // self._batch_row_bytes(slabs)
-        tiles = -(-self.m // LEAST_BATCH)
-        wanted = min(tiles, max(1, tuning.MINIMA_BYTES // (self._minima_bytes() * LEAST_BATCH))) * LEAST_BATCH
-        wanted = min(wanted, tuning.CODED_BATCH)
-        return max(0, min(wanted, room // LEAST_BATCH * LEAST_BATCH if room >= LEAST_BATCH else room))
+
+        def fits(batch: int) -> bool:
+            small = batch <= LEAST_BATCH or self._screened_bytes(batch) <= tuning.MINIMA_BYTES
+            return small and self._batch_bytes(batch) <= room
+
+        most = max((batch for batch in _BATCHES if fits(batch)), default=0)
+        even = max(LEAST_BATCH, -(-self.m // -(-self.m // max(1, most))))
+        return next((batch for batch in _BATCHES if even <= batch <= most), most)
 
     def copying_seconds(self, slabs: Slabs) -> float:
         """Return the seconds of copying all points once, and of reading the rows that are refined."""
@@ -65,28 +75,31 @@ class CodesNeeds(CudaNeeds):
         return (self.n * self.d * self.itemsize + self.m * (rows + queries)) / CARD.link
 
     def _sample(self) -> Sample | None:
-        """Return the sample of the first thresholds, as screens/screener.py chooses it."""
-        return sample_for(self.n, self.width, self.group) if self.m >= tuning.LEAST_ROWS else None
+        """Return the sample of the first thresholds, as the screen chooses it."""
+        return sample_for_codes(self.n, self.m, self.width, self.group)
 
-    def _minima_bytes(self) -> int:
-        """Return the bytes of the minima of a row, of all points or of a sample, and of its list."""
+    def _screened_bytes(self, batch: int) -> int:
+        """Return the bytes of the minima of a batch, of all points or of a sample, and of its lists."""
         sample = self._sample()
-        if sample is None:
-            return 4 * group_count(self.n, self.group)
-        lists = 8 * 4 * sample.capacity  # segments fill unevenly
-        return 4 * group_count(-(-self.n // sample.stride), self.group) + lists
+        if sample is None or batch == 0:
+            return batch * 4 * group_count(self.n, self.group)
+        # The room of a list in all segments: see room_of in rows/tiles.py. Fewer rows have more segments.
+        segments = 4 * tuning.MOST_ROUNDS * tuning.CODED_MULTIPROCESSORS * tuning.HOPPER_ROWS
+        slots = batch * sample.capacity
+        slots += math.ceil(tuning.UNEVEN * (math.sqrt(slots * segments) + segments))
+        return batch * 4 * group_count(-(-self.n // sample.stride), self.group) + 8 * slots
 
     def _most_members(self) -> int:
         """Return the number of members of a row that is retried with the longest lists."""
         return min(self.n, tuning.NEAR_KEPT * tuning.ROOMY * tuning.WIDEST * self.width)
 
-    def _batch_row_bytes(self, slabs: Slabs) -> int:
-        minima = self._minima_bytes()
-        near = tuning.NEAR_KEPT * tuning.WIDEST * self.width * LISTED_BYTES
+    def _batch_bytes(self, batch: int) -> int:
+        screened = self._screened_bytes(batch)
+        near = tuning.NEAR_KEPT * tuning.WIDEST * self.width * CODED_BYTES
         packed = code_width(self.form_dim) + 3 * contracted_row_bytes(self.form_dim)
         lists = 4 * self.k * (self.value_itemsize + 4)
         original = 2 * self.d * self.query_itemsize + 8 * self.d  # also as float64
-        return minima + minima // 4 + near + packed + lists + original + 64 + 8 * self.self_join
+        return screened + screened // 4 + batch * (near + packed + lists + original + 64 + 8 * self.self_join)
 
 
 def in_codes(needs: CudaNeeds) -> list[CodesNeeds]:

@@ -41,7 +41,7 @@ from tonari.exact.cuda.attempts.rehearse import can_rehearse, rehearse_preparati
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.candidate_parts import blocks_of_all
 from tonari.exact.cuda.refine.within import parts_per_block, refine_within
-from tonari.exact.cuda.routes.codes import prepare_codes, search_codes
+from tonari.exact.cuda.routes.codes import prepare_codes, rehearse_codes, rehearse_coding, search_codes
 from tonari.exact.cuda.routes.host_refine import prepare_host_refine, search_host_refine
 from tonari.exact.cuda.routes.multi_gpu import prepare_on_several, search_on_several
 from tonari.exact.cuda.routes.resident import prepare_resident, prepare_resident_once, search_resident
@@ -72,7 +72,8 @@ ROUTES: dict[str, Route] = {
 
 def prepare(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
     """Prepare points for searches by the plan's route."""
-    with on(plan.devices[0]), expecting(functools.partial(rehearse_preparation, plan), progress):
+    rehearse = rehearse_coding if plan.route == "codes" else rehearse_preparation
+    with on(plan.devices[0]), expecting(functools.partial(rehearse, plan), progress):
         return _route(plan).prepare(points, plan, progress)
 
 
@@ -148,6 +149,10 @@ def warm(plan: CudaPlan, *, self_join: bool, progress: ProgressLike = None) -> i
     there = dataclasses.replace(plan, cuda_graph=plan.route == "resident" and len(plan.devices) == 1)
 
     def stage() -> None:
+        if plan.route == "codes":
+            rehearse_coding(plan)
+            rehearse_codes(plan, plan.dtype, self_join=self_join)
+            return
         for each in (plan, there) if there.few else (plan,):
             rehearse_search(each, plan.dtype, self_join=self_join)
 
@@ -201,6 +206,10 @@ def _expecting(
         return contextlib.nullcontext()
 
     def stage() -> None:
+        if plan.route == "codes":
+            rehearse_coding(plan)
+            rehearse_codes(plan, inputs.name_of_dtype(queries), self_join=self_join)
+            return
         alone = prepared if plan.route == "resident" and len(plan.devices) == 1 else None
         looked_at = points is not None and plan.bytes_first
         shift = shift_of_both(points if self_join else queries, points) if looked_at else None

@@ -6,14 +6,21 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+from tonari import inputs
 from tonari.core.errors import Unsupported
+from tonari.core.problem import Problem
 from tonari.costs.rates import CARD
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.coded_memory import CodesNeeds, in_codes
 from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, CudaNeeds, Slabs
+from tonari.exact.cuda.plan import PILOT
+from tonari.exact.cuda.rows.codes import MOST_CODED
+from tonari.exact.cuda.rows.form_dim import largest_form_dim
 from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE
+from tonari.exact.cuda.screens.widths import usual_width
 from tonari.exact.overrides import ON_CUDA
 from tonari.inputs.overrides import check_overrides
+from tonari.metrics import get_metric
 
 ROUTES = ("resident", "host_refine", "codes", "streamed")  # in the order of trial
 SHARDS = ("points", "queries")
@@ -46,6 +53,92 @@ def points_at_home(whole: CudaNeeds, devices: int) -> int:
     each = max(1, tiles) * POINT_TILE
     rest = whole.n - each * (devices - 1)
     return rest if rest > each else 0
+
+
+def ways_of(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNeeds, dict[str, Any]]]:
+    """Return the ways to divide a search among its devices; see :func:`divisions`."""
+    n, m, d, k = problem.n, problem.m, problem.d, problem.k
+    form, devices, form_dim = get_metric(problem.metric).form, len(problem.devices), form_dim_of(overrides, problem)
+    if form_dim and (overrides["form_dim"] == PILOT or not problem.host_points):
+        overrides = {"route": "resident"} | overrides
+    refuse_overrides(overrides, n, m, devices, form, host_points=problem.host_points)
+    whole = CudaNeeds(
+        n=n,
+        m=m,
+        d=d,
+        k=k,
+        itemsize=inputs.dtype_of(problem.dtype).itemsize,
+        query_itemsize=inputs.dtype_of(problem.query_dtype).itemsize,
+        value_itemsize=8 if problem.value_dtype == "float64" else 4,
+        gemm=form == "gemm",
+        self_join=problem.self_join,
+        host_points=problem.host_points,
+        host_queries=problem.host_queries,
+        precisions=tuple(overrides.get("precisions", usual_precisions(form, d, problem.dtype))),
+        group=GROUP_SIZES[-1],
+        width=overrides.get("width", max(tuning.CONTRACTED_WIDTH if form_dim else 0, default_width(problem))),
+        form_dim=form_dim,
+        devices=devices,
+        results=0 if problem.host_queries else m,
+    )
+    return list(divisions(whole, devices, overrides))
+
+
+def default_width(problem: Problem) -> int:
+    """Return the default of `width`."""
+    return usual_width(problem.k + problem.self_join)
+
+
+def usual_precisions(form: str, d: int, dtype: str) -> tuple[str, ...]:
+    """Return the precisions of the screen of rows of d columns, first to last.
+
+    >>> usual_precisions("gemm", 3, "float32"), usual_precisions("gemm", 3, "uint8")
+    (('split', 'values'), ('float16', 'split', 'values'))
+    """
+    levels = PRECISIONS[form]
+    exact = inputs.dtype_of(dtype).kind in "iu"
+    return levels[1:] if form == "gemm" and d <= tuning.SPLIT_FIRST and not exact else levels
+
+
+def least_bytes(problem: Problem, **overrides: Any) -> int:
+    """Return the bytes of the division that needs the least memory; `overrides` are fields of a plan."""
+    return least_of(ways_of(problem, overrides), overrides)
+
+
+def least_of(ways: list[tuple[str, CudaNeeds, dict[str, Any]]], overrides: dict[str, Any]) -> int:
+    """Return the bytes of the way that needs the least memory."""
+    return min(
+        made.total_bytes(at, overrides.get("query_batch", 1))
+        for _, part, limits in ways
+        for route in ROUTES
+        for made, at in on_route(route, part, limits)
+    )
+
+
+def form_dim_of(overrides: dict[str, Any], problem: Problem) -> int:
+    """Return the requested number of coordinates of contracted rows, 0 for all dimensions."""
+    given = overrides.get("form_dim", "full")
+    if given == "full":
+        return 0
+    if given == PILOT:
+        return largest_form_dim(problem.d)  # memory is planned for the most
+    whole = type(given) is int or (isinstance(given, str) and given.isdecimal())  # the command line passes text
+    asked = int(given) if whole else 0
+    if not 2 <= asked < problem.d:
+        raise ValueError(
+            f"form_dim={given!r}: expected 'full', 'pilot' or a whole number from 2 to d - 1 = {problem.d - 1}"
+        )
+    metric = get_metric(problem.metric)
+    if not (metric.squares or metric.angular):
+        raise Unsupported(
+            f"form_dim={given}: there is no contraction for metric={problem.metric!r}, only for euclidean, "
+            "sqeuclidean, cosine and correlation; leave form_dim out"
+        )
+    if overrides.get("route") == "streamed":
+        raise Unsupported(f"form_dim={given}: route='streamed' screens all dimensions; leave form_dim or route out")
+    if overrides.get("route") == "codes" and asked > MOST_CODED:
+        raise ValueError(f"form_dim={given}: route='codes' takes at most {MOST_CODED} coordinates")
+    return asked
 
 
 def divisions(

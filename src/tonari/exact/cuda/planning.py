@@ -15,21 +15,11 @@ from tonari.costs.rates import CARD
 from tonari.cuda import tuning as cuda_tuning
 from tonari.cuda.memory import available
 from tonari.exact.cuda import tuning
-from tonari.exact.cuda.divisions import (
-    PRECISIONS,
-    ROUTES,
-    divisions,
-    fit,
-    on_route,
-    points_at_home,
-    refuse_overrides,
-)
+from tonari.exact.cuda.divisions import default_width, fit, form_dim_of, least_of, points_at_home, ways_of
 from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, CudaNeeds, Slabs
 from tonari.exact.cuda.plan import PILOT, CudaPlan
-from tonari.exact.cuda.rows.codes import MOST_CODED, code_columns
+from tonari.exact.cuda.rows.codes import code_columns
 from tonari.exact.cuda.rows.form_dim import is_pilot_due, largest_form_dim
-from tonari.exact.cuda.rows.groups import GROUP_SIZES
-from tonari.exact.cuda.screens.widths import usual_width
 from tonari.metrics import get_metric
 from tonari.metrics.problem import refuse_metric
 
@@ -83,7 +73,7 @@ def plan_on_cuda(
             "coordinates, such as form_dim=64, or leave route out"
         )
     if route == "codes" and "form_dim" not in overrides:
-        _form_dim({"form_dim": code_columns(problem.d)[-1], "route": route}, problem)  # refuses what has no codes
+        form_dim_of({"form_dim": code_columns(problem.d)[-1], "route": route}, problem)  # refuses what has no codes
     if prepared_by is not None:
         problem = dataclasses.replace(problem, devices=prepared_by.devices, may_take_fewer=False)
     elif problem.may_take_fewer and len(problem.devices) > 1:
@@ -201,7 +191,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
     """Plan for devices with `free` bytes each; `usual` says that the caller overrides nothing."""
     devices, asked = problem.devices, problem.memory
     budget = free if asked is None else min(asked, free)
-    form_dim, shards = _form_dim(overrides, problem), _ways(problem, overrides)
+    form_dim, shards = form_dim_of(overrides, problem), ways_of(problem, overrides)
     tile = min(LEAST_BATCH, overrides.get("query_batch", LEAST_BATCH))
     choices = [(shard, *fit(needs, budget, limits)) for shard, needs, limits in shards]
     shard, needs, slabs, batch = min(choices, key=lambda choice: (-min(choice[3], tile), choice[1].seconds(choice[2])))
@@ -209,7 +199,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         where = (
             f"of {asked} bytes" if asked == budget else f"of {budget} bytes, which {' and '.join(devices)} can give,"
         )
-        least = _least_of(shards, overrides)
+        least = least_of(shards, overrides)
         raise BudgetExceeded(f"a memory budget {where} cannot hold this search; allow at least {least}", least=least)
     chosen = overrides["form_dim"] == PILOT  # the pilot may choose all dimensions
     screened = problem if chosen else dataclasses.replace(problem, d=needs.screened)
@@ -244,7 +234,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         precisions=needs.precisions,
         form_dim=PILOT if chosen else needs.form_dim or "full",
         group=needs.group,
-        width=min(width, overrides.get("width", _usual_width(problem))),
+        width=min(width, overrides.get("width", default_width(problem))),
         contracted_width=width if needs.form_dim else 0,
         query_batch=batch,
         query_slab=slabs.queries,
@@ -274,88 +264,3 @@ def _points_at_home(problem: Problem, needs: CudaNeeds, batch: int, budget: int)
     if not count or (bytes_there := there.total_bytes(Slabs("resident", count, needs.m), batch)) > budget:
         return 0, 0
     return count, max(0, bytes_there - needs.total_bytes(Slabs("resident", needs.n, needs.m), batch))
-
-
-def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNeeds, dict[str, Any]]]:
-    """Return the ways to divide a search among its devices; see :func:`tonari.exact.cuda.divisions.divisions`."""
-    n, m, d, k = problem.n, problem.m, problem.d, problem.k
-    form, devices, form_dim = get_metric(problem.metric).form, len(problem.devices), _form_dim(overrides, problem)
-    if form_dim and (overrides["form_dim"] == PILOT or not problem.host_points):
-        overrides = {"route": "resident"} | overrides
-    refuse_overrides(overrides, n, m, devices, form, host_points=problem.host_points)
-    whole = CudaNeeds(
-        n=n,
-        m=m,
-        d=d,
-        k=k,
-        itemsize=inputs.dtype_of(problem.dtype).itemsize,
-        query_itemsize=inputs.dtype_of(problem.query_dtype).itemsize,
-        value_itemsize=8 if problem.value_dtype == "float64" else 4,
-        gemm=form == "gemm",
-        self_join=problem.self_join,
-        host_points=problem.host_points,
-        host_queries=problem.host_queries,
-        precisions=tuple(overrides.get("precisions", usual_precisions(form, d, problem.dtype))),
-        group=GROUP_SIZES[-1],
-        width=overrides.get("width", max(tuning.CONTRACTED_WIDTH if form_dim else 0, _usual_width(problem))),
-        form_dim=form_dim,
-        devices=devices,
-        results=0 if problem.host_queries else m,
-    )
-    return list(divisions(whole, devices, overrides))
-
-
-def _usual_width(problem: Problem) -> int:
-    """Return the default of `width`."""
-    return usual_width(problem.k + problem.self_join)
-
-
-def usual_precisions(form: str, d: int, dtype: str) -> tuple[str, ...]:
-    """Return the precisions of the screen of rows of d columns, first to last.
-
-    >>> usual_precisions("gemm", 3, "float32"), usual_precisions("gemm", 3, "uint8")
-    (('split', 'values'), ('float16', 'split', 'values'))
-    """
-    levels = PRECISIONS[form]
-    exact = inputs.dtype_of(dtype).kind in "iu"
-    return levels[1:] if form == "gemm" and d <= tuning.SPLIT_FIRST and not exact else levels
-
-
-def least_bytes(problem: Problem, **overrides: Any) -> int:
-    """Return the bytes of the division that needs the least memory; for the arguments see :func:`plan_on_cuda`."""
-    return _least_of(_ways(problem, overrides), overrides)
-
-
-def _least_of(shards: list[tuple[str, CudaNeeds, dict[str, Any]]], overrides: dict[str, Any]) -> int:
-    return min(
-        made.total_bytes(at, overrides.get("query_batch", 1))
-        for _, part, limits in shards
-        for route in ROUTES
-        for made, at in on_route(route, part, limits)
-    )
-
-
-def _form_dim(overrides: dict[str, Any], problem: Problem) -> int:
-    """Return the requested number of coordinates of contracted rows, 0 for all dimensions."""
-    given = overrides.get("form_dim", "full")
-    if given == "full":
-        return 0
-    if given == PILOT:
-        return largest_form_dim(problem.d)  # memory is planned for the most
-    whole = type(given) is int or (isinstance(given, str) and given.isdecimal())  # the command line passes text
-    asked = int(given) if whole else 0
-    if not 2 <= asked < problem.d:
-        raise ValueError(
-            f"form_dim={given!r}: expected 'full', 'pilot' or a whole number from 2 to d - 1 = {problem.d - 1}"
-        )
-    metric = get_metric(problem.metric)
-    if not (metric.squares or metric.angular):
-        raise Unsupported(
-            f"form_dim={given}: there is no contraction for metric={problem.metric!r}, only for euclidean, "
-            "sqeuclidean, cosine and correlation; leave form_dim out"
-        )
-    if overrides.get("route") == "streamed":
-        raise Unsupported(f"form_dim={given}: route='streamed' screens all dimensions; leave form_dim or route out")
-    if overrides.get("route") == "codes" and asked > MOST_CODED:
-        raise ValueError(f"form_dim={given}: route='codes' takes at most {MOST_CODED} coordinates")
-    return asked

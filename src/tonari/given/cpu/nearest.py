@@ -1,7 +1,8 @@
 """Find the nearest points by the caller's distances, one block of queries after another.
 
 In a symmetric graph, a block of rows is compared with itself and with later rows only. The distances to later rows are
-used for both rows: they are also merged into the lists of the later rows.
+used for both rows: they are also merged into the lists of the later rows. Points that a query may not find count as
+distances of NaN, which are selected last and then removed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.given.plan import GivenPlan
-from tonari.given.values import Values, own_values, strip, without_own
+from tonari.given.values import Allowed, Values, forbid, own_values, strip, without_own
 from tonari.select import select_k
 
 Array = npt.NDArray[Any]
@@ -35,6 +36,7 @@ def nearest(
     *,
     own: bool = False,
     symmetric: bool = False,
+    allowed: Allowed | None = None,
     threads: int | None = None,
     progress: ProgressLike = None,
 ) -> GivenLists:
@@ -50,6 +52,8 @@ def nearest(
         Whether the queries are the points, and no point is its own neighbour.
     symmetric : bool
         With `own`: whether the distance of two rows is the same in both directions.
+    allowed : callable, optional
+        Which pairs of a query and a point may be found. A list with fewer than k such points ends with -1 at inf.
     threads : int, optional
         Threads that select.
     progress : None, bool or callable(done, total)
@@ -65,20 +69,34 @@ def nearest(
             if own:
                 selves[rows] = own_values(block, rows, columns)
                 without_own(block, rows, columns)
+            later = block[:, rows.stop - rows.start :]  # as computed: the lists of later rows have rules of their own
+            if allowed is not None:
+                block = forbid(block.copy() if symmetric else block, allowed, _all(rows), _all(columns))
             most = min(k, block.shape[1] - own)
-            best = select_k(block, most, nan="last", threads=threads) if most else None
+            best = _best(block, most, rows.start if symmetric else 0, threads) if most else None
             if not symmetric:
                 assert best is not None
-                found.distances[rows], found.indices[rows] = best.values, best.indices
+                found.distances[rows], found.indices[rows] = best
             else:
                 if best is not None:
-                    _merge(found, np.arange(rows.start, rows.stop), best.values, best.indices + rows.start)
-                _mirror(found, block[:, rows.stop - rows.start :], rows, threads)
+                    _merge(found, _all(rows), *best)
+                _mirror(found, later, rows, allowed, threads)
             bar.add(rows.stop - rows.start)
     return GivenLists(found, selves)
 
 
-def _mirror(found: Neighbors, block: Array, rows: slice, threads: int | None) -> None:
+def _all(part: slice) -> npt.NDArray[np.int64]:
+    return np.arange(part.start, part.stop)
+
+
+def _best(block: Array, k: int, first: int, threads: int | None) -> Neighbors:
+    """Select the k nearest of each row, with numbers from `first` on; -1 at inf where fewer are allowed."""
+    best = select_k(block, k, nan="last", threads=threads)
+    missing = np.isnan(best.values)
+    return Neighbors(np.where(missing, np.inf, best.values), np.where(missing, -1, best.indices + first))
+
+
+def _mirror(found: Neighbors, block: Array, rows: slice, allowed: Allowed | None, threads: int | None) -> None:
     """Merge the distances of a block of rows to later rows into the lists of the later rows."""
     last = found.distances[rows.stop :, -1]
     if not len(last):
@@ -87,8 +105,9 @@ def _mirror(found: Neighbors, block: Array, rows: slice, threads: int | None) ->
     if not len(near):
         return
     turned = np.ascontiguousarray(block[:, near].T)
-    best = select_k(turned, min(found.indices.shape[1], turned.shape[1]), threads=threads)
-    _merge(found, near + rows.stop, best.values, best.indices + rows.start)
+    if allowed is not None:
+        forbid(turned, allowed, near + rows.stop, _all(rows))
+    _merge(found, near + rows.stop, *_best(turned, min(found.indices.shape[1], turned.shape[1]), rows.start, threads))
 
 
 def _merge(found: Neighbors, rows: npt.NDArray[np.int64], values: Array, indices: Array) -> None:

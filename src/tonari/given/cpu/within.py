@@ -12,7 +12,7 @@ from tonari.core.results.neighbors import index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.core.slices import cut
 from tonari.given.plan import GivenPlan
-from tonari.given.values import Values, strip, without_own
+from tonari.given.values import Allowed, Values, strip, without_own
 
 Array = npt.NDArray[Any]
 
@@ -24,24 +24,38 @@ def within(
     *,
     own: bool = False,
     symmetric: bool = False,
+    later: bool = False,
+    allowed: Allowed | None = None,
     progress: ProgressLike = None,
 ) -> RadiusNeighbors:
     """Find all points whose distance is at most the limit of the query; see :func:`tonari.given.cpu.nearest.nearest`.
 
-    With `symmetric`, all limits must be equal.
+    With `symmetric` or `later`, all limits must be equal. With `own` and `later`, each row finds later rows only.
     """
     parts = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, values.dtype))]
+
+    def keep(queries: npt.NDArray[np.int64], points: npt.NDArray[np.int64], distances: Array) -> None:
+        if allowed is not None:
+            kept = allowed(queries, points)
+            queries, points, distances = queries[kept], points[kept], distances[kept]
+        parts.append((queries, points, distances))
+
     with Progress(progress, total=values.m, seconds=None, label="neighbours", unit="query") as bar:
         for rows in cut(values.m, plan.rows):
-            columns = slice(rows.start if symmetric else 0, values.n)
+            columns = slice(rows.start if symmetric or later else 0, values.n)
             block = strip(values, rows, columns, plan.columns, own=own)
             if own:
                 without_own(block, rows, columns)
             at, to = np.nonzero(block <= limits[rows, None])
-            parts.append((at + rows.start, to + columns.start, block[at, to]))
+            distances, at, to = block[at, to], at + rows.start, to + columns.start
+            if later:
+                after = to > at
+                keep(at[after], to[after], distances[after])
+            else:
+                keep(at, to, distances)
             if symmetric:
-                later = to >= rows.stop - rows.start
-                parts.append((to[later] + columns.start, at[later] + rows.start, block[at[later], to[later]]))
+                after = to >= rows.stop
+                keep(to[after], at[after], distances[after])
             bar.add(rows.stop - rows.start)
     queries, points, distances = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.lexsort((points, distances, queries))
@@ -50,12 +64,16 @@ def within(
     return RadiusNeighbors(indptr, points[order].astype(index_dtype(values.n)), distances[order])
 
 
-def count(values: Values, limits: Array, plan: GivenPlan, *, progress: ProgressLike = None) -> npt.NDArray[np.int64]:
+def count(
+    values: Values, limits: Array, plan: GivenPlan, *, allowed: Allowed | None = None, progress: ProgressLike = None
+) -> npt.NDArray[np.int64]:
     """Count the points at a distance of at most the limit of each query."""
-    counts = np.zeros(values.m, np.int64)
+    counts, columns = np.zeros(values.m, np.int64), slice(0, values.n)
     with Progress(progress, total=values.m, seconds=None, label="neighbours", unit="query") as bar:
         for rows in cut(values.m, plan.rows):
-            near = strip(values, rows, slice(0, values.n), plan.columns, own=False)
-            counts[rows] = (near <= limits[rows, None]).sum(axis=1)
+            near = strip(values, rows, columns, plan.columns, own=False) <= limits[rows, None]
+            if allowed is not None:
+                near &= allowed(np.arange(rows.start, rows.stop)[:, None], np.arange(values.n)[None])
+            counts[rows] = near.sum(axis=1)
             bar.add(rows.stop - rows.start)
     return counts

@@ -16,7 +16,7 @@ from tonari.filters.arguments import Given
 from tonari.filters.nearest import nearest_allowed
 from tonari.filters.scope import Scope
 from tonari.graph.building.approximate import GraphOptions, choose_or_plan, entries_of_start, may_miss
-from tonari.graph.lists import Lists
+from tonari.graph.lists import Lists, check_filters
 from tonari.methods import repeated
 from tonari.methods.answer import build_graph, check_plan, on_side_of
 from tonari.methods.call import Call
@@ -102,7 +102,7 @@ def build_allowed(points: Any, k: int, call: Call, given: Given, options: GraphO
                 found = Neighbors(*(call.place.there(part) for part in found))
     found = on_side_of(points, _with_self(found, rows, call, include_self), "points")
     made_by = "exact" if call.method == "auto" else call.method
-    return Lists(found, call.metric.name, made_by, include_self, record=record)
+    return Lists(found, call.metric.name, made_by, include_self, record=record, filters=check_filters(given.names))
 
 
 def refuse_options(method: str, options: GraphOptions, what: str) -> None:

@@ -2,8 +2,7 @@
 
 In an exact graph, every point that is not in a list is after the last entry of the list, in the order of (distance,
 index). If listed points are removed or replaced, the remaining entries are still exact up to the old last entry. A list
-is searched again only if fewer than k entries remain up to there. The neighbours of its neighbours give an upper bound
-of the new k-th distance, so a search within this bound is enough.
+is searched again (again.py) only if fewer than k entries remain up to there.
 
 If a new graph is expected to be faster, as on a GPU, it is built instead. An approximate graph is refined by
 NN-Descent, which starts from the remaining lists.
@@ -19,27 +18,22 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.listed import Listed
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.core.slices import cut
 from tonari.core.trail import Record, decided, part, recording
-from tonari.filters.looking import near_some
-from tonari.filters.scope import Scope, on_host
 from tonari.graph import tuning
+from tonari.graph.building.again import Ids, nearest_within, search_again, search_plainly
 from tonari.graph.building.approximate import GraphOptions
 from tonari.graph.building.build import build_lists
-from tonari.graph.building.sides import check_graph, refuse_incomplete, refuse_unsupported
+from tonari.graph.building.sides import check_graph, refuse_filters, refuse_incomplete, refuse_unsupported
 from tonari.graph.lists import Lists
 from tonari.methods.call import Call
 from tonari.methods.rows.points import Points
 from tonari.nn_descent.plan import check_recall, check_seed
 from tonari.nn_descent.planner import RECALL
 from tonari.select.merge import merge_neighbors
-
-Ids = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,11 +72,13 @@ class _Request:
             raise ValueError(f"recall={recall!r}: the graph is exact, and stays so; leave recall out")
         target = None if lists.exact else check_recall(RECALL if recall is None else recall)
         seed = check_seed(seed)
-        refuse_unsupported(lists, call.metric)
+        refuse_unsupported(call.metric)
+        refuse_filters(lists, "the graph")
         rows = call.rows(points, "points")
         check_graph(lists, rows, "the graph", "points")
+        refuse_incomplete(lists, "the graph")
         numbers, order = _numbers(ids, lists.n)
-        request = cls(
+        return cls(
             lists=lists,
             rows=rows,
             ids=numbers,
@@ -92,9 +88,6 @@ class _Request:
             recall=target,
             seed=seed,
         )
-        if lists.exact:
-            refuse_incomplete(lists)
-        return request
 
     @property
     def k(self) -> int:
@@ -171,7 +164,7 @@ def remove_points(lists: Lists, points: Any, ids: Any, call: Call, *, recall: fl
         record.tried("lists without a removed point", len(left), len(left) - len(short))
         if request.k:
             with part("lists that are searched", len(short)), request.progress(len(short)) as bar:
-                _search_again(Points(rows, call), found, short, bar)
+                search_again(Points(rows, call), found, short, bar)
         record.tried("lists that contained a removed point", len(short), len(short))
         return request.finished(found, rows, record)
 
@@ -199,7 +192,7 @@ def replace_points(
             found.indices[request.ids] = lost
             if request.k:
                 with part("lists of new rows", len(request.ids)), request.progress(len(request.ids)) as bar:
-                    _search_plainly(Points(changed, call), found, request.ids, bar)
+                    search_plainly(Points(changed, call), found, request.ids, bar)
             return request.refined(found, changed, record)
         last = Neighbors(distances[:, -1:].copy(), indices[:, -1:].copy()) if request.k else None
         number = np.append(np.where(stays, np.arange(lists.n), -1), -1).astype(indices.dtype)
@@ -212,8 +205,8 @@ def replace_points(
             those, again = Points(changed, call), len(short) + len(request.ids)
             record.tried("lists up to their last entry", lists.n, lists.n - again)
             with part("lists that are searched", again), request.progress(again) as bar:
-                _search_again(those, found, short, bar)
-                _search_plainly(those, found, request.ids, bar)
+                search_again(those, found, short, bar)
+                search_plainly(those, found, request.ids, bar)
         record.tried("lists that lost an entry, and lists of new rows", lists.n, lists.n - record.proved)
         return request.finished(found, changed, record)
 
@@ -294,7 +287,7 @@ def _without_missing(found: Neighbors, *, descending: bool) -> tuple[Neighbors, 
 def _enter(request: _Request, found: Neighbors, kept: Ids, new: Any, last: Neighbors) -> None:
     """Enter new rows into the lists of unchanged points, up to the last entry that these lists had."""
     limits, metric = last.distances[kept, 0], request.call.metric
-    near = _nearest_within(Points(new, request.call), inputs.rows_at(request.rows, kept), limits, request.k)
+    near = nearest_within(Points(new, request.call), inputs.rows_at(request.rows, kept), limits, request.k)
     here = np.flatnonzero(near.indices[:, 0] >= 0)
     ids = np.where(near.indices[here] >= 0, request.ids[near.indices[here]], -1).astype(found.indices.dtype)
     parts = [Neighbors(*(part[kept[here]] for part in found)), Neighbors(near.distances[here], ids)]
@@ -310,90 +303,3 @@ def _are_complete(found: Neighbors, last: Neighbors, *, descending: bool) -> npt
     equal = (value == before) & (found.indices[:, -1] <= last.indices[:, 0])
     complete: npt.NDArray[np.bool_] = (found.indices[:, -1] >= 0) & (nearer | equal)
     return complete
-
-
-def _search_again(those: Points, found: Neighbors, short: Ids, bar: Progress) -> None:
-    """Search some points again among the others, and write their lists to `found`, which has the remaining entries.
-
-    On the CPU, brute force searches within a bound; a tree and a device find the k nearest without one as fast.
-    """
-    k = found.indices.shape[1]
-    if not len(short):
-        return
-    queries = inputs.rows_at(those.rows, short)
-    on_device = bool(those.call.place.devices)
-    if on_device or those.decided(queries, min(k + 1, len(those)), False).method.name != "exact":
-        _search_plainly(those, found, short, bar)
-        return
-    bounds = _bounds(those, found, short, queries)
-    bounded = np.isfinite(bounds)
-    if bounded.any():
-        ready = Scope(points=those).ready(queries, bounds)
-        near = near_some(ready, queries, bounds, np.flatnonzero(bounded))
-        if near.mean() > tuning.CROWDED * (k + 1):
-            decided("bounds", f"{near.mean():.0f} points within the bounds: the nearest are searched without them")
-            bounded[:] = False
-        else:
-            rows = short[bounded]
-            request = inputs.rows_at(queries, np.flatnonzero(bounded))
-            new = _nearest_within(ready.points, request, bounds[bounded], k, own=rows)
-            found.distances[rows], found.indices[rows] = new
-            bar.add(len(rows))
-    if not bounded.all():
-        _search_plainly(those, found, short[~bounded], bar)
-
-
-def _search_plainly(those: Points, found: Neighbors, rows: Ids, bar: Progress) -> None:
-    """Search some points again among the others, and write their lists to `found`."""
-    k, n = found.indices.shape[1], len(those)
-    near = on_host(those.nearest(inputs.rows_at(those.rows, rows), min(k + 1, n), False))
-    other = near.indices != rows[:, None]
-    other[other.all(axis=1), -1] = False  # with more than k copies of itself, a point may not find itself
-    for mine, new in zip(found, near, strict=True):
-        mine[rows] = new[other].reshape(len(rows), k)
-    bar.add(len(rows))
-
-
-def _bounds(those: Points, found: Neighbors, short: Ids, queries: Any) -> npt.NDArray[Any]:
-    """Return an upper bound of the k-th nearest value of some points, from the neighbours of their neighbours."""
-    k = found.indices.shape[1]
-    bounds = np.full(len(short), -np.inf if those.call.metric.descending else np.inf, found.distances.dtype)
-    first = min(k, tuning.BOUNDING_NEIGHBOURS)
-    for block in cut(len(short), max(1, tuning.READ_AT_ONCE // (k * (first + 1)))):
-        rows = short[block]
-        own = found.indices[rows]
-        near = found.indices[np.maximum(own[:, :first], 0)]
-        near = np.where(own[:, :first, None] >= 0, near, -1).reshape(len(rows), -1)
-        some = np.concatenate([own, near], axis=1)
-        some.sort(axis=1)
-        some[:, 1:][some[:, 1:] == some[:, :-1]] = -1
-        some[some == rows[:, None]] = -1
-        listed = some >= 0
-        ends = np.cumsum(listed.sum(axis=1))
-        numbers = some[listed].astype(np.int64)
-        begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
-        nearest = Scope(points=those).listed(
-            inputs.rows_at(queries, np.arange(len(short))[block]), k, Listed(numbers, begins, ends)
-        )
-        bounds[block] = nearest.distances[:, -1]
-    return bounds
-
-
-def _nearest_within(those: Points, queries: Any, limits: npt.NDArray[Any], k: int, own: Ids | None = None) -> Neighbors:
-    """Return the k nearest points of each query within its limit, without the point `own` of each, in host memory."""
-    m, descending = len(queries), those.call.metric.descending
-    values = np.full((m, k), -np.inf if descending else np.inf, limits.dtype)
-    numbers = np.full((m, k), -1, index_dtype(len(those)))
-    ready = those.ready(queries, limits)
-    memory = those.call.memory
-    entries = tuning.WITHIN_ENTRIES if memory is None else min(tuning.WITHIN_ENTRIES, memory // tuning.WITHIN_BYTES)
-    for block in cut(m, max(1, entries // len(those))):
-        request = inputs.rows_at(queries, np.arange(m)[block])
-        within = RadiusNeighbors(*on_host(ready.within(request, limits[block], False)))
-        lists = np.repeat(np.arange(len(limits[block])), np.diff(within.indptr))
-        stays = np.arange(len(lists)) if own is None else np.flatnonzero(within.indices != own[block][lists])
-        column = np.arange(len(stays)) - np.searchsorted(stays, within.indptr[:-1])[lists[stays]]
-        inside = column < k
-        at = lists[stays[inside]] + block.start, column[inside]
-        values[at], numbers[at] = within.distances[stays[inside]], within.indices[stays[inside]]
-    return Neighbors(values, numbers)

@@ -16,12 +16,11 @@ from tonari.core.errors import Unsupported
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import Record
 from tonari.graph import tuning
-from tonari.graph.lists import Lists, check_lists
+from tonari.graph.lists import Lists, check_lists, refuse_filtered
 from tonari.methods.call import Call
 from tonari.methods.registry import method_for
 from tonari.methods.rows.value_range import check_range
 from tonari.metrics import Metric
-from tonari.metrics.changed import change_of
 from tonari.metrics.reference import returned
 from tonari.nn_descent.method import NnDescent
 from tonari.nn_descent.plan import DescentPlan
@@ -59,7 +58,7 @@ class Sides:
         (_, a), (_, b) = names
         self.call, self.place, self.measure = call, call.place, call.metric
         self.metric, self.include_self = lists.metric, lists.include_self
-        refuse_unsupported(lists, self.measure)
+        refuse_unsupported(self.measure)
         self.k = lists.k - lists.include_self
         self.a, self.b = (
             self.place.rows(points, name, self.measure) for points, name in ((points_a, a), (points_b, b))
@@ -136,24 +135,11 @@ class Sides:
         return Lists(found, self.metric, method, self.include_self, seed, report, record=record)
 
 
-def refuse_unsupported(lists: Lists, measure: Metric) -> None:
-    """Raise an error if a graph cannot be merged or changed, as its distances are not distances of the points' rows.
-
-    `measure` is the metric of the graph.
-    """
+def refuse_unsupported(measure: Metric) -> None:
+    """Raise an error if graphs by a metric cannot be merged or changed."""
     if measure.own:
         raise ValueError(
             f"graphs by {measure.name!r} cannot be merged or changed: only knn_graph supports a Triton function"
-        )
-    change = change_of(lists.metric, lists.weights, lists.transform)
-    if change is not None:
-        what = f"metric={lists.metric!r}" + (" and weights" if lists.weights is not None else "")
-        what, instead = what + (" and a matrix" if lists.transform is not None else ""), ""
-        if change.instead:
-            instead = f", or use graphs of {change.instead}, with metric={change.base!r}"
-        raise Unsupported(
-            f"graphs by {what} cannot be merged or changed: their rows were changed before they were compared; build "
-            f"the graph of all points by knn_graph{instead}"
         )
     if measure.bits:
         raise Unsupported(
@@ -161,16 +147,25 @@ def refuse_unsupported(lists: Lists, measure: Metric) -> None:
         )
 
 
-def refuse_incomplete(lists: Lists) -> None:
-    """Refuse a graph by an exact method whose lists are shorter than k, as after filters and `subset`."""
+def refuse_filters(lists: Lists, name: str) -> None:
+    """Refuse a graph that was built with filters, which later searches would not keep to."""
+    instead = "build the graph of all points, or of the changed points, by knn_graph with the same filters"
+    refuse_filtered(lists.filters, name, instead)
+
+
+def refuse_incomplete(lists: Lists, name: str) -> None:
+    """Refuse a graph by an exact method whose lists are shorter than k, as after `subset`."""
+    if not lists.exact:
+        return
     indices = lists.found.indices
     missing = (indices if isinstance(indices, np.ndarray) else inputs.as_tensor(indices)) < 0
     if missing.any():
-        row = int(np.asarray(inputs.to_host(missing)).any(axis=1).argmax())
+        short = np.asarray(inputs.to_host(missing)).sum(axis=1)
+        row, k = int(short.argmax()), lists.k - lists.include_self
         raise ValueError(
-            f"the graph: row {row} has fewer than {lists.k - lists.include_self} neighbours, so it is a graph by "
-            "where=, batch=, exclude_within= or of some of its points; build the graph of the changed points by "
-            "knn_graph"
+            f"{name}: row {row} has {k - short[row]} neighbours, expected {k}: an exact graph with shorter lists was "
+            "built with filters, or has some of the points of another graph; build the graph of all points, or of the "
+            "changed points, by knn_graph"
         )
 
 

@@ -18,7 +18,8 @@ def to_arrow(graph: HasLists) -> Any:
     pyarrow.Table of n rows
         Two columns of fixed-size lists of k values, which share memory with the graph: "indices" (int32 or int64)
         and "distances" (float32 or float64). Missing neighbours are -1 at an infinite distance. The metadata of the
-        schema contain "tonari", a JSON object with metric, method, include_self and seed.
+        schema contain "tonari", a JSON object with metric, method, include_self and seed; and weights and filters, if
+        the graph has any.
 
     Raises
     ------
@@ -49,4 +50,6 @@ def about(lists: Lists) -> dict[str, Any]:
     }
     if lists.weights is not None:
         facts["weights"] = lists.weights
+    if lists.filters:
+        facts["filters"] = lists.filters
     return facts

@@ -9,7 +9,7 @@ import numpy as np
 
 from tonari.graph.exports.common import HasLists, refuse_similarities, with_self
 from tonari.graph.exports.csr import matrix_of
-from tonari.graph.lists import Lists
+from tonari.graph.lists import Lists, refuse_filtered
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -47,7 +47,8 @@ def to_sklearn(graph: HasLists, *, eps: float | None = None) -> scipy.sparse.csr
     Raises
     ------
     ValueError
-        The graph contains similarities, or a list may lack points within eps.
+        The graph contains similarities, or a list may lack points within eps, as in every graph that was built with
+        filters.
     ImportError
         SciPy is not installed.
 
@@ -75,6 +76,8 @@ def _refuse_cut_balls(lists: Lists, eps: Any) -> None:
     """Refuse lists that may be too short to contain all points within eps."""
     if not isinstance(eps, Real) or not float(eps) >= 0:
         raise ValueError(f"eps={eps!r}: expected a number of at least 0")
+    instead = "leave eps out if DBSCAN should count allowed points only"
+    refuse_filtered(lists.filters, "the graph", f"DBSCAN assumes that lists contain all points within eps; {instead}")
     distances, indices = with_self(lists, False)
     k = indices.shape[1]
     if k == lists.n - 1 and (indices >= 0).all():

@@ -81,6 +81,8 @@ class ToPictures:
         rows += [("metric", lists.metric), ("method", lists.method)]
         if lists.seed is not None:
             rows.append(("seed", str(lists.seed)))
+        if lists.filters:
+            rows.append(("filters", ", ".join(lists.filters)))
         kinds = " and ".join(inputs.name_of_dtype(part) for part in (lists.found.indices, lists.found.distances))
         rows.append(("dtypes", kinds))
         if lists.report is not None:

@@ -50,8 +50,10 @@ class Contents:
         The number of points, and of neighbours of each point without itself.
     metric, method, dtype : str
     exact, include_self, similarity : bool
-        Whether the method misses no neighbour; whether column 0 is self; and whether larger values are nearer.
+        Whether no neighbour can be missing; whether column 0 is self; and whether larger values are nearer.
     seed : int, optional
+    filters : tuple of str
+        The arguments that restricted which points may be neighbours.
     first, last : Column
         The distances to the nearest and to the k-th neighbours.
     zero : int, optional
@@ -91,6 +93,7 @@ class Contents:
     include_self: bool
     similarity: bool
     seed: int | None
+    filters: tuple[str, ...]
     first: Column
     last: Column
     zero: int | None
@@ -114,6 +117,7 @@ class Contents:
         names = ("n", "k", "metric", "method", "include_self", "seed", "zero", "duplicates", "missing", "dimension")
         facts = {name: getattr(self, name) for name in names}
         facts |= {"first": self.first.range, "last": self.last.range, "components": len(self.components)}
+        facts |= {"filters": list(self.filters)} if self.filters else {}
         facts |= {"skewness": self.hubness.skewness, "antihubs": self.hubness.antihubs, "hubs": self.hubness.hubs}
         return facts | {"recall": None if self.recall is None else vars(self.recall)}
 
@@ -137,6 +141,7 @@ def contents(
     descending = lists.measure.descending
     first, last = distances_at(lists, 0), distances_at(lists, -1)
     dimension, counts, labels = local_dimension(lists), occurrence(lists), connected_components(lists)
+    missing = missing_neighbours(lists)
     drawn = spectral_map(lists, seed=seed, labels=labels)
     return Contents(
         n=lists.n,
@@ -144,15 +149,16 @@ def contents(
         metric=lists.metric,
         method=lists.method,
         dtype=str(lists.found.distances.dtype),
-        exact=lists.exact,
+        exact=lists.exact and (bool(lists.filters) or not missing),
         include_self=lists.include_self,
         similarity=descending,
         seed=lists.seed,
+        filters=lists.filters,
         first=Column(range=range_of(first), histogram=histogram(first)),
         last=Column(range=range_of(last), histogram=histogram(last)),
         zero=zero_distances(lists),
         duplicates=None if descending else int((first == 0).sum()),
-        missing=missing_neighbours(lists),
+        missing=missing,
         dimension=None if dimension is None else dimension.mean,
         dimensions=None if dimension is None else histogram(dimension.each),
         occurrences=histogram(counts, whole=True),

@@ -6,7 +6,8 @@ from html import escape
 
 from tonari.core.plan import shown
 from tonari.core.results.html import table
-from tonari.core.trail import Attempt, Choice, Record, duration
+from tonari.core.trail import Attempt, Choice, Record
+from tonari.core.units import duration
 from tonari.core.version import __version__
 from tonari.graph.page import charts
 from tonari.graph.page.charts import bars, dots, short
@@ -31,6 +32,7 @@ def render(of: Contents, title: str) -> str:
 
 def _summary(of: Contents) -> str:
     exact = "no neighbour can be missing" if of.exact else "neighbours may be missing"
+    exact += f" among the points that are allowed by {' and '.join(of.filters)}" if of.filters else ""
     also = ", each list begins with the point itself" if of.include_self else ""
     return f"{of.k:,} nearest neighbours of {of.n:,} points by {of.metric}, built by {of.method}: {exact}{also}."
 

@@ -147,7 +147,7 @@ def rows_at(rows: Any, ids: Any) -> Any:
     >>> rows_at(np.array([[0.0], [1.0], [2.0]]), np.array([2, 0])).tolist()
     [[2.0], [0.0]]
     """
-    return np.take(rows, ids, axis=0) if isinstance(rows, np.ndarray) else rows[ids_for(rows, ids)]
+    return np.take(rows, ids, axis=0) if isinstance(rows, np.ndarray) else rows.index_select(0, ids_for(rows, ids))
 
 
 def ids_for(rows: Any, ids: Any) -> Any:

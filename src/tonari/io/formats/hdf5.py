@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,8 @@ from tonari.io._common import (
 
 DEFAULT_KEY = "train"
 SOFT_LINKS = 16  # followed one after another, as many as HDF5 itself follows
-LONGEST_NAME = 100  # of a metric
+LONGEST_NAME = 100  # of a metric, or of filters
+FILTERS = "filters"  # an attribute of files of this library: names of arguments that restricted the neighbours
 
 
 def library() -> Any:
@@ -134,27 +136,31 @@ def write(path: Path, array: Array) -> None:
     write_datasets(path, {DEFAULT_KEY: array})
 
 
-def write_datasets(path: Path, arrays: dict[str, Array]) -> None:
-    """Write a new file with these datasets."""
+def write_datasets(path: Path, arrays: dict[str, Array], attributes: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Write a new file with these datasets and attributes."""
     h5py = library()
     with atomic(path) as target, h5py.File(target, "w") as file:
         for name, array in arrays.items():
             dataset = file.create_dataset(name, array.shape, dtype=array.dtype.newbyteorder("<"))
             for start, rows in pieces(array):
                 dataset[start : start + len(rows)] = rows
+        for name, text in attributes.items():
+            file.attrs[name] = np.bytes_(text)
 
 
 def describe(path: Path, *, key: str | None) -> FileInfo:
-    """Describe one dataset; `extra` names all datasets, and the metric of the file if it can be read safely."""
+    """Describe one dataset; `extra` names all datasets, and the metric and filters if they can be read safely."""
     key = key or DEFAULT_KEY
     with _open(path) as file:
         dataset = _dataset(path, file, key)
         with _parsing(path):
             extra = {"key": key, "keys": ", ".join(_keys(file))}
-            if "distance" in file.attrs:
-                told = file.attrs.get_id("distance")
+            for name in ("distance", FILTERS):
+                if name not in file.attrs:
+                    continue
+                told = file.attrs.get_id(name)
                 # Strings of variable length are in a heap, and HDF5 2.0 searches a damaged heap without end.
                 if told.shape == () and told.dtype.kind == "S" and told.dtype.itemsize <= LONGEST_NAME:
-                    extra["distance"] = file.attrs["distance"].decode()
+                    extra[name] = file.attrs[name].decode()
             rows, columns = dataset.shape
             return FileInfo(path, "hdf5", rows, columns, str(dataset.dtype), path.stat().st_size, extra)

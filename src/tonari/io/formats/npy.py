@@ -28,6 +28,9 @@ from tonari.io._common import (
 LONGEST_HEADER = 10_000
 
 
+Holds = Literal["matrix", "vector", "text"]
+
+
 class Header(NamedTuple):
     """The header before the values; it takes `offset` bytes."""
 
@@ -37,22 +40,21 @@ class Header(NamedTuple):
     offset: int
 
 
-def read_header(file: IO[bytes], path: Path, size: int, where: str, *, text: bool = False) -> Header:
+def read_header(file: IO[bytes], path: Path, size: int, where: str, *, holds: Holds = "matrix") -> Header:
     """Parse the header, and compare the number of bytes that it implies with `size`.
 
     `where` names the file, and the array in it, for errors.
 
-    The array must be a matrix of numbers or, with `text`, a single string.
+    The array must be what `holds` says: a matrix of numbers, a vector of numbers, or a single string ("text").
     """
-    start = file.read(npy_format.MAGIC_LEN)
-    start += file.read(2 if start[-2:] == bytes([1, 0]) else 4)
-    length = int.from_bytes(start[npy_format.MAGIC_LEN :], "little")
-    start += file.read(min(length, LONGEST_HEADER))
+    start, length = _start(file)
     with parsing(path, size, "a .npy header and its values", "Save it with numpy.save.", where=where):
         shape, fortran, dtype = _parse(start, length)
-        if text and (dtype.kind != "U" or not dtype.itemsize or shape != ()):
+        if holds == "text" and (dtype.kind != "U" or not dtype.itemsize or shape != ()):
             raise ValueError(f"holds {dtype} of shape {shape}, not a single string")
-    if not text:
+        if holds == "vector" and (dtype.kind not in "iuf" or len(shape) != 1):
+            raise ValueError(f"holds {dtype} of shape {shape}, not a vector of numbers")
+    if holds == "matrix":
         check_stored(path, size, shape, dtype, where=where)
     offset = len(start)
     expected = offset + math.prod(shape) * dtype.itemsize
@@ -60,6 +62,24 @@ def read_header(file: IO[bytes], path: Path, size: int, where: str, *, text: boo
         why = f"{where}: a header of {offset} bytes, then shape {shape} of {dtype}"
         raise mismatch(path, size, expected, why, "The file is truncated or has bytes added: fetch or save it again.")
     return Header(shape, fortran, dtype, offset)
+
+
+def read_vector_header(file: IO[bytes], path: Path, size: int, where: str) -> Header:
+    """Parse the header of an array of one axis; see :func:`read_header`."""
+    start, length = _start(file)
+    with parsing(path, size, "a .npy header and its values", "Save it with numpy.save.", where=where):
+        shape, fortran, dtype = _parse(start, length)
+        if len(shape) != 1:
+            raise ValueError(f"has shape {shape}, not one axis")
+    return Header(shape, fortran, dtype, len(start))
+
+
+def _start(file: IO[bytes]) -> tuple[bytes, int]:
+    """Read the header of a file, and return it with the length that it has according to itself."""
+    start = file.read(npy_format.MAGIC_LEN)
+    start += file.read(2 if start[-2:] == bytes([1, 0]) else 4)
+    length = int.from_bytes(start[npy_format.MAGIC_LEN :], "little")
+    return start + file.read(min(length, LONGEST_HEADER)), length
 
 
 def _parse(start: bytes, length: int) -> tuple[tuple[int, ...], bool, DType]:

@@ -14,7 +14,8 @@ import numpy as np
 from tonari.io import tuning
 from tonari.io._atomic import atomic
 from tonari.io._common import Array, FileFormatError, FileInfo, check_expansion, parsing, size_of
-from tonari.io.formats.npy import Header, read_header, write_array
+from tonari.io.formats import sparse_npz
+from tonari.io.formats.npy import Header, Holds, read_header, write_array
 
 MEMBER = ".npy"
 DEFAULT_KEY = "arr_0"  # the name numpy.savez gives to an array without one
@@ -55,9 +56,9 @@ class Archive:
     def __exit__(self, *failed: object) -> None:
         self._zip.close()
 
-    def header(self, key: str) -> Header:
-        """Read the shape and type of a matrix; no value is read."""
-        with self._opened(key) as (_, head):
+    def header(self, key: str, *, holds: Holds = "matrix") -> Header:
+        """Read the shape and type of a matrix or a vector; no value is read."""
+        with self._opened(key, holds=holds) as (_, head):
             return head
 
     def matrix(self, key: str) -> Array:
@@ -67,7 +68,7 @@ class Archive:
 
     def text(self, key: str) -> str:
         """Read the single string in an array without dimensions."""
-        with self._opened(key, text=True) as (file, head):
+        with self._opened(key, holds="text") as (file, head):
             return str(self._values(key, file, head)[()])
 
     def _parsing(self) -> AbstractContextManager[None]:
@@ -75,7 +76,7 @@ class Archive:
         return parsing(self.path, self.size, expected, "The file is truncated or damaged: fetch or save it again.")
 
     @contextmanager
-    def _opened(self, key: str, *, text: bool = False) -> Iterator[tuple[IO[bytes], Header]]:
+    def _opened(self, key: str, *, holds: Holds = "matrix") -> Iterator[tuple[IO[bytes], Header]]:
         if key not in self.keys:
             found, expected = f"{self.size} bytes with the arrays {', '.join(self.keys) or 'none'}", f"an array {key!r}"
             message = f"{self.path}: found {found}, expected {expected}. Is it the right file?"
@@ -85,7 +86,7 @@ class Archive:
             file = self._zip.open(member)
         with file:
             with self._parsing():
-                head = read_header(file, self.path, member.file_size, f"{self.path}, array {key!r}", text=text)
+                head = read_header(file, self.path, member.file_size, f"{self.path}, array {key!r}", holds=holds)
             yield file, head
 
     def _values(self, key: str, file: IO[bytes], head: Header) -> Array:
@@ -105,6 +106,10 @@ class Archive:
 
 
 def _choose(path: Path, keys: list[str], key: str | None) -> str:
+    if key is None and sparse_npz.are_sparse(keys):
+        raise ValueError(
+            f"{path}: is a sparse matrix; load it with scipy.sparse.load_npz, whose rows tonari.search takes, too"
+        )
     listed = ", ".join(keys) if keys else "none"
     if key is None and len(keys) == 1:
         return keys[0]
@@ -133,6 +138,8 @@ def write(path: Path, array: Array) -> None:
 
 def describe(path: Path, *, key: str | None) -> FileInfo:
     """Describe one array by its header; `extra` names all arrays."""
+    if key is None and sparse_npz.is_sparse(path):
+        return sparse_npz.describe(path)
     with Archive(path, math.inf) as archive:
         key = _choose(path, archive.keys, key)
         head = archive.header(key)

@@ -31,18 +31,11 @@ def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
         -(-len(queries) // tuning.HOME_QUERIES),
         {
             "queries_ptr": queries,
-            "boxes_ptr": tree.boxes,
             "leaves_ptr": homes,
             "count": len(queries),
-            **box_offsets(tree),
+            **boxes_of(tree),
         },
-        constants={
-            "TOP": len(tree.levels) - 1,
-            "D": tree.d,
-            "METRIC": get_metric(metric),
-            "WIDTH": WIDTH,
-            "BLOCK": tuning.HOME_QUERIES,
-        },
+        constants={**nodes_of(tree, metric), "BLOCK": tuning.HOME_QUERIES},
         warps=1,
     )
     return order_of_keys(homes)
@@ -104,26 +97,20 @@ def walk(search: TreeSearch, order: Any, *, visits: Any = None, most_visits: int
             "queries_ptr": queries,
             "order_ptr": order,
             "own_ptr": own,
-            "rows_ptr": tree.rows,
-            "ids_ptr": tree.ids,
-            "boxes_ptr": tree.boxes,
             "distances_ptr": found.distances,
             "indices_ptr": found.indices,
             "visits_ptr": visits,
             "given_up_ptr": given_up.view(torch.uint8) if most_visits else None,
             "k": k,
             "most_visits": most_visits,
-            "blocks": tree.leaf // BLOCK,
-            **box_offsets(tree),
+            **boxes_of(tree),
+            **leaves_of(tree),
         },
         constants={
-            "TOP": len(tree.levels) - 1,
-            "D": tree.d,
-            "METRIC": get_metric(metric),
+            **nodes_of(tree, metric),
             "DOUBLE": tree.rows.dtype == torch.float64,
             "BLOCK": BLOCK,
             "LIST": next(size for size in LISTS if k <= size),
-            "WIDTH": WIDTH,
             "HAS_OWN": own is not None,
             "COUNT": visits is not None,
             "BOUNDED": most_visits > 0,
@@ -192,8 +179,19 @@ def has_beyond(rows: Any, metric: str) -> bool:
     return not float(torch.maximum(rows.amax(), -rows.amin())) <= largest_of(metric)  # NaN if any value is NaN
 
 
-def box_offsets(tree: DeviceTree) -> dict[str, int]:
-    """Return the offsets, in elements, of the boxes of levels 1 to 3; 0 for an absent level."""
+def boxes_of(tree: DeviceTree) -> dict[str, Any]:
+    """Return the boxes and the offsets of those of levels 1 to 3, for kernels that walk; 0 for an absent level."""
     node = tree.d * 2 * WIDTH
     begins = dict(enumerate(tree.levels))
-    return {f"levels_{level}": begins.get(level, 0) * node for level in range(1, MOST_LEVELS)}
+    offsets = {f"levels_{level}": begins.get(level, 0) * node for level in range(1, MOST_LEVELS)}
+    return {"boxes_ptr": tree.boxes, **offsets}
+
+
+def leaves_of(tree: DeviceTree) -> dict[str, Any]:
+    """Return the arguments of kernels that read leaves."""
+    return {"rows_ptr": tree.rows, "ids_ptr": tree.ids, "blocks": tree.leaf // BLOCK}
+
+
+def nodes_of(tree: DeviceTree, metric: str) -> dict[str, Any]:
+    """Return the constants of kernels that walk."""
+    return {"TOP": len(tree.levels) - 1, "D": tree.d, "METRIC": get_metric(metric), "WIDTH": WIDTH}

@@ -23,10 +23,9 @@ from tonari.core.process.progress import Counter
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.cuda.launch import launch
 from tonari.kdtree import tuning
-from tonari.kdtree.cuda.search import box_offsets, in_steps, order_of, order_of_points
+from tonari.kdtree.cuda.search import boxes_of, in_steps, leaves_of, nodes_of, order_of, order_of_points
 from tonari.kdtree.cuda.steps import Steps
-from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree
-from tonari.metrics import get_metric
+from tonari.kdtree.cuda.tree import BLOCK, DeviceTree
 from tonari.select.cuda.keys import as_bits
 from tonari.select.cuda.ragged import order_lists
 
@@ -96,25 +95,19 @@ class Ball(NamedTuple):
                     "order_ptr": some,
                     "limits_ptr": self.limits,
                     "own_ptr": self.own,
-                    "rows_ptr": tree.rows,
-                    "ids_ptr": tree.ids,
-                    "boxes_ptr": tree.boxes,
                     "begins_ptr": begins,
                     "values_ptr": as_bits(out[0], "float64" if double else "float32") if listed else None,
                     "found_ptr": out[1] if listed else None,
                     "counts_ptr": counts,
                     "room": room,
-                    "blocks": tree.leaf // BLOCK,
-                    **box_offsets(tree),
+                    **boxes_of(tree),
+                    **leaves_of(tree),
                 },
                 constants={
-                    "TOP": len(tree.levels) - 1,
-                    "D": tree.d,
-                    "METRIC": get_metric(self.metric),
+                    **nodes_of(tree, self.metric),
                     "DOUBLE": double,
                     "LISTED": listed,
                     "BLOCK": BLOCK,
-                    "WIDTH": WIDTH,
                     "HAS_OWN": self.own is not None,
                     "LATER": self.later,
                 },

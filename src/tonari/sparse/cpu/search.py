@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,41 +39,63 @@ class PreparedSparse:
         self.native = _native.SparsePoints(metric, rows.native, ranking.points, len(ranking.counts))
 
 
-class Scan:
-    """One search among sparse rows, divided into blocks of queries.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Request:
+    """The points that a search among sparse rows may find.
 
-    Parameters
+    Attributes
     ----------
-    queries : SparseRows
-        Of the dtype of the points.
-    limits : float64 array of shape (m,), optional
-        The limit of each query, for a radius search instead of the k nearest.
+    k : int
+        The number of points that each query finds, 0 for all within its limit.
+    limits : array of shape (m,), optional
+        The limit of each query (:func:`tonari.core.results.radius_neighbors.limits_for`).
     own : bool
         Whether the queries are the points, and do not find themselves.
     later : bool
         Whether a query finds only points after its own.
+    counted : bool
+        Whether points within the limits are counted, and not listed.
+    allowed : _native.Allowed, optional
+        The rules of the call, which then contain `own`.
+    left : bool array of shape (n,), optional
+        The points of an Index that are not removed.
+    rows : slice, optional
+        Consecutive queries to search; None for all.
     """
 
-    def __init__(
-        self,
-        queries: SparseRows,
-        prepared: PreparedSparse,
-        plan: SparsePlan,
-        *,
-        limits: npt.NDArray[np.float64] | None = None,
-        own: bool = False,
-        later: bool = False,
-    ) -> None:
-        self.queries, self.prepared, self.plan = queries, prepared, plan
-        self.limits, self.own, self.later = limits, own, later
+    k: int = 0
+    limits: npt.NDArray[Any] | None = None
+    own: bool = False
+    later: bool = False
+    counted: bool = False
+    allowed: _native.Allowed | None = None
+    left: npt.NDArray[np.bool_] | None = None
+    rows: slice | None = None
+
+    @property
+    def filtered(self) -> bool:
+        """Whether a query may find fewer than k points."""
+        return any(rule is not None for rule in (self.limits, self.allowed, self.left))
+
+
+class Scan:
+    """One search among sparse rows, divided into blocks of queries."""
+
+    def __init__(self, queries: SparseRows, prepared: PreparedSparse, plan: SparsePlan, request: Request) -> None:
+        self.queries, self.prepared, self.plan, self.request = queries, prepared, plan, request
         ranking = prepared.ranking
         self.ranks = ranking.points if queries is prepared.rows else ranking.of(queries)
         self.workers = Workers(plan.threads)
-        self.rows = cut(len(queries), plan.query_block)
+        asked = slice(0, len(queries)) if request.rows is None else request.rows
+        self.first, self.count = asked.start, asked.stop - asked.start
+        self.rows = cut(self.count, plan.query_block)
 
     def run(self, take: Callable[[int, slice, _native.SparseBlock], None], progress: ProgressLike) -> None:
-        """Call ``take(number, rows, block)`` on any thread when the answers of a block are known."""
-        m, n, started = len(self.queries), len(self.prepared.rows), time.perf_counter()
+        """Call ``take(number, rows, block)`` on any thread when the answers of a block are known.
+
+        `rows` are the positions of its queries among those of the request.
+        """
+        m, n, started = self.count, len(self.prepared.rows), time.perf_counter()
         with Progress(progress, total=m * n, seconds=self.plan.seconds, label="neighbours") as bar:
 
             def work(at: int) -> None:
@@ -85,10 +108,11 @@ class Scan:
 
     def _searched(self, rows: slice, bar: Progress) -> _native.SparseBlock:
         n, count = len(self.prepared.rows), rows.stop - rows.start
-        limits = None if self.limits is None else np.ascontiguousarray(self.limits[rows])
+        asked, begin, end = self.request, self.first + rows.start, self.first + rows.stop
+        limits = None if asked.limits is None else np.ascontiguousarray(asked.limits[begin:end], np.float64)
         block = _native.SparseBlock(
-            *(self.plan.isa, self.prepared.native, self.queries.native, self.ranks, rows.start, rows.stop),
-            *(self.plan.k, limits, self.own, self.later),
+            *(self.plan.isa, self.prepared.native, self.queries.native, self.ranks, begin, end, asked.k, limits),
+            *(asked.own, asked.later, asked.counted, asked.allowed, asked.left),
         )
         for at in range(-(-n // BLOCK)):
             self.workers.check()
@@ -101,15 +125,29 @@ class Scan:
 
 
 def search_sparse(
-    queries: SparseRows, prepared: PreparedSparse, plan: SparsePlan, *, own: bool = False, progress: ProgressLike = None
+    queries: SparseRows,
+    prepared: PreparedSparse,
+    plan: SparsePlan,
+    request: Request | None = None,
+    *,
+    progress: ProgressLike = None,
 ) -> Neighbors:
-    """Find the k nearest points of every query."""
-    found = Neighbors.empty(len(queries), plan.k, len(prepared.rows), queries.dtype)
+    """Find the k nearest points of every query; missing entries are -1 at distance inf, or -inf for similarities."""
+    request = Request(k=plan.k) if request is None else request
+    found = Neighbors.empty(len(queries), request.k, len(prepared.rows), queries.dtype, prepared.rows.dtype)
 
     def write(_: int, rows: slice, block: _native.SparseBlock) -> None:
-        block.write(found.distances[rows].reshape(-1), found.indices[rows].reshape(-1))
+        distances, indices = found.distances[rows], found.indices[rows]
+        if not request.filtered:
+            block.write(distances.reshape(-1), indices.reshape(-1))
+            return
+        counts, values, ids = _written(block, len(distances), found)
+        present = np.arange(request.k) < counts[:, None]
+        distances[...] = -np.inf if plan.metric == "inner_product" else np.inf
+        indices[...] = -1
+        distances[present], indices[present] = values, ids
 
-    Scan(queries, prepared, plan, own=own).run(write, progress)
+    Scan(queries, prepared, plan, request).run(write, progress)
     return found
 
 
@@ -117,33 +155,45 @@ def find_sparse(
     queries: SparseRows,
     prepared: PreparedSparse,
     plan: SparsePlan,
-    limits: npt.NDArray[Any],
+    request: Request,
     *,
-    own: bool = False,
-    later: bool = False,
     progress: ProgressLike = None,
 ) -> RadiusNeighbors:
-    """Find all points within the limit of each query."""
-    counts = np.zeros(len(queries), np.int64)
-    blocks: dict[int, _native.SparseBlock] = {}
+    """Find all points within the limit of each query of the request, or the k nearest of them."""
+    scan = Scan(queries, prepared, plan, request)
+    none = Neighbors.empty(0, 0, len(prepared.rows), queries.dtype, prepared.rows.dtype)
+    counts = np.zeros(scan.count, np.int64)
+    parts: dict[int, tuple[npt.NDArray[Any], npt.NDArray[Any]]] = {}
 
     def hold(at: int, rows: slice, block: _native.SparseBlock) -> None:
-        block.count(counts[rows])
-        blocks[at] = block
+        counts[rows], *lists = _written(block, rows.stop - rows.start, none)
+        parts[at] = (lists[0], lists[1])
 
-    scan = Scan(queries, prepared, plan, limits=limits.astype(np.float64), own=own, later=later)
     scan.run(hold, progress)
     indptr = np.concatenate([np.zeros(1, np.int64), counts.cumsum()])
-    distances, indices = np.empty(indptr[-1], queries.dtype), np.empty(indptr[-1], np.int32)
-
-    def write(at: int) -> None:
-        scan.workers.check()
-        rows = scan.rows[at]
+    distances, indices = np.empty(indptr[-1], none.distances.dtype), np.empty(indptr[-1], none.indices.dtype)
+    for at, rows in enumerate(scan.rows):
         here = slice(indptr[rows.start], indptr[rows.stop])
-        blocks.pop(at).write(distances[here], indices[here])
-
-    scan.workers.map(write, range(len(scan.rows)))
+        distances[here], indices[here] = parts.pop(at)
     return RadiusNeighbors(indptr, indices, distances)
+
+
+def count_sparse(
+    queries: SparseRows,
+    prepared: PreparedSparse,
+    plan: SparsePlan,
+    request: Request,
+    *,
+    progress: ProgressLike = None,
+) -> npt.NDArray[np.int64]:
+    """Count the points within the limit of each query."""
+    counts = np.zeros(len(queries), np.int64)
+
+    def count(_: int, rows: slice, block: _native.SparseBlock) -> None:
+        block.count(counts[rows])
+
+    Scan(queries, prepared, plan, request).run(count, progress)
+    return counts
 
 
 def kth_sparse(
@@ -157,5 +207,17 @@ def kth_sparse(
         block.write(distances.reshape(-1), np.empty(distances.size, np.int32))
         out[rows] = distances[:, -1]
 
-    Scan(points, prepared, plan, own=True).run(write, progress)
+    Scan(points, prepared, plan, Request(k=plan.k, own=True)).run(write, progress)
     return out
+
+
+def _written(
+    block: _native.SparseBlock, m: int, like: Neighbors
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return the length of each list of a block, and the distances and indices of all lists."""
+    counts = np.zeros(m, np.int64)
+    block.count(counts)
+    distances = np.empty(int(counts.sum()), like.distances.dtype)
+    indices = np.empty(len(distances), like.indices.dtype)
+    block.write(distances, indices)
+    return counts, distances, indices

@@ -1,4 +1,4 @@
-"""Rows of integers of one byte are screened in int8, whatever holds them, and no answer changes.
+"""Rows of one-byte integers are screened in int8, whatever their dtype, and no answer changes.
 
 Without a CUDA device the CPU plays it, in Triton's interpreter.
 """
@@ -39,7 +39,7 @@ N, M, D, K = 150, 20, 40, 5
 
 
 def rows_of_bytes(n: int, d: int = D, dtype: str = "float32", seed: int = 0) -> Array:
-    """Rows from dark to bright, some of them copies, some apart from others in one element only."""
+    """Make rows from dark to bright; some are copies, some differ from others in a single element."""
     rng = np.random.default_rng(seed)
     rows = np.clip(rng.integers(0, 256, (n, 1)) + rng.integers(-9, 10, (n, d)), 0, 255)
     rows[1::5] = rows[::5][: len(rows[1::5])]
@@ -58,14 +58,14 @@ def plan(queries: Any, points: Any, k: int = K, metric: str = "euclidean", **cho
 
 
 def search(queries: Any, points: Any, made: Any, *, self_join: bool = False) -> tuple[Any, Report, Any]:
-    """Search once: the neighbours, what the run did, and the prepared points."""
+    """Search once, and return the neighbours, the report, and the prepared points."""
     prepared = prepare_resident_once(queries, points, made)
     found, report = search_resident(queries, prepared, made, self_join=self_join, progress=False)
     return on_host(found), report, prepared
 
 
 def packings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The precisions in which all points are packed from now on, one after another."""
+    """Record the precisions in which all points are packed from now on, in order."""
     packed: list[str] = []
 
     def spy(rows: Any, form: Any, precision: str, *given: Any, **named: Any) -> Any:
@@ -120,7 +120,9 @@ def test_answers_are_those_of_the_reference(dtype: str, metric: str) -> None:
 
 
 def one_step_apart(n: int = N, d: int = 900) -> Array:
-    """Rows whose neighbours only int8 tells apart: float32 sums of so many products round by more than that."""
+    """Make rows whose neighbours only int8 distinguishes: float32 sums of so many products round by more than their
+    differences.
+    """
     rng = np.random.default_rng(0)
     points = np.where(rng.random((n, 1)) < 0.5, 255.0, 0.0) * np.ones((n, d))
     points[np.arange(n), np.arange(n)] = 128 - 5 * (np.arange(n) % 3)
@@ -129,7 +131,7 @@ def one_step_apart(n: int = N, d: int = 900) -> Array:
 
 @pytest.mark.full  # takes ten seconds and more in the interpreter
 def test_ties_are_all_that_is_left() -> None:
-    """Rows whose neighbours are one step apart are proved; no other precision does that for rows as long as these."""
+    """Rows whose neighbours are one step apart are proved; no other precision proves rows of this length."""
     points = one_step_apart()
     p = tensor(points)
     made = plan(p, p, 3, self_join=True, width=N // 8)
@@ -178,7 +180,7 @@ def test_queries_in_host_memory_are_looked_at_there(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("noise", [0.25, 1e-7])
 def test_errors_of_other_rows_are_measured(noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that should not have been screened in int8 have the same answers, only later."""
+    """Rows that should not be screened in int8 get the same answers, only later."""
     monkeypatch.setattr(BytePoints, "is_usable", lambda self: True)
     monkeypatch.setattr(BytePoints, "_holds", lambda self, queries: True)
     monkeypatch.setattr("tonari.exact.cuda.attempts.as_bytes.shifts_of", lambda rows: [128])
@@ -194,7 +196,7 @@ def test_errors_of_other_rows_are_measured(noise: float, monkeypatch: pytest.Mon
 
 @pytest.mark.full  # takes ten seconds and more in the interpreter
 def test_graphs_in_batches() -> None:
-    """Values come from the packed rows of each batch."""
+    """Values are computed from the packed rows of each batch."""
     points = rows_of_bytes(N)
     p = tensor(points)
     found, report, _ = search(p, p, plan(p, p, self_join=True, query_batch=128), self_join=True)
@@ -216,7 +218,7 @@ def test_graphs_with_copies() -> None:
 
 @pytest.mark.full  # takes ten seconds and more in the interpreter
 def test_retries_among_some_points_keep_the_shift(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is searched among some of the points is shifted as all are."""
+    """Searches among some of the points use the same shift as all points."""
     forms = []
     began = DevicePoints.begin
 
@@ -226,7 +228,7 @@ def test_retries_among_some_points_keep_the_shift(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(DevicePoints, "begin", spy)
     monkeypatch.setattr("tonari.exact.cuda.tuning.COPIES_LEFT", 1)
-    monkeypatch.setattr("tonari.exact.cuda.tuning.OF_ATTEMPT", 0)  # no rows are few
+    monkeypatch.setattr("tonari.exact.cuda.tuning.OF_ATTEMPT", 0)  # no number of rows counts as few
     points = rows_of_bytes(N)
     points[20:140] = points[20]
     p = tensor(points)
@@ -239,7 +241,9 @@ def test_retries_among_some_points_keep_the_shift(monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch, attempts: None) -> list[int]:
-    """No rows are few, and nobody looks for bytes but for rows that are left: how many rows each look was at."""
+    """No number of rows counts as few, and only unproved rows are checked for bytes; return the number of rows of each
+    check.
+    """
     seen: list[int] = []
     look = module.shifts_of
     monkeypatch.setattr(tuning, "AS_BYTES_PRODUCTS", 0)
@@ -309,7 +313,7 @@ def test_an_element_that_the_sample_misses_later(bad: float, later: list[int], m
 
 @pytest.mark.full  # takes ten seconds and more in the interpreter
 def test_searches_of_some_rows_do_not_look_again(later: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those among some of the points, where bytes have been looked for before."""
+    """Searches among some of the points do not check again."""
     points = one_step_apart()
     points[:, 0] += np.float32(0.5)
     points[5:140] = points[5]
@@ -338,16 +342,16 @@ def test_so_few_products_are_left_that_another_copy_is_not_worth_it(
     for least, looks in ((left * N * 900, 2), (left * N * 900 + 1, 0)):
         later.clear()
         monkeypatch.setattr(tuning, "AS_BYTES_PRODUCTS", least)
-        empty_caches()  # rows that another search left would be searched ahead
+        empty_caches()  # rows that another search left unproved would be searched at once
         search(q, p, made)
         assert len(later) == looks
 
 
 def test_few_rows_are_looked_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In host memory: no sample is taken where these say that it is of no use."""
+    """In host memory: no sample is taken if these rows show that it would be useless."""
     points = rows_of_bytes(N)
     assert shifts_of(tensor(points)) == [128]
-    monkeypatch.setattr("tonari.exact.cuda.tuning.BYTES_SAMPLE", 0)  # a sample divides by it
+    monkeypatch.setattr("tonari.exact.cuda.tuning.BYTES_SAMPLE", 0)  # a sample would divide by it
     for bad in (0.5, np.nan, -np.inf, 256.0):
         points[2, 3] = bad
         assert shifts_of(tensor(points)) == []
@@ -380,7 +384,7 @@ def test_plans_say_when_they_look() -> None:
     assert later.bytes_later
     assert exact_cuda(**{**facts, "devices": ("cuda:0", "cuda:1")}).bytes_later
     from_host = {"devices": ("cuda:0",), "route": "host_refine", "host_points": True, "host_queries": True}
-    assert not exact_cuda(**{**facts, **from_host}).bytes_later  # the CPU refines, and does not look
+    assert not exact_cuda(**{**facts, **from_host}).bytes_later  # the CPU refines, and does not check for bytes
     for given in ({"metric": "cosine"}, {"d": 16}, {"precisions": ("float16", "split", "values")}, {"form_dim": 64}):
         assert not exact_cuda(**{**facts, "devices": ("cuda:0",), **given}).bytes_later
 
@@ -389,7 +393,7 @@ def test_precisions_of_plans() -> None:
     made = plan(*(torch.zeros((N, D), device=DEVICE) for _ in range(2)))
     assert in_int8(made).precisions == ("int8", "float16", "values")
     short = dataclasses.replace(made, precisions=("float16", "values"))
-    assert in_int8(short).precisions == ("int8", "values")  # there is no room for a second packed copy
+    assert in_int8(short).precisions == ("int8", "values")  # there is no memory for a second packed copy
     assert in_int8(in_int8(made)) == in_int8(made)
 
 
@@ -419,7 +423,7 @@ def test_a_rehearsal_is_in_int8_too() -> None:
 
 
 def test_no_copy_is_kept_that_the_plan_does_not_count() -> None:
-    """Queries that are no bytes begin with float16: then there is no copy in int8 beside."""
+    """Queries that are not bytes start in float16, and then no copy in int8 is kept."""
     p = tensor(rows_of_bytes(N))
     prepared = prepare_resident_once(p, p, plan(p, p))
     prepared.begin(p + 0.5, plan(p, p))
@@ -430,7 +434,7 @@ def test_no_copy_is_kept_that_the_plan_does_not_count() -> None:
 @pytest.mark.parametrize("d", [20, 128, 250, 300, 768, 1500])
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])
 def test_long_searches_on_a_gpu(d: int, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the public path; every kernel that a card takes for rows of this length, mirrored or not."""
+    """With the public functions: every kernel that a GPU uses for rows of this length, mirrored or not."""
     of_graph = []
     screened = mirrored.Mirror.screened
     monkeypatch.setattr(mirrored.Mirror, "screened", lambda *given: of_graph.append(1) or screened(*given))

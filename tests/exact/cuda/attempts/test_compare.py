@@ -1,4 +1,4 @@
-"""Few rows by the exact values of all points: the bits of the NumPy reference, whatever the parts and blocks."""
+"""Few rows are compared with all points by exact values: the bits of the NumPy reference, for any parts and blocks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check(
     own: Array | None = None,
     **shape: Any,
 ) -> None:
-    """Compare with the truth, whose bits do not depend on the shape."""
+    """Compare with the reference, whose bits do not depend on the shape."""
     if METRICS[metric].nonnegative:
         queries, points = np.abs(queries), np.abs(points)
     double = queries.dtype == np.float64
@@ -47,7 +47,7 @@ def check(
 @pytest.mark.parametrize("double", [False, True])
 @pytest.mark.parametrize("metric", METRICS)
 def test_every_metric(device: str, metric: str, double: bool) -> None:
-    """With duplicates, whose order is that of their indices, in different parts and in the same."""
+    """With duplicates in different parts and in the same part; they are ordered by index."""
     points = duplicates(300, 7).astype(np.float64 if double else np.float32)
     check(device, points[[0, 5, 299]], points, 40, metric, group=8, columns=3)
 
@@ -58,7 +58,7 @@ def test_every_metric(device: str, metric: str, double: bool) -> None:
     [(1, 8, 7), (7, 32, 2), (127, 8, 1), (128, 8, 7), (129, 32, 2), (260, 8, 7)],
 )
 def test_every_part(device: str, n: int, group: int, columns: int) -> None:
-    """All points, none twice: also where a part has fewer than k, and where the last one has padding."""
+    """All points, each once, also if a part has fewer than k points, and if the last part has padding."""
     points = gaussian(n, 5)
     for k in {1, n // 2 + 1, n}:
         check(device, points[: min(n, 3)] + np.float32(0.25), points, k, group=group, columns=columns)
@@ -68,7 +68,7 @@ def test_every_part(device: str, n: int, group: int, columns: int) -> None:
 @pytest.mark.parametrize("n", [1, 7, 127, 128, 129, 260])
 @pytest.mark.parametrize(("group", "columns"), [(8, 1), (8, 7), (32, 2), (32, 500)])
 def test_every_part_of_every_size(n: int, group: int, columns: int) -> None:
-    """What takes the interpreter long."""
+    """Sizes for which the interpreter takes long."""
     test_every_part("cuda", n, group, columns)
 
 
@@ -80,7 +80,7 @@ def test_points_that_are_all_equal_are_in_the_order_of_their_numbers(device: str
 @on_device
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 def test_what_is_missing_comes_after_what_is_infinitely_far(device: str) -> None:
-    """Squares beyond float32: the query is the first point, and left out, so that one of its list is missing."""
+    """Squares overflow float32. The query is the first point and excluded, so its list has one missing entry."""
     points = gaussian(140, 6) * np.float32(1e25)
     own = np.array([3])
     q, p, ids = (tensor_of(array).to(device) for array in (points[own], points, own))
@@ -101,7 +101,7 @@ def test_rows_leave_themselves_out(device: str, metric: str) -> None:
 @on_device
 @pytest.mark.parametrize("rows", [1, 5])
 def test_rows_some_at_a_time(device: str, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "COMPARED_ENTRIES", 2 * 4 * 3)  # two rows of four parts of three entries
+    monkeypatch.setattr(tuning, "COMPARED_ENTRIES", 2 * 4 * 3)  # two rows of four parts with three entries
     points = gaussian(128, 6)
     sizes: list[int] = []
     refine = module.refine_groups

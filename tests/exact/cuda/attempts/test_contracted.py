@@ -1,6 +1,6 @@
-"""Searches that screen contracted rows: the reference's bits, for any number of coordinates, whatever the data.
+"""Searches that screen contracted rows: the bits of the reference, for any data and number of coordinates.
 
-Without a GPU the CPU plays the device, in Triton's interpreter.
+Without a GPU, Triton's interpreter runs the kernels on the CPU.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tonari.core.trail import recording
 from tonari.exact.cuda import tuning
 from tonari.metrics.reference import brute
 
-# Where NumPy plays the device it warns of what a device computes without a word.
+# NumPy, which replaces the device, warns where a device computes silently.
 pytestmark = [
     needs_torch,
     pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning"),
@@ -40,14 +40,14 @@ if HAS_TORCH:
 
 HERE = {"devices": (DEVICE,)}
 METRICS = ("euclidean", "sqeuclidean", "cosine", "correlation")
-# Of the hostile data and of the dtypes, what the thin suite takes.
+# The hostile data and dtypes of the thin suite.
 THIN = [("tight_far_clusters", "euclidean"), ("duplicates", "euclidean"), ("zero_rows", "cosine")]
 THIN += [("bfloat16", "correlation"), ("float64", "euclidean")]
 N, M, D, K = 140, 3, 19, 3  # two tiles of points, the second one short
 
 
 def near_a_plane(n: int, d: int, seed: int = 0, noise: float = 1e-2) -> Array:
-    """Rows of three dimensions, and some noise in all others."""
+    """Make rows near a three-dimensional plane, with some noise in all other dimensions."""
     rows = gaussian(n, 3, seed, np.float64) @ gaussian(3, d, 1000, np.float64)
     return (rows + noise * gaussian(n, d, seed + 1, np.float64)).astype(np.float32)
 
@@ -92,13 +92,13 @@ def test_few_points_and_all_of_them(n: int, k: int) -> None:
 
 
 def test_more_groups_are_looked_at_only_where_rows_are_contracted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pilot rows may choose all dimensions, which then cost what they do without pilot rows."""
+    """Pilot rows may choose all dimensions; the search then costs as much as without pilot rows."""
     from tonari.exact.cuda.rows import form_dim
 
     points = near_a_plane(N, D)
     queries, there = tensors(DEVICE, points[:2], points)
     plan = plan_of(points[:2], points, K, group=8, form_dim=4, **HERE)
-    assert (plan.width, plan.contracted_width) == (9, 32)  # all groups that there are
+    assert (plan.width, plan.contracted_width) == (9, 32)  # all groups that exist
     plan = dataclasses.replace(plan, form_dim="pilot")
     monkeypatch.setattr(tuning, "FORM_DIMS", (4,))
     for p, width in ((0, 9), (4, 32)):
@@ -136,7 +136,9 @@ def test_sampled_thresholds(metric: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.usefixtures("attempts")
 def test_rows_climb_as_far_as_they_have_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that float16 separates, one that it does not, one for which too much is left out, and one of equals."""
+    """One row is separable in float16, one is not, one loses too much in the contraction, and one is among equal
+    points.
+    """
     monkeypatch.setattr(tuning, "ROOMY", tuning.WIDER)
     rng = np.random.default_rng(0)
     easy, close, other, same = (np.zeros((n, 20), np.float32) for n in (140, 300, 140, 140))
@@ -157,7 +159,7 @@ def test_rows_climb_as_far_as_they_have_to(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.usefixtures("attempts")
 def test_the_last_retry_in_few_dimensions_has_room_for_nearly_all() -> None:
-    """Rows near which there are hundreds of points, where the first search has room for eight."""
+    """Rows near hundreds of points, where the first search has room for eight."""
     points = np.zeros((400, 20), np.float32)
     points[:, :3] = 1e-3 * gaussian(400, 3)
     points[:, 3:] = gaussian(400, 17, 1)
@@ -187,7 +189,7 @@ def test_the_width_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def ahead(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, Array]]:
-    """Search with the width of two groups and a number of rows to search again before it is known which are left.
+    """Search with the width of two groups, and search a number of rows again before the unproved ones are known.
 
     Returns the prepared search, and which rows its first attempt proves: some of them.
     """
@@ -210,7 +212,7 @@ def test_how_many_rows_are_searched_ahead() -> None:
     plan = plan_of(points, points, K, group=8, form_dim=4, **HERE)
     queries, rows = tensors(DEVICE, points, points)
     prepared = contracted_search.prepare_points(rows, plan)
-    assert prepared.begin(queries, plan).stragglers == 0  # nothing is known of them
+    assert prepared.begin(queries, plan).stragglers == 0  # nothing is known about them
     for unproved, rows_ahead in ((0.0, 0), (0.002, 0), (0.0025, 128), (0.16, 128), (0.165, 0)):
         prepared.fitted[K] = widths.Fitted(2, unproved)
         assert prepared.begin(queries, plan).stragglers == rows_ahead
@@ -220,7 +222,7 @@ def test_how_many_rows_are_searched_ahead() -> None:
 def test_rows_that_are_not_proved_are_searched_ahead(
     stragglers: int, ahead: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As many as are asked for; the others are searched when it is known which they are."""
+    """As many rows as requested are searched at once; the other unproved rows are searched after they are known."""
     queries, points = near_a_plane(12, 20, 5), near_a_plane(300, 20)
     search, proved = ahead(queries, points, stragglers)
     left = np.count_nonzero(~proved)
@@ -244,7 +246,7 @@ def test_rows_that_are_not_proved_are_searched_ahead(
 
 
 def test_rows_that_are_proved_keep_what_they_have(ahead: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They make up the number of the rows that are searched ahead, where another attempt may prove less of them."""
+    """They complete the number of rows that are searched at once, where another attempt may prove fewer of them."""
     queries, points = near_a_plane(12, 20, 5), near_a_plane(300, 20)
     search, proved = ahead(queries, points, 128)
     again = contracted_search.ContractedSearch.again
@@ -296,7 +298,7 @@ def test_rows_that_cannot_be_contracted_are_screened_in_all_dimensions(monkeypat
 
 
 def test_rounding_to_float32_counts() -> None:
-    """Two far clusters in few dimensions: rounding the rows exceeds the differences of their distances."""
+    """Two far clusters in few dimensions: the rounding of rows exceeds the differences of their distances."""
     points = np.zeros((160, 12))
     points[:, :3] = 1e-4 * gaussian(160, 3, 0, np.float64)
     points[:80, 0] -= 1
@@ -309,14 +311,14 @@ def test_rounding_to_float32_counts() -> None:
 
 
 def test_directions_that_are_not_orthonormal_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A direction that is too long makes a point look farther than another that is not nearer."""
+    """A direction that is too long makes a point seem farther than another one that is not nearer."""
     principal = contraction.principal
 
     def too_long(*given: Any) -> Any:
         found = principal(*given).clone()
         axis = torch.zeros(len(found), dtype=found.dtype, device=found.device)
         axis[0] = 1
-        found += 0.05 * axis[:, None] * (found.mT @ axis)  # along the first axis all come out longer
+        found += 0.05 * axis[:, None] * (found.mT @ axis)  # along the first axis, all rows become longer
         return found
 
     monkeypatch.setattr(contraction, "principal", too_long)
@@ -412,7 +414,7 @@ def test_a_large_graph() -> None:
 def test_the_planned_memory_suffices(p: int) -> None:
     queries, points = large("euclidean")
     queries, points = tensors(DEVICE, queries, points)
-    search(queries[:10], points[:2000], 10, form_dim=p, **HERE)  # whatever is allocated once is allocated
+    search(queries[:10], points[:2000], 10, form_dim=p, **HERE)  # all one-time allocations are made
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()

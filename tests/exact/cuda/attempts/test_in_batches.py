@@ -1,4 +1,4 @@
-"""Rows in batches, where a device runs out of memory: idle memory first, then half of the rows."""
+"""Batches of rows on a device that runs out of memory: first cached memory is released, then batches are halved."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ pytestmark = needs_torch
 
 
 def worked(fits: int, monkeypatch: pytest.MonkeyPatch, idle: list[bool]) -> list[tuple[int, int, bool]]:
-    """The slices of 10 rows, 8 at a time, that were tried where only so many fit, and whether they did."""
+    """Try 10 rows, 8 at a time, on a device with room for fewer; return the slices that were tried, and whether they
+    fitted.
+    """
     tried: list[tuple[int, int, bool]] = []
     monkeypatch.setattr(module, "IDLE", [lambda: idle.pop(0) if idle else False])
 

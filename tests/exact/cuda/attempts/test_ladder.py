@@ -1,6 +1,7 @@
-"""The engine on one device, from rows to proved neighbours: the reference's bits, whatever the data.
+"""Searches on one device, from rows to proved neighbours: the bits of the reference for any data.
 
-Without a GPU the CPU plays the device, in Triton's interpreter; what needs speed, streams or real memory runs on a GPU.
+Without a GPU, Triton's interpreter runs the kernels on the CPU. Tests of speed, streams or real memory run only on a
+GPU.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from tonari.exact.cuda import tuning
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 
-# Where NumPy plays the device it warns of what a device computes without a word.
+# NumPy, which replaces the device, warns where a device computes silently.
 pytestmark = [
     needs_torch,
     pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning"),
@@ -55,7 +56,7 @@ PRODUCTS = [name for name, metric in METRICS.items() if metric.form == "gemm"]
 N, M, D, K = 140, 3, 19, 3  # two tiles of points, the second one short
 
 
-# ---------------------------------------------------------------- what is asked
+# ---------------------------------------------------------------- requests
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_a_whole_graph() -> None:
     check(points, points, 5, self_join=True, query_batch=7, **HERE)
 
 
-# ---------------------------------------------------------------- data made to hurt
+# ---------------------------------------------------------------- hostile data
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -150,10 +151,10 @@ def test_hostile_data_by_other_metrics(metric: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("unproved", "width"),
     [
-        ([40, 30, 5], 8),  # the first width that proves nearly all
-        ([500, 495, 490, 485], 2),  # none helps
-        ([9], 2),  # whatever the next one proves, it takes longer
-        ([900, 500, 480, 465], 4),  # and here one does
+        ([40, 30, 5], 8),  # the first width that proves nearly all rows
+        ([500, 495, 490, 485], 2),  # no width helps
+        ([9], 2),  # whatever the next width proves, it takes longer
+        ([900, 500, 480, 465], 4),  # here, one width helps
         ([900, 700, 500, 300], 16),
     ],
 )
@@ -187,7 +188,7 @@ def test_rows_climb_past_a_rung_that_is_left_out() -> None:
 
 @pytest.mark.parametrize("at_once", [True, False])
 def test_rows_so_few_that_an_attempt_takes_longer_are_compared(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else one of the two that are left after the first attempt is proved by another."""
+    """Otherwise another attempt proves one of the two rows that the first attempt leaves unproved."""
     queries, points = clusters_for_each_precision()
     n, d = points.shape
     of_two = 2 * n * (d + tuning.OF_PAIR)
@@ -200,7 +201,7 @@ def test_rows_so_few_that_an_attempt_takes_longer_are_compared(at_once: bool, mo
 
 @pytest.mark.usefixtures("attempts")
 def test_rows_climb_among_themselves() -> None:
-    """A row is not a neighbour of its own on any level."""
+    """A row is not its own neighbour at any precision level."""
     points = clusters_for_each_precision()[1]
     ids = np.array([140, 280 + 140, 560 + 140])
     plan = plan_of(points[ids], points, K, group=8, width=1, query_batch=1, **ALL)
@@ -220,7 +221,7 @@ def test_equal_points_climb_to_values(metric: str) -> None:
 
 
 def left_to_a_level() -> tuple[Array, Array]:
-    """Queries, two of which have more copies of a point near them than a first attempt of four groups refines."""
+    """Make queries; near two of them are more copies of a point than a first attempt of four groups refines."""
     points = gaussian(300, D)
     points[:60] = points[0]
     return np.concatenate([points[:2] + np.float32(1e-3), gaussian(3, D, 1)]), points
@@ -280,7 +281,7 @@ def test_few_rows_are_compared_and_many_are_not_searched_ahead(monkeypatch: pyte
 
 @pytest.fixture
 def sampled(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sample], None]:
-    """Let searches take a sample that no search of so few points would take."""
+    """Let searches use a sample that they would not use for so few points."""
 
     def take(sample: Sample) -> None:
         monkeypatch.setattr(tuning, "LEAST_ROWS", 1)
@@ -302,7 +303,7 @@ def test_sampled_thresholds(metric: str, sampled: Any) -> None:
         (
             300,
             Sample(stride=128, rank=1, capacity=64) if HAS_TORCH else None,
-        ),  # queries lie beside points of the sample
+        ),  # queries are near points of the sample
         (1300, Sample(stride=2, rank=70, capacity=1) if HAS_TORCH else None),
     ],
     ids=["the threshold is too low", "the list is too short"],
@@ -468,7 +469,7 @@ def test_the_same_call_gives_the_same_bytes(metric: str) -> None:
 
 @on_gpu
 def test_the_current_stream_is_the_order_of_everything() -> None:
-    """Rows that are written on another stream, late, and overwritten there after the search."""
+    """Rows are written late on another stream, and overwritten on that stream after the search."""
     queries, points = large("euclidean")
     truth = on_cpu(queries, points, 10, "euclidean")
     on_device = tensors(DEVICE, queries, points)
@@ -490,7 +491,7 @@ def test_the_current_stream_is_the_order_of_everything() -> None:
 def test_the_planned_memory_suffices(metric: str, hard: bool) -> None:
     make = checks.all_equal if hard else checks.gaussian
     queries, points = make(2000, 64, 1), make(100_000, 64, 0)
-    search(queries[:10], points[:2000], 10, metric, **HERE)  # whatever is allocated once is allocated
+    search(queries[:10], points[:2000], 10, metric, **HERE)  # all one-time allocations are made
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()

@@ -1,6 +1,6 @@
-"""The levels of a search: what each packs is given back, also where they end early.
+"""Precision levels of a search release the copies that they pack, also if an error or an early end stops them.
 
-Without a GPU the CPU plays the device, in Triton's interpreter.
+Without a GPU, Triton's interpreter runs the kernels on the CPU.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ALL = {"precisions": ("float16", "split", "values"), "devices": (DEVICE,), "grou
 @pytest.mark.usefixtures("attempts")
 @pytest.mark.parametrize("last", ["float16", "split"])
 def test_copies_of_retries_are_given_back(last: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if no row is left, or few are, after the last of them."""
+    """Copies are also released if the last retry leaves no row, or few rows."""
     queries, points = clusters_for_each_precision()
     few = Search.are_few
     packed: list[str] = []
@@ -55,7 +55,7 @@ def test_copies_of_retries_are_given_back(last: str, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("begun", [0, 1, 2, 3, 4])
 def test_levels_of_contracted_rows_give_back_what_they_pack(begun: int) -> None:
-    """However many of them are tried."""
+    """However many levels are tried."""
     points = clusters_for_each_precision()[1]
     q, p = tensors(DEVICE, points[::200], points)
     plan = plan_of(q, p, 3, **ALL, form_dim=3)
@@ -77,7 +77,7 @@ def test_levels_of_contracted_rows_give_back_what_they_pack(begun: int) -> None:
 
 @pytest.mark.parametrize(("left", "searched"), [(1, 512), (100, 512), (512, 512), (700, 700)])
 def test_few_rows_of_a_long_search_are_retried_by_kernels_that_exist(left: int, searched: int) -> None:
-    """As many rows as are rehearsed: fewer would need others, which take seconds to compile."""
+    """As many rows as in the rehearsal: fewer would need other kernels, which take seconds to compile."""
     again: list[Any] = []
     rows = torch.arange(left) * 7
     for m, level, expected in ((10**6, 0, searched), (10**4, 0, left), (10**6, 1, left)):

@@ -1,6 +1,6 @@
-"""Rows of tight clusters are searched among the points near to them, which hold all their answers.
+"""Rows in tight clusters are searched among nearby points, which contain all their answers.
 
-Without a GPU the CPU plays the device, in Triton's interpreter.
+Without a GPU, Triton's interpreter runs the kernels on the CPU.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ N, D, K, CLUSTERS = 240, 5, 3, 4
 
 
 def tight(n: int = N, d: int = D, seed: int = 0, apart: float = 1e4, dtype: Any = np.float32) -> Array:
-    """Rows of clusters of width 1 that are far apart; row i is of cluster i modulo their number."""
+    """Make rows of clusters of width 1 that are far apart; row i belongs to cluster i modulo their number."""
     generator = np.random.default_rng(7)
     centres = apart * generator.standard_normal((CLUSTERS, d))
     rows = centres[np.arange(n) % CLUSTERS] + np.random.default_rng(seed).standard_normal((n, d))
@@ -46,7 +46,7 @@ def tight(n: int = N, d: int = D, seed: int = 0, apart: float = 1e4, dtype: Any 
 
 
 def rounds(queries: Array, points: Array, k: int, metric: str = "euclidean", least: int = 1) -> list[tuple[Any, Any]]:
-    """What neighbourhoods of queries are, given their true k-th values."""
+    """Return the neighbourhoods of queries for their true k-th values."""
     q, p = tensors(DEVICE, queries, points)
     form = make_form(p, metric)
     (kth,) = tensors(DEVICE, brute(queries, points, k, metric).distances[:, -1])
@@ -55,7 +55,7 @@ def rounds(queries: Array, points: Array, k: int, metric: str = "euclidean", lea
 
 
 def found_nearby(*given: Any) -> list[tuple[Any, Any]]:
-    """The neighbourhoods of all rounds, which have the sizes that the rounds tell."""
+    """Return the neighbourhoods of all rounds, and check that they have the reported sizes."""
     found = []
     for one in nearby.neighbourhoods(*given):
         each = list(one)
@@ -66,7 +66,7 @@ def found_nearby(*given: Any) -> list[tuple[Any, Any]]:
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neighbourhoods are worth it however small they are."""
+    """Let neighbourhoods of any size be worthwhile."""
     monkeypatch.setattr(tuning, "NEARBY_OF_ROUND", 1)
     monkeypatch.setattr(tuning, "NEARBY_VALUES", 1)
 
@@ -91,7 +91,7 @@ def test_all_answers_are_inside(
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "uint8", "int8"])
 def test_form_rows_are_those_of_the_form(dtype: str) -> None:
-    """With a rounding each, and of any stride."""
+    """For each rounding, and for any stride."""
     whole = dtype.endswith("int8")
     rows = torch.from_numpy(np.random.default_rng(0).integers(0, 100, (50, 2 * D))).to(getattr(torch, dtype))
     rows = (rows if whole else rows * 1e-3 + 7).to(DEVICE)[:, :D]
@@ -103,7 +103,7 @@ def test_form_rows_are_those_of_the_form(dtype: str) -> None:
 
 
 def test_squares_are_bounded_on_both_sides() -> None:
-    """Far from the origin, where the distances of near rows are as small as the roundings."""
+    """Far from the origin, where the distances of near rows are as small as the rounding errors."""
     rows = torch.from_numpy(1e6 + 1e-4 * np.random.default_rng(0).standard_normal((60, D))).to(DEVICE)
     lengths = (rows**2).sum(1)
     true = ((rows[:, None] - rows[None]) ** 2).sum(2)
@@ -112,7 +112,7 @@ def test_squares_are_bounded_on_both_sides() -> None:
 
 
 def test_answers_at_the_limit_are_inside() -> None:
-    """A point as far from the centre as the triangle inequality allows: on a line beyond the query."""
+    """A point as far from the centre as the triangle inequality allows: on the line through the query, behind it."""
     points = np.zeros((N, 1), np.float32)
     points[:, 0] = 1e6 + np.arange(N)
     points[0] = 0
@@ -137,7 +137,7 @@ def test_points_without_a_form_are_in_every_neighbourhood() -> None:
 
 
 def test_queries_without_a_known_neighbour_have_no_neighbourhood() -> None:
-    """And those near to them have theirs."""
+    """Queries near to them still have neighbourhoods."""
     queries, points = tensors(DEVICE, np.repeat(tight(CLUSTERS), 3, 0), tight())
     form = make_form(points, "euclidean")
     reach = (20 * form.scale).repeat(len(queries))
@@ -154,12 +154,12 @@ def test_half_of_the_points_are_no_neighbourhood() -> None:
 
 
 def test_rows_that_are_all_near_have_no_neighbourhoods() -> None:
-    """Of many columns: all distances are about the same."""
+    """Rows of many columns, where all distances are about equal."""
     assert rounds(tight(12, 60, apart=0), tight(60, 60, apart=0), K) == []
 
 
 def test_what_saves_little_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clusters of one place each: 8, 8, 7 and 7 queries, and 180 points elsewhere."""
+    """Clusters of identical points: 8, 8, 7 and 7 queries, and 180 points elsewhere."""
     points = tight(CLUSTERS)[np.arange(N) % CLUSTERS]
     queries = points[:30] + np.float32(0.5)
 
@@ -183,7 +183,7 @@ def test_rows_that_no_bound_separates_are_searched_nearby(
     metric: str, self_join: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tuning, "COPIES_LEFT", 2)
-    if self_join:  # of which retries would take long
+    if self_join:  # retries of these rows would take long
         monkeypatch.setattr(tuning, "NEARBY_SCREEN", 1)
     points = tight(120 if self_join else 400, apart=1e6)
     queries = points if self_join else tight(8, seed=1, apart=1e6)
@@ -315,7 +315,7 @@ def test_all_neighbourhoods_of_a_round_are_rehearsed_as_they_are_searched(monkey
 def test_rows_are_searched_nearby_before_retries_if_these_are_long_or_in_vain(
     least: int, inseparable: bool, before: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And what is left is screened again."""
+    """The remaining rows are screened again."""
     monkeypatch.setattr(tuning, "NEARBY_SCREEN", least)
     if not inseparable:
         monkeypatch.setattr(nearby, "are_inseparable", lambda *given: False)
@@ -327,7 +327,7 @@ def test_rows_are_searched_nearby_before_retries_if_these_are_long_or_in_vain(
 
 
 def test_tight_clusters_take_one_round_and_no_level(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernels of all neighbourhoods are expected before the first is searched."""
+    """The kernels of all neighbourhoods are requested before the first one is searched."""
     sizes: list[list[tuple[int, int]]] = []
     usual = Unproved.expecting_among
 
@@ -343,7 +343,7 @@ def test_tight_clusters_take_one_round_and_no_level(monkeypatch: pytest.MonkeyPa
 
 
 def steps_of(queries: Array, points: Array, monkeypatch: pytest.MonkeyPatch, width: int = 1) -> tuple[list[str], Any]:
-    """How unproved rows are searched again, in turn, and the report; results are checked."""
+    """Return the attempts at unproved rows in their order, and the report; the answers are checked."""
     q, p = tensors(DEVICE, queries, points)
     plan = plan_of(q, p, K, devices=(DEVICE,), group=8, width=width, precisions=("float16", "values"))
     steps: list[str] = []
@@ -373,9 +373,9 @@ def steps_of(queries: Array, points: Array, monkeypatch: pytest.MonkeyPatch, wid
     [
         ("tight", 40, True),
         ("tight", 60, False),  # all 60 points of a cluster are refined
-        ("less tight", 40, False),  # by 2^-11, which bounds resolve
-        ("one cluster", 40, False),  # of all points, far from an outlier
-        ("copies", 40, False),  # whose distances are below their errors
+        ("less tight", 40, False),  # by 2^-11, which the bounds distinguish
+        ("one cluster", 40, False),  # among all points, far from an outlier
+        ("copies", 40, False),  # their distances are below their errors
         ("half", 40, False),
         ("unknown", 40, False),  # no row has neighbours so far
     ],
@@ -435,7 +435,7 @@ print(len(first))
 
 @pytest.mark.process
 def test_neighbourhoods_are_searched_by_the_kernels_of_the_first_attempt(tmp_path: Path) -> None:
-    """Of 10,000 queries among a million points, on a card of 132 multiprocessors."""
+    """For 10,000 queries among a million points, on a GPU with 132 multiprocessors."""
     sizes = [
         (500, 50_000),
         (437, 49_121),

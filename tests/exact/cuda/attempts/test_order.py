@@ -1,7 +1,7 @@
-"""What is attempted, in which order: on small data, the levels of reports, the launches and the waits of each search.
+"""The order of attempts: levels in reports, launches and waits of searches of small data.
 
-`order.json` has what is expected. After a change that is meant, `python -m tests.exact.cuda.attempts.test_order` writes
-it anew. In the interpreter alone: a card rounds sums otherwise, and proves other rows.
+`order.json` has the expected order. After an intended change, `python -m tests.exact.cuda.attempts.test_order` writes
+it again. Only for the interpreter: a GPU rounds sums differently, and proves other rows.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ EXPECTED = Path(__file__).with_name("order.json")
 ONE = {"group": 8, "width": 1}
 ALL = {"precisions": ("float16", "split", "values"), **ONE}
 TWO = {"precisions": ("float16", "values"), **ONE}
-ATTEMPTS = {"OF_ATTEMPT": -1}  # no rows are so few that they are compared with all points
+ATTEMPTS = {"OF_ATTEMPT": -1}  # no number of rows is so small that rows are compared with all points
 
 
 class Case(NamedTuple):
-    """A search: rows, overrides of its plan, changes of the plan that no override makes, and constants."""
+    """A search: rows, overrides of its plan, changes of the plan that no override makes, and tuned numbers."""
 
     queries: Array | None  # None for a graph
     points: Array
@@ -52,32 +52,32 @@ class Case(NamedTuple):
 
 
 def tight(n: int, seed: int = 0) -> Array:
-    """Rows of four clusters that are far apart for their width."""
+    """Make rows of four clusters that are far apart compared with their width."""
     centres = 1e6 * gaussian(4, 5, 7)
     return centres[np.arange(n) % 4] + gaussian(n, 5, seed)
 
 
 def with_copies() -> tuple[Array, Array]:
-    """Three queries among more copies of a row than are refined, and three elsewhere; points."""
+    """Make points with more copies of a row than are refined, three queries among the copies, and three elsewhere."""
     rows = gaussian(30, 6)
     copies = np.repeat(8 * rows[:1], 150, 0)
     return np.concatenate([copies[:3] * np.float32(1.01), rows[5:8]]), np.concatenate([copies, rows])
 
 
 def with_bytes(n: int, d: int = 900) -> Array:
-    """Rows that differ in one element of many: float16 leaves them, because its sums round."""
+    """Make rows that differ in a single element; float16 does not prove them, because its sums round."""
     points = np.where(np.random.default_rng(0).random((n, 1)) < 0.5, 255.0, 0.0) * np.ones((n, d))
     points[np.arange(n), np.arange(n)] = 128 - 5 * (np.arange(n) % 3)
     return points.astype(np.float32)
 
 
 def near_a_plane(n: int, d: int = 19, seed: int = 0) -> Array:
-    """Rows of three dimensions, and some noise in all others."""
+    """Make rows near a three-dimensional plane, with some noise in all other dimensions."""
     return gaussian(n, 3, seed) @ gaussian(3, d, 1000) + np.float32(1e-2) * gaussian(n, d, seed + 1)
 
 
 def far_in_all_dimensions() -> tuple[Array, Array]:
-    """Queries of which contracted rows prove one in float16, one in split; points."""
+    """Make points, and queries: contracted rows prove one of them in float16, and one in split precision."""
     rng = np.random.default_rng(0)
     easy, close, other, same = (np.zeros((n, 20), np.float32) for n in (140, 300, 140, 140))
     easy[:, :3] = rng.standard_normal((140, 3))
@@ -165,7 +165,7 @@ CASES = {
     ),
     "two devices": Case(*PROVED, overrides={"shard": "points", "devices": (DEVICE, DEVICE)}),
 }
-# What the thin suite takes: each way once, on the data on which the interpreter is fastest.
+# Cases of the thin suite: each attempt once, on the data for which the interpreter is fastest.
 THIN = {
     "gaussian",
     "one query beside copies",
@@ -184,7 +184,8 @@ THIN = {
 }
 
 
-# The choices of some searches while they run, and their attempts: rows, and how many of them each proves.
+# The choices of some searches while they run, and their attempts: rows, and the number of rows that each attempt
+# proves.
 RECORDS: dict[str, tuple[list[str], dict[str, tuple[int, int]]]] = {
     "gaussian": ([], {"float16": (3, 3)}),
     "every level": (
@@ -214,7 +215,7 @@ RECORDS: dict[str, tuple[list[str], dict[str, tuple[int, int]]]] = {
 
 
 def run(case: Case, *, every: bool = False) -> tuple[dict[str, Any], Record]:
-    """Search; the levels of the report and the steps, and the record. Results are checked."""
+    """Search, check the answers, and return the levels of the report, the steps, and the record."""
     with pytest.MonkeyPatch.context() as patched:
         for name, value in case.constants.items():
             patched.setattr(tuning, name, value)

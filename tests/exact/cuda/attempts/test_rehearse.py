@@ -1,4 +1,5 @@
-"""What is compiled ahead of a search is what the search launches: no list of kernels can fall behind the code."""
+"""A rehearsal compiles exactly the kernels that the search launches; no separate list of kernels can become
+outdated."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def names(variants: set[tuple[Any, ...]]) -> set[str]:
 
 @pytest.fixture
 def retries(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
-    """The rehearsals of retries, as searches of the test come to them."""
+    """Record the rehearsals of retries in the order of the searches."""
     given: list[Callable[[], None]] = []
     usual = attempt.expecting
     monkeypatch.setattr(attempt, "expecting", lambda stage: (given.append(stage), usual(stage))[1])
@@ -57,7 +58,7 @@ def retries(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
 def search_and_rehearse(
     m: int, n: int, d: int, k: int, metric: str, dtype: str, query_dtype: str, **choices: Any
 ) -> tuple[set[tuple[Any, ...]], set[tuple[Any, ...]]]:
-    """The variants that a search launches, and those of the first rehearsal."""
+    """Return the variants that a search launches, and those of the first rehearsal."""
     points = rows_of(n, d, dtype, metric)
     queries = points if choices.get("self_join") else rows_of(m, d, query_dtype, metric, 1)
     plan = plan_of(queries, points, k, metric, **HERE, **choices)
@@ -91,12 +92,14 @@ def test_a_rehearsal_launches_what_the_search_launches(
     # All groups are refined, so that every row is proved at once.
     searched, at_once = search_and_rehearse(m, n, d, k, metric, dtype, query_dtype, width=64, **choices)
     assert names(searched - at_once) == set()
-    # Beside what is launched once for each device.
+    # In addition to launches that each device makes only once.
     assert names(at_once - searched) <= {"products_kernel"}, "compiled in vain"
 
 
 def test_numbers_of_rows_and_neighbours_are_no_variants() -> None:
-    """Calls with a few rows more, or a neighbour more, launch what is compiled, though 16 divides some numbers."""
+    """Calls with a few more rows, or one more neighbour, launch compiled variants, although 16 divides some of these
+    numbers.
+    """
 
     def variants(n: int, m: int, k: int) -> set[tuple[Any, ...]]:
         problem = make_problem(n, m, 128, k, dtype="float32", metric="euclidean", devices=("cuda:0",))
@@ -117,7 +120,9 @@ def test_numbers_of_rows_and_neighbours_are_no_variants() -> None:
 def test_points_are_looked_at_for_what_is_compiled(
     self_join: bool, half: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Integers of one byte, or with others, of a search that looks for them: nothing more is compiled later."""
+    """Points are checked for bytes before the compilation: nothing more is compiled later for integers of one byte,
+    alone or with other numbers.
+    """
     stages: list[Callable[[], None]] = []
     usual = dispatch.expecting
     monkeypatch.setattr(dispatch, "expecting", lambda stage, _=None: (stages.append(stage), usual(stage))[1])
@@ -137,7 +142,7 @@ def test_points_are_looked_at_for_what_is_compiled(
 
 
 def test_few_rows_of_a_long_search_are_searched_again_by_what_is_compiled_at_once() -> None:
-    """However few are left: their number, filled up, is that of the rehearsal."""
+    """The number of unproved rows is always filled up to that of the rehearsal."""
     n = 1_000_000
     problem = make_problem(n, n, 128, 10, dtype="float32", metric="euclidean", devices=("cuda:0",), self_join=True)
     plan = plan_on_cuda(problem, free_bytes=60 * 10**9)
@@ -155,7 +160,7 @@ def test_few_rows_of_a_long_search_are_searched_again_by_what_is_compiled_at_onc
 
 @pytest.mark.parametrize("choices", [{}, {"form_dim": 4}, {"route": "streamed", "point_slab": 128}], ids=str)
 def test_a_preparation_launches_what_is_rehearsed(choices: dict[str, Any]) -> None:
-    """And nothing of the search that may follow, whose k is not known yet."""
+    """It does not rehearse the search that may follow, whose k is not known yet."""
     points = rows_of(300, 64)
     plan = plan_of(points, points, 1, **HERE, **choices)
     with launched() as seen:
@@ -166,7 +171,7 @@ def test_a_preparation_launches_what_is_rehearsed(choices: dict[str, Any]) -> No
 
 
 def test_a_rehearsal_samples_as_the_search_does() -> None:
-    """Thresholds from a sample, which shapes alone decide."""
+    """The sample, which sets thresholds, depends only on the shapes."""
     plan = plan_of(rows_of(600, 4), rows_of(40_000, 4), 2, **HERE, width=2, group=8)
     begun = rehearsed(lambda: rehearse_search(plan, "float32", self_join=False))
     assert {"chosen_kernel", "products_kernel"} <= names(begun)
@@ -174,7 +179,7 @@ def test_a_rehearsal_samples_as_the_search_does() -> None:
 
 @pytest.mark.usefixtures("attempts")
 def test_retries_are_rehearsed_for_the_rows_that_are_left(retries: list[Callable[[], None]]) -> None:
-    """Points that are all equal: no precision proves a row, and as many are left on each level."""
+    """All points are equal, so no precision proves a row, and all rows stay unproved on each level."""
     points = np.ones((300, 19), np.float32)
     queries = rows_of(6, 19)
     plan = plan_of(queries, points, 3, **HERE, width=2)
@@ -206,7 +211,7 @@ def test_a_search_in_int8_of_rows_that_are_left_is_rehearsed(
 def test_wider_attempts_at_the_first_rows_are_rehearsed_together(
     form_dim: int | str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Points that are nearer to each other than their bounds: no width proves a row."""
+    """Points are nearer to each other than their bounds, so no width proves a row."""
     given: list[Callable[[], None]] = []
     usual = first.expecting
     monkeypatch.setattr(first, "expecting", lambda stage: (given.append(stage), usual(stage))[1])

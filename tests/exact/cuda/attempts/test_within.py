@@ -1,6 +1,6 @@
-"""Searches within a radius by brute force on CUDA: the reference's bits, whatever the data, the limits and the route.
+"""Radius searches by brute force on CUDA: the bits of the reference, for any data, limits and route.
 
-Without a GPU the CPU plays the device, in Triton's interpreter; there shapes have to be tiny.
+Without a GPU, Triton's interpreter runs the kernels on the CPU, so shapes are tiny.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def check(
     return check_within(ExactOnCuda(), plan, queries, points, limits, **given)
 
 
-# ---------------------------------------------------------------- what is asked
+# ---------------------------------------------------------------- requests
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -140,7 +140,7 @@ def test_values_that_overflow() -> None:
 
 @pytest.mark.parametrize(
     ("route", "metric"),
-    # There is no contraction for inner products.
+    # Inner products are not contracted.
     [
         (route, metric)
         for route in ROUTES
@@ -187,7 +187,7 @@ def check_pairs(points: Array, rows: slice, metric: str = "euclidean", limit: fl
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "l1", "cosine"])
 @pytest.mark.parametrize("rows", [slice(0, 5), slice(136, 140), slice(127, 131)])
 def test_pairs_are_those_with_later_points(metric: str, rows: slice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the tile of the first row on, the whole of which is compared."""
+    """Each tile of rows is compared with the points from the tile of its first row on."""
     monkeypatch.setattr(engine.WithinSearch, "_ALIGNED", 128)
     monkeypatch.setattr(tuning, "WITHIN_FIRST_ROWS", 1)
     screened: list[int] = []
@@ -255,18 +255,18 @@ def test_rows_that_a_look_for_bytes_overlooks(odd: str, value: float, monkeypatc
     assert {precision for _, precision in seen} == ({"int8"} if odd == "queries" else {"float16"})
 
 
-# ---------------------------------------------------------------- rows that come again
+# ---------------------------------------------------------------- rows that are screened again
 
 
 def spread(n: int) -> tuple[Array, Array]:
-    """Points on a line, queries in its middle, and limits with ever more of them, from 1 to all."""
+    """Make points on a line, queries in its middle, and limits that contain more and more points, from 1 to all."""
     points = np.zeros((n, 3), np.float32)
     points[:, 0] = np.arange(n) / 8
     return points[n // 2 : n // 2 + 6], points
 
 
 def counting_lists(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
-    """The rows and the precision of each screen."""
+    """Record the rows and the precision of each screen."""
     seen: list[tuple[int, str]] = []
     real = engine.WithinSearch._lists
 
@@ -311,7 +311,9 @@ def test_a_higher_precision_is_given_up_where_it_does_not_pay(monkeypatch: pytes
 
 
 def test_short_lists_make_long_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within the room that the plan has for minima: 4 bytes for each group of 32 points of 10,000 queries."""
+    """Batches stay within the memory that the plan reserves for minima: 4 bytes for each group of 32 points of 10,000
+    queries.
+    """
     monkeypatch.setattr(engine, "slots_of", lambda m, n, length, capacity, device: min(31_250, capacity))
     points, queries = torch.zeros((1024, 3)), torch.zeros((5, 3))
     points, queries = points.to(DEVICE), queries.to(DEVICE)
@@ -331,7 +333,7 @@ def test_short_lists_make_long_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_parts_of_lists_and_of_minima() -> None:
-    """Entries beyond a segment's count are not read; parts of a row follow each other in blocks of their own."""
+    """Entries after the end of a segment are not read; consecutive parts of a row are in separate blocks."""
     entries = np.array([[16 * 5 + 9, 16 * 2 + 2, 16 * 1 + 15, 16 * 3 + 15], [16 * 7 + 15] * 4], np.int32)
     counts = np.array([[2, 1], [0, 0]], np.int32)
     lists = tiles.Lists(*tensors(DEVICE, np.zeros((2, 4), np.float32), entries, counts))
@@ -394,7 +396,7 @@ def test_more_points_than_lists_have_places_for(monkeypatch: pytest.MonkeyPatch)
     check(gaussian(1, 3, 1), gaussian(N, 3), "linf")
 
 
-# ---------------------------------------------------------------- on a card
+# ---------------------------------------------------------------- on a GPU
 
 
 @on_gpu
@@ -409,7 +411,7 @@ def test_twenty_thousand_points(metric: str, d: int) -> None:
 @on_gpu
 @pytest.mark.parametrize("d", [96, 128])
 def test_a_graph_of_twenty_thousand_points(d: int) -> None:
-    """Clusters of very different density: lists are too short for many rows, and some are long."""
+    """Clusters of very different density: lists are too short for many rows, and some lists are long."""
     rng = np.random.default_rng(0)
     widths = 10.0 ** rng.uniform(-3, 0, (40, 1))
     points = (rng.standard_normal((40, d)) * 3)[np.arange(20_000) % 40]
@@ -431,7 +433,7 @@ def test_a_graph_of_twenty_thousand_points(d: int) -> None:
 
 
 def returned_within(points: Array, rows: Array, limits: Array) -> list[tuple[Array, Array]]:
-    """What each of some points finds among the others, by the reference."""
+    """Return the points within the limits of some points, by the reference."""
     from tonari.metrics.reference import pairwise
 
     found = []

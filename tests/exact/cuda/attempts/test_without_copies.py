@@ -1,6 +1,6 @@
-"""Rows that a level leaves are searched without the copies of points, if there are any.
+"""Rows that a precision level leaves unproved are searched without surplus copies of points, if there are any.
 
-Without a GPU the CPU plays the device, in Triton's interpreter.
+Without a GPU, Triton's interpreter runs the kernels on the CPU.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if HAS_TORCH:
 def test_many_rows_that_are_not_proved_are_searched_without_copies(
     left: int, looks: int, self_join: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of nine rows three have many copies of one as neighbours; a retry does not prove them."""
+    """Three of nine rows have many copies of one point as neighbours; a retry does not prove them."""
     monkeypatch.setattr(tuning, "COPIES_LEFT", left)
     row = rows_of(1, D, seed=3)
     near = 2 * row * np.linspace(0.9, 1.1, 9, dtype=np.float32)[:, None]

@@ -1,6 +1,6 @@
-"""From lists to the groups that are refined, and how a threshold is sampled.
+"""Lists are turned into the groups that are refined, and thresholds are sampled.
 
-Without a CUDA device the kernels run in Triton's interpreter.
+Without a GPU, the kernels run in Triton's interpreter.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ pytestmark = needs_torch
 
 
 def some_lists(rows: int, segments: int, room: int, device: str, seed: int = 0) -> Lists:
-    """Lists filled unevenly, with distinct groups in a row."""
+    """Make lists of different lengths, with distinct groups in each row."""
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, room + 1, (rows, segments))
     counts[0] = 0
@@ -41,7 +41,7 @@ def some_lists(rows: int, segments: int, room: int, device: str, seed: int = 0) 
 
 
 def expected(lists: Lists, thresholds: np.ndarray, width: int, room: int) -> tuple[list[list[int]], np.ndarray]:
-    """The same, row by row in plain Python."""
+    """Compute the same row by row in plain Python."""
     chosen, following = [], []
     for row in range(len(thresholds)):
         values, entries = lists.values[row].tolist(), lists.entries[row].tolist()
@@ -70,7 +70,7 @@ def expected(lists: Lists, thresholds: np.ndarray, width: int, room: int) -> tup
 )
 def test_lowest_groups_are_taken_apart(device: str, segments: int, room: int, width: int, slots: int) -> None:
     lists = some_lists(23, segments, room, device)
-    lists.counts[3, 0] = room + 1  # one that was cut off
+    lists.counts[3, 0] = room + 1  # one list was cut off
     thresholds = np.random.default_rng(1).standard_normal(23).astype(np.float32)
     groups, following = choose_groups(lists, torch.from_numpy(thresholds).to(device), width, slots)
     wanted, bound = expected(lists, thresholds, width, slots)
@@ -93,7 +93,7 @@ def test_parts_of_a_listed_group_are_its_members() -> None:
 @pytest.mark.parametrize("n", [100_000, 1_000_000, 30_000_000])
 @pytest.mark.parametrize("wanted", [17, 72, 1152])
 def test_samples_keep_their_odds(n: int, wanted: int) -> None:
-    """Drawn, not computed: how often is the threshold too low, and the list too short?"""
+    """Random draws show how often the threshold is too low, and the list too short."""
     sample = sample_for(n, wanted, 8)
     if sample is None:
         assert wanted > n / 1000
@@ -105,7 +105,7 @@ def test_samples_keep_their_odds(n: int, wanted: int) -> None:
     too_short = np.mean(below > sample.capacity)
     assert too_low <= 2 * tuning.ODDS
     assert too_short <= 2 * tuning.ODDS
-    assert max(too_low, np.mean(among >= sample.rank - 1)) > tuning.ODDS / 2  # one rank less would not do
+    assert max(too_low, np.mean(among >= sample.rank - 1)) > tuning.ODDS / 2  # one rank less would not be enough
     assert sample.capacity <= group_count(n, 8) // 4
 
 

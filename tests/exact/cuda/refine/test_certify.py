@@ -24,7 +24,7 @@ from tonari.metrics import METRICS, definitions, reference
 if HAS_TORCH:
     import torch
 
-# Where NumPy plays the device it warns of what a device computes without a word.
+# NumPy, which replaces the device, warns where a device computes silently.
 pytestmark = [needs_torch, pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")]
 
 Array = npt.NDArray[Any]
@@ -32,7 +32,7 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 def verdicts(device: str, form: DeviceForm, shift: Array, kth: Array, following: Array, *, double: bool) -> Array:
-    """What the kernel says of each row."""
+    """Return the kernel's verdict on each row."""
     rows = [torch.from_numpy(np.ascontiguousarray(array)).to(device) for array in (shift, kth, following)]
     proved = torch.empty(len(kth), dtype=torch.bool, device=device)
     certify(form, *rows, proved, double=double)
@@ -45,7 +45,9 @@ def form_of(device: str, metric: str, d: int, scale: float) -> DeviceForm:
 
 
 def threshold(metric: str, d: int, scale: float, value: float, shift: float, *, double: bool) -> float:
-    """`Bounds::threshold_from_value`, without its last rounding to float32; scale 64 stands for 1 in angular forms."""
+    """Compute `Bounds::threshold_from_value` without its last rounding to float32; in angular forms, scale 64 stands
+    for 1.
+    """
     evaluation = (d + 16) * 2.0**-51
     underflow = (d + 16) * METRICS[metric].underflow
     smallest = underflow + (2.0**-1070 if double else 2.0**-148)
@@ -76,7 +78,7 @@ def threshold(metric: str, d: int, scale: float, value: float, shift: float, *, 
 @pytest.mark.parametrize("double", [False, True])
 @pytest.mark.parametrize("metric", METRICS)
 def test_thresholds_are_those_of_the_cpu(device: str, metric: str, double: bool) -> None:
-    """On both sides of the threshold, at the next float32: nothing but its very value gives these verdicts."""
+    """Verdicts at the two float32 numbers next to the threshold, which only this threshold gives."""
     angular = metric in ("cosine", "correlation")
     squared = metric in ("sqeuclidean", "inner_product")
     rng = np.random.default_rng(len(metric) + double)
@@ -109,7 +111,7 @@ def test_thresholds_are_those_of_the_cpu(device: str, metric: str, double: bool)
 @on_device
 @pytest.mark.parametrize("metric", METRICS)
 def test_nothing_is_proved_by_nothing(device: str, metric: str) -> None:
-    """NaN, infinities, queries beyond range, values that may overflow: whatever the next minimum is."""
+    """NaN, infinities, queries beyond range, and values that may overflow, for any next minimum."""
     form = form_of(device, metric, 8, 64.0)
     infinite = np.full(7, np.inf, np.float32)
     worst = -FLOAT32_MAX if METRICS[metric].descending else FLOAT32_MAX
@@ -126,11 +128,11 @@ def test_nothing_is_proved_by_nothing(device: str, metric: str) -> None:
 
 @on_device
 def test_points_beyond_range_are_never_left_out(device: str) -> None:
-    """Their lower bound, -1e30 less what the screen takes off, is below every threshold."""
+    """Their lower bound, -1e30 minus the allowance of the screen, is below every threshold."""
     form = form_of(device, "inner_product", 4, 2.0**40)
     kth = np.array([1.0, 1e30])
     following = np.array([-1e30, np.nextafter(np.float32(-1e30), np.float32(0))], np.float32)
-    for value in kth:  # the best products there are would have lower thresholds still
+    for value in kth:  # the best possible products would have even lower thresholds
         found = verdicts(device, form, np.zeros(2), np.full(2, value), following, double=True)
         assert not found[0]
     assert verdicts(device, form, np.zeros(1), np.array([1e30]), following[1:], double=True).tolist() == [True]
@@ -139,7 +141,7 @@ def test_points_beyond_range_are_never_left_out(device: str) -> None:
 @on_device
 @pytest.mark.parametrize("dtype", ["bool", "uint8"])
 def test_columns_of_wider_tables(device: str, dtype: str) -> None:
-    """kth and the next minimum are columns; more rows than a program has."""
+    """kth and the next minimum are columns of wider tables; there are more rows than a program has."""
     rows = tuning.CERTIFIED_ROWS + 3
     form = form_of(device, "l1", 2, 1.0)
     rng = np.random.default_rng(1)
@@ -154,7 +156,9 @@ def test_columns_of_wider_tables(device: str, dtype: str) -> None:
 
 
 def exact_scores(q: Array, x: Array, form: DeviceForm) -> tuple[Array, Array]:
-    """Scores of all pairs in long double, and the reserve between them and a screen's lower bounds (Lemma 1)."""
+    """Compute the scores of all pairs in long double, and the reserve between them and the screen's lower bounds (Lemma
+    1).
+    """
     metric = form.metric
     scale = np.longdouble(form.scale.cpu().numpy()[0])
     centre = form.centre.cpu().numpy().astype(np.longdouble)
@@ -186,7 +190,7 @@ def nearly_equal(n: int, d: int, seed: int = 0) -> Array:
 
 
 def equal_when_rounded(n: int, d: int, seed: int = 0) -> Array:
-    """Distances from the zero row that float32 tells apart in no metric."""
+    """Make points whose distances from the zero row are the same in float32 by every metric."""
     rows = np.zeros((n, d), np.float32)
     rows[: n - 3, 0] = 1
     rows[: n - 3, 1] = np.arange(n - 3) * 2.0**-30
@@ -194,7 +198,7 @@ def equal_when_rounded(n: int, d: int, seed: int = 0) -> Array:
 
 
 def far_apart(n: int, d: int, seed: int = 0) -> Array:
-    """Magnitudes from 1e-140 to 1e140, a row each."""
+    """Make rows with magnitudes from 1e-140 to 1e140, one magnitude for each row."""
     rng = np.random.default_rng(seed)
     return rng.standard_normal((n, d)) * 10.0 ** rng.integers(-140, 140, (n, 1))
 
@@ -208,10 +212,10 @@ MAKERS: dict[str, Callable[[int, int, int], Array]] = checks.HOSTILE | {
 @pytest.mark.parametrize("maker", MAKERS)
 @pytest.mark.parametrize("metric", METRICS)
 def test_no_member_of_an_answer_is_left_out(device: str, metric: str, maker: str) -> None:
-    """Lemma 2: whatever is returned as no worse than the k-th has a lower bound that proves nothing.
+    """Lemma 2: every point that is returned as no worse than the k-th has a lower bound that proves nothing.
 
-    For every pair (query, point) the point plays the next minimum, with the highest bound that Lemma 1 allows. Its true
-    score is held against T as well, since float32 hides what T allows for.
+    For every pair (query, point) the point is taken as the next minimum, with the highest bound that Lemma 1 allows.
+    Its true score is compared with T as well, since float32 hides the allowance in T.
     """
     n, m, d = 40, 6, 16
     points = checks.accepted(MAKERS[maker](n + m, d, 3), metric)
@@ -240,18 +244,19 @@ def test_no_member_of_an_answer_is_left_out(device: str, metric: str, maker: str
         proved[i] = verdicts(device, form, *pairs, bounds.ravel(), double=double).reshape(m, n)
         member = better(values, kth)
         assert not (proved[i] & member).any()
-        # The reserve is for the inner product alone; elsewhere the true score itself is at most T, but for underflow.
+        # The reserve is only for the inner product; for other metrics the true score itself is at most T, except for
+        # underflow.
         limits = [
             threshold(metric, d, scale, *pair, double=double)
             for pair in zip(kth[:, 0].tolist(), shift.tolist(), strict=True)
         ]
         truth = scores - (reserve if METRICS[metric].descending else np.longdouble(2) ** -1074)
         assert not (member & (truth > np.array(limits)[:, None]) & np.isfinite(shift)[:, None]).any()
-    if maker == "gaussian":  # and a point that is clearly worse proves it
+    if maker == "gaussian":  # a point that is clearly worse proves the row
         assert proved[0][np.abs(values - order[:, :1]) > 0.1].all()
 
 
 def test_long_double_is_longer() -> None:
-    """What these tests take for the truth."""
+    """The reference of these tests needs a long double with more bits than float64."""
     if sys.platform == "linux":
         assert np.finfo(np.longdouble).nmant >= 63

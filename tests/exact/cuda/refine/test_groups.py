@@ -1,4 +1,4 @@
-"""Exact values on a GPU, gathered or of all points, and the order of lists: the bits of the NumPy reference.
+"""Exact values on a GPU, of gathered or of all points, and the order of lists: the bits of the NumPy reference.
 
 Without a CUDA device the kernels run in Triton's interpreter.
 """
@@ -36,7 +36,8 @@ SCRATCH = 1 << 20
 
 
 def rows_of(m: int, d: int, dtype: str, metric: str = "euclidean", seed: int = 0) -> Array:
-    """Random rows of a dtype that a metric takes: some equal, some of one repeated value, some zero."""
+    """Make random rows of a dtype that a metric accepts; some are equal, some have one repeated value, some are
+    zero."""
     rows = duplicates(m, d, seed) if m > 8 else gaussian(m, d, seed)
     rows[2::7] = rows[2::7, :1]
     rows[5::11] = 0.0
@@ -51,7 +52,7 @@ def rows_of(m: int, d: int, dtype: str, metric: str = "euclidean", seed: int = 0
 
 
 def some_groups(m: int, n: int, group: int, width: int, seed: int = 0) -> Array:
-    """Distinct groups per row in any order; where there are not as many, or now and then, -1."""
+    """Make lists of distinct groups per row in any order, with -1 for missing groups."""
     rng = np.random.default_rng(seed)
     count = group_count(n, group)
     groups = np.full((m, width), -1)
@@ -64,11 +65,11 @@ def some_groups(m: int, n: int, group: int, width: int, seed: int = 0) -> Array:
 def best_of(
     queries: Array, points: Array, ids: Array, k: int, metric: str, dtype: str, own: Array | None = None
 ) -> Neighbors:
-    """The k best of the points listed for each query (-1 is none), by NumPy's values and NumPy's order."""
+    """Return the k best of the points listed for each query (-1 for none), by NumPy's values and order."""
     descending = METRICS[metric].descending
     if own is not None:
         ids = np.where(ids == own[:, None], -1, ids)
-    ids = np.pad(ids, ((0, 0), (0, k)), constant_values=-1)  # entries that are missing, should there be fewer than k
+    ids = np.pad(ids, ((0, 0), (0, k)), constant_values=-1)  # missing entries, if there are fewer than k points
     values = reference.returned(reference.values_at(queries, points, ids, metric), dtype)
     order = np.lexsort((ids, -values if descending else values, ids < 0))[:, :k]
     return Neighbors(np.take_along_axis(values, order, axis=1), np.take_along_axis(ids, order, axis=1).astype(np.int32))
@@ -94,7 +95,7 @@ def check_groups(
     own: Array | None = None,
     double: bool = False,
 ) -> None:
-    """Compare refine_groups with the truth; arrays, or tensors whose strides matter."""
+    """Compare refine_groups with the reference, for arrays, or for tensors if strides matter."""
     q, x = map(numpy_of, (queries, points))
     groups = some_groups(len(q), len(x), group, width)
     ids = np.where(groups[..., None] < 0, -1, members(groups.astype(np.int64), group)).reshape(len(q), -1)
@@ -122,7 +123,7 @@ def check_all(
     double: bool = False,
     scratch_bytes: int = SCRATCH,
 ) -> None:
-    """Compare refine_all with the truth."""
+    """Compare refine_all with the reference."""
     ids = np.broadcast_to(np.arange(len(points)), (len(queries), len(points)))
     truth = best_of(queries, points, ids, k, metric, "float64" if double else "float32", own)
     found = refine_all(
@@ -141,7 +142,7 @@ def check_all(
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("metric", METRICS)
 def test_members_of_groups(device: str, metric: str, dtype: str) -> None:
-    """Every metric on every dtype; shapes take turns."""
+    """Every metric with every dtype; shapes alternate."""
     at = list(METRICS).index(metric) + 3 * DTYPES.index(dtype)
     d = (17, 100, 3, 35, 16, 15, 1, 80)[at % 8]
     group = GROUP_SIZES[at % 3]
@@ -165,7 +166,7 @@ def test_all_points(device: str, metric: str, double: bool) -> None:
 @on_device
 @pytest.mark.parametrize("d", [1, 4, 15, 63, 64, 131])
 def test_ends_of_rows(device: str, d: int) -> None:
-    """No whole step, several at once, and every rest."""
+    """Lengths below one step, of several steps, and with every remainder."""
     queries, points = rows_of(2, d, "float32", seed=1), rows_of(140, d, "float32", seed=2)
     for metric in ("sqeuclidean", "correlation"):
         check_groups(device, queries, points, 12, metric=metric, group=32, width=2)
@@ -174,9 +175,10 @@ def test_ends_of_rows(device: str, d: int) -> None:
 
 @on_device
 def test_rows_of_one_value_have_no_direction(device: str) -> None:
-    """Their rounded mean is not that value, and what it leaves must not decide.
+    """Their rounded mean is not exactly the repeated value, and the remainder must not decide.
 
-    It is nearly at right angles to rows less their means, except to those whose own mean is rounded coarsely.
+    The remainder is nearly at right angles to rows minus their means, except to rows whose own mean is rounded
+    coarsely.
     """
     points = rows_of(60, 19, "float64")
     points[3] += 1e8
@@ -192,7 +194,7 @@ def test_rows_of_one_value_have_no_direction(device: str) -> None:
 @pytest.mark.parametrize("d", [2, 17, 80])
 @pytest.mark.parametrize("metric", ["cosine", "correlation"])
 def test_rows_at_every_angle(device: str, metric: str, d: int) -> None:
-    """Chunks in which all points, some or none are near enough for a chord; copies at 0."""
+    """Chunks in which all, some or no points are near enough for a chord; copies are at distance 0."""
     for dtype in ("float32", "float64"):
         points = angles(150, d, 3, dtype)
         check_groups(device, points[:2], points, 40, metric=metric, width=9, double=dtype == "float64")
@@ -228,7 +230,7 @@ print(json.dumps(found))
 
 @pytest.mark.process
 def test_no_operations_are_fused_where_kernels_are_compiled(tmp_path: Path) -> None:
-    """Of chords, too, whose products with a reciprocal and differences invite it; and divisions round correctly."""
+    """This includes chords, whose products and differences could be fused; divisions are rounded correctly."""
     told = os.environ | {"TRITON_CACHE_DIR": str(tmp_path)}
     told.pop("TRITON_INTERPRET", None)
     ran = subprocess.run([sys.executable, "-c", _COMPILED], env=told, capture_output=True, text=True, check=False)
@@ -245,7 +247,7 @@ def test_no_operations_are_fused_where_kernels_are_compiled(tmp_path: Path) -> N
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @pytest.mark.parametrize("maker", HOSTILE)
 def test_values_made_to_hurt(device: str, maker: str) -> None:
-    """Float32 values that are subnormal, that overflow to inf, that tie: equal ones in order of id."""
+    """Float32 values that are subnormal, overflow to inf, or tie; equal values are ordered by id."""
     rows = HOSTILE[maker](150, 18, 3)
     for metric, double in (("sqeuclidean", False), ("inner_product", True), ("cosine", False), ("chi2", True)):
         data = np.abs(rows) if METRICS[metric].nonnegative else rows
@@ -257,7 +259,7 @@ def test_values_made_to_hurt(device: str, maker: str) -> None:
 @on_device
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 def test_float32_values_beyond_its_range(device: str) -> None:
-    """Some neighbours are infinitely far and yet no missing ones; others round to zero from below."""
+    """Some neighbours are at distance inf but are not missing; others underflow to zero."""
     points = np.array([[1e-30], [-1e-30], [3e38], [-3e38], [2.0], [-3e38]], np.float32)
     for metric in ("sqeuclidean", "inner_product"):
         check_groups(device, points[[2, 1]], points, 8, metric=metric, group=8, width=16)
@@ -268,7 +270,7 @@ def test_float32_values_beyond_its_range(device: str) -> None:
 @on_device
 @pytest.mark.parametrize("double", [False, True])
 def test_a_point_left_out(device: str, double: bool) -> None:
-    """By its number, not by its distance, and whether or not its group is there."""
+    """It is excluded by its number, not by its distance, whether or not its group is listed."""
     points = rows_of(90, 5, "float32")
     points[40:50] = points[7]
     own = np.array([7, 41, 89])
@@ -279,14 +281,14 @@ def test_a_point_left_out(device: str, double: bool) -> None:
 @on_device
 @pytest.mark.parametrize("double", [False, True])
 def test_fewer_candidates_than_k(device: str, double: bool) -> None:
-    """A row without a group, k beyond all members, and no row at all."""
+    """A row without groups, k larger than the number of members, and no rows at all."""
     points = rows_of(20, 6, "float32")
     q, x = on(device, points[:2]), on(device, points)
     groups = torch.tensor([[-1, -1], [-1, 1]], dtype=torch.int32, device=device)
     for metric, worst in (("euclidean", np.inf), ("inner_product", -np.inf)):
         found = from_device(refine_groups(q, x, groups, 20, metric=metric, group=8, double=double))
         ids = np.full((2, 20), -1)
-        ids[1, :6] = [2, 3, 10, 11, 18, 19]  # 26 and 27 are beyond the points
+        ids[1, :6] = [2, 3, 10, 11, 18, 19]  # rows 26 and 27 do not exist
         assert (found.indices[0] == -1).all()
         assert (found.distances[0] == worst).all()
         truth = best_of(points[:2], points, ids, 20, metric, "float64" if double else "float32")
@@ -301,7 +303,7 @@ def test_fewer_candidates_than_k(device: str, double: bool) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("stride", "begin", "d"), [(37, 0, 17), (40, 1, 16), (40, 4, 20), (41, 0, 32), (36, 2, 34)])
 def test_rows_at_any_distance(device: str, stride: int, begin: int, d: int, dtype: str) -> None:
-    """Rows that no wide load is aligned with, or only some, or all; others lie between them."""
+    """Rows with any stride: aligned with wide loads always, sometimes or never, and with other data between them."""
     wide = on(device, rows_of(2 * 136, stride, dtype))
     points, queries = wide[::2, begin : begin + d], wide[1:2, begin : begin + d]
     assert points.stride() == (2 * stride, 1)
@@ -327,7 +329,7 @@ def test_groups_that_are_columns_of_something_else(device: str) -> None:
 @on_device
 @pytest.mark.parametrize("double", [False, True])
 def test_queries_some_at_a_time(device: str, double: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scratch for one query, or for a few; the last part is a short one."""
+    """Scratch memory for one query, or for a few; the last part is shorter."""
     points = rows_of(140, 7, "float32")
     own = np.arange(5)
     for bytes_ in (1, 5000):
@@ -339,7 +341,7 @@ def test_queries_some_at_a_time(device: str, double: bool, monkeypatch: pytest.M
 @pytest.mark.parametrize("double", [False, True])
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "correlation"])
 def test_slices(device: str, metric: str, double: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several slices, and several blocks of queries, full of ties across their borders."""
+    """Several slices and several blocks of queries, with ties across their borders."""
     points = rows_of(160, 5, "float32", seed=4)
     own = np.arange(5) * 30
     item, scratch = (8, 13_000) if metric == "correlation" else (4, 10_000)
@@ -352,7 +354,7 @@ def test_slices(device: str, metric: str, double: bool, monkeypatch: pytest.Monk
 
 @needs_torch
 def test_slices_stay_within_scratch() -> None:
-    """What is held by the shapes themselves; a slice never ends before the points do, nor is it empty."""
+    """Sizes that follow from the shapes alone; a slice never ends too early, and is never empty."""
     for rows, n, k, d, item in ((1000, 10**6, 10, 128, 4), (8192, 10**7, 100, 960, 8), (3, 50, 50, 1, 4)):
         for scratch in (1 << 24, 1 << 28, 1 << 32):
             block, length = groups._shape_of_slices(rows, n, k, d, item, scratch)
@@ -367,7 +369,7 @@ def test_slices_stay_within_scratch() -> None:
 @pytest.mark.parametrize("metric", ["euclidean", "correlation"])
 @pytest.mark.parametrize("double", [False, True])
 def test_scratch_is_kept(metric: str, double: bool) -> None:
-    """What the device really gave out beside input and output."""
+    """Memory that the device actually allocates in addition to input and output."""
     points = torch.randn(1 << 20, 24, device="cuda")
     for k in (10, 300):
         torch.cuda.synchronize()
@@ -380,7 +382,7 @@ def test_scratch_is_kept(metric: str, double: bool) -> None:
 
 
 def random_list(rng: np.random.Generator, m: int, k: int, first: int, dtype: str, ids: str, metric: str) -> Neighbors:
-    """Neighbours in order, some missing, some infinitely far, full of ties, numbered from `first`."""
+    """Make sorted neighbours with missing ones, infinitely far ones and many ties; ids start at `first`."""
     indices = np.stack([first + rng.permutation(3 * k)[:k] for _ in range(m)])
     values = rng.choice(np.array([-2.5, -1e-40, 0.0, 1e-40, 1.0, 3.0, np.inf, -np.inf], dtype), (m, k))
     if not METRICS[metric].descending:
@@ -408,7 +410,7 @@ def test_lists_merge_as_on_the_cpu(device: str, metric: str, dtype: str, ids: st
         worst = -np.inf if METRICS[metric].descending else np.inf
         distances = np.pad(truth.distances, missing, constant_values=worst)
         truth = Neighbors(distances, np.pad(truth.indices, missing, constant_values=-1))
-        wide = [torch.cat([on(device, part)] * 2, 1)[:, : part.shape[1]] for part in a]  # rows at a distance
+        wide = [torch.cat([on(device, part)] * 2, 1)[:, : part.shape[1]] for part in a]  # rows with a stride
         found = from_device(merge_lists(tuple(wide), tuple(on(device, part) for part in b), k, metric=metric))
         assert found.indices.dtype == truth.indices.dtype == np.dtype(ids)
         for ours, theirs in zip(found, truth, strict=True):
@@ -418,7 +420,7 @@ def test_lists_merge_as_on_the_cpu(device: str, metric: str, dtype: str, ids: st
 @on_device
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 def test_rows_that_are_refused_later_do_no_harm(device: str) -> None:
-    """NaN and inf reach no index, and the other rows are right."""
+    """NaN and inf are never used as an index, and the other rows are right."""
     points = rows_of(40, 6, "float32")
     bad = points.copy()
     bad[3, 2], bad[9, 0], bad[20, 5] = np.nan, np.inf, -np.inf
@@ -438,4 +440,4 @@ def test_rows_that_are_refused_later_do_no_harm(device: str) -> None:
     finite = np.setdiff1d(np.arange(40), [3, 9, 20])[None]
     truth = best_of(near, points, finite, 37, "euclidean", "float32")
     assert_same_neighbors(Neighbors(*(np.ascontiguousarray(part[:, :37]) for part in found)), truth)
-    assert found.indices[0, 37:].tolist() == [9, 20, -1]  # infinitely far, and nowhere
+    assert found.indices[0, 37:].tolist() == [9, 20, -1]  # infinitely far, and missing

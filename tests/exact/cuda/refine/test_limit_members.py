@@ -1,4 +1,4 @@
-"""What is near each row: groups at or below a score, and members within a limit, against NumPy.
+"""Groups at or below a score, and members within a limit, for each row, compared with NumPy.
 
 Without a CUDA device the kernels run in Triton's interpreter.
 """
@@ -29,7 +29,7 @@ def there(device: str, *arrays: Array) -> list[Any]:
 
 
 def agree(found: Near, expected: list[set[int]], unknown: tuple[int, ...] = ()) -> None:
-    """Every row has what is expected, in any order; one with too much says so."""
+    """Check that every row has the expected entries, in any order, and that rows with too many entries report it."""
     counts = found.found.tolist()
     for row, (count, wanted) in enumerate(zip(counts, expected, strict=True)):
         whole = row not in unknown and len(wanted) <= found.room
@@ -49,7 +49,7 @@ def test_groups_of_lists(device: str, segments: int, segment_room: int, room: in
     monkeypatch.setattr(tuning, "LIMIT_SLOTS", 16)  # lists of several tiles
     rows = 23
     lists = some_lists(rows, segments, segment_room, device)
-    lists.counts[3, 0] = segment_room + 1  # one that was cut off
+    lists.counts[3, 0] = segment_room + 1  # one list was cut off
     rng = np.random.default_rng(1)
     thresholds = np.full(rows, 3, np.float32)
     scores = np.minimum(rng.standard_normal(rows).astype(np.float32), thresholds)
@@ -92,11 +92,11 @@ def test_groups_of_all_minima(device: str, groups: int, room: int, monkeypatch: 
         (POINT_TILE - 1, 7, 1),
         (POINT_TILE, 32, 2),
         (POINT_TILE + 1, 64, 16),
-        *((300, 100, parts) for parts in (1, 2, 16)),  # of more members than a program takes at a time
+        *((300, 100, parts) for parts in (1, 2, 16)),  # more members than a program takes at once
     ],
 )
 def test_members(device: str, n: int, p: int, parts: int, group: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By one program for each row, and by several: by more of them than there is to do, too."""
+    """One program for each row, or several, including more programs than there is work for."""
     m = 5
     monkeypatch.setattr(tuning, "LIMIT_PARTS", parts)
     points, queries = gaussian(n, p), gaussian(m, p, 1)
@@ -158,7 +158,7 @@ def test_members_of_other_groups_come_behind(device: str, few: int, monkeypatch:
 
 @on_device
 def test_limits_allow_for_sums_in_float32(device: str) -> None:
-    """Squares that float32 sums exceed: with the allowance of `contracted_limits` no member is lost."""
+    """Float32 sums exceed the true squares; the allowance of `contracted_limits` prevents the loss of members."""
     p = 1000
     points = (1 + gaussian(200, p) * np.float32(1e-3)).astype(np.float32)
     query = np.zeros((1, p), np.float32)
@@ -175,7 +175,7 @@ def test_limits_allow_for_sums_in_float32(device: str) -> None:
 
 @on_device
 def test_codes(device: str) -> None:
-    """Codes are members like other rows, of any stride; those that are marked are not."""
+    """Codes are members like other rows, with any stride; marked codes are not."""
     rng = np.random.default_rng(0)
     codes = rng.integers(-9, 10, (130, 32)).astype(np.int8)
     codes[[5, 129], 0] = -128

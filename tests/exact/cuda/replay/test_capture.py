@@ -1,6 +1,6 @@
-"""Small searches that are replayed: which calls are, that the answers are right, and when none is given.
+"""Small searches that are replayed: which calls are replayed, right answers, and when there is no graph.
 
-Without a GPU Triton's interpreter stands for the device, and a "graph" that does all its work again for CUDA's.
+Without a GPU, Triton's interpreter replaces the device, and a stand-in for a CUDA graph repeats all its work.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class NoStream:
     """A stand-in for a CUDA stream."""
 
     def synchronize(self) -> None:
-        """All is done already."""
+        """Do nothing, since all work is finished."""
 
 
 def record(
@@ -75,7 +75,7 @@ def record(
 
 @pytest.fixture(autouse=True)
 def kept(monkeypatch: pytest.MonkeyPatch) -> Graphs:
-    """No graphs yet; the CPU is the device "cuda" where there is none."""
+    """Start without graphs; without a GPU, the CPU is the device "cuda"."""
     fresh = Graphs()
     for module in (graphs, replay, kept_search, few_kept):
         monkeypatch.setattr(module, "GRAPHS", fresh)
@@ -104,7 +104,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Graphs:
 
 
 class Counts:
-    """How searches were made."""
+    """Counts how searches were made."""
 
     def __init__(self) -> None:
         self.captured = self.replayed = self.refused = self.stepwise = self.again = 0
@@ -153,12 +153,12 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
 
 
 def there(x: Array) -> Any:
-    """An array as a tensor on the device."""
+    """Return an array as a tensor on the device."""
     return tensor_of(x).to(DEVICE)
 
 
 def data(seed: int, n: int = N, dtype: str = "float32", metric: str = "euclidean") -> tuple[Array, Array]:
-    """Queries and points."""
+    """Make queries and points."""
     return rows_of(M, D, dtype, metric, seed=2 * seed), rows_of(n, D, dtype, metric, seed=2 * seed + 1)
 
 
@@ -168,7 +168,7 @@ def check(queries: Array, points: Array, metric: str = "euclidean", **choices: A
 
 
 class Held:
-    """A graph of which only the size counts."""
+    """A graph of which only the size matters."""
 
     def __init__(self, nbytes: int = 1) -> None:
         self.nbytes = nbytes
@@ -177,7 +177,7 @@ class Held:
         return Neighbors(given[0], None)
 
 
-# What is kept.
+# Graphs that are kept.
 
 
 def test_the_least_recently_used_graph_makes_room() -> None:
@@ -202,7 +202,7 @@ def test_graphs_hold_no_more_than_they_may() -> None:
 
 
 def asked_for(few: Graphs, name: Hashable) -> bool:
-    """Look for the graph of a key that has none; whether it is to be captured then."""
+    """Look up a key that has no graph, and return whether its search is to be captured."""
     assert few.get((None, name)) is None
     return few.claim((None, name))
 
@@ -281,7 +281,7 @@ def test_forgetting_while_others_look_for_graphs() -> None:
     assert few.nbytes <= 4
 
 
-# Which calls are of one kind.
+# Calls that share a graph.
 
 
 def test_values_and_strides_do_not_tell_calls_apart() -> None:
@@ -398,7 +398,7 @@ def test_an_index_is_replayed_while_it_lives(counts: Counts, kept: Graphs) -> No
 def test_answers_of_an_index_are_the_callers_own(
     same_stream: bool, counts: Counts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are written to tensors that the call before made, if the stream is the same."""
+    """They are not overwritten by the next call, which may run on the same stream."""
     if same_stream and not HAS_CUDA:
         stream = NoStream()
         monkeypatch.setattr(torch.cuda, "current_stream", lambda device=None: stream)
@@ -413,7 +413,7 @@ def test_answers_of_an_index_are_the_callers_own(
 
 @pytest.mark.filterwarnings("ignore:.*requires gradients:UserWarning")
 def test_queries_anywhere_in_memory_are_replayed(counts: Counts) -> None:
-    """At addresses that wide loads cannot take, and with strides."""
+    """Addresses that wide loads cannot use, and rows with strides."""
     points = data(0)[1]
     index = tonari.Index(there(points))
     for seed, offset in enumerate([0, 1, 2, 3, 4]):
@@ -429,7 +429,7 @@ def test_queries_anywhere_in_memory_are_replayed(counts: Counts) -> None:
 
 
 def test_an_index_goes_on_after_bad_queries(counts: Counts) -> None:
-    """What they were flagged with does not stay."""
+    """The flags of bad queries are cleared."""
     points = data(0)[1]
     index = tonari.Index(there(points))
     for seed in range(6):
@@ -499,7 +499,7 @@ def test_an_index_of_bad_points_is_refused_by_every_search() -> None:
 
 
 def partly_equal(n: int) -> tuple[Array, Array]:
-    """Points most of which are copies of one, and queries near others; those near the copies are not proved at once."""
+    """Make points, most of them copies of one, and queries; those near the copies are not proved at once."""
     queries, points = data(2, n)
     points[20:] = points[20]
     queries[1:] = points[20]
@@ -522,7 +522,7 @@ def test_rows_that_are_not_proved_are_searched_again(
 
 
 def captured_of(n: int, kept: Graphs) -> Any:
-    """The captured search of `n` points."""
+    """Return the captured search of `n` points."""
     for seed in range(2):
         check(*data(seed, n))
     (graph,) = kept._kept.values()
@@ -530,7 +530,7 @@ def captured_of(n: int, kept: Graphs) -> Any:
 
 
 def nearly_equal(n: int) -> tuple[Array, Array]:
-    """The same with points so near to each other that a first attempt misses the nearest of them."""
+    """Make the same with points so near to each other that a first attempt misses the nearest one."""
     queries, points = data(2, n)
     points[20:] = points[20] + np.float32(1e-4) * points[20:]
     queries[1:] = points[20]
@@ -538,13 +538,13 @@ def nearly_equal(n: int) -> tuple[Array, Array]:
 
 
 def test_few_rows_that_are_left_once_more_are_searched_by_a_second_graph(counts: Counts, kept: Graphs) -> None:
-    """Whichever they are; all others keep their answers."""
+    """They may be any rows; all other rows keep their answers."""
     captured_of(200, kept)
     queries, points = nearly_equal(200)
     with recording("search", 4 * M) as record:
         check(queries, points)
         check(queries, points)
-        check(queries[::-1].copy(), points)  # other rows are left
+        check(queries[::-1].copy(), points)  # other rows are unproved
         check(data(3)[0], checks.all_equal(200, D))  # all
     assert {attempt.name: (attempt.rows, attempt.proved) for attempt in record.attempts} == {
         "float16, replayed as a CUDA graph": (4 * M, 3),
@@ -604,7 +604,7 @@ def test_without_memory_for_a_second_graph_searches_do_without(
             check(*nearly_equal(200))
     assert [choice.why for choice in record.choices] == ["rows that are left are searched step by step: no memory"]
     assert len(tries) == 1
-    assert (counts.replayed, counts.again) == (5, 3), counts  # what was to be captured has been run
+    assert (counts.replayed, counts.again) == (5, 3), counts  # the search that was to be captured has run
 
 
 def test_without_memory_for_a_second_answer_graphs_are_given_up(
@@ -613,7 +613,7 @@ def test_without_memory_for_a_second_answer_graphs_are_given_up(
     graph = captured_of(200, kept)
     for _ in range(2):
         check(*nearly_equal(200))
-    answers = iter([graph._answer])  # the first graph's
+    answers = iter([graph._answer])  # of the first graph
 
     def no_memory() -> Any:
         for answer in answers:
@@ -628,7 +628,7 @@ def test_without_memory_for_a_second_answer_graphs_are_given_up(
 
 @on_gpu
 def test_a_second_graph_takes_no_memory_beyond_what_is_counted(kept: Graphs) -> None:
-    """Four rows have more points near to them than a first attempt refines."""
+    """Four rows are near more points than a first attempt refines."""
 
     def held() -> int:
         gc.collect()
@@ -637,7 +637,7 @@ def test_a_second_graph_takes_no_memory_beyond_what_is_counted(kept: Graphs) -> 
         return torch.cuda.memory_reserved()
 
     points = on_card(1, 300_000, 64, "float32", 0)[1]
-    near = 4099 * torch.arange(60, device=DEVICE)  # in as many groups, of which only a second attempt refines all
+    near = 4099 * torch.arange(60, device=DEVICE)  # in as many groups; only a second attempt refines all of them
     points[near] = points[7] + 1e-6 * points[near]
     index = tonari.Index(points)
     asked = [on_card(2000, 16, 64, "float32", seed)[0] for seed in range(5)]
@@ -694,7 +694,7 @@ def test_without_memory_to_search_rows_again_searches_do_without_graphs(
 def test_nothing_is_collected_while_a_search_is_captured(
     enabled: bool, counts: Counts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A captured graph that was found to be garbage would be destroyed then, which CUDA does not allow."""
+    """Collecting a captured graph as garbage would destroy it during the capture, which CUDA does not allow."""
     seen = []
     capture = replay.record
 
@@ -828,7 +828,7 @@ def test_what_takes_long_is_not_captured(counts: Counts, monkeypatch: pytest.Mon
 
 
 def test_lists_below_thresholds_are_counted_not_all_minima() -> None:
-    """10,000 queries among a million prepared points fit, and as many of which all minima are written do not."""
+    """10,000 queries among a million prepared points fit, but not if all minima are written."""
     card = Card((9, 0), 132)
 
     def held(metric: str) -> int:
@@ -836,7 +836,7 @@ def test_lists_below_thresholds_are_counted_not_all_minima() -> None:
         with rehearsing(card):
             return replay._held_bytes(plan, (torch.empty((10**4, 128), device="meta"),), True)
 
-    lists = 8 * 10**4 * 1024  # at least: values and entries of the slots that the sample asks for
+    lists = 8 * 10**4 * 1024  # at least: the values and entries of the slots that the sample requests
     assert lists < held("euclidean") < tuning.LARGEST_BYTES < 8 * 10**4 * (10**6 // 32) < held("l1")
 
 
@@ -854,7 +854,7 @@ def test_progress_and_the_report_are_as_ever(caplog: pytest.LogCaptureFixture) -
     assert all(f"{M} rows in" in message and f"{M} at float16" in message for message in caplog.messages)
 
 
-# On a card.
+# On a GPU.
 
 SHAPES = [
     (1000, 10_000, 64, 10, "euclidean", "float32"),
@@ -868,7 +868,7 @@ SHAPES = [
 
 
 def on_card(m: int, n: int, d: int, dtype: str, seed: int) -> list[Any]:
-    """Random rows that are made on the card."""
+    """Make random rows on the GPU."""
     source = torch.Generator("cuda").manual_seed(seed)
     rows = [torch.randn(count, d, generator=source, device="cuda") for count in (m, n)]
     if dtype == "uint8":
@@ -877,7 +877,7 @@ def on_card(m: int, n: int, d: int, dtype: str, seed: int) -> list[Any]:
 
 
 def stepwise(queries: Any, points: Any, k: int, metric: str = "euclidean") -> Neighbors:
-    """What a search says that keeps no graph."""
+    """Return the log of a search that keeps no graph."""
     return tonari.search(queries, points, k, metric=metric, memory="8GB")
 
 
@@ -901,7 +901,7 @@ def test_fifty_replays_are_the_stepwise_answers(
 
 @on_gpu
 def test_the_current_stream_orders_replays(counts: Counts) -> None:
-    """Input is written late on one stream after the other; results are read there."""
+    """Inputs are written late on one stream after the other; results are read there."""
     streams = [torch.cuda.Stream() for _ in range(3)]
     inputs = [on_card(1000, 10_000, 64, "float32", seed) for seed in range(6)]
     expected = [stepwise(*pair, 10) for pair in inputs]
@@ -917,7 +917,7 @@ def test_the_current_stream_orders_replays(counts: Counts) -> None:
 
 
 def wrong_answers_of_threads(search: Callable[[int], Any], expected: list[Any], turns: int) -> list[object]:
-    """Search by four threads at once, each on a stream of its own; return what was wrong, errors too."""
+    """Search in four threads at once, each on its own stream; return wrong answers and errors."""
     wrong: list[object] = []
 
     def work(number: int) -> None:
@@ -955,7 +955,7 @@ def test_graphs_that_are_given_up_give_back_their_memory(kept: Graphs) -> None:
         torch.cuda.empty_cache()
         return torch.cuda.memory_reserved()
 
-    tonari.search(*on_card(500, 5_000, 64, "float32", 0), 10)  # whatever stays after a first search
+    tonari.search(*on_card(500, 5_000, 64, "float32", 0), 10)  # allocations that stay after a first search
     before = held()
     for m in range(500, 500 + 2 * tuning.MOST_GRAPHS):
         for _ in range(2):
@@ -984,7 +984,7 @@ def test_an_index_gives_back_its_graphs_memory(kept: Graphs) -> None:
 
 @on_gpu
 def test_lists_below_thresholds_are_replayed_in_the_memory_that_is_counted(kept: Graphs) -> None:
-    """A batch of many queries, which lists groups: that takes less than all minima would."""
+    """A batch of many queries lists groups, which takes less memory than all minima would."""
 
     def held() -> int:
         gc.collect()
@@ -1032,7 +1032,7 @@ def test_fifty_searches_of_an_index_are_the_stepwise_answers(
 
 @on_gpu
 def test_the_current_stream_orders_searches_of_an_index(counts: Counts) -> None:
-    """Queries are written late on one stream after the other; results are read there, late and on the same stream."""
+    """Queries are written late on one stream after the other; results are read late on the same stream."""
     points = on_card(1, 50_000, 128, "float32", 0)[1]
     index = tonari.Index(points)
     streams = [torch.cuda.Stream() for _ in range(3)]
@@ -1041,7 +1041,7 @@ def test_the_current_stream_orders_searches_of_an_index(counts: Counts) -> None:
     torch.cuda.synchronize()
     found = []
     for turn in range(60):
-        with torch.cuda.stream(streams[turn // 2 % 3]):  # two in a row on each
+        with torch.cuda.stream(streams[turn // 2 % 3]):  # two in a row on each stream
             late = torch.zeros_like(rows[turn % 6])
             torch.cuda._sleep(1_000_000)
             late.copy_(rows[turn % 6])

@@ -1,6 +1,6 @@
-"""Searches of an Index on several devices that are replayed: answers, rows that are not proved, records, refusals.
+"""Replayed searches of an Index on several devices: answers, unproved rows, records, refusals.
 
-Without a GPU Triton's interpreter stands for each device, and "graphs" that do all their work again for CUDA's.
+Without a GPU, Triton's interpreter replaces each device, and stand-ins for CUDA graphs repeat all their work.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DEVICES = 2
 
 
 def tensors_in(made: Any) -> Iterator[Any]:
-    """All tensors of nested tuples."""
+    """Return all tensors in nested tuples."""
     if isinstance(made, tuple):
         for part in made:
             yield from tensors_in(part)
@@ -63,7 +63,7 @@ class Redone:
 
 @pytest.fixture(autouse=True)
 def held(monkeypatch: pytest.MonkeyPatch) -> Graphs:
-    """No graphs yet; the CPU is two devices."""
+    """Start without graphs; the CPU acts as two devices."""
     fresh = Graphs()
     for module in (graphs, capture, kept, spread):
         monkeypatch.setattr(module, "GRAPHS", fresh)
@@ -87,7 +87,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Graphs:
 
 @pytest.fixture
 def replays(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For each replay of a whole search, whether it gave an answer."""
+    """Record for each replay of a whole search whether it gave an answer."""
     made, usual = list[bool](), spread.SpreadSearch.answer
 
     def answer(self: Any, *given: Any) -> Neighbors | None:
@@ -112,7 +112,9 @@ def check(index: Any, queries: Array, points: Array, k: int = K, metric: str = "
 def test_a_search_on_a_device_without_free_memory_is_not_captured(
     full: int, held: Graphs, replays: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each device is asked before its part is captured, and the first one before the lists are joined."""
+    """Free memory is checked on each device before its part is captured, and on the first device before lists are
+    merged.
+    """
     asked, captured, usual = [], [], spread.record
     monkeypatch.setattr(
         device_memory, "driver_memory", lambda device: (asked.append(device), 10**9 * (len(asked) <= full))[1]
@@ -135,7 +137,7 @@ def test_a_search_on_a_device_without_free_memory_is_not_captured(
     [
         ("euclidean", "float32", K),
         ("inner_product", "float32", 1),
-        ("euclidean", "float64", 20),  # more than the points of a part
+        ("euclidean", "float64", 20),  # more points than a part has
         ("l1", "uint8", 20),
     ],
 )
@@ -177,7 +179,7 @@ def test_queries_may_be_shared_among_devices(replays: list[bool], monkeypatch: p
 
 
 def partly_equal(n: int = 400) -> Array:
-    """Points most of which are copies of one: rows near these are not proved at once."""
+    """Make points, most of them copies of one: rows near the copies are not proved at once."""
     points = rows_of(n, D)
     points[20:] = points[20]
     return points
@@ -203,7 +205,7 @@ def test_rows_that_a_device_does_not_prove_are_searched_again(
     assert [attempt.name for attempt in record.attempts] == ["lists of 2 devices, merged"]
     counts = [message.split(": ")[1] for message in caplog.messages if " rows in " in message]
     assert len(counts) == 2
-    for text in counts:  # a row counts once on each device
+    for text in counts:  # a row counts once for each device
         assert sum(int(part.split(" at ")[0]) for part in text.split(", ")) == DEVICES * M
 
 

@@ -1,6 +1,6 @@
-"""Points in host memory of which the device has codes: the reference's bits, by every way a row may take.
+"""Points in host memory whose codes are on the device: the bits of the reference, for every kind of attempt.
 
-Without a GPU the CPU plays the device, in Triton's interpreter.
+Without a GPU, Triton's interpreter runs the kernels on the CPU.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tonari.exact.cuda import tuning
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.metrics.reference import brute
 
-# Where NumPy plays the device it warns of what a device computes without a word.
+# NumPy, which replaces the device, warns where a device computes silently.
 pytestmark = [
     needs_torch,
     pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning"),
@@ -31,11 +31,14 @@ pytestmark = [
 if HAS_TORCH:
     import torch
 
+    from tests.helpers.launches import launched
+    from tonari.cuda.compiling.ahead import card_of
+    from tonari.cuda.compiling.rehearsal import Card, rehearsing
     from tonari.cuda.host_rows import HostRows
     from tonari.exact.cuda import dispatch as run
     from tonari.exact.cuda.routes import codes
     from tonari.exact.cuda.rows.part import Place, plan_for_part
-    from tonari.exact.cuda.screens import screener
+    from tonari.exact.cuda.screens import coded
     from tonari.exact.cuda.screens.sampling import Sample
 
 HERE: dict[str, Any] = {"route": "codes", "point_slab": 128, "devices": (DEVICE,)}
@@ -78,13 +81,13 @@ def test_few_points_and_all_of_them(n: int, k: int) -> None:
 
 
 def test_a_graph_of_several_batches() -> None:
-    """Own points are left out, those with copies too, of every batch its own."""
+    """Each batch excludes its own points, including those that have copies."""
     points = np.vstack([near_a_plane(4, 8), duplicates(6, 8)])
     check(points, points, 3, self_join=True, query_batch=3, form_dim=4, **HERE)
 
 
 def near_by_less_than_a_step() -> tuple[Any, Any]:
-    """Points nearer to each other than a step of the codes, which therefore do not tell their order."""
+    """Make points nearer to each other than a step of the codes, so that codes do not show their order."""
     points = np.zeros((140, 6), np.float32)
     points[:, :4] = gaussian(140, 4)
     points[40:80] = points[40] + np.float32(1e-2) * gaussian(40, 6, 2)
@@ -99,7 +102,8 @@ def test_rows_that_codes_do_not_tell_apart_are_all_refined() -> None:
 
 @pytest.mark.parametrize("part", ["members", "groups"])
 def test_without_the_errors_of_codes_a_neighbour_is_lost(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both limits need them: that of the distances of members from their codes, and that of the scores of groups."""
+    """Both limits need them: that of the distances between members and their codes, and that of the scores of
+    groups."""
     queries, points = near_by_less_than_a_step()
     limits = codes.CodedScreen.limits
 
@@ -119,7 +123,10 @@ def test_without_the_errors_of_codes_a_neighbour_is_lost(part: str, monkeypatch:
 def test_points_beyond_the_range_of_codes_are_candidates_of_all_rows(
     many: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Most points are: the steps are too short by far. With too many of them, codes are of no use. It is a graph."""
+    """Steps are far too short, so most points are beyond range. With too many of these, codes are useless.
+
+    The case is a graph.
+    """
     monkeypatch.setattr(tuning, "CODE_MARGIN", 0.4)
     monkeypatch.setattr(tuning, "MOST_BEYOND", 4 if many else 40)
     points = near_a_plane(40, 8)
@@ -131,8 +138,7 @@ def test_points_beyond_the_range_of_codes_are_candidates_of_all_rows(
 
 
 def test_sampled_thresholds_and_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "LEAST_ROWS", 1)
-    monkeypatch.setattr(screener, "sample_for", lambda n, width, group: Sample(stride=2, rank=6, capacity=128))
+    monkeypatch.setattr(coded, "sample_for_codes", lambda n, m, width, group: Sample(stride=2, rank=6, capacity=128))
     points = near_a_plane(300, D)
     report = check(points[:M], points, K, width=12, form_dim=5, query_batch=2, **HERE)
     assert set(report.rows_by_precision) == {"codes in 5 dimensions"}
@@ -157,18 +163,18 @@ def test_blocks_of_rows_that_are_refined_at_once(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("cpu", [True, False], ids=["on the CPU", "streamed"])
 def test_unproved_rows_are_searched_in_all_dimensions(cpu: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retries have room for little. In a graph, what streams the rest has to leave out the right points."""
+    """Retries have little room. In a graph, the streamed attempt has to exclude the right points."""
     for name, value in {"WIDER": 1, "ROOMY": 1, "NEAR_KEPT": 1}.items():
         monkeypatch.setattr(tuning, name, value)
     costs(monkeypatch, cpu)
-    points = np.repeat(gaussian(4, 6), 2, axis=0)  # pairs, and four that are one and the same
+    points = np.repeat(gaussian(4, 6), 2, axis=0)  # pairs, and four equal points
     points = np.vstack([points + np.float32(1e-4) * gaussian(8, 6, 1), np.full((4, 6), 8, np.float32)])
     levels = check(points, points, 1, self_join=True, group=8, width=2, form_dim=3, **HERE).rows_by_precision
     assert levels == {"codes in 3 dimensions": 8, "values" if cpu else "split": 4}
 
 
 def test_a_part_of_a_graph() -> None:
-    """Queries 38 to 40 of a graph, against the points from 40 on."""
+    """Rows 38 to 40 of a graph are compared with the points from 40 on."""
     points, first = duplicates(N, 6), 40
     ids, part = np.arange(38, 41), duplicates(N, 6)[first:]
     apart, inside = brute(points[38:40], part, 6), brute(points[40:41], part, 6, self_ids=np.array([0]))
@@ -189,6 +195,42 @@ def test_an_index_answers_again_and_again_and_widens(monkeypatch: pytest.MonkeyP
     limits = np.full(M, 4, np.float32)
     counts = run.count_within(Within(queries, limits), prepared, plan_of(queries, points, 1, form_dim=4, **HERE))
     assert counts.tolist() == [int((brute(queries, points, N).distances[row] <= 4).sum()) for row in range(M)]
+
+
+def test_rows_with_many_near_groups_but_few_near_points_are_proved_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of two codes rule out less than the distance of a code from the query itself."""
+    monkeypatch.setattr(tuning, "CODE_MARGIN", 25.0)  # long steps: eight groups of the first query are near
+    points = gaussian(N, 6)
+    queries, given = points[:M] + np.float32(1e-3), {"width": 2, "group": 8, "form_dim": 5, **HERE}
+    passes: list[int] = []
+    usual = codes._Search._pass
+
+    def passed(self: Any, numbers: Any, *rest: Any) -> Any:
+        passes.append(len(numbers))
+        return usual(self, numbers, *rest)
+
+    monkeypatch.setattr(codes._Search, "_pass", passed)
+    check(queries, points, 1, **given)
+    assert passes == [M]
+    monkeypatch.setattr(coded.CodedScreen, "groups_per_point", 1)
+    check(queries, points, 1, **given)
+    assert passes[:2] == [M, M]
+    assert len(passes) > 2
+
+
+@pytest.mark.parametrize("choices", [{"self_join": True}, {"query_batch": 4, "metric": "cosine"}], ids=str)
+def test_what_is_compiled_ahead_is_what_is_launched(choices: dict[str, Any]) -> None:
+    points = near_a_plane(N, D)
+    queries = points if "self_join" in choices else (points[:7] + np.float32(1e-3)).astype(np.float64)
+    plan = plan_of(queries, points, K, form_dim=4, width=64, **choices, **HERE)
+    self_join = plan.m == N
+    with launched() as seen:
+        run.search_once(queries, points, plan, self_join=self_join)
+    with rehearsing(card_of(DEVICE) if DEVICE != "cpu" else Card((0, 0), 1)) as rehearsal:
+        codes.rehearse_coding(plan)
+        codes.rehearse_codes(plan, queries.dtype.name, self_join=self_join)
+    assert {variant[0].__name__ for variant in set(seen) - set(rehearsal.calls)} == set()
+    assert {variant[0].__name__ for variant in set(rehearsal.calls) - set(seen)} <= {"products_kernel"}
 
 
 def test_the_width_is_fitted_to_long_searches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,6 +274,9 @@ def test_what_a_device_holds_of_500_million_rows() -> None:
     plan = planned(free_bytes=60 * 10**9)  # as many coordinates as fit
     assert (plan.form_dim, plan.query_batch) == (61, 2048)
     assert plan.packed_bytes == pytest.approx(500e6 * 64, rel=1e-6)
+    few = planned(m=200, free_bytes=72 * 10**9)  # all minima of few queries would take gigabytes as well
+    assert few.total_bytes < 66 * 10**9
+    assert planned(m=8192, free_bytes=80 * 10**9).query_batch == 4096, "two equal batches"
     later = planned(prepared_by=plan, free_bytes=72 * 10**9 - plan.packed_bytes)
     assert (later.route, later.form_dim, later.point_slab) == ("codes", 61, plan.point_slab)
     with pytest.raises(BudgetExceeded, match=r"allow at least \d+") as refused:
@@ -280,7 +325,7 @@ def test_the_planned_memory_suffices() -> None:
     points += np.float32(1e-3) * np.random.default_rng(3).standard_normal(points.shape, np.float32)
     queries = points[::200] + np.float32(1e-3)
     given: dict[str, Any] = {"route": "codes", "form_dim": 32, "devices": (DEVICE,)}
-    search(queries[:10], points[:4000], 10, **given)  # whatever is allocated once is allocated
+    search(queries[:10], points[:4000], 10, **given)  # all one-time allocations are made
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()

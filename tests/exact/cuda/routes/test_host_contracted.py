@@ -1,6 +1,6 @@
-"""Points in host memory of which the device has contracted rows: the reference's bits, by every way a row may take.
+"""Points in host memory whose contracted rows are on the device: the bits of the reference, for every kind of attempt.
 
-Without a GPU the CPU plays the device, in Triton's interpreter.
+Without a GPU, Triton's interpreter runs the kernels on the CPU.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tonari.core.results.radius_neighbors import Within
 from tonari.exact.cuda import tuning
 from tonari.metrics.reference import brute
 
-# Where NumPy plays the device it warns of what a device computes without a word.
+# NumPy, which replaces the device, warns where a device computes silently.
 pytestmark = [
     needs_torch,
     pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning"),
@@ -63,7 +63,7 @@ THIN += [("tight_far_clusters", "euclidean"), ("duplicates", "euclidean"), ("zer
 
 
 class Quiet:
-    """A progress that nobody looks at."""
+    """A progress that nobody observes."""
 
     def add(self, amount: int) -> None:
         pass
@@ -79,7 +79,7 @@ def test_every_metric(metric: str) -> None:
     report = check(points[:M] + np.float32(1e-3), points, K, metric, width=16, form_dim=4, **HERE)
     assert report.rows_by_precision == {"float16 in 4 dimensions": M}
     nearest = K + max(K, tuning.NEAREST)  # in few dimensions
-    assert report.refined >= M * (nearest + K)  # these, and what they leave
+    assert report.refined >= M * (nearest + K)  # these, and the ones that they leave unproved
 
 
 DTYPES = ("float16", "bfloat16", "float64", "uint8", "int8")
@@ -111,14 +111,14 @@ def test_few_points_and_all_of_them(n: int, k: int) -> None:
 
 
 def test_a_graph_of_several_batches() -> None:
-    """Own points are left out, those with copies too, of every batch its own."""
+    """Each batch excludes its own points, including those that have copies."""
     points = np.vstack([near_a_plane(4, 8), duplicates(6, 8)])
     check(points, points, 3, self_join=True, query_batch=3, form_dim=4, **HERE)
 
 
 @pytest.mark.parametrize("way", ["contracted", "on the CPU", "streamed"])
 def test_a_part_of_a_graph(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Queries 38 to 40 of a graph, against the points from 40 on."""
+    """Rows 38 to 40 of a graph are compared with the points from 40 on."""
     if way != "contracted":
         monkeypatch.setattr(tuning, "HOPELESS", -1.0)
         costs(monkeypatch, way == "on the CPU")
@@ -181,11 +181,12 @@ def test_progress_and_stopping() -> None:
     check_stops(**given)
 
 
-# ---------------------------------------------------------------- batches on their way
+# ---------------------------------------------------------------- batches in progress
 
 
 def test_batches_keep_to_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While one is looked at, the one before has its second step, and the one before that is finished."""
+    """While one batch is in its first step, the batch before it is in its second, and the one before that is
+    finished."""
     steps: list[str] = []
     for name in ("_look", "_list"):
         step = getattr(host_contracted._Search, name)
@@ -268,7 +269,9 @@ def test_the_lowest_groups_tell_what_all_minima_do(room: int) -> None:
 
 
 def rows_for_each_level() -> tuple[Array, Array]:
-    """One that float16 separates, one that it does not, one for which too much is left out, and one of equals."""
+    """Make four rows: separable in float16, not separable in float16, losing too much in the contraction, and equal
+    points.
+    """
     rng = np.random.default_rng(0)
     easy, close, other, same = (np.zeros((n, 20), np.float32) for n in (140, 300, 140, 140))
     easy[:, :3] = rng.standard_normal((140, 3))
@@ -295,7 +298,7 @@ def test_rows_are_retried_as_far_as_they_have_to_be(cpu: bool, monkeypatch: pyte
 
 
 def costs(monkeypatch: pytest.MonkeyPatch, cpu: bool) -> None:
-    """Let the CPU seem faster than a pass of all points through the device, or slower."""
+    """Make the CPU seem faster, or slower, than a pass of all points through the device."""
     plan = host_search.plan_on_cpu
     seconds = 0.0 if cpu else 1e9
     monkeypatch.setattr(
@@ -314,7 +317,7 @@ def test_the_last_retry_in_few_dimensions_has_room_for_nearly_all() -> None:
 @pytest.mark.full  # takes ten seconds and more in the interpreter
 @pytest.mark.parametrize("cpu", [True, False], ids=["on the CPU", "streamed"])
 def test_the_rest_of_a_graph_leaves_itself_out(cpu: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some rows here and there, which have copies: their own numbers do not follow one another."""
+    """These are scattered rows with copies, so their row numbers are not consecutive."""
     monkeypatch.setattr(tuning, "ROOMY", tuning.WIDER)
     costs(monkeypatch, cpu)
     monkeypatch.setattr(several, "share", lambda count, devices: 23)
@@ -335,7 +338,7 @@ def test_the_rest_of_a_graph_leaves_itself_out(cpu: bool, monkeypatch: pytest.Mo
 
 
 def test_few_bytes_leave_the_rest_to_the_cpu() -> None:
-    """Where the device has no room for a slab of the points beside what is there."""
+    """The device has no room for a slab of points in addition to its contents."""
     search = host_search.HostSearch.__new__(host_search.HostSearch)
     queries, points = gaussian(2, 8), gaussian(N, 8)
     search.plan = dataclasses.replace(plan_of(queries, points, K, form_dim=4, **HERE), working_bytes=1 << 20)
@@ -369,7 +372,7 @@ def test_the_width_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert_same_neighbors(found, brute(points[:2], points, 2))
     fitted = prepared.fitted[2].width
     assert passes[0] == 2 < fitted
-    assert passes.count(fitted) == 3  # by the fit, and by both searches
+    assert passes.count(fitted) == 3  # by the pilot, and by both searches
 
 
 @pytest.mark.usefixtures("attempts")
@@ -387,7 +390,7 @@ def test_rows_that_cannot_be_contracted_are_searched_in_all_dimensions(
     assert report.rows_by_precision == {"values" if cpu else "float16": 3}
     assert seen[-1] == (3 * N, 3 * N)
     check(**given, form_dim=2, **HERE)
-    # Queries that no pass has looked at, as earlier ones had no use of it.
+    # Queries that no pass screened, because earlier ones had no use for it.
     plan = plan_of(**given, form_dim=2, **HERE)
     prepared = host_refine.prepare_host_refine(points, plan)
     host_refine.search_host_refine(given["queries"], prepared, plan)
@@ -410,7 +413,7 @@ def test_bad_values_have_the_host_s_words(devices: int, monkeypatch: pytest.Monk
     with pytest.raises(ValueError, match=r"^queries: row 1 "):
         search(queries, points, K, query_batch=1, **given)
     queries[1, 0], points[290] = 0, 1e9
-    monkeypatch.setattr(host_contracted, "sample_rows", lambda d: 9)  # the others are what the scale is for
+    monkeypatch.setattr(host_contracted, "sample_rows", lambda d: 9)  # the scale is chosen for the others
     with pytest.raises(Unsupported, match=r"^points: row 290 is too large, .* form_dim=3 .*leave form_dim out$"):
         search(queries, points, K, **given)
 
@@ -426,7 +429,7 @@ def test_angles_of_rows_of_any_length() -> None:
 
 
 def test_queries_beyond_range_are_answered() -> None:
-    """Nothing limits them, so that they are compared with everything."""
+    """They have no limits, so they are compared with all points."""
     points = near_a_plane(N, D)
     queries = points[:2].copy()
     queries[1] *= 1e9
@@ -457,7 +460,7 @@ def test_the_plan_says_it_and_counts_every_byte() -> None:
 
 def test_slab_by_slab_is_as_at_once() -> None:
     points = near_a_plane(300, D).astype(np.float64)
-    points[270] *= 30  # whose error is the largest
+    points[270] *= 30  # the one with the largest error
     prepared = host_refine.prepare_host_refine(points, plan_of(points[:2], points, 2, form_dim=4, **HERE))
     (there,) = tensors(DEVICE, points)
     whole = contract(there, prepared.by, new_flags(there.device))
@@ -477,14 +480,15 @@ def big(**choices: Any) -> Any:
 
 
 def test_what_does_not_fit_stays_in_host_memory_if_few_coordinates_do() -> None:
-    """60 million rows of 768 columns, of which the device has 64 numbers each."""
+    """60 million rows of 768 columns; the device has 64 numbers of each."""
     plan = big(form_dim=64)
     assert plan == big(form_dim=64, route="host_refine")
     assert plan.route == "host_refine"
     assert 60 * 10**6 * (4 * 64 + 8 + 2 * 64) <= plan.packed_bytes < 25 * 10**9
     assert plan.total_bytes < 79 * 10**9
     assert plan.query_batch == 256
-    assert big(form_dim=64, n=6 * 10**6, route="host_refine").query_batch == 256  # so that several are on their way
+    # so that several batches are in progress
+    assert big(form_dim=64, n=6 * 10**6, route="host_refine").query_batch == 256
     assert big(form_dim=64, n=6 * 10**6, m=10**4, route="host_refine").query_batch == 1408
     tight = big(form_dim=64, memory=32 * 10**9)  # no room for the second precision
     assert tight.precisions == ("float16", "values")
@@ -555,13 +559,13 @@ def test_a_large_graph() -> None:
 @on_gpu
 @pytest.mark.parametrize("hard", [False, True])
 def test_the_planned_memory_suffices(hard: bool) -> None:
-    """Hard rows are a thousand copies each, which are left to the last way to search them."""
+    """Hard rows have a thousand copies each, and reach the last kind of attempt."""
     points = large("euclidean")[1]
     points = np.repeat(points[:1000], 1000, axis=0) if hard else np.tile(points, (10, 1))
     points += np.float32(1e-3) * np.random.default_rng(3).standard_normal(points.shape, np.float32) * (not hard)
     queries = points[::200] + np.float32(1e-3)
     given: dict[str, Any] = {"route": "host_refine", "form_dim": 32, "devices": (DEVICE,)}
-    search(queries[:10], points[:4000], 10, **given)  # whatever is allocated once is allocated
+    search(queries[:10], points[:4000], 10, **given)  # all one-time allocations are made
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()

@@ -1,4 +1,4 @@
-"""Searches of one batch on several devices: launched one after the other by one thread, then ended side by side."""
+"""Searches of one batch on several devices: one thread launches the parts in order, and they finish in parallel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ M, N, D, K = 9, 300, 5, 4
 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The parts that are begun and ended."""
+    """Record the parts that begin and end."""
     made, usual = [], resident.begin_part
 
     def noting(*given: Any) -> Begun:
@@ -45,7 +45,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def assert_each_row_is_proved_once(record: Record, parts: int) -> None:
-    """Check a record in which devices share the points, if there are parts of points, or else the queries."""
+    """Check a record in which devices share the points, if there are parts of points, or otherwise the queries."""
     assert record.proved == record.rows == M
     merged = [f"lists of {parts} devices, merged"] if parts else []
     assert [attempt.name for attempt in record.attempts if "devices" in attempt.name] == merged
@@ -77,7 +77,7 @@ def test_parts_of_several_batches_wait_by_themselves(steps: list[str]) -> None:
 
 @pytest.mark.parametrize("k", [2, 150])
 def test_lists_of_all_parts_are_merged(k: int) -> None:
-    """With k above the points of a part its lists are shorter than those of the result."""
+    """If k exceeds the number of points of a part, the part's lists are shorter than those of the result."""
     queries, points = gaussian(M, D, 1), gaussian(N, D)
     found, _ = search(*tensors(DEVICE, queries, points), k, shard="points", devices=(DEVICE,) * 3)
     assert_same_neighbors(found, brute(queries, points, k))
@@ -95,17 +95,23 @@ def test_lists_are_joined_before_the_parts_have_ended_and_again_if_rows_were_lef
     found, report = search(*tensors(DEVICE, queries, points), K, shard=shard, devices=(DEVICE,) * 2)
     assert_same_neighbors(found, brute(queries, points, K))
     assert (len(report.rows_by_precision) > 1) == left
-    parts = 2 if shard == "points" else 1  # as few queries as a tile has are those of one device
+    parts = 2 if shard == "points" else 1  # queries that fit in one tile are searched on one device
     assert steps == ["begun"] * parts + ["joined"] + ["ended"] * parts + ["joined"] * left
 
 
 def test_a_device_screens_before_the_next_is_launched_and_refines_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The part with most points is the first one."""
+    """The part with the most points comes first."""
     made: list[str] = []
 
     def noting(owner: Any, name: str, told: str) -> None:
         usual = getattr(owner, name)
-        monkeypatch.setattr(owner, name, lambda *given, **named: (made.append(told), usual(*given, **named))[1])
+
+        def noted(*given: Any, **named: Any) -> Any:
+            if not any(isinstance(one, torch.Tensor) and one.is_meta for one in given):  # a rehearsal
+                made.append(told)
+            return usual(*given, **named)
+
+        monkeypatch.setattr(owner, name, noted)
 
     noting(screener.Chooser, "screened", "screened")
     noting(first, "refine_lowest", "refined")
@@ -118,7 +124,7 @@ def test_a_device_screens_before_the_next_is_launched_and_refines_after_it(monke
 
 
 def test_a_device_without_memory_does_not_end_the_part_that_was_being_launched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It raises its own error, and the part before it is not searched in smaller batches instead."""
+    """The device raises its own error, and the previous part is not searched in smaller batches instead."""
     usual, sizes = resident.prepare_points, []
 
     def prepare(rows: Any, *given: Any, **named: Any) -> Any:
@@ -137,7 +143,7 @@ def test_a_device_without_memory_does_not_end_the_part_that_was_being_launched(m
 
 @pytest.mark.parametrize("shard", ["points", "queries"])
 def test_points_of_the_host_are_copied_to_all_devices_at_once(shard: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The threads that copy them are shared."""
+    """The threads that copy points are shared by all devices."""
     seen, usual = [], multi_gpu.to_device
 
     def noting(rows: Any, device: Any, **given: Any) -> Any:
@@ -158,7 +164,7 @@ def test_the_device_of_the_points_searches_more_of_them_once(at: int, monkeypatc
     names = ["cuda:7", "cuda:8"]
     names.insert(at, str(points.device))
     plan = plans.exact_cuda(N, M, D, K, devices=tuple(names), host_points=False, host_queries=False, free_bytes=GB)
-    assert plan.points_at_home == 0  # there are too few
+    assert plan.points_at_home == 0  # there are too few points
     plan = dataclasses.replace(plan, points_at_home=200)
     sizes = [50, 50]
     sizes.insert(at, 200)
@@ -188,7 +194,7 @@ def test_an_index_on_two_devices_is_replayed_with_the_answers_of_one() -> None:
         pytest.skip("needs two CUDA devices")
     source = torch.Generator("cuda").manual_seed(0)
     points = torch.randn(100_000, 33, device="cuda", generator=source)
-    points[50_000:] = points[50_000]  # copies, which keep rows near them from being proved at once
+    points[50_000:] = points[50_000]  # copies, near which rows are not proved at once
     one = tonari.Index(points, device="cuda:0", method="exact", memory="8GB")
     two = tonari.Index(points, device=["cuda:0", "cuda:1"], method="exact")
     for turn in range(12):
@@ -204,4 +210,4 @@ def test_an_index_on_two_devices_is_replayed_with_the_answers_of_one() -> None:
                 found = two.search(late, K)
             expected = one.search(queries, K)
             assert all(torch.equal(ours, theirs) for ours, theirs in zip(found, expected, strict=True))
-        assert (record.method == "") == (turn > 1)  # the second search captures, later ones take no decision
+        assert (record.method == "") == (turn > 1)  # the second search captures; later ones make no decisions

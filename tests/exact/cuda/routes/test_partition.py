@@ -1,4 +1,4 @@
-"""A whole search is one part, which has a bar of all pairs."""
+"""A search in one part has a progress bar of all pairs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Copies of rows beyond those that an answer can hold are left out of long searches, and no answer changes.
+"""Long searches leave out surplus copies of rows, and no answer changes.
 
-Without a GPU the CPU plays the device, in Triton's interpreter.
+Without a GPU, Triton's interpreter runs the kernels on the CPU.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ METRICS = ("euclidean", "cosine", "inner_product", "l1")
 
 
 def search(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> tuple[Any, Report, Any]:
-    """Search once without copies: the neighbours, what the run did, and the prepared points."""
+    """Search once without copies, and return the neighbours, the report, and the prepared points."""
     self_join = choices.get("self_join", False)
     plan = dataclasses.replace(
         plan_of(queries, points, k, metric, devices=(DEVICE,), **choices), subsets=True, seconds=1.0
@@ -75,7 +75,7 @@ def test_all_points_are_one_row() -> None:
 
 @pytest.mark.usefixtures("attempts")
 def test_rows_near_copies_are_proved_at_once() -> None:
-    """More groups share the k-th value than are refined: all points are compared, unless copies are left out."""
+    """More groups share the k-th value than are refined: unless copies are left out, all points are compared."""
     row = rows_of(1, D, seed=3)
     points = np.concatenate([rows_of(8, D), np.repeat(row, 150, 0)])
     q, p = tensors(DEVICE, row * np.linspace(0.9, 1.1, 8, dtype=np.float32)[:, None], points)

@@ -1,6 +1,6 @@
-"""The routes beside the resident one: points that pass by, points that only the CPU holds, points on several devices.
+"""The routes other than the resident one: streamed points, points only on the host, points on several devices.
 
-Each gives the reference's bits. Without a GPU the CPU plays the device, or several of them, in Triton's interpreter.
+Each returns the bits of the reference. Without a GPU, the CPU acts as one or several devices in Triton's interpreter.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ N, M, D, K = 200, 2, 9, 3  # two slabs, and two parts
 
 
 class Quiet:
-    """A progress that nobody looks at."""
+    """A progress that nobody observes."""
 
     def add(self, amount: int) -> None:
         pass
@@ -213,7 +213,7 @@ def test_an_index_answers_again_and_again(route: str) -> None:
 
 
 def test_points_pass_forth_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once for each slab of queries; the slab at which they turn round is not sent again."""
+    """The slab at which the direction changes is not transferred again for the next block of queries."""
     orders: list[list[int]] = []
 
     def noted(rows: Any, order: Any, device: Any) -> Any:
@@ -252,7 +252,7 @@ def test_rows_climb_in_each_slab() -> None:
     [("streamed", "streamed", 128), ("resident", "resident", N), ("host_refine", "host_refine", 128)],
 )
 def test_a_part_of_a_graph(search_part: str, route: str, slab: int) -> None:
-    """Queries 38 to 40 of a graph, against the points from 40 on."""
+    """Rows 38 to 40 of a graph are compared with the points from 40 on."""
     points = duplicates(N, 4)
     ids, first = np.arange(38, 41), 40
     part = points[first:]
@@ -287,7 +287,7 @@ def test_lists_are_merged_some_rows_at_a_time(metric: str, dtype: str, monkeypat
     best = no_lists(7, 5, 60, metric, double=dtype == "float64", device="cpu")
     for at in (2, 0, 1):
         merge_into(best, Neighbors(*tensors(DEVICE, *parts[at])), 20 * at, metric, torch.device(DEVICE))
-    # Of each part's four best, four are sure to be right.
+    # Of the four best points of each part, four are certainly right.
     four = [
         Neighbors(*(part[:, :4].copy() for part in lists))
         for lists in (on_host(best), brute(queries, points, 4, metric))
@@ -295,7 +295,7 @@ def test_lists_are_merged_some_rows_at_a_time(metric: str, dtype: str, monkeypat
     assert_same_neighbors(*four, metric=metric)
 
 
-# ---------------------------------------------------------------- feeding
+# ---------------------------------------------------------------- transfers
 
 
 @pytest.fixture
@@ -358,7 +358,7 @@ def test_the_cpu_answers_what_the_screen_cannot_prove() -> None:
 
 
 def test_a_second_look_takes_more_groups() -> None:
-    """Twenty equal points in scattered groups: two groups prove nothing, eight do."""
+    """Twenty equal points in different groups: two groups prove nothing, eight do."""
     points = gaussian(N, 4)
     points[::15] = 3.0
     report = check(points[[15]], points, K, group=8, query_batch=1, **{**SCREENED, "width": 6})
@@ -377,7 +377,7 @@ def test_sampled_thresholds(metric: str, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("n", [1, 100, 129, 700])
 @pytest.mark.parametrize("stride", [2, 8, 64])
 def test_every_so_many_th_packed_point(n: int, stride: int) -> None:
-    """The same values as those points packed by themselves, with errors that are no smaller."""
+    """The same values as if those points were packed alone, with errors that are no smaller."""
     points = torch.from_numpy(gaussian(n, 7) * (1 + np.arange(n, dtype=np.float32))[:, None]).to(DEVICE)
     form, flags = make_form(points, "euclidean"), new_flags(points.device)
     found = pack_points(points, form, "float16", flags).every(stride)
@@ -390,7 +390,7 @@ def test_every_so_many_th_packed_point(n: int, stride: int) -> None:
     for name in ("e1", "e2"):
         assert getattr(found, name).shape == getattr(alone, name).shape
         assert (getattr(found, name) >= getattr(alone, name)).all()
-    # Not larger than anywhere in the slab that a tile of the sample comes from, either.
+    # Not larger than anywhere in the slab from which a tile of the sample comes, either.
     whole = pack_points(points, form, "float16", flags)
     for at in range(len(found.e1)):
         assert found.e1[at] == whole.e1[at * stride : (at + 1) * stride].max()
@@ -428,7 +428,7 @@ def test_a_certificate_that_finds_no_memory_loses_no_batch(monkeypatch: pytest.M
 
 
 def test_a_part_of_a_graph_refuses_bad_queries() -> None:
-    """The CPU's engine never sees them, though they are not among the part's own points."""
+    """The CPU's search never sees them, although they are not among the points of its part."""
     points = gaussian(N, 4)
     points[3, 1] = np.nan
     plan = plan_for_part(plan_of(points[:5], points, 2, **SCREENED), N - 100, 5, DEVICE)
@@ -437,7 +437,7 @@ def test_a_part_of_a_graph_refuses_bad_queries() -> None:
         screened.search_part(points[:5], prepared, plan, Place(100, 0, True), Quiet())
 
 
-# ---------------------------------------------------------------- several
+# ---------------------------------------------------------------- several devices
 
 
 @pytest.mark.parametrize("route", ["streamed", "host_refine"])
@@ -463,7 +463,7 @@ def test_devices_that_get_nothing() -> None:
 
 
 def test_an_error_of_one_part_stops_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Devices have a thread each, and a part ends at its next report."""
+    """Each device has a thread, and a part ends at its next progress report."""
     meeting = threading.Barrier(2, timeout=10)
     ended: list[str] = []
 
@@ -542,11 +542,11 @@ def test_a_streamed_graph() -> None:
 @pytest.mark.parametrize(("route", "memory"), [("streamed", 420 << 20), ("host_refine", 950 << 20)])
 @pytest.mark.parametrize("hard", [False, True])
 def test_the_memory_budget_is_kept(route: str, memory: int, hard: bool) -> None:
-    """Points of 512 MB, with a packed copy of 256 MB; hard ones come a thousand times each."""
+    """Points of 512 MB with a packed copy of 256 MB; hard points have a thousand copies each."""
     points = np.repeat(gaussian(1000, 128), 1000, axis=0) if hard else gaussian(1_000_000, 128)
     queries = points[::5000] + np.float32(0.01)
     choices = {"route": route, "devices": (DEVICE,)}
-    search(queries[:10], points[:4000], 10, **choices)  # whatever is allocated once is allocated
+    search(queries[:10], points[:4000], 10, **choices)  # all one-time allocations are made
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
@@ -567,7 +567,7 @@ def test_large_arrays_are_brought_by_threads() -> None:
 
 @on_gpu
 def test_slabs_follow_the_current_stream() -> None:
-    """A slab is not written over before what the current stream does with it is done."""
+    """A slab is not overwritten before work of the current stream that reads it is finished."""
     rows = np.arange(4, dtype=np.float32).repeat(5_000_000)[:, None]
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):

@@ -1,4 +1,4 @@
-"""Rows that are whole numbers of one byte: by which shifts they fit, and which rows are none."""
+"""Rows of whole numbers that fit into one byte: the shifts that make them fit, and rows that do not fit."""
 
 from __future__ import annotations
 

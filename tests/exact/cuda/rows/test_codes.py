@@ -1,6 +1,6 @@
-"""Codes: no two of them are further apart than their rows, up to the errors that are measured.
+"""Codes: no two codes are farther apart than their rows, up to the measured errors.
 
-Without a CUDA device the kernels run in Triton's interpreter.
+Without a GPU, the kernels run in Triton's interpreter.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ pytestmark = needs_torch
 
 
 def coded(device: str, rows: Array, metric: str, p: int, by: Any = None) -> tuple[Any, ...]:
-    """The codes of rows as points and as queries, their map, and the errors of the points, -1 if marked."""
+    """Return the codes of rows as points and as queries, their map, and the errors of the points, -1 if marked."""
     (there,) = tensors(device, rows)
     coding = coding_of(there if by is None else tensors(device, by)[0], metric, p)
     flags, room = new_flags(there.device), codes_for(len(rows), p, there.device)
@@ -48,14 +48,14 @@ def check_bound(device: str, rows: Array, metric: str, p: int, by: Array | None 
     assert not points[marked, 1:].any()
     assert np.abs(whole[:n][~marked]).max(initial=0) <= 127
     assert np.abs(queries).max() <= 127
-    # Products contain the squared lengths; padding and marked points have the least ones.
+    # Products contain the squared lengths; those of padding and marked points are smallest.
     scores = 2 * room.offset - 2 * (query @ whole.T)
     lengths = (whole[:n, :p] ** 2).sum(1)
     expected = lengths // 2 * 2 - 2 * (query[:, :p] @ whole[:n, :p].T)
     assert np.array_equal(scores[:, :n][:, ~marked], expected[:, ~marked])
     assert (scores[:, n:] == 4 * room.offset).all()
     assert (np.abs(scores[:, :n][:, marked] - 4 * room.offset) <= 2 * 128 * 127).all()
-    assert farthest <= np.sqrt(p) / 2 + 1e-3  # half a step of each coordinate: a bound that says nothing is no good
+    assert farthest <= np.sqrt(p) / 2 + 1e-3  # half a step of each coordinate: a bound that excludes nothing is useless
     truth = true_distances(rows, metric, float(coding.by.form.scale)) * (1 + float(coding.by.stretch))
     assert np.array_equal(asked.squares.cpu().numpy(), (query[:, :p] ** 2).sum(1).astype(np.float64))
     rounded, errors = asked.rows.values.cpu().numpy().astype(Long), asked.rows.errors.cpu().numpy()
@@ -67,7 +67,7 @@ def check_bound(device: str, rows: Array, metric: str, p: int, by: Array | None 
     return np.asarray(marked)
 
 
-# Of the hostile data, what the thin suite takes.
+# The hostile data of the thin suite.
 THIN = [("tight_far_clusters", "euclidean"), ("duplicates", "euclidean"), ("zero_rows", "cosine")]
 
 
@@ -99,7 +99,7 @@ def test_every_dtype(device: str) -> None:
 
 @on_device
 def test_points_beyond_the_sample_are_marked(device: str) -> None:
-    """They are four times as large as the rows by which the steps are chosen, which are far below the largest step."""
+    """They are four times as large as the rows that choose the steps, which are far below the largest step."""
     rows = gaussian(40, 9)
     rows[[3, 17]] *= 50
     assert check_bound(device, rows, "euclidean", 4, by=gaussian(40, 9, 1)).tolist() == [
@@ -109,7 +109,8 @@ def test_points_beyond_the_sample_are_marked(device: str) -> None:
 
 @on_device
 def test_points_with_codes_too_long_are_marked(device: str) -> None:
-    """All coordinates of a row are as large as those of the others are at most: the row is far longer than these."""
+    """Each coordinate of the row is as large as the largest of the other rows, so the row is far longer than they
+    are."""
     sample = np.vstack([np.eye(29), -np.eye(29)]).astype(np.float32)
     rows = np.vstack([sample, np.full((1, 29), 0.7, np.float32)])
     with_margin = check_bound(device, rows, "euclidean", 28, by=sample)

@@ -1,4 +1,4 @@
-"""Contractions: no two rows come further apart, whatever the rows and the directions, up to the errors that are stated.
+"""Contractions: no two rows move farther apart, for any rows and directions, up to the stated errors.
 
 Without a CUDA device the kernel runs in Triton's interpreter.
 """
@@ -26,11 +26,11 @@ if HAS_TORCH:
 
 pytestmark = needs_torch
 
-Long = np.longdouble  # 64 bits: errors of float64 are far above its own
+Long = np.longdouble  # 64 bits: true distances need more digits than float64
 
 
 def contracted(device: str, rows: Array, metric: str, p: int) -> tuple[Array, Array, Any]:
-    """Rows in p coordinates with their errors, and the contraction."""
+    """Return rows in p coordinates with their errors, and the contraction."""
     (there,) = tensors(device, rows)
     by = contraction_of(there, make_form(there, metric), p)
     flags = new_flags(there.device)
@@ -40,7 +40,7 @@ def contracted(device: str, rows: Array, metric: str, p: int) -> tuple[Array, Ar
 
 
 def true_distances(rows: Array, metric: str, scale: float) -> Array:
-    """Distances of all pairs of form rows."""
+    """Return the distances of all pairs of form rows."""
     x = rows.astype(Long)
     if metric == "correlation":
         x = x - x.mean(1, keepdims=True)
@@ -61,7 +61,7 @@ def check_bound(device: str, rows: Array, metric: str, p: int) -> None:
     assert (found <= bound)[sound][:, sound].all()
     assert float(by.stretch) < 1e-10
     sizes = np.sqrt((values * values).sum(1)) + float(torch.linalg.vector_norm(by.origin))
-    assert (errors <= 2.0**-23 * sizes + 1e-25)[sound].all()  # a bound that says nothing would be no good
+    assert (errors <= 2.0**-23 * sizes + 1e-25)[sound].all()  # a bound that excludes nothing would be useless
 
 
 @on_device
@@ -93,7 +93,7 @@ def test_rows_of_few_dimensions_keep_their_distances(device: str) -> None:
 
 @on_device
 def test_what_the_directions_leave_out_is_a_coordinate(device: str) -> None:
-    """Two rows that differ only in the length of what is left out: without it they would be one."""
+    """Two rows differ only in the length of the part that is left out; without this coordinate they would be equal."""
     rows = np.zeros((60, 12), np.float32)
     rows[:, :3] = 10 * gaussian(60, 3)
     rows[-2:] = rows[0]
@@ -104,7 +104,7 @@ def test_what_the_directions_leave_out_is_a_coordinate(device: str) -> None:
 
 @on_device
 def test_any_directions_will_do(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Directions that are too long: rows come further apart, by no more than is measured."""
+    """With directions that are too long, rows move apart by no more than the measured error."""
     rows = gaussian(30, 3) @ gaussian(3, 20, 1)
     principal = contraction.principal
     monkeypatch.setattr(contraction, "principal", lambda *given: principal(*given) * 1.01)

@@ -1,6 +1,6 @@
-"""The first copies of rows, found by hashes: those that counting finds.
+"""First copies of rows are found by hashes: the same ones as by counting.
 
-Without a GPU the CPU plays the device, in Triton's interpreter.
+Without a GPU, Triton's interpreter runs the kernels on the CPU.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def test_rows_that_differ_in_one_column_are_no_copies() -> None:
 
 @pytest.mark.parametrize("columns", [1, 70])
 def test_a_hash_that_all_rows_share_makes_no_row_a_copy(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows decide: of equal hashes only neighbours in the order that are equal are copies.
+    """Rows are compared: among rows with equal hashes, only equal ones that are adjacent in the order are copies.
 
-    Rows may differ in the first of several blocks of columns only.
+    Rows may differ only in the first of several blocks of columns.
     """
     rows = np.hstack([copied(), np.zeros((N, columns), np.float32)])
     real = copies.launch

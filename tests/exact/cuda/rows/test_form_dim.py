@@ -1,4 +1,4 @@
-"""The number of coordinates that pilot rows choose, and which plans leave the choice to them."""
+"""The number of coordinates that pilot rows choose, and the plans that leave the choice to them."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if HAS_TORCH:
     from tonari.exact.cuda.rows.form_dim import choose_contraction
 
 pytestmark = needs_torch
-GRAPH = 10**6  # queries of a search that is worth a contraction, if any is
+GRAPH = 10**6  # number of queries for which a contraction is worthwhile, if it ever is
 
 
 @pytest.fixture
 def dear(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let products cost what they would among very many points."""
+    """Set the cost of products to that for very many points."""
     monkeypatch.setattr(form_dim, "brute_pair_seconds", lambda d: 1e-11 * d)
 
 
 def few_directions(n: int, d: int, held: int = 12) -> Array:
-    """Rows of a few dimensions, and some noise in all others."""
+    """Make rows in a few dimensions, with some noise in all others."""
     rows = gaussian(n, held, 0, np.float64) @ gaussian(held, d, 1000, np.float64)
     return (rows + 0.1 * gaussian(n, d, 1, np.float64)).astype(np.float32)
 
@@ -54,7 +54,7 @@ def test_isotropic_rows_take_all() -> None:
 
 @pytest.mark.usefixtures("dear")
 def test_copies_are_no_reason_to_contract(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is at the k-th distance: more candidates than a search can widen to."""
+    """All points are at the k-th distance, so there are more candidates than a search can refine."""
     monkeypatch.setattr(tuning, "FORM_MOST_LEFT", 100)
     assert chosen(np.repeat(gaussian(1, 80), 200, axis=0)) is None
 
@@ -81,7 +81,7 @@ def test_the_least_time_wins() -> None:
         ({"metric": "inner_product"}, "full"),
         ({"metric": "l1"}, "full"),
         ({"route": "streamed"}, "full"),
-        ({"free_bytes": 3 * 10**9}, "full"),  # not enough for everything that it may take
+        ({"free_bytes": 3 * 10**9}, "full"),  # less than the search may take in total
         ({"metric": "correlation"}, "pilot"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Groups of points: every column of a tile is a member of one group."""
+"""Groups of points: every column of a tile belongs to one group."""
 
 from __future__ import annotations
 

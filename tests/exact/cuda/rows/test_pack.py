@@ -1,7 +1,6 @@
-"""Forms and packed rows on a GPU: every packed value, bounds that bound, and Lemma 1 under the worst arithmetic.
+"""Forms and packed rows on a GPU: every packed value, valid bounds, and Lemma 1 under the worst arithmetic.
 
-What is true is computed in long double from the original rows. Without a CUDA device the kernels run in Triton's
-interpreter.
+True values are computed in long double from the original rows. Without a GPU, the kernels run in Triton's interpreter.
 """
 
 from __future__ import annotations
@@ -65,12 +64,12 @@ def offset(rng: np.random.Generator, n: int, d: int) -> Array:
 
 
 def offset_float64(rng: np.random.Generator, n: int, d: int) -> Array:
-    """1e8 away, and the differences between rows far below float32's resolution there."""
+    """Make rows 1e8 from the origin, with differences far below float32's resolution there."""
     return rng.standard_normal((n, d)) * 1e-3 + 1e8
 
 
 def spread(rng: np.random.Generator, n: int, d: int) -> Array:
-    """Elements from 1 down to 2^-90: most are flushed in float16, many in float32."""
+    """Make elements from 1 down to 2^-90: most underflow in float16, many in float32."""
     return (rng.standard_normal((n, d)) * 2.0 ** rng.integers(-90, 1, (n, d))).astype(np.float32)
 
 
@@ -79,12 +78,12 @@ def subnormal(rng: np.random.Generator, n: int, d: int) -> Array:
 
 
 def subnormal_float64(rng: np.random.Generator, n: int, d: int) -> Array:
-    """Squares are lost to underflow, and no scale reaches that far."""
+    """Make rows whose squares underflow, and that no scale can lift far enough."""
     return rng.integers(-(2**20), 2**20, (n, d)) * 2.0**-1074
 
 
 def faint(rng: np.random.Generator, n: int, d: int) -> Array:
-    """Every other row has a norm whose products float64 does not hold."""
+    """Give every other row a norm whose products float64 cannot represent."""
     return rng.standard_normal((n, d)) * np.where(np.arange(n) % 2, 1e-150, 1e-140)[:, None]
 
 
@@ -97,19 +96,21 @@ def huge_float64(rng: np.random.Generator, n: int, d: int) -> Array:
 
 
 def outliers(rng: np.random.Generator, n: int, d: int) -> Array:
-    """Every fifth row is far from what the form's sample holds (see `problem`), some of them beyond range."""
+    """Put every fifth row far from the form's sample (see `problem`), and some beyond range."""
     rows = rng.standard_normal((n, d))
     rows[4::5] *= 10.0 ** rng.integers(2, 16, (len(rows[4::5]), 1))
     return rows
 
 
 def widest_float64(rng: np.random.Generator, n: int, d: int) -> Array:
-    """Most of float64's range in every row: by its scale some elements are lost to underflow."""
+    """Use most of float64's range in every row: at the row's scale, some elements underflow."""
     return rng.standard_normal((n, d)) * 10.0 ** rng.integers(-320, 140, (n, d))
 
 
 def constant_rows(rng: np.random.Generator, n: int, d: int) -> Array:
-    """One repeated value, whose mean is rounded; zero rows, also -0.0; rows that differ from one in a single place."""
+    """Make rows of one repeated value, whose mean is rounded; zero rows, also of -0.0; rows that differ in a single
+    element.
+    """
     rows = np.repeat(rng.choice([0.1, 1e8 / 3, 0.0, -0.0, 7.0], (n, 1)), d, axis=1)
     rows[::3, -1] += rng.choice([1e-7, 1.0], len(rows[::3]))
     return rows
@@ -120,7 +121,7 @@ def halves(rng: np.random.Generator, n: int, d: int) -> Array:
 
 
 def bfloat16s(rng: np.random.Generator, n: int, d: int) -> Array:
-    """Of magnitudes that float16 does not have, down to subnormal ones."""
+    """Make magnitudes that float16 cannot represent, down to subnormal ones."""
     return (rng.standard_normal((n, d)) * 2.0 ** rng.integers(-135, 120, (n, 1))).astype("bfloat16")
 
 
@@ -133,30 +134,32 @@ def signed_bytes(rng: np.random.Generator, n: int, d: int) -> Array:
 
 
 def whole_numbers(rng: np.random.Generator, n: int, d: int) -> Array:
-    """SIFT's range, in float32."""
+    """Make whole numbers in SIFT's range, in float32."""
     return (rng.integers(0, 219, (n, d)) * rng.integers(0, 2, (n, d))).astype(np.float32)
 
 
 def fractions(rng: np.random.Generator, n: int, d: int) -> Array:
-    """Bytes, and elements between them in every third row."""
+    """Make bytes, and elements between bytes in every third row."""
     rows = rng.integers(0, 256, (n, d)).astype(np.float64)
     rows[::3] -= rng.choice([0, 0.5, 1 / 3, 1e-13], rows[::3].shape)
     return rows
 
 
 def black_and_white(rng: np.random.Generator, n: int, d: int) -> Array:
-    """Rows of bytes as long as they can be: float32 can just count to their squares, and not to all scores."""
+    """Make the longest possible rows of bytes: float32 can just represent their squares, but not all scores."""
     rows = np.repeat(rng.choice([0.0, 255.0], (n, 1)), d, axis=1)
     return np.abs(rows - (rng.random((n, d)) < rng.choice([0, 0.01, 0.5], (n, 1))))
 
 
 def longer(rng: np.random.Generator, n: int, d: int) -> Array:
-    """The same with more columns: float32 cannot count to the squares of most."""
+    """Make the same with more columns: for most rows, float32 cannot represent the squares."""
     return black_and_white(rng, n, d)
 
 
 def nearly_grey(rng: np.random.Generator, n: int, d: int) -> Array:
-    """Bytes as long as they can be, and queries of nearly no length: what they lose is far below float32's steps."""
+    """Make the longest possible rows of bytes, and queries of almost no length, whose loss is far below float32's
+    steps.
+    """
     rows = black_and_white(rng, n, d)
     rows[-4:] = 128 + 1e-7 * rng.standard_normal((4, d))  # queries
     return rows
@@ -193,14 +196,14 @@ ON_RUNGS = pytest.mark.parametrize(("metric", "precision"), [*PRECISIONS, INT8])
 
 @dataclass(frozen=True)
 class Side:
-    """Points or queries: what was packed, and what is true of it, in long double."""
+    """Points or queries: the packed values, and the true values in long double."""
 
     form: Array  # (n, d): x', in real arithmetic
-    square: Array  # (n,): the squared norm of a row, less its mean under correlation, in float64
+    square: Array  # (n,): the squared norm of a row, minus its mean under correlation, in float64
     seen: Array  # (n, d): x^, from the packed values
     values: Array
-    usable: Array  # bool (n,): not beyond range
-    whole: Array  # bool (n,): of whole numbers
+    usable: Array  # bool (n,): whether it is within range
+    whole: Array  # bool (n,): whether it has only whole numbers
     out: SimpleNamespace
 
 
@@ -217,21 +220,21 @@ def host(tensor: Any) -> Array:
 
 
 def form_rows(rows: Array, form: DeviceForm) -> tuple[Array, Array]:
-    """The form rows in real arithmetic, or near it: long double has 11 bits more. And their squares; see Side."""
+    """Compute the form rows nearly in real arithmetic (long double has 11 more bits), and their squares; see Side."""
     scale = np.longdouble(host(form.scale)[0])
     x = rows.astype(np.float64)
     if form.metric == "correlation":
         x = definitions.less_mean(np.ascontiguousarray(x.T)).T
     square = np.square(x).sum(axis=1)
     x = x.astype(np.longdouble)
-    if form.metric in ("cosine", "correlation"):  # a row whose squares float64 loses has norm 0, by definition
+    if form.metric in ("cosine", "correlation"):  # a row whose squares underflow in float64 has norm 0, by definition
         norm = np.where(square == 0, 1, np.sqrt((x * x).sum(axis=1)))[:, None]
         return np.where(square[:, None] == 0, 0, x * scale / norm), square
     return (x - host(form.centre).astype(np.longdouble)) * scale, square
 
 
 def seen_rows(values: Array, d: int, precision: str, *, points: bool) -> Array:
-    """What the packed values stand for; sections and padding are as they should be."""
+    """Return the values that the packed ones represent; check sections and padding."""
     x = values.astype(np.longdouble)
     if precision == "split":
         low, high = x[:, :d], x[:, 3 * d : 4 * d]
@@ -260,7 +263,7 @@ def pack(rows: Array, form: DeviceForm, precision: str, device: str, flags: Any,
 
 @functools.cache
 def problem(device: str, maker: Callable[..., Array], metric: str, precision: str) -> Problem:
-    """Points and queries of one kind: some queries are points, one is far away, one is zero."""
+    """Make points and queries of one kind: some queries are points, one is far away, one is zero."""
     rng = np.random.default_rng(len(maker.__name__))
     n, d = MAKERS[maker]
     rows = maker(rng, n + M, d)
@@ -282,7 +285,7 @@ def problem(device: str, maker: Callable[..., Array], metric: str, precision: st
 
 
 def norm(rows: Array, metric: str) -> Array:
-    """The size of rows in which a metric's rounding is measured."""
+    """Return the size of rows in which a metric's rounding is measured."""
     if metric in PRODUCTS:
         return np.asarray(np.sqrt((rows * rows).sum(axis=-1)))
     return summed(checks.sizes(rows, metric), metric)
@@ -293,14 +296,14 @@ def summed(terms: Array, metric: str) -> Array:
 
 
 def lost(side: Side, metric: str) -> Array:
-    """What rounding takes of rows."""
+    """Return the loss by rounding of each row."""
     if metric in PRODUCTS:
         return norm(side.form - side.seen, metric)
     return summed(checks.differences(side.form, side.seen, metric), metric)
 
 
 def gamma(side: Side, precision: str) -> Any:
-    """What a sum may lose of its magnitude, by the bound's own formula, for each row."""
+    """Return the largest relative loss of a sum for each row, by the bound's own formula."""
     d = side.form.shape[1]
     additions = {"float16": 4 * d, "split": 4.05 * (d + 64) if d > 32 else 16 * d, "float32": d, "int8": -48}[precision]
     n = (additions + 64) * UNIT
@@ -308,19 +311,19 @@ def gamma(side: Side, precision: str) -> Any:
 
 
 def are_exact(side: Side, precision: str) -> Array:
-    """Rows without any error: whole numbers whose squares float32 can add."""
+    """Return which rows have no error: whole numbers whose squares float32 can add."""
     return np.asarray(side.whole & ((side.form * side.form).sum(axis=1) <= 2**24) & (precision == "int8"))
 
 
 def per_tile(values: Array, usable: Array) -> Array:
-    """The largest of each tile of the screen; rows beyond range count as 0."""
+    """Return the largest value of each tile of the screen; rows beyond range count as 0."""
     padded = np.zeros(-(-len(values) // POINT_TILE) * POINT_TILE, np.longdouble)
     padded[: len(values)] = np.where(usable, values, 0)
     return padded.reshape(-1, POINT_TILE).max(axis=1)
 
 
 def assert_bounds(found: Array, truth: Array, loose: Array) -> None:
-    """Each bound is no less than the truth, and no more than `loose` above it."""
+    """Check that each bound is at least the true value, and at most `loose` above it."""
     found = found.astype(np.longdouble)
     assert (found >= truth).all(), f"{(truth - found).max()} too small"
     assert (found <= truth * (1 + 2.0**-18) + loose).all(), f"{(found - truth).max()} too large"
@@ -330,10 +333,10 @@ def assert_bounds(found: Array, truth: Array, loose: Array) -> None:
 @ON_RUNGS
 @DATA
 def test_packed_values(device: str, maker: Callable[..., Array], metric: str, precision: str) -> None:
-    """Rounded once from float64 by way of float32; zeros wherever nothing belongs."""
+    """Values are rounded once from float64 by way of float32; padding is zero."""
     case = problem(device, maker, metric, precision)
     assert case.flags == [NO_ROW] * 3
-    for side in (case.points, case.queries):  # of queries, that is half of what is packed
+    for side in (case.points, case.queries):  # of queries, which is half of the packed value
         n, d = side.form.shape
         assert side.values.shape[1] == packed_width(d, precision)
         assert not side.values[n:].any()
@@ -350,7 +353,7 @@ def test_packed_values(device: str, maker: Callable[..., Array], metric: str, pr
         expected = high.astype(np.float64)
         if precision == "split":
             expected += (y - high.astype(np.float32)).astype(np.float16)
-        if metric in ("cosine", "correlation"):  # the norm's own rounding may tip an element over
+        if metric in ("cosine", "correlation"):  # the norm's own rounding may change an element
             last = (
                 np.spacing(np.abs(high)).astype(np.float64) if precision == "float16" else np.abs(expected) * 2.0**-20
             )
@@ -363,12 +366,12 @@ def test_packed_values(device: str, maker: Callable[..., Array], metric: str, pr
 @ON_RUNGS
 @DATA
 def test_bounds_bound(device: str, maker: Callable[..., Array], metric: str, precision: str) -> None:
-    """Every bound is at least the truth as measured, and not much more."""
+    """Every bound is at least the measured true value, and not much larger."""
     case = problem(device, maker, metric, precision)
     x, q = case.points, case.queries
     n, d = x.form.shape
     g, q_gamma = gamma(x, precision), gamma(q, precision)
-    of_point = g if precision == "int8" else 0 * g  # a query that is exact has no gamma for points that are not
+    of_point = g if precision == "int8" else 0 * g  # an exact query has no gamma for points that are not exact
     factor = METRICS[metric].stretch
     x_lost, seen, size = lost(x, metric), *(norm(rows, metric) for rows in (x.seen, x.form))
     q_lost, q_seen, q_size = lost(q, metric), *(norm(rows, metric) for rows in (q.seen, q.form))
@@ -380,7 +383,7 @@ def test_bounds_bound(device: str, maker: Callable[..., Array], metric: str, pre
         assert_bounds(x.out.e1, per_tile(in_e1, x.usable), per_tile(2 * slack + 3 * of_point * x_lost, x.usable))
         assert_bounds(x.out.e2, per_tile(2 * seen, x.usable), per_tile(4 * (x_lost + slack), x.usable))
         assert_bounds(q.out.norm[q.usable], q_size[q.usable], 2 * TINY)
-        step = 2.0**-11 * (1 + 2.0**-18) if precision == "int8" else 0.0  # for what float32 loses of exact points
+        step = 2.0**-11 * (1 + 2.0**-18) if precision == "int8" else 0.0  # for the loss of exact points in float32
         slack = np.where(are_exact(q, precision), 2 * TINY, step + 4 * UNIT * q_size + 2.0**-50 + 2 * q_gamma * q_lost)
         assert_bounds(q.out.rest[q.usable], (q_lost + q_gamma * q_seen)[q.usable], slack[q.usable])
     else:
@@ -389,7 +392,7 @@ def test_bounds_bound(device: str, maker: Callable[..., Array], metric: str, pre
         assert not x.out.e2.any()
         assert not q.out.rest.any()
         q_own = factor * q_lost + q_gamma * q_seen
-        unseen = q_gamma * (q_size + factor * q_lost - q_seen)  # sizes as rounded are not measured, but bounded
+        unseen = q_gamma * (q_size + factor * q_lost - q_seen)  # sizes after rounding are not measured, but bounded
         assert_bounds(q.out.norm[q.usable], q_own[q.usable], (unseen + q_size * 2.0**-40 + 2 * TINY)[q.usable])
     assert not q.out.norm[~q.usable].any()
     assert not q.out.rest[~q.usable].any()
@@ -412,7 +415,7 @@ def test_bounds_bound(device: str, maker: Callable[..., Array], metric: str, pre
 
 
 def true_scores(case: Problem, metric: str) -> tuple[Array, Array]:
-    """Score of every pair, and the reserve R that Lemma 1 promises."""
+    """Return the score of every pair, and the reserve R of Lemma 1."""
     q, x = case.queries.form, case.points.form
     if metric in PRODUCTS:
         term = (x * x).sum(axis=1) if metric == "euclidean" else np.zeros(len(x), np.longdouble)
@@ -423,7 +426,8 @@ def true_scores(case: Problem, metric: str) -> tuple[Array, Array]:
 
 
 def lost_on_matrix_units(q: Array, x: Array, low: Array) -> Array:
-    """What sums of products may lose when each addition takes 4 units of the sum of magnitudes up to its step of 64.
+    """Return the largest loss of sums of products if each addition loses 4 units of the sum of magnitudes up to its
+    step of 64.
 
     Sums of short rows start at `low`.
     """
@@ -451,7 +455,7 @@ def elementwise(q: Array, x: Array, metric: str) -> Array:
 def test_lower_bounds_hold_under_the_worst_arithmetic(
     device: str, maker: Callable[..., Array], metric: str, precision: str
 ) -> None:
-    """Lemma 1, with all that float32 and matrix units may do wrong done upwards, and the bound rounded downwards."""
+    """Lemma 1 holds if all rounding of float32 and matrix units is upwards, and the bound is rounded downwards."""
     case = problem(device, maker, metric, precision)
     x, q = case.points, case.queries
     scores, reserve = true_scores(case, metric)
@@ -462,7 +466,7 @@ def test_lower_bounds_hold_under_the_worst_arithmetic(
         accumulated = products + lost_on_matrix_units(q.out.values, x.out.values[: len(x.form)], low)
     else:
         products = elementwise(q.seen, x.seen, metric)
-        worst = (d + 10) * UNIT  # additions, and 10 for the roundings of a term, division included
+        worst = (d + 10) * UNIT  # additions, and 10 roundings of a term, including division
         accumulated = products + worst / (1 - worst) * products
     tiles = np.arange(len(x.form)) // POINT_TILE
     bound = np.outer(q.out.norm, x.out.e1[tiles]) + np.outer(q.out.rest, x.out.e2[tiles])
@@ -478,7 +482,7 @@ def test_lower_bounds_hold_under_the_worst_arithmetic(
 
 @on_device
 def test_bounds_are_needed(device: str) -> None:
-    """Without them the lower bound fails for a good part of the pairs: the lemma's test can fail."""
+    """Without them the lower bound fails for many pairs, so the test of the lemma can fail."""
     case = problem(device, gaussian, "euclidean", "float16")
     x, q = case.points, case.queries
     scores, _ = true_scores(case, "euclidean")
@@ -501,7 +505,7 @@ def test_whole_numbers_are_exact(device: str, maker: Callable[..., Array], metri
 @on_device
 @pytest.mark.parametrize(("n", "d"), [(1, 300), (127, 7), (128, 16), (129, 1), (130, 20)])
 def test_strided_rows(device: str, n: int, d: int) -> None:
-    """Rows at any distance, from any place in memory, in every type: the same as a copy."""
+    """Rows with any stride, at any address, of every dtype: the same result as for a copy."""
     rng = np.random.default_rng(n + d)
     dtype = [np.float32, np.float64, np.float16, np.uint8, "bfloat16"][(n + d) % 5]
     wide = tensor_of((rng.standard_normal((2 * n, d + 5)) * 40 + 100).astype(dtype)).to(device)
@@ -517,7 +521,7 @@ def test_strided_rows(device: str, n: int, d: int) -> None:
             if not isinstance(ours, torch.Tensor):
                 assert ours == results[1][name]
                 continue
-            # Where loads are not wide, sums may run in another order; angular rows are divided by one.
+            # Without wide loads, sums may run in another order; angular rows are divided by one.
             rounding = 0.0 if name in ("centre", "scale") else 2.0**-9 if name == "values" else 2.0**-18
             if name == "values" and metric != "correlation":
                 rounding = 0.0
@@ -530,7 +534,7 @@ def test_strided_rows(device: str, n: int, d: int) -> None:
     ("metric", "precision"), [("euclidean", "float16"), ("correlation", "split"), ("chi2", "float32")]
 )
 def test_rows_that_no_search_accepts(device: str, metric: str, precision: str, bad: float) -> None:
-    """The first of them is noted, none of them is packed, and no other row is disturbed, the form included."""
+    """The first such row is recorded, none is packed, and no other row changes, nor does the form."""
     rng = np.random.default_rng(5)
     rows = rng.uniform(1, 2, (140, 21)).astype(np.float32 if abs(bad) < 1 else np.float64)
     worse = rows.copy()
@@ -613,7 +617,9 @@ def test_form_of_a_sample(device: str, maker: Callable[..., Array], monkeypatch:
 @pytest.mark.parametrize("metric", checks.POWERS)
 @pytest.mark.parametrize("largest", [1.0, 0.9, 4.0, 3e-30, 1e-70, 1e-300, 7e60, 1e72, 1e150, 0.0])
 def test_scales_of_powers(device: str, metric: str, largest: float) -> None:
-    """The power of the scale is a power of two, on both devices; elements are below 1 unless it would be too small."""
+    """The power of the scale is a power of two, on both devices; elements are below 1 unless the scale would be too
+    small.
+    """
     rows = np.linspace(-largest, largest / 2, 12).reshape(4, 3)
     scale = float(host(make_form(torch.from_numpy(rows).to(device), metric).scale)[0])
     degree = METRICS[metric].degree
@@ -639,7 +645,7 @@ def test_forms_without_a_sample(device: str) -> None:
         form = make_form(numbers, metric)
         assert host(form.centre).tolist() == [0, 0, 0]
         assert host(form.scale).tolist() == [scale]
-    assert host(make_form(rows, "euclidean").centre).tolist() == [5, 6, 7]  # means 4.5, 5.5, 6.5, halves upwards
+    assert host(make_form(rows, "euclidean").centre).tolist() == [5, 6, 7]  # means 4.5, 5.5, 6.5: halves round up
     equal = make_form(torch.full((5, 2), 0.1, device=device), "euclidean")
     assert host(equal.scale).tolist() == [1]
 
@@ -647,7 +653,7 @@ def test_forms_without_a_sample(device: str) -> None:
 @on_device
 @pytest.mark.parametrize(("metric", "precision"), [*(level for level in PRECISIONS if level[1] != "float32"), INT8])
 def test_minima_of_the_screen_are_lower_bounds(device: str, metric: str, precision: str) -> None:
-    """The whole way, with the additions of the device at hand: no score lies below its group's minimum."""
+    """With the additions of this device, no score lies below the minimum of its group."""
     for maker in (offset, spread, constant_rows) if precision != "int8" else BYTES:
         case = problem(device, maker, metric, precision)
         scores, _ = true_scores(case, metric)
@@ -669,10 +675,10 @@ def test_minima_of_the_screen_are_lower_bounds(device: str, metric: str, precisi
     ("d", "one_sign"), [(16, True), (32, True), (16, False), (100, False), (128, False), (960, False)]
 )
 def test_products_lose_no_more_than_is_assumed(device: str, d: int, one_sign: bool) -> None:
-    """The model of matrix units, attacked: terms just below the last bit of a sum, and sums that cancel.
+    """The worst cases for the model of matrix units: terms just below the last bit of a sum, and sums that cancel.
 
-    With one sign, one product is 1 and all others are lost where sums hold 19 to 23 bits: the most that a short row can
-    lose.
+    With one sign, one product is 1, and all others are lost if sums have 19 to 23 bits: the largest possible loss of a
+    short row.
     """
     rng = np.random.default_rng(d)
     n = 64
@@ -685,7 +691,7 @@ def test_products_lose_no_more_than_is_assumed(device: str, d: int, one_sign: bo
         x[:, 1:] = (2.0 ** -(7 + np.arange(n) % 6) * (1 - 2.0**-9) * np.where(np.arange(n) < n // 2, 1, -1))[:, None]
     values = np.zeros((POINT_TILE, packed_width(d, "float16")), np.float16)
     low = np.full(POINT_TILE, np.inf, np.float32)
-    column = np.arange(n) * 2  # one point of a group: each group has two neighbouring columns of every eight
+    column = np.arange(n) * 2  # one point of a group: each group has two adjacent columns of every eight
     values[column, :d], low[column] = x, 0
     zeros = np.zeros(1, np.float32)
     q = np.full((1, values.shape[1]), 2.0**5, np.float16)

@@ -1,6 +1,7 @@
-"""All kinds of prepared points have one interface, and packed copies of some rows are those of a search's sample.
+"""All kinds of prepared points have the same interface, and packed copies of some rows equal those of a search's
+sample.
 
-Without a GPU the CPU plays the device, in Triton's interpreter.
+Without a GPU, Triton's interpreter runs the kernels on the CPU.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ N, D = 300, 20
 
 
 def prepared(kind: Any) -> tuple[Any, str]:
-    """Points of a kind, and the precision of their packed copies."""
+    """Prepare points of a kind, and return them with the precision of their packed copies."""
     points = np.rint(30 * gaussian(N, D)).clip(-128, 127)
     choices = KINDS[kind]
     there = points if "route" in choices else tensors(DEVICE, points)[0]

@@ -1,12 +1,11 @@
-"""The screen on a GPU: minima of groups, written or appended, against plain products in float64.
+"""The screen on a GPU: minima of groups, written or appended, compared with float64 products.
 
-Without a CUDA device the kernels run in Triton's interpreter.
+Without a GPU, the kernels run in Triton's interpreter.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from tests.helpers.gpu_checks import on_host
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows import tiles
 from tonari.exact.cuda.rows.groups import POINT_TILE, group_count, members
+from tonari.exact.cuda.rows.pack import PackedPoints, PackedQueries
 from tonari.exact.cuda.rows.tiles import Lists, row_bytes, width_of
 from tonari.exact.cuda.screens import all_minima as screening
 from tonari.exact.cuda.screens import wide_rows
@@ -33,13 +33,13 @@ if HAS_TORCH:
 pytestmark = needs_torch
 
 GROUPS = (8, 16, 32)
-# Values on this grid and sums of them are exact in float16 and float32: any order of additions gives the same bits.
+# Values on this grid and their sums are exact in float16 and float32, so any order of additions gives the same bits.
 GRID = 1 / 8
 ELEMENTS = pytest.mark.parametrize("size", [2, 1], ids=["float16", "int8"])  # bytes of packed elements
 
 
 def problem(m: int, n: int, d: int, device: str, seed: int = 0, size: int = 2) -> tuple[Any, Any]:
-    """Packed queries and points as the screen reads them, made of numbers whose scores are exact."""
+    """Make packed queries and points as the screen reads them, of numbers with exact scores."""
     rng = np.random.default_rng(seed)
     tiles = -(-n // POINT_TILE)
     width = width_of(d, size)
@@ -60,21 +60,21 @@ def problem(m: int, n: int, d: int, device: str, seed: int = 0, size: int = 2) -
         return torch.from_numpy(array).to(dtype).to(device)
 
     float32 = torch.float32
-    points = SimpleNamespace(
+    points = PackedPoints(
         values=put(values, element),
         low=put(low, float32),
         e1=put(grid(tiles, least=0), float32),
         e2=put(grid(tiles, least=0), float32),
         n=n,
     )
-    queries = SimpleNamespace(
-        values=put(rows, element), norm=put(grid(m, least=0), float32), rest=put(grid(m, least=0), float32)
+    queries = PackedQueries(
+        put(rows, element), put(grid(m, least=0), float32), put(grid(m, least=0), float32), shift=None
     )
     return queries, points
 
 
 def expected(queries: Any, points: Any, group: int) -> np.ndarray:
-    """Every group's certified minimum; the bound of a block of tiles may be that of its largest, see `slack`."""
+    """Compute every group's certified minimum; a block of tiles may use the bound of its largest tile, see `slack`."""
 
     def array(x: Any) -> np.ndarray:
         return x.double().cpu().numpy()
@@ -133,10 +133,10 @@ def test_a_slice_of_the_queries(device: str) -> None:
 
 
 def check_lists(lists: Lists, everything: np.ndarray, thresholds: np.ndarray) -> int:
-    """Compare lists with what they should hold; the number of entries that there was no room for."""
+    """Check the contents of lists, and return the number of entries for which there was no room."""
     counts, values, entries = (part.cpu().numpy() for part in (lists.counts, lists.values, lists.entries))
     groups, masks = np.divmod(entries, 16)
-    parts = everything.reshape(len(counts), -1, 4, 4).swapaxes(2, 3)  # of every listed group, in order
+    parts = everything.reshape(len(counts), -1, 4, 4).swapaxes(2, 3)  # in the order of listed groups
     lowest = parts.reshape(len(counts), -1, 4).min(axis=2)
     passed = (parts.reshape(len(counts), -1, 4) <= thresholds[:, None, None]) @ (1 << np.arange(4))
     segments, missing = counts.shape[1], 0
@@ -215,7 +215,7 @@ def test_batches_whose_tiles_are_shared_evenly(
 
 
 def skip_unless_hopper() -> None:
-    """Gluon's kernels are written for the matrix units of that generation, and other cards never launch them."""
+    """Gluon's kernels use Hopper's matrix units, and are never launched on other GPUs."""
     if not tiles.is_hopper(torch.device("cuda:0")):
         pytest.skip(f"{torch.cuda.get_device_name()} is not of the Hopper generation, which this kernel is for")
 
@@ -244,7 +244,7 @@ def test_the_kernel_for_hopper_lists_what_the_threshold_lets_through(m: int, n: 
 )
 @pytest.mark.parametrize(("m", "n"), [(1, 300), (65, 700), (300, 5000), (600, 20_001)])
 def test_wide_rows_that_are_held_are_listed(m: int, n: int, d: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also those that are held in graphs only."""
+    """This includes rows that are held only in graphs."""
     monkeypatch.setattr(wide_rows, "LARGEST", wide_rows.LARGEST_MIRRORED)
     device = torch.device("cuda:0")
     skip_unless_hopper()
@@ -352,7 +352,7 @@ for size, name, element in ((2, "fp16", gl.float16), (1, "i8", gl.int8)):
 @pytest.mark.full
 @pytest.mark.process
 def test_the_kernel_for_hopper_compiles(tmp_path: Path) -> None:
-    """Also without a GPU, where nothing else runs it: names of Gluon change between versions of Triton."""
+    """Without a GPU nothing else uses this kernel, and names of Gluon change between versions of Triton."""
     assert compiled(_COMPILE, tmp_path) == ["True True"] * 2
 
 

@@ -1,6 +1,6 @@
-"""The two limits of a screen of codes, each with the errors of what it compares.
+"""The two limits of a screen of codes each include the errors of the compared values.
 
-Without a GPU the CPU plays the device, in Triton's interpreter.
+Without a GPU, Triton's interpreter runs the kernels on the CPU.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The screen of elementwise metrics on a GPU: minima of groups, against float64 and against the values themselves.
+"""The screen of elementwise metrics on a GPU: minima of groups, compared with float64 and with exact values.
 
-Without a CUDA device the kernel runs in Triton's interpreter.
+Without a GPU, the kernel runs in Triton's interpreter.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if HAS_TORCH:
 pytestmark = needs_torch
 
 UNIT = 2.0**-24
-# Batches in every tile of rows and in several, points that fill tiles and that do not, rows of every d % 4.
+# Batches within a tile of rows and across several, points that fill tiles or do not, and rows of every d % 4.
 SHAPES = [
     (1, 300, 100),
     (7, 1, 3),
@@ -38,13 +38,13 @@ SHAPES = [
     (129, 129, 1),
     (129, 127, 100),
 ]
-# Whole numbers of up to these have whole terms, of which float32 holds all sums.
+# Whole numbers up to these have whole terms whose sums float32 represents exactly.
 LARGEST_WHOLE = {"l1": 20, "linf": 20, "power:3": 9, "power:4": 3}
 shapes = pytest.mark.parametrize(("m", "n", "d"), SHAPES)
 
 
 def packed(q: Any, x: Any, device: str, *, bounds: bool) -> tuple[PackedQueries, PackedPoints]:
-    """Rows as they are, float32; bounds of small integers and quarters, or none."""
+    """Return rows as they are in float32, with bounds of small integers and quarters, or without bounds."""
     rng = np.random.default_rng(len(q) + len(x))
     m, n, tiles = len(q), len(x), -(-len(x) // POINT_TILE)
     values = np.zeros((tiles * POINT_TILE, x.shape[1]))
@@ -62,7 +62,7 @@ def packed(q: Any, x: Any, device: str, *, bounds: bool) -> tuple[PackedQueries,
 
 
 def screened(queries: Any, points: Any, metric: str, group: int, rows: slice = slice(None)) -> Any:
-    """The minima, which start as NaN, from within a larger array that must stay NaN around them."""
+    """Return the minima, which start as NaN inside a larger array whose margin must stay NaN."""
     m, count = len(queries.values[rows]), group_count(points.n, group)
     around = torch.full((m + 2, count + 3), float("nan"), device=queries.values.device)
     screen_elementwise(queries, points, around[1:-1, :count], metric=metric, group=group, rows=rows)
@@ -73,7 +73,7 @@ def screened(queries: Any, points: Any, metric: str, group: int, rows: slice = s
 
 
 def over_groups(scores: Any, group: int, padding: float) -> Any:
-    """Scores (m, n) of each group's members, (m, groups, group)."""
+    """Return the scores (m, n) of each group's members as (m, groups, group)."""
     m, n = scores.shape
     count = group_count(n, group)
     padded = np.full((m, count * group), padding)
@@ -90,7 +90,7 @@ def array(tensor: Any) -> Any:
 @pytest.mark.parametrize("metric", LARGEST_WHOLE)
 @shapes
 def test_small_integers_are_exact(device: str, m: int, n: int, d: int, metric: str, group: int) -> None:
-    """Scores, bounds and the groups themselves, bit for bit; groups of padding are infinite."""
+    """Scores, bounds and groups are right bit for bit; groups of padding are infinite."""
     rng = np.random.default_rng(d)
     most = LARGEST_WHOLE[metric]
     q, x = rng.integers(-most, most + 1, (m, d)), rng.integers(-most, most + 1, (n, d))
@@ -105,20 +105,20 @@ def test_small_integers_are_exact(device: str, m: int, n: int, d: int, metric: s
 @on_device
 @pytest.mark.parametrize("metric", ELEMENTWISE)
 def test_slices_of_rows(device: str, metric: str) -> None:
-    """Values and bounds of a slice are those of its rows; there may be none."""
+    """Values and bounds of a slice are those of its rows; a slice may be empty."""
     rng = np.random.default_rng(3)
     queries, points = packed(rng.integers(0, 9, (70, 5)), rng.integers(0, 9, (130, 5)), device, bounds=True)
     everything = screened(queries, points, metric, 32)
     for rows in (slice(0, 1), slice(3, 20), slice(20, 60), slice(66, 100), slice(8, 8)):
         found = screened(queries, points, metric, 32, rows)
-        # Rows may be in tiles of another size; then products and sums of what is rounded may be contracted otherwise.
+        # Rows may be in tiles of another size, for which rounded products and sums may be fused differently.
         rounded = METRICS[metric].divides or METRICS[metric].degree % 1
         contracted = 2 * 20 * UNIT * 80 if rounded else 0
         np.testing.assert_allclose(found, everything[rows], rtol=0, atol=contracted)
 
 
 def sizes_of(q: Any, x: Any, metric: str) -> Any:
-    """What a score is at most, by the sizes of its elements."""
+    """Return the largest possible score for the sizes of the elements."""
     q, x = (checks.sizes(rows, metric) for rows in (q, x))
     return np.add.outer(q.sum(axis=1, dtype=np.float64), x.sum(axis=1, dtype=np.float64))
 
@@ -127,7 +127,7 @@ def sizes_of(q: Any, x: Any, metric: str) -> Any:
 @pytest.mark.parametrize("metric", ELEMENTWISE)
 @shapes
 def test_roundings(device: str, m: int, n: int, d: int, metric: str) -> None:
-    """What the terms' file says of them; of distances, to which nothing happens but their addition, less."""
+    """The loss that the file of the terms states; distances, which are only added, lose less."""
     rng = np.random.default_rng(d)
     q, x = rng.random((m, d), np.float32) ** 4, rng.random((n, d), np.float32) ** 4
     queries, points = packed(q, x, device, bounds=False)
@@ -145,7 +145,7 @@ def test_roundings(device: str, m: int, n: int, d: int, metric: str) -> None:
 @on_device
 @pytest.mark.parametrize("metric", [metric for metric in ELEMENTWISE if METRICS[metric].divides])
 def test_quotients_of_zeros_and_of_far_apart_values(device: str, metric: str) -> None:
-    """0 / 0 is 0, a single 0 leaves the other value, and the range of packed values is covered to its ends."""
+    """0 / 0 is 0, a single 0 leaves the other value, and the test covers the whole range of packed values."""
     rng = np.random.default_rng(0)
     marks = np.array([0, 0, 2.0**-60, 3 * 2.0**-60, 1e-9, 1, 3, 100, 1e12], np.float32)
     q, x = rng.choice(marks, (20, 3)), rng.choice(marks, (200, 3))
@@ -166,14 +166,16 @@ def test_quotients_of_zeros_and_of_far_apart_values(device: str, metric: str) ->
 @on_device
 @pytest.mark.parametrize("metric", ELEMENTWISE)
 def test_points_and_queries_beyond_range(device: str, metric: str) -> None:
-    """Such a point's group lies below every threshold; such a query's values are zeros, and give numbers."""
+    """The group of such a point is below every threshold; the values of such a query are zeros, and its scores are
+    numbers.
+    """
     queries, points = packed(np.ones((3, 4)), np.ones((130, 4)), device, bounds=False)
     points.low[129] = -1e30
     points.values[129] = 0
     queries.values[1] = 0
     found = screened(queries, points, metric, 16)
     last = np.zeros(found.shape[1], bool)
-    last[8] = True  # of columns 128 and 129
+    last[8] = True  # among columns 128 and 129
     assert (found[:, last] == np.float32(-1e30)).all()
     assert not (found[:, ~last] < -1).any()
     assert not np.isnan(found).any()
@@ -183,7 +185,7 @@ def test_points_and_queries_beyond_range(device: str, metric: str) -> None:
 @pytest.mark.parametrize("group", GROUP_SIZES)
 @pytest.mark.parametrize("metric", ELEMENTWISE)
 def test_minima_are_lower_bounds(device: str, metric: str, group: int) -> None:
-    """Below every member's real score, by no more than twice its bounds: rows and bounds as packing leaves them."""
+    """Minima are below every member's real score, by at most twice its bounds; rows and bounds are those of packing."""
     rng = np.random.default_rng(group)
     q, x = (rng.random((rows, 21)) ** 6 * 1000 for rows in (19, 300))
     x[7] = q[4]

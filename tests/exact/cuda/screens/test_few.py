@@ -1,6 +1,6 @@
-"""The two launches that answer a few queries: bits of the reference on shapes and data that hurt, bounds, and refusals.
+"""The two launches that answer a few queries: bits of the reference on hard shapes and data, bounds, refusals.
 
-Without a CUDA device the kernels run in Triton's interpreter.
+Without a GPU, the kernels run in Triton's interpreter.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tonari.exact.cuda import tuning
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 
-# Where NumPy plays the device it warns of what a device computes without a word.
+# NumPy, which replaces the device, warns where a device computes silently.
 pytestmark = [needs_torch, pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")]
 if HAS_TORCH:
     import torch
@@ -50,7 +50,7 @@ GEMM = [name for name, metric in METRICS.items() if metric.form == "gemm"]
 
 
 def attempt(queries: Array, points: Array, k: int, metric: str = "euclidean") -> tuple[Few, Array]:
-    """The launches for some queries, and the state that they leave."""
+    """Launch for some queries, and return the state afterwards."""
     q, x = tensors(DEVICE, queries, points)
     plan = plan_of(q, x, k, metric, **HERE)
     assert plan.few
@@ -63,7 +63,9 @@ def attempt(queries: Array, points: Array, k: int, metric: str = "euclidean") ->
 
 
 def check_attempt(queries: Array, points: Array, k: int, metric: str = "euclidean") -> Array:
-    """Which rows are proved; they have the bits of the reference, and so does the search that goes on with the rest."""
+    """Check that these rows are proved and have the bits of the reference, and that the search then completes the
+    others.
+    """
     few, state = attempt(queries, points, k, metric)
     assert state[: 2 * FLAGS].tolist() == [NO_ROW] * (2 * FLAGS)
     proved = few.proved.cpu().numpy()
@@ -118,7 +120,7 @@ def test_hostile_data(name: str, metric: str) -> None:
 
 @pytest.mark.parametrize("tiles", [1, 3, 50])
 def test_programs_take_any_number_of_tiles(tiles: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last one has fewer."""
+    """The last program has fewer tiles."""
     monkeypatch.setattr(tuning, "FEW_PROGRAMS", 1)
     monkeypatch.setattr(module, "multiprocessors", lambda device: -(-9 // tiles))
     assert check_attempt(checks.gaussian(2, 150, 1), checks.gaussian(1100, 150, 2), 8).all()
@@ -134,7 +136,7 @@ def test_strided_rows() -> None:
 
 @pytest.mark.parametrize("metric", GEMM)
 def test_minima_are_lower_bounds_and_close(metric: str) -> None:
-    """Lemma 3, on rows whose float16 copies are far from exact, against scores in float64."""
+    """Lemma 3, for rows whose float16 copies are far from exact, compared with scores in float64."""
     n, d = 700, 150
     queries, points = (rows.astype(np.float32) for rows in (1 + checks.gaussian(3, d, 1), 1 + checks.gaussian(n, d, 2)))
     few, _ = attempt(queries, points, 5, metric)
@@ -170,7 +172,7 @@ def test_minima_are_lower_bounds_and_close(metric: str) -> None:
 @pytest.mark.parametrize("metric", GEMM)
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e9])
 def test_queries_are_packed_and_measured_as_usual(metric: str, scale: float) -> None:
-    """By every program; sums are made in another order. Queries far larger than the points are beyond range."""
+    """Every program packs them, and adds in another order. Queries far larger than the points are beyond range."""
     points = checks.gaussian(700, 150, 2)
     queries = np.concatenate([points[:1], (1 + checks.gaussian(2, 150, 1)) * np.float32(scale)])
     few, _ = attempt(queries, points, 5, metric)
@@ -188,13 +190,13 @@ def test_queries_are_packed_and_measured_as_usual(metric: str, scale: float) -> 
     assert len(copies) > 1
     rounded = numpy_of(usual.values)[fits]
     for copy in copies:
-        # Sums in another order may round to the next float16, subnormal numbers too.
+        # Sums in another order may round to the adjacent float16 number, also to subnormal ones.
         assert (np.abs(copy[:3][fits].astype(np.float64) - rounded) <= np.abs(np.spacing(rounded))).all()
         assert (copy == copies[0]).all()
 
 
 def test_what_bounds_cannot_separate_is_not_proved() -> None:
-    """The following minimum is within the bound of the k-th value: the row is left to the retry, which proves it."""
+    """The next minimum is within the bound of the k-th value, so the row is left to the retry, which proves it."""
     points = np.zeros((2000, 20), np.float32)
     points[:1000] = checks.gaussian(1000, 20)
     points[1000:, 0] = 50 + 1e-4 * np.arange(1000)  # far below the errors of float16 at 50
@@ -204,16 +206,15 @@ def test_what_bounds_cannot_separate_is_not_proved() -> None:
 
 @pytest.mark.parametrize("extra", [0, 1])
 def test_one_more_point_at_the_kth_value_is_not_passed_over(extra: int) -> None:
-    """As many copies as there is room for are all refined; with more, another of a smaller id might be among them."""
-    room = 16  # groups for k = 3
+    """As many copies as fit are all refined; with one more, a copy of a smaller id might be missed."""
+    room = 16  # number of groups for k = 3
     points = np.full((4000, 24), 3, np.float32) * checks.gaussian(1, 24, 9)
     points[: GROUP * (room + extra)] = 0
     assert check_attempt(np.zeros((1, 24), np.float32), points, 3).tolist() == [1 - extra]
 
 
 def test_tiles_that_are_not_looked_into_count() -> None:
-    """One near point in each of 20 tiles, which bounds cannot tell apart, and nothing else that is near: of these tiles
-    about 9 are looked into, for k = 3, and all near groups in them are taken."""
+    """One near point in each of 20 tiles, which bounds cannot distinguish, and no other near points."""
     points = checks.gaussian(20 * POINT_TILE, 20)
     points[::POINT_TILE] = 0
     points[::POINT_TILE, 0] = 50 + 1e-4 * np.arange(20)
@@ -222,7 +223,7 @@ def test_tiles_that_are_not_looked_into_count() -> None:
 
 
 def test_it_is_the_kth_value_that_decides() -> None:
-    """The first is far from all others, which are equal: any of them may be the second."""
+    """The first is far from all others, which are equal, so any of them may be the second."""
     points = checks.all_equal(3000, 20)
     points[-1] = points[0] + 5
     assert check_attempt(points[-1:], points, 1).tolist() == [1]
@@ -231,11 +232,12 @@ def test_it_is_the_kth_value_that_decides() -> None:
 
 def test_all_points_are_equal() -> None:
     assert check_attempt(checks.gaussian(1, 20, 1), checks.all_equal(3000, 20), 4).tolist() == [0]
-    assert check_attempt(checks.gaussian(1, 20, 1), checks.all_equal(60, 20), 4).tolist() == [1]  # all are refined
+    # all groups are refined
+    assert check_attempt(checks.gaussian(1, 20, 1), checks.all_equal(60, 20), 4).tolist() == [1]
 
 
 def test_the_nearest_may_be_adjacent() -> None:
-    """Points in order of distance: whole tiles are nearer than all others, and chunks hold them apart."""
+    """Points in order of distance: whole tiles are nearer than all others, and chunks separate them."""
     points = checks.gaussian(6000, 24, 5)
     query = checks.gaussian(1, 24, 6)
     points = points[np.argsort(((points - query) ** 2).sum(axis=1))]
@@ -244,7 +246,7 @@ def test_the_nearest_may_be_adjacent() -> None:
 
 
 def test_values_that_overflow() -> None:
-    """float32 results of float32 rows at the end of their range are infinite, tie, and are decided by id."""
+    """float32 results of rows at the end of the range are infinite and tie, so ids decide."""
     points = checks.gaussian(300, 20, 1)
     points[::2] *= np.float32(1e37)
     check_attempt(points[:3], points, 32, "sqeuclidean")
@@ -316,7 +318,7 @@ def test_buffers_are_within_what_is_planned(m: int, n: int, d: int, k: int) -> N
 
 
 def test_graphs_of_few_points_take_the_usual_launches() -> None:
-    """They leave each row out of its own answer."""
+    """The usual launches exclude each row from its own answer."""
     (points,) = tensors(DEVICE, checks.gaussian(4, 20))
     with launched() as seen:
         check(points, points, 3, self_join=True, **HERE)
@@ -335,13 +337,13 @@ def test_a_rehearsal_launches_what_the_search_launches(m: int, metric: str) -> N
         rehearse_search(plan, "float32", self_join=False)
     assert set(seen) <= set(rehearsal.calls)
     assert {"screen_few_kernel", "finish_few_kernel"} <= {variant[0].__name__ for variant in seen}
-    # Beside what is launched once for each device.
+    # In addition to launches that each device makes only once.
     assert {variant[0].__name__ for variant in set(rehearsal.calls) - set(seen)} <= {"products_kernel"}
 
 
 @pytest.mark.parametrize("m", [2, 5])
 def test_what_is_warmed_is_for_arrays_anywhere(m: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plan for arrays in host memory says nothing of those that are on the device when a search comes."""
+    """A plan for arrays in host memory does not say which arrays will be on the device."""
     plan, names = plan_of(checks.gaussian(m, 40), checks.gaussian(300, 40), 3), set[str]()
 
     def compile_ahead(stage: Callable[[], None], card: Card, *, progress: Any) -> int:
@@ -384,8 +386,7 @@ print(json.dumps(found))
 @pytest.mark.full  # takes ten seconds and more in the interpreter
 @pytest.mark.process
 def test_sums_are_exchanged_between_few_threads(tmp_path: Path) -> None:
-    """Triton chooses the layout of the products. With a row of points in 16 threads a sum takes four exchanges; with
-    other layouts it takes thousands of instructions more, and minutes to compile."""
+    """Triton chooses the layout of the products."""
     told = os.environ | {"TRITON_CACHE_DIR": str(tmp_path)}
     told.pop("TRITON_INTERPRET", None)
     ran = subprocess.run([sys.executable, "-c", _COMPILED], env=told, capture_output=True, text=True, check=False)
@@ -397,7 +398,7 @@ def test_sums_are_exchanged_between_few_threads(tmp_path: Path) -> None:
     assert found["finish_few_kernel 1"].count("shfl.sync") < 300
 
 
-# On a card.
+# On a GPU.
 
 
 @on_gpu

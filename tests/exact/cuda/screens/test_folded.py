@@ -1,6 +1,6 @@
-"""Minima and lists of folded products, against NumPy.
+"""Minima and lists of folded products, compared with NumPy.
 
-Without a CUDA device the kernels run in Triton's interpreter.
+Without a GPU, the kernels run in Triton's interpreter.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Graphs whose rows and points are compared once for both: the same answers, and half of the products.
+"""Graphs that compute each product once for both rows: the same answers with half of the products.
 
-Without a CUDA device the kernels run in Triton's interpreter.
+Without a GPU, the kernels run in Triton's interpreter.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ if HAS_TORCH:
     from tonari.exact.cuda.rows.pack import PackedPoints
     from tonari.exact.cuda.screens import screener
 
-# Where NumPy plays the device it warns of what a device computes without a word.
+# NumPy, which replaces the device, warns where a device computes silently.
 pytestmark = [
     needs_torch,
     pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning"),
 ]
 
-D, K = 130, 3  # the fewest columns that are streamed, but one
+D, K = 130, 3  # one column more than the fewest that are streamed
 N, BATCH = 3 * POINT_TILE + 5, POINT_TILE
-GRID = 1 / 8  # values on it, and sums of them, are exact in float16 and float32
+GRID = 1 / 8  # values on it and their sums are exact in float16 and float32
 
 
 # ---------------------------------------------------------------- the screen
 
 
 class Packed:
-    """Rows as points and as queries, of numbers whose scores are exact, and thresholds; elements have `size` bytes."""
+    """Rows as points and as queries, of numbers with exact scores, and thresholds; elements have `size` bytes."""
 
     def __init__(self, n: int, device: str, seed: int = 0, size: int = 2) -> None:
         rng = np.random.default_rng(seed)
@@ -76,7 +76,7 @@ class Packed:
         self.thresholds = np.sort(scores, axis=1)[:, n // 20]
 
     def scores(self, rows: slice) -> Array:
-        """Certified scores of all points, by each point's own tile."""
+        """Compute certified scores of all points, with the bound of each point's own tile."""
         exact = -2 * self.values[rows] @ self.values[: self.n].T + self.low[: self.n]
         tile = np.arange(self.n) // POINT_TILE
         return exact - self.norm[rows, None] * self.e1[tile] - self.rest[rows, None] * self.e2[tile]
@@ -109,7 +109,7 @@ class Packed:
 
 
 def noted_of(noted: Any, row: int) -> dict[int, float]:
-    """Points that are noted for a row, and their values."""
+    """Return the points that are noted for a row, and their values."""
     count = int(noted.counts[row])
     points, values = noted.points[row, :count].tolist(), noted.values[row, :count].tolist()
     assert len(set(points)) == len(points) == count
@@ -131,8 +131,8 @@ def test_what_is_listed_and_noted_is_everything_below_the_threshold(device: str,
         scores = packed.scores(rows)
         for row in range(rows.stop - first):
             near = np.flatnonzero(scores[row] <= packed.thresholds[first + row])
-            # A value is that of the lowest of the row's points that a thread holds; the bound of the row's tiles may
-            # be that of the larger one, which lets more through.
+            # A value is the lowest of the points of this row that a thread holds; of two bounds of the row's tiles the
+            # larger may be used, which admits more points.
             seen = noted_of(noted, row)
             assert set(near[near < first]) <= set(seen)
             assert max(seen, default=-1) < first
@@ -146,7 +146,7 @@ def test_what_is_listed_and_noted_is_everything_below_the_threshold(device: str,
 
 
 def members_of(lists: Any, row: int) -> set[int]:
-    """All members of the parts in a row's list."""
+    """Return all members of the parts in a row's list."""
     assert (lists.counts <= lists.room).all()
     entries = lists.entries[row][lists.values[row] < float("inf")].cpu().numpy()
     groups, masks = np.divmod(entries.astype(np.int64), 16)
@@ -171,7 +171,7 @@ def test_what_is_noted_has_its_score_where_it_is_alone(device: str) -> None:
 
 @on_device
 def test_a_row_too_large_for_a_query_is_noted_for_all(device: str) -> None:
-    """Its packed elements are zeros then, though points have them."""
+    """Its packed elements are zeros when it is a query, although points have them."""
     packed = Packed(2 * POINT_TILE, device)
     packed.shift[7] = np.inf
     made = packed.mirror(packed.n)
@@ -205,7 +205,7 @@ def test_the_nearest_of_what_is_noted(device: str) -> None:
     scores = torch.quantile(noted.values.where(noted.values.isfinite(), noted.thresholds[:, None]), 0.1, dim=1)
     near = noted.near(scores, packed.n)
     above = noted.near(noted.thresholds + 1, packed.n)
-    assert not above.whole.any()  # nothing is known above the threshold
+    assert not above.whole.any()  # nothing above the threshold is known
     for row in range(BATCH):
         seen = noted_of(noted, row)
         values = sorted(seen.values())
@@ -232,7 +232,7 @@ def test_batches_out_of_turn(device: str) -> None:
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Sample thresholds of graphs of any size; the first row of each mirrored batch."""
+    """Let graphs of any size sample thresholds; record the first row of each mirrored batch."""
     monkeypatch.setattr(tuning, "LEAST_ROWS", 1)
     monkeypatch.setattr(screener, "sample_for", lambda n, width, group, cost=0: Sample(stride=2, rank=6, capacity=256))
     monkeypatch.setattr(screener, "sample_within", lambda n, width, group, sample, slots: sample)
@@ -269,7 +269,8 @@ def why(record: Record) -> list[str]:
     return [choice.why for choice in record.choices if choice.what == "mirror"]
 
 
-SHORT = BATCH + 9 if not HAS_CUDA else N  # rows of graphs, which Triton's interpreter searches one at a time
+# number of rows of graphs, which Triton's interpreter searches one after another
+SHORT = BATCH + 9 if not HAS_CUDA else N
 FIRSTS = list(range(0, SHORT, BATCH))
 
 
@@ -328,7 +329,7 @@ def test_rows_for_which_too_much_is_noted_are_searched_again(seen: list[int]) ->
 
 @pytest.mark.full  # takes ten seconds and more in the interpreter
 def test_neighbours_that_are_all_noted(seen: list[int]) -> None:
-    """The last batch's neighbours are rows of the first, and its own rows are far apart."""
+    """The neighbours of the last batch are rows of the first, and rows of the last batch are far apart."""
     points = gaussian(SHORT, D)
     points[-5:] = points[:5] + np.float32(0.01)
     found, _ = graph(points, 1, width=12)
@@ -340,7 +341,7 @@ def test_neighbours_that_are_all_noted(seen: list[int]) -> None:
 def test_a_batch_that_runs_out_of_memory_is_not_noted_twice(
     failing: int, seen: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once it has been screened; the batch is halved, and it and all later ones are compared with all points."""
+    """After its screen, the batch is halved, and it and all later batches are compared with all points."""
     refine, calls = first.refine_lowest, []
 
     def short_of_memory(queries: Any, *arguments: Any, **options: Any) -> Any:
@@ -373,7 +374,7 @@ def test_without_memory_for_what_is_noted_rows_and_points_are_compared_twice(
 
 @pytest.mark.process
 def test_rehearsals_import_nothing_for_it() -> None:
-    """What torch imports to do nothing on "meta" takes seconds."""
+    """Imports by torch for operations on "meta" take seconds and are useless."""
     program = """
 import sys
 from tests.helpers.plans import exact_cuda
@@ -416,7 +417,7 @@ def planned(n: int, d: int, free: int, **given: Any) -> Any:
 
 @pytest.mark.parametrize(("n", "batch"), [(10**5, 512), (10**6, 4224), (2 * 10**6, 2112)])
 def test_what_a_batch_notes_is_planned(n: int, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However programs divide it: three numbers for each of four threads, row and tile of points."""
+    """For any division among programs: three numbers for each of four threads, row and tile of points."""
     monkeypatch.setattr(tiles, "multiprocessors", lambda device: 144)
     split = wide_rows.tiling_of(256).split(batch, n, 0, None)
     assert split.parts > 1
@@ -425,10 +426,10 @@ def test_what_a_batch_notes_is_planned(n: int, batch: int, monkeypatch: pytest.M
 
 
 def test_plans_have_room_for_the_sample_of_a_graph() -> None:
-    """Its thresholds take more points than those of other searches."""
+    """The thresholds of a graph use more points than those of other searches."""
     given: dict[str, Any] = {"devices": ("cuda:0",), "free_bytes": 100 * GB, "query_batch": 4224, "form_dim": "full"}
     made, without = (exact_cuda(10**6, 10**6, 768, 10, self_join=graph, **given) for graph in (True, False))
-    assert made.query_batch == 4224  # not longer, as it is asked for
+    assert made.query_batch == 4224  # not longer, as requested
     sample = sample_for(10**6, made.width, made.group, tuning.NOTED_COST)
     noted = mirrored.noted_bytes(10**6, made.mirrored_slots, 4224)
     assert made.working_bytes - without.working_bytes >= noted + 10**6 // sample.stride * 768 * 2
@@ -446,15 +447,15 @@ def test_plans_have_room_for_what_is_noted() -> None:
     assert 0 < less.mirrored_slots < plan.mirrored_slots
     assert less.total_bytes <= 32 * GB
     assert planned(10**6, 768, 16 * GB).mirrored_slots == 0
-    assert planned(10**6, 128, 100 * GB).mirrored_slots == 0  # minima take as long as products
-    assert planned(10**4, 768, 100 * GB).mirrored_slots == 0  # too few batches
+    assert planned(10**6, 128, 100 * GB).mirrored_slots == 0  # minima would take as long as products
+    assert planned(10**4, 768, 100 * GB).mirrored_slots == 0  # there are too few batches
 
 
 @on_gpu
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize(("d", "form_dim"), [(600, "full"), (600, 256), (1500, "full")])
 def test_long_graphs(metric: str, d: int, form_dim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As they are planned, in batches that are not whole tiles of rows; sorted by cluster, and with copies."""
+    """Long graphs by their plans, in batches that are not whole tiles of rows; sorted by cluster, and with copies."""
     firsts: list[int] = []
     screened = mirrored.Mirror.screened
 

@@ -1,4 +1,4 @@
-"""How many groups are refined: widths are doubled while that may take less time, up to a multiple of the plan's."""
+"""The number of refined groups: widths are doubled while this may save time, up to a multiple of the plan's width."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def test_widths_end_at_a_multiple_of_the_least() -> None:
 @pytest.mark.parametrize(
     ("shares", "width"),
     [
-        ([0.0, 0.0, 0.0, 0.0], 16),  # nothing is left: no other width is tried
+        ([0.0, 0.0, 0.0, 0.0], 16),  # no row is left, so no other width is tried
         ([0.5, 0.4, 0.3, 0.2], 128),
         ([0.5, 0.0, 0.0, 0.0], 32),
-        ([0.005, 0.004, 0.003, 0.002], 16),  # what a wider one proves is worth less than it takes
+        ([0.005, 0.004, 0.003, 0.002], 16),  # a wider attempt takes more time than its proofs save
     ],
 )
 def test_the_width_that_takes_the_least_time(shares: list[float], width: int) -> None:

@@ -1,4 +1,4 @@
-"""openTSNE: as many neighbours as the perplexity takes, self never."""
+"""openTSNE: as many neighbours as the perplexity needs, never the point itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_neighbours_are_those_of_the_perplexity_without_self(include_self: bool)
 
 def test_affinities_are_opentsnes_own() -> None:
     affinity: Any = consumers.consumer("openTSNE").affinity
-    points, _ = consumers.clusters(copies=1)  # which of several copies is listed is not defined
+    points, _ = consumers.clusters(copies=1)  # which of several copies is listed is undefined
     knn_index = tonari.knn_graph(points, 30).to_opentsne(10)
     ours = affinity.PerplexityBasedNN(knn_index=knn_index, perplexity=10).P
     own = affinity.PerplexityBasedNN(points, perplexity=10, method="exact").P
@@ -42,7 +42,7 @@ def test_refuses_what_would_go_wrong_in_silence() -> None:
         graph.to_opentsne(8)
     with pytest.raises(ValueError, match="row 7 has 2 of its 18 neighbours missing"):
         consumers.with_missing(graph, count=4).to_opentsne(6)
-    assert consumers.with_missing(graph).to_opentsne(6).k == 18  # the missing ones are not asked for
+    assert consumers.with_missing(graph).to_opentsne(6).k == 18  # the missing ones are not requested
     with pytest.raises(ValueError, match="not squared"):
         tonari.knn_graph(points, 18, metric="sqeuclidean").to_opentsne(6)
     for bad in (0, "6", float("nan"), float("inf")):

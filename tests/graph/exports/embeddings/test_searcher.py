@@ -1,4 +1,4 @@
-"""The index by which an export finds neighbours of new points: that of the graph, as it was."""
+"""An export finds neighbours of new points in the index of the graph, as it was at the export."""
 
 from __future__ import annotations
 
@@ -35,6 +35,12 @@ def test_rows_that_come_later_are_not_of_the_graph() -> None:
 def test_an_index_of_something_else_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         searcher_of(tonari.knn_graph(POINTS, 4).lists, tonari.Index(**given))
+
+
+def test_an_index_of_all_points_is_not_for_a_graph_with_filters() -> None:
+    graph = tonari.knn_graph(POINTS, 4, batch=np.arange(40) % 2)
+    with pytest.raises(ValueError, match=r"was built with batch=, .*the index searches all points"):
+        searcher_of(graph.lists, tonari.Index(POINTS))
 
 
 def test_ids_that_are_no_rows_are_refused() -> None:

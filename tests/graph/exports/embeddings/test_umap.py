@@ -1,4 +1,4 @@
-"""UMAP: self in front, the columns that it asks for, and arrays that it may write into."""
+"""UMAP: the point itself first, the requested columns, and writable arrays."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def test_missing_neighbours_stay_missing() -> None:
 
 
 def test_the_call_of_the_page_refuses_fewer_columns() -> None:
-    """What docs/interop.md shows and what it says is refused are the same call."""
+    """docs/interop.md shows this call, and says that it refuses fewer columns."""
     page = Path(__file__).parents[4] / "docs" / "interop.md"
     call = re.search(r"UMAP\(n_neighbors=15, precomputed_knn=(graph\.to_umap\(.*?\))\)`", page.read_text())
     assert call is not None
     points = checks.gaussian(60, 4)
-    names = {"index": None}  # what it adds is for transform
+    names = {"index": None}  # its additions are for transform
     assert eval(call[1], {"graph": tonari.knn_graph(points, 14), **names})[0].shape == (60, 15)
     with pytest.raises(ValueError, match=r"n_neighbors=15: .* has 10 columns with it; build it with k=14 or more"):
         eval(call[1], {"graph": tonari.knn_graph(points, 9), **names})

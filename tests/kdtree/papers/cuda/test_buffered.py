@@ -100,7 +100,7 @@ def test_own_points_are_left_out(leaf: int) -> None:
 
 
 def test_queries_of_a_tile_keep_apart() -> None:
-    """Copies of two queries and others, more than a tile holds, in one leaf of two blocks."""
+    """Copies of two queries and other queries, more than a tile holds, in one leaf of two blocks."""
     points = checks.gaussian(100, 2)
     queries = np.concatenate([np.repeat(points[:2], 6, axis=0), checks.gaussian(6, 2, 1) * np.float32(9)])
     rounds = searched(queries, points, 3, buffer=100, leaf=128)
@@ -108,7 +108,9 @@ def test_queries_of_a_tile_keep_apart() -> None:
 
 
 def test_levels_of_boxes_are_climbed_and_descended_again() -> None:
-    """Points left out of their own lists, near the end of a node: its leaves come first, then nearer ones beyond it."""
+    """Points are excluded from their own lists, near the end of a node: its leaves are visited first, then nearer
+    ones after it.
+    """
     n, ends = (70_000, (2048, 65_536)) if HAS_CUDA else (2200, (2048,))
     points = np.random.default_rng(0).permutation(n).astype(np.float32)[:, None]
     own = np.array([int(np.flatnonzero(points[:, 0] == end - 8)[0]) for end in ends])

@@ -1,4 +1,4 @@
-"""The update "gnnd", kernel by kernel, against the plain round; without a card in Triton's interpreter."""
+"""The update "gnnd", kernel by kernel, compared with the plain round; without a GPU in Triton's interpreter."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if HAS_TORCH:
 
 Array = np.ndarray[Any, Any]
 pytestmark = [needs_torch]
-MANY = 300 if HAS_CUDA else 20  # rows: the interpreter takes some ten milliseconds for each
+MANY = 300 if HAS_CUDA else 20  # number of rows: the interpreter takes some ten milliseconds for each
 
 
 def some_lists(form: PlainForm, size: int, segment: int, seed: int = 1, most: int | None = None) -> PlainLists:
-    """Lists with gaps, some of whose entries are OLD."""
+    """Make lists with gaps, in which some entries are OLD."""
     n, rng = len(form.rows), np.random.default_rng(seed)
     entries = np.full((n, size), MISSING, np.int32)
     for row in range(n):
@@ -56,8 +56,8 @@ def test_entries_of_a_start_become_lists(size: int, segment: int, d: int, produc
     n = MANY
     form, reference = integers(n, d, products=products)
     rng = np.random.default_rng(3)
-    entries = rng.integers(0, n, (n, size - 3)).astype(np.int32)  # with repeats, and rows that list themselves
-    entries[1::2] -= entries[1::2] % 4  # more of one segment than it has room for
+    entries = rng.integers(0, n, (n, size - 3)).astype(np.int32)  # with repeated entries, and rows that list themselves
+    entries[1::2] -= entries[1::2] % 4  # more entries of one segment than it has room for
     entries |= np.where(rng.random(entries.shape) < 0.5, NEW, 0).astype(np.int32)
     entries[rng.random(entries.shape) < 0.3] = MISSING
     entries[0] = MISSING
@@ -96,7 +96,7 @@ def test_those_that_sample_a_point_follow_its_own_samples(n: int) -> None:
 
 
 def some_samples(n: int, tile: int) -> tuple[Array, Array]:
-    """NEW and OLD samples with gaps; a row without NEW ones, a row without any."""
+    """Make NEW and OLD samples with gaps; one row has no NEW samples, and one row has no samples."""
     rng = np.random.default_rng(4)
     new, old = (np.full((n, tile), MISSING, np.int32) for _ in range(2))
     for row in range(n):
@@ -116,7 +116,7 @@ def test_each_sample_is_proposed_its_nearest_of_each_kind(
     n, tile, size = MANY, 16, 64
     form, reference = integers(n, d, products=products)
     new, old = some_samples(n, tile)
-    # Lists that refuse some of what they are proposed; a proposal as far as the last entry is let through.
+    # Lists that reject some proposals; a proposal as far as the last entry is accepted.
     limits = np.full(n, np.inf, np.float32)
     for _, _, target, _, value in plain.proposals(reference, new, old, boundary):
         if target % 3 and value < limits[target]:
@@ -139,7 +139,7 @@ def test_each_sample_is_proposed_its_nearest_of_each_kind(
     assert 0 < len(found) < len(every)
 
 
-@pytest.mark.parametrize("values", [4, 1 << 20])  # with ties everywhere, or hardly any
+@pytest.mark.parametrize("values", [4, 1 << 20])  # with ties everywhere, or with hardly any
 @pytest.mark.parametrize("segment", [32, 64])
 def test_lists_keep_the_nearest_of_what_is_proposed(segment: int, values: int) -> None:
     n, size, batch = 300, 64, 64 if HAS_CUDA else 16
@@ -175,7 +175,7 @@ def plan_for(points: Array, k: int, **given: Any) -> DescentPlan:
 
 
 def graph_of(points: Array, k: int, **given: Any) -> tonari.KNNGraph:
-    """A graph whose every row is what a graph promises; without a word of its recall."""
+    """Check that every row of a graph is valid, whatever its recall."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         metric = given.get("metric", "euclidean")
@@ -235,7 +235,7 @@ def test_a_graph_of_clustered_points(metric: str, dtype: str, start: str) -> Non
 def test_graphs_of_hostile_points(points: Array, k: int, given: Any) -> None:
     graph = graph_of(points, k, rounds=2, **given)
     n = len(points)
-    if k == n - 1:  # rows that have not met all others are searched
+    if k == n - 1:  # rows that have not been compared with all others are searched
         np.testing.assert_array_equal(graph.indices, brute(points, points, k, self_ids=np.arange(n)).indices)
 
 
@@ -297,7 +297,7 @@ def test_no_more_memory_is_held_than_planned(d: int, dtype: str, start: str) -> 
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the recall of uniform points
+        warnings.simplefilter("ignore", UserWarning)  # recall on uniform points
         graph = tonari.knn_graph(points, k, plan=plan)
     assert torch.cuda.max_memory_allocated() - before <= plan.total_bytes
     assert graph.n == n

@@ -1,4 +1,4 @@
-"""Rounds of GNND on a device against the plain ones."""
+"""Rounds of GNND on a device, compared with the plain ones."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if HAS_TORCH:
 
 Array = np.ndarray[Any, Any]
 pytestmark = [needs_torch]
-MANY = 300 if HAS_CUDA else 20  # rows: the interpreter takes some ten milliseconds for each
+MANY = 300 if HAS_CUDA else 20  # number of rows: the interpreter takes some ten milliseconds for each
 
 
 def reversed_samples(monkeypatch: pytest.MonkeyPatch) -> list[Array]:
-    """What rows were sampled in reverse, which on a card depends on timing: the plain round is given the same."""
+    """Return the reverse samples of rows, which on a GPU depend on timing, so that the plain round can use them."""
     seen: list[Array] = []
     reverse = gnnd.Spinlocks.reverse
 

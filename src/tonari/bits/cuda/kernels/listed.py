@@ -21,25 +21,14 @@ def bits_of(byte):
 @triton.jit(do_not_specialize=["longest", "tiles"])
 def listed_values_kernel(
     # inputs: bytes of queries and points; numbers of queries and of listed points, -1 for none; the queries' own points
-    queries_ptr,
-    points_ptr,
-    numbers_ptr,
-    ids_ptr,
-    own_ptr,
+    queries_ptr, points_ptr, numbers_ptr, ids_ptr, own_ptr,
     # output: float32 (rows, longest), inf where there is no point
     values_ptr,
     # shapes
-    d,
-    query_stride,
-    point_stride,
-    longest,
-    tiles,
+    d, query_stride, point_stride, longest, tiles,
     # constants
-    JACCARD: tl.constexpr,
-    HAS_OWN: tl.constexpr,
-    LISTED: tl.constexpr,
-    BYTES: tl.constexpr,
-):
+    JACCARD: tl.constexpr, HAS_OWN: tl.constexpr, LISTED: tl.constexpr, BYTES: tl.constexpr,
+):  # fmt: skip
     row = tl.program_id(0).to(tl.int64) // tiles
     slot = (tl.program_id(0) % tiles) * LISTED + tl.arange(0, LISTED)
     query = tl.load(numbers_ptr + row)

@@ -18,17 +18,12 @@ def unpack_kernel(
     # inputs: bytes
     rows_ptr,
     # outputs: int8, int32
-    unpacked_ptr,
-    counts_ptr,
+    unpacked_ptr, counts_ptr,
     # shapes
-    rows,
-    d,
-    stride,
-    width,
+    rows, d, stride, width,
     # constants
-    ROWS: tl.constexpr,
-    BYTES: tl.constexpr,
-):
+    ROWS: tl.constexpr, BYTES: tl.constexpr,
+):  # fmt: skip
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     present = row < rows
     byte, bit = tl.arange(0, BYTES), tl.arange(0, 8)

@@ -21,28 +21,17 @@ import triton.language as tl
 @triton.jit(do_not_specialize=["m", "row_tiles", "first_own"])
 def values_kernel(
     # inputs: int8 descriptors of blocks ROWS x STEP and COLUMNS x STEP, and counts of set bits
-    queries,
-    points,
-    query_counts_ptr,
-    point_counts_ptr,
+    queries, points, query_counts_ptr, point_counts_ptr,
     # output: float32 (m, n), rows `stride` apart
     values_ptr,
     # shapes
-    m,
-    n,
-    width,
-    stride,
-    row_tiles,
+    m, n, width, stride, row_tiles,
     # the number, among these points, of the point that is query 0 itself; read if OWN
     first_own,
     # constants
-    JACCARD: tl.constexpr,
-    OWN: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-    STEP: tl.constexpr,
+    JACCARD: tl.constexpr, OWN: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,
     STAGES: tl.constexpr,
-):
+):  # fmt: skip
     first_row = (tl.program_id(0) % row_tiles) * ROWS
     first_column = (tl.program_id(0) // row_tiles) * COLUMNS
     shared = tl.zeros((ROWS, COLUMNS), tl.int32)

@@ -47,6 +47,8 @@ from tonari.exact.report import Report
 _left: dict[CudaPlan, int] = {}
 emptied_by(_left.clear)
 
+_WHOLE = Place()
+
 
 def search_on_device(
     queries: Any,
@@ -55,8 +57,7 @@ def search_on_device(
     *,
     own: Any = None,
     bar: Counter | None = None,
-    first_point: int = 0,
-    first_query: int = 0,
+    place: Place = _WHOLE,
     all_points: Any = None,
 ) -> tuple[Neighbors, Report]:
     """Search prepared points on their device for checked queries.
@@ -73,8 +74,8 @@ def search_on_device(
         For each query, the number of its own point, which is excluded from its answer.
     bar : Counter, optional
         Counts pairs, m * n in all.
-    first_point, first_query : int
-        Numbers of ``prepared.points[0]`` and ``queries[0]`` in the whole search, for messages.
+    place : Place
+        The position of the points and the queries in the whole search, for messages.
     all_points : tensor, optional
         The points that messages number. Default: the prepared ones.
 
@@ -89,15 +90,7 @@ def search_on_device(
     MemoryError
         The device has not enough memory for even one query at a time.
     """
-    return begin_on_device(
-        queries,
-        prepared,
-        plan,
-        own=own,
-        bar=bar,
-        place=Place(first_point=first_point, first_query=first_query),
-        all_points=all_points,
-    ).end()
+    return begin_on_device(queries, prepared, plan, own=own, bar=bar, place=place, all_points=all_points).end()
 
 
 def begin_on_device(

@@ -13,9 +13,10 @@ longer lists. The remaining rows are searched in all dimensions (host_search.py)
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,18 +27,20 @@ from tonari.core.process.progress import Counter, ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.core.trail import decided
+from tonari.cuda.compiling.ahead import expecting
+from tonari.cuda.compiling.rehearsal import joined, to_visit
 from tonari.cuda.copying.prefetch import slabs
 from tonari.cuda.devices import to_device
 from tonari.cuda.host_rows import HostRows
 from tonari.cuda.streams import Written
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.in_batches import in_batches
-from tonari.exact.cuda.memory import LISTED_BYTES
+from tonari.exact.cuda.coded_memory import CODED_BYTES
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.groups import NO_MEMBER, refine_groups
 from tonari.exact.cuda.routes.host_search import HostSearch, Sent, ascending
 from tonari.exact.cuda.routes.partition import search_whole
-from tonari.exact.cuda.rows.codes import FoldedCodes, code_points, codes_for, coding_of
+from tonari.exact.cuda.rows.codes import Coding, FoldedCodes, code_points, codes_for, coding_of
 from tonari.exact.cuda.rows.contraction import ContractedRows, sample_rows
 from tonari.exact.cuda.rows.pack import new_flags
 from tonari.exact.cuda.rows.part import Place
@@ -71,12 +74,11 @@ class CodedPoints:
     def __init__(self, points: npt.NDArray[Any], plan: CudaPlan) -> None:
         n, d = points.shape
         p, device = int(plan.form_dim), torch.device(plan.devices[0])
-        self.points = points
+        self.points: Any = points
         self.flags = new_flags(device)
         sample = to_device(np.ascontiguousarray(points[:: -(-n // sample_rows(d))]), device)
-        self.coding = coding_of(sample, plan.metric, p)
+        self._code_by(coding_of(sample, plan.metric, p))
         del sample
-        self.by, self.form = self.coding.by, self.coding.by.form
         whole = codes_for(n, p, device)
         self.farthest = torch.zeros(1, dtype=torch.float64, device=device)
         beyond = []
@@ -91,7 +93,27 @@ class CodedPoints:
         self.beyond = torch.cat(beyond).to(torch.int32)
         if len(self.beyond):
             decided("codes", f"{len(self.beyond)} points are beyond range, and candidates of all queries")
-        self.rows = ContractedRows(whole.values[:n, :p], None)
+        self._keep(whole)
+
+    @classmethod
+    def without_data(cls, plan: CudaPlan) -> CodedPoints:
+        """Return points that are coded by a plan, without data, for a rehearsal of their preparation or a search."""
+        made = object.__new__(cls)
+        n, d, p, dtype = plan.n, plan.d, int(plan.form_dim), getattr(torch, plan.dtype)
+        made.points = torch.empty((n, d), dtype=dtype, device="meta")
+        made.flags, made.host = new_flags("meta"), HostRows.without_data(n, d, dtype)
+        made._code_by(coding_of(made.points[:: -(-n // sample_rows(d))].contiguous(), plan.metric, p))
+        made.farthest = torch.empty(1, dtype=torch.float64, device="meta")
+        made.beyond = torch.empty(0, dtype=torch.int32, device="meta")
+        made._keep(codes_for(n, p, made.flags.device))
+        return made
+
+    def _code_by(self, coding: Coding) -> None:
+        self.coding, self.by, self.form = coding, coding.by, coding.by.form
+
+    def _keep(self, whole: FoldedCodes) -> None:
+        """Keep the codes of all points."""
+        self.rows = ContractedRows(whole.values[: whole.n, : whole.p], None)
         self.fitted: dict[int, Fitted] = {}
         self.copies: Any = _Samples(whole)  # codes, which are packed rows of another kind
         tensors = (self.by.directions, self.by.origin, self.by.stretch, self.coding.shift, self.farthest, self.flags)
@@ -118,10 +140,26 @@ class _Samples:
         self._made = {1: self._made[1]}
 
 
-def _are_among(numbers: Any, listed: Any) -> Any:
-    """Whether each number is among its row's listed ones, which are ascending."""
-    places = torch.searchsorted(listed, numbers).clamp_max_(listed.shape[1] - 1)
-    return listed.gather(1, places) == numbers
+def rehearse_coding(plan: CudaPlan) -> None:
+    """Launch the kernels that make codes by a plan on tensors without data; see attempts/rehearse.py."""
+    prepared = CodedPoints.without_data(plan)
+    slab = prepared.points[: plan.point_slab]
+    code_points(slab, prepared.coding, prepared.flags, first=0, room=codes_for(len(slab), prepared.by.p, slab.device))
+
+
+def rehearse_codes(plan: CudaPlan, query_dtype: str, *, self_join: bool) -> None:
+    """Launch the kernels of the first pass of a search on tensors without data; see attempts/rehearse.py."""
+    sizes = {some.stop - some.start for some in cut(plan.m, plan.query_batch)}
+    _rehearse_pass(plan, query_dtype, sizes, plan.contracted_width, self_join=self_join)
+
+
+def _rehearse_pass(plan: CudaPlan, query_dtype: str, sizes: set[int], width: int, *, self_join: bool) -> None:
+    prepared = CodedPoints.without_data(plan)
+    steps = _Steps(prepared, plan, prepared.flags, double="float64" in (query_dtype, plan.dtype))
+    for rows in sizes:
+        queries = torch.empty((rows, plan.d), dtype=getattr(torch, query_dtype), device="meta")
+        own = torch.empty(rows, dtype=torch.int64, device="meta") if self_join else None
+        steps.launch(queries, own, width, steps.screen.sample(width), 0)
 
 
 def prepare_codes(points: npt.NDArray[Any], plan: CudaPlan, progress: ProgressLike = None) -> CodedPoints:
@@ -176,7 +214,7 @@ class _Search(HostSearch):
     def __init__(self, queries: Any, prepared: CodedPoints, plan: CudaPlan, place: Place, bar: Counter) -> None:
         super().__init__(queries, prepared, plan, place, bar)
         self.prepared = prepared
-        self.screen = CodedScreen(prepared, plan, self.flags, double=self.double)
+        self.steps = _Steps(prepared, plan, self.flags, double=self.double)
 
     def run(self) -> None:
         """Answer all queries."""
@@ -217,7 +255,7 @@ class _Search(HostSearch):
             return numbers
         started = time.perf_counter()
         proved = self._pass(numbers, width, self.bar if first_pass else None)
-        count, level = int(np.count_nonzero(proved)), self.screen.level("")
+        count, level = int(np.count_nonzero(proved)), self.steps.screen.level("")
         self.certify(level, len(numbers), count, started, again=not first_pass)
         left: npt.NDArray[np.int64] = numbers[~proved]
         return left
@@ -226,7 +264,7 @@ class _Search(HostSearch):
         """Search some queries, write the results, and return a mark for each proved query."""
         proved = np.zeros(len(numbers), np.bool_)
         ahead: list[_Batch] = []
-        sample = self.screen.chooser.sample(width)
+        sample = self.steps.screen.sample(width)
 
         def finish(batch: _Batch) -> None:
             distances, indices, proved[batch.some], refined = batch.sent.arrive()
@@ -241,26 +279,69 @@ class _Search(HostSearch):
                 finish(ahead[0])
             ahead[:] = [batch]
 
-        size = min(self.plan.query_batch, retried_at_once(width, LISTED_BYTES))
-        in_batches(len(numbers), size, work, planned=self.plan.total_bytes)
+        size = min(self.plan.query_batch, retried_at_once(width, CODED_BYTES))
+        sizes = {some.stop - some.start for some in cut(len(numbers), size)}
+        dtype, self_join = inputs.name_of_dtype(self.queries), self.place.self_join
+        with expecting(functools.partial(_rehearse_pass, self.plan, dtype, sizes, width, self_join=self_join)):
+            in_batches(len(numbers), size, work, planned=self.plan.total_bytes)
         finish(ahead.pop())
         return proved
 
     def _launch(self, numbers: npt.NDArray[np.int64], width: int, sample: Sample | None) -> Sent:
         """Launch all steps of a batch; waits for the device only if rows are read by the CPU."""
         rows, own = self.there(self.on_host(numbers)), self.own_there(numbers)
-        coded = self.screen.code(rows, self.prepared.coding, int(numbers[0]))
+        done = self.steps.launch(rows, own, width, sample, int(numbers[0]))
+        return Sent(*done.found, done.proved, done.refined)
+
+
+class _Done(NamedTuple):
+    """The result of a batch on the device: neighbours, a mark for each proved row, and the number of refined points."""
+
+    found: Neighbors
+    proved: Any
+    refined: Any
+
+
+class _Steps:
+    """The steps of a batch of queries on the device.
+
+    Parameters
+    ----------
+    prepared : CodedPoints
+    plan : CudaPlan
+    flags : int64 tensor of shape (3,)
+        Output: flags of the queries.
+    double : bool
+        Whether values are returned as float64.
+    """
+
+    def __init__(self, prepared: CodedPoints, plan: CudaPlan, flags: Any, *, double: bool) -> None:
+        self.prepared, self.plan, self.double = prepared, plan, double
+        self.screen = CodedScreen(prepared, plan, flags, double=double)
+
+    def launch(self, rows: Any, own: Any, width: int, sample: Sample | None, first: int) -> _Done:
+        """Launch all steps for some queries; `first` is the number of the first one, for flags."""
+        coded = self.screen.code(rows, self.prepared.coding, first)
         look = self.screen.coded_look(coded, own, width, sample)
-        nearest = ascending(look.nearest)
+        nearest = look.nearest if _has_no_data(rows) else ascending(look.nearest)
         best = self._refine(rows, nearest)
         kth = best.distances[:, -1]
         members, proved = self.screen.within(look, kth, own, width)
         del look  # all minima
-        others = self._with_beyond(members.numbers, own).masked_fill(~proved[:, None], -1)
-        listed = ascending(others.masked_fill(_are_among(others, nearest), -1))  # without rows that have been read
+        listed = members.numbers if _has_no_data(rows) else self._others(members.numbers, proved, nearest, own)
         found = merge_lists(best, self._refine(rows, listed), self.plan.k, metric=self.plan.metric)
-        refined = (nearest != NO_MEMBER).sum() + (listed != NO_MEMBER).sum()
-        return Sent(*found, proved, refined)
+        if _has_no_data(rows):
+            return _Done(Neighbors(*found), proved, None)
+        return _Done(Neighbors(*found), proved, (nearest != NO_MEMBER).sum() + (listed != NO_MEMBER).sum())
+
+    def _others(self, members: Any, proved: Any, nearest: Any, own: Any) -> Any:
+        """Return the members of proved rows in ascending order, without those that have been read; see ``ascending``.
+
+        Points beyond range are members of all rows.
+        """
+        numbers = self._with_beyond(members, own).masked_fill(~proved[:, None], -1)
+        places = torch.searchsorted(nearest, numbers).clamp_max_(nearest.shape[1] - 1)
+        return ascending(numbers.masked_fill(nearest.gather(1, places) == numbers, -1))
 
     def _with_beyond(self, numbers: Any, own: Any) -> Any:
         """Return each row's members with the points beyond range, but not the row's own."""
@@ -274,22 +355,36 @@ class _Search(HostSearch):
     def _refine(self, queries: Any, listed: Any) -> Neighbors:
         """Return the k best of each row's points, listed as by ``ascending``; missing neighbours are -1."""
         plan = self.plan
-        columns, row = listed.shape[1], plan.d * self.points.itemsize
-        block = max(1, tuning.REFINE_SCRATCH_BYTES // (columns * row))
-        parts = [self._refine_block(queries[here], listed[here]) for here in cut(len(listed), block)]
-        return Neighbors(*map(torch.cat, zip(*parts, strict=True)))
+        columns, row = listed.shape[1], plan.d * self.prepared.points.itemsize
+        blocks = cut(len(listed), max(1, tuning.REFINE_SCRATCH_BYTES // (columns * row)))
+        parts = [self._refine_block(queries[here], listed[here]) for here in to_visit(blocks, listed.device)]
+        if len(parts) == 1:
+            return Neighbors(*parts[0])
+        return Neighbors(*map(joined, zip(*parts, strict=True)))
 
     def _refine_block(self, queries: Any, listed: Any) -> tuple[Any, Any]:
         """Return the k best of some rows' points, which are listed in ascending order.
 
         The copies of the points have the order of the lists, so that ties go to the smaller number.
         """
-        plan, present = self.plan, listed != NO_MEMBER
-        flat = listed.masked_fill(~present, -1).reshape(-1)
-        dtype = getattr(torch, inputs.name_of_dtype(self.points))
-        there = torch.empty((len(flat), plan.d), dtype=dtype, device=self.device)
+        plan, device = self.plan, listed.device
+        dtype = getattr(torch, inputs.name_of_dtype(self.prepared.points))
+        there = torch.empty((listed.numel(), plan.d), dtype=dtype, device=device)
+        if _has_no_data(listed):
+            flat, places = listed.reshape(-1), listed
+        else:
+            present = listed != NO_MEMBER
+            flat = listed.masked_fill(~present, -1).reshape(-1)
+            places = torch.arange(len(flat), dtype=torch.int32, device=device).view(listed.shape)
+            places = places.masked_fill(~present, -1)
         self.prepared.host.fetch(flat, there)
-        places = torch.arange(len(flat), dtype=torch.int32, device=self.device).view(listed.shape)
         facts: dict[str, Any] = {"metric": plan.metric, "group": 1, "double": self.double}
-        distances, indices = refine_groups(queries, there, places.masked_fill(~present, -1), plan.k, **facts)
+        distances, indices = refine_groups(queries, there, places, plan.k, **facts)
+        if _has_no_data(listed):
+            return distances, indices
         return distances, torch.where(indices < 0, indices, flat[indices.clamp_min(0).long()])
+
+
+def _has_no_data(rows: Any) -> bool:
+    """Whether rows are of a rehearsal, in which tensor operations between kernels would take seconds to import."""
+    return bool(rows.device.type == "meta")

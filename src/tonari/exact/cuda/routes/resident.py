@@ -118,12 +118,5 @@ def begin_part(
     after_screen: Callable[[], None] = nothing,
 ) -> Begun:
     """Launch the first attempt at a part on its device; `after_screen` is called after the launch of the screen."""
-    return begin_on_device(
-        queries,
-        prepared,
-        plan,
-        own=place.own(len(queries), queries.device),
-        bar=bar,
-        place=place,
-        after_screen=after_screen,
-    )
+    own = place.own(len(queries), queries.device)
+    return begin_on_device(queries, prepared, plan, own=own, bar=bar, place=place, after_screen=after_screen)

@@ -87,14 +87,7 @@ def _visit(
 ) -> Report:
     """Search a slab of points, numbered from `first` on, for a slab of queries, and merge the lists."""
     m, n, device = len(queries), len(prepared.points), plan.devices[0]
-    found, report = search_on_device(
-        queries,
-        prepared,
-        plan_for_part(plan, n, m, device),
-        own=place.own(m, device),
-        bar=bar,
-        first_point=place.first_point,
-        first_query=place.first_query,
-    )
+    part, own = plan_for_part(plan, n, m, device), place.own(m, device)
+    found, report = search_on_device(queries, prepared, part, own=own, bar=bar, place=place)
     merge_into(best, found, first, plan.metric, device)
     return report

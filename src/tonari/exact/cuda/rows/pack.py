@@ -59,6 +59,11 @@ class PackedPoints:
     e2: Any
     n: int
 
+    @property
+    def terms(self) -> dict[str, Any]:
+        """The terms and errors of the points, by the names that they have in all kernels."""
+        return {"low_ptr": self.low, "e1_ptr": self.e1, "e2_ptr": self.e2}
+
     def written(self) -> Written:
         """Return a marker of the writes of these tensors launched so far; other streams can wait for it."""
         return Written(self.values, self.low, self.e1, self.e2)
@@ -108,6 +113,10 @@ class PackedQueries:
     norm: Any
     rest: Any
     shift: Any
+
+    def errors(self, rows: slice) -> dict[str, Any]:
+        """Return the factors of the errors of some queries, by the names that they have in all kernels."""
+        return {"norm_ptr": self.norm[rows], "rest_ptr": self.rest[rows]}
 
 
 def new_flags(device: Any) -> Any:
@@ -181,8 +190,7 @@ def pack_points(
     """
     n, d = points.shape
     packed = room_for(n, d, precision, points.device) if room is None else room
-    out = {"values_ptr": packed.values, "low_ptr": packed.low, "e1_ptr": packed.e1, "e2_ptr": packed.e2}
-    _launch(points, form, precision, out, flags, first, points=True)
+    _launch(points, form, precision, {"values_ptr": packed.values, **packed.terms}, flags, first, points=True)
     return packed
 
 

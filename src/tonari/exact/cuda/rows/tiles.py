@@ -42,6 +42,17 @@ class Lists:
         """Slots of a segment."""
         return int(self.values.shape[1] // self.counts.shape[1])
 
+    @property
+    def output(self) -> dict[str, Any]:
+        """The lists and their sizes, by the names that they have in all kernels of screens."""
+        return {
+            "values_ptr": self.values,
+            "entries_ptr": self.entries,
+            "counts_ptr": self.counts,
+            "segments": self.counts.shape[1],
+            "room": self.room,
+        }
+
 
 def lists_for(m: int, split: Split, room: int, device: Any) -> Lists:
     """Return empty lists for m rows, with the given number of slots in each segment."""

@@ -71,7 +71,7 @@ def screen_below(
     room = max(room_of(split, points.n, capacity), -(-least_slots // segments))
     lists = lists_for(m, split, room, device)
     if held is not None:
-        terms = {"norm_ptr": queries.norm[rows], "rest_ptr": queries.rest[rows], "thresholds_ptr": thresholds}
+        terms = queries.errors(rows) | {"thresholds_ptr": thresholds}
         launch_held(queries.values[rows], points, held, split, lists, terms)
     elif _is_for_hopper(m, length, device):
         _launch_on_hopper(queries, points, rows, thresholds, lists, split)
@@ -101,6 +101,15 @@ def _split_of(m: int, n: int, length: int, device: Any) -> Split:
     return fewest_parts(rows, columns, -(-m // rows), -(-n // columns), device, programs=tuning.RESIDENT_PROGRAMS)
 
 
+def output_of(lists: Lists | None, minima: Any, n: int, group: int) -> dict[str, Any]:
+    """Return the output of a kernel that writes either lists or the minima of all groups."""
+    if lists is None:
+        names = ("values_ptr", "entries_ptr", "counts_ptr")
+        lists_out = {**dict.fromkeys(names), "segments": 0, "room": 0}
+        return lists_out | {"minima_ptr": minima, "groups": group_count(n, group), "minima_stride": minima.stride(0)}
+    return lists.output | {"minima_ptr": None, "groups": group_count(n, group), "minima_stride": 0}
+
+
 def _launch(
     queries: Any,
     points: Any,
@@ -117,21 +126,11 @@ def _launch(
         return
     split = _split_of(m, points.n, length, q.device)
     common = {
-        "low_ptr": points.low,
-        "e1_ptr": points.e1,
-        "e2_ptr": points.e2,
-        "norm_ptr": queries.norm[rows],
-        "rest_ptr": queries.rest[rows],
+        **points.terms,
+        **queries.errors(rows),
+        **output_of(lists, minima, points.n, group),
         "thresholds_ptr": thresholds,
-        "minima_ptr": minima,
-        "values_ptr": None if lists is None else lists.values,
-        "entries_ptr": None if lists is None else lists.entries,
-        "counts_ptr": None if lists is None else lists.counts,
         "m": m,
-        "groups": group_count(points.n, group),
-        "minima_stride": minima.stride(0) if lists is None else 0,
-        "segments": 0 if lists is None else lists.counts.shape[1],
-        "room": 0 if lists is None else lists.room,
         "row_tiles": split.row_tiles,
     }
     constants = {"ROWS": split.rows, "COLUMNS": split.columns, "GROUP": group, "LISTED": LISTED, "DENSE": lists is None}
@@ -194,28 +193,23 @@ def split_for_hopper(m: int, n: int, device: Any) -> Split:
 def _launch_on_hopper(queries: Any, points: Any, rows: slice, thresholds: Any, lists: Lists, split: Split) -> None:
     from tonari.exact.cuda.kernels.screens.all_minima_hopper import screen_hopper_kernel
 
-    q = queries.values[rows]
-    m, width = q.shape
+    terms = {**points.terms, **queries.errors(rows), **lists.output, "thresholds_ptr": thresholds}
+    launch_on_hopper(screen_hopper_kernel, queries.values[rows], points.values, split, terms)
+
+
+def launch_on_hopper(kernel: Any, queries: Any, points: Any, split: Split, terms: dict[str, Any]) -> None:
+    """Launch a kernel with the tiles of Hopper on packed queries and points; `terms` are its other arguments."""
+    m, width = queries.shape
     half = tuning.HOPPER_ROWS // 2
     launch(
-        screen_hopper_kernel,
+        kernel,
         split.row_tiles * split.parts,
         {
-            "queries": swizzled(q, half, width),
-            "points": swizzled(points.values, POINT_TILE, width),
-            "low_ptr": points.low,
-            "e1_ptr": points.e1,
-            "e2_ptr": points.e2,
-            "norm_ptr": queries.norm[rows],
-            "rest_ptr": queries.rest[rows],
-            "thresholds_ptr": thresholds,
-            "values_ptr": lists.values,
-            "entries_ptr": lists.entries,
-            "counts_ptr": lists.counts,
+            "queries": swizzled(queries, half, width),
+            "points": swizzled(points, POINT_TILE, width),
+            **terms,
             "m": m,
             "tiles": split.blocks,
-            "segments": lists.counts.shape[1],
-            "room": lists.room,
             "row_tiles": split.row_tiles,
             "tiles_per_program": split.each,
         },

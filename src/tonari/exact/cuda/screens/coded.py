@@ -6,14 +6,15 @@ with its contracted row in float32, whose limit is lower by the error of the que
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine.group_lists import AllMinima, Listed
 from tonari.exact.cuda.rows.codes import CodedQueries, Coding, code_queries
 from tonari.exact.cuda.rows.groups import group_count
 from tonari.exact.cuda.screens.contracted import ContractedScreen, Look
 from tonari.exact.cuda.screens.folded import screen_folded, screen_folded_below
-from tonari.exact.cuda.screens.sampling import Sample
+from tonari.exact.cuda.screens.sampling import Sample, sample_for_codes
 from tonari.select.cuda.dispatch import k_smallest
 
 
@@ -21,7 +22,16 @@ class CodedScreen(ContractedScreen):
     """Screen codes in two steps; see :class:`tonari.exact.cuda.screens.contracted.ContractedScreen`.
 
     The prepared points are :class:`tonari.exact.cuda.routes.codes.CodedPoints`.
+
+    Groups are ruled out by products of codes, whose limit allows for the rounding of both codes. Points are ruled out
+    by the distance of one code from the query, so a row has several times as many near groups as near points.
     """
+
+    groups_per_point: ClassVar[int] = tuning.CODED_GROUPS
+
+    def sample(self, width: int) -> Sample | None:
+        """Return the sample whose threshold keeps the groups of `width` points; None if no sample is used."""
+        return sample_for_codes(len(self.prepared.points), self.plan.m, width, self.plan.group)
 
     def code(self, queries: Any, coding: Coding, first: int) -> CodedQueries:
         """Return the codes of a batch; `first` is the number of its first query, for flags."""

@@ -13,7 +13,7 @@ lists must be long enough.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from tonari.cuda.compiling.rehearsal import both_of
 from tonari.cuda.launch import launch
@@ -64,7 +64,14 @@ class ContractedScreen:
         Output: flags of the queries, as for :func:`tonari.exact.cuda.rows.contraction.contract`.
     double : bool
         Whether values are returned as float64.
+
+    Attributes
+    ----------
+    groups_per_point : int
+        The room for near groups of a row, as a multiple of the room for its near points.
     """
+
+    groups_per_point: ClassVar[int] = 1
 
     def __init__(self, prepared: Contracted, plan: CudaPlan, flags: Any, *, double: bool) -> None:
         self.prepared, self.plan, self.flags, self.double = prepared, plan, flags, double
@@ -119,7 +126,7 @@ class ContractedScreen:
         members: Near | None = None
         whole: Any = None
         for part in parts_of(look.screened):
-            groups = part.near(scores, room)
+            groups = part.near(scores, self.groups_per_point * room)
             members = near_members(
                 look.rows.values, values, squares, groups, room, group=part.group, own=own, beside=members
             )

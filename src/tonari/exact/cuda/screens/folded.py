@@ -10,9 +10,9 @@ from typing import Any
 from tonari.cuda.launch import launch
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.codes import FoldedCodes
-from tonari.exact.cuda.rows.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count
-from tonari.exact.cuda.rows.tiles import Lists, Split, blocks_of, fewest_parts, is_hopper, lists_for, room_of, swizzled
-from tonari.exact.cuda.screens.all_minima import split_for_hopper
+from tonari.exact.cuda.rows.groups import LEAST_GROUP, LISTED, POINT_TILE
+from tonari.exact.cuda.rows.tiles import Lists, Split, blocks_of, fewest_parts, is_hopper, lists_for, room_of
+from tonari.exact.cuda.screens.all_minima import launch_on_hopper, output_of, split_for_hopper
 
 
 def screen_folded(queries: Any, points: FoldedCodes, group: int, minima: Any) -> None:
@@ -80,16 +80,9 @@ def _launch(
             "queries": blocks_of(queries, split.rows, width),
             "points": blocks_of(points.values, split.columns, width),
             "thresholds_ptr": thresholds,
-            "minima_ptr": minima,
-            "values_ptr": None if lists is None else lists.values,
-            "entries_ptr": None if lists is None else lists.entries,
-            "counts_ptr": None if lists is None else lists.counts,
+            **output_of(lists, minima, points.n, group),
             "m": m,
             "tiles": split.blocks,
-            "groups": group_count(points.n, group),
-            "minima_stride": minima.stride(0) if lists is None else 0,
-            "segments": 0 if lists is None else lists.counts.shape[1],
-            "room": 0 if lists is None else lists.room,
             "row_tiles": split.row_tiles,
             "tiles_per_program": split.each,
             "offset": points.offset,
@@ -109,32 +102,5 @@ def _launch(
 def _launch_on_hopper(queries: Any, points: FoldedCodes, split: Split, thresholds: Any, lists: Lists) -> None:
     from tonari.exact.cuda.kernels.screens.folded_hopper import screen_folded_hopper_kernel
 
-    m, width = queries.shape
-    half = tuning.HOPPER_ROWS // 2
-    launch(
-        screen_folded_hopper_kernel,
-        split.row_tiles * split.parts,
-        {
-            "queries": swizzled(queries, half, width),
-            "points": swizzled(points.values, POINT_TILE, width),
-            "thresholds_ptr": thresholds,
-            "values_ptr": lists.values,
-            "entries_ptr": lists.entries,
-            "counts_ptr": lists.counts,
-            "m": m,
-            "tiles": split.blocks,
-            "segments": lists.counts.shape[1],
-            "room": lists.room,
-            "row_tiles": split.row_tiles,
-            "tiles_per_program": split.each,
-            "offset": points.offset,
-        },
-        constants={
-            "HALF": half,
-            "COLUMNS": POINT_TILE,
-            "WIDTH": width,
-            "STAGES": tuning.HOPPER_STAGES,
-            "TILES": tuning.HOPPER_TILES,
-        },
-        warps=8,
-    )
+    terms = {**lists.output, "thresholds_ptr": thresholds, "offset": points.offset}
+    launch_on_hopper(screen_folded_hopper_kernel, queries, points.values, split, terms)

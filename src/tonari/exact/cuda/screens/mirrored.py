@@ -122,6 +122,10 @@ class Mirror:
             self.thresholds[some] = threshold(packed)
             self.norm[some], self.rest[some] = packed.norm, packed.rest
 
+    @property
+    def _errors(self) -> dict[str, Any]:
+        return {"norm_ptr": self.norm, "rest_ptr": self.rest}
+
     def takes(self, first: int, count: int) -> bool:
         """Whether these rows are the next in order, in whole tiles."""
         end = first + count
@@ -151,8 +155,7 @@ class Mirror:
         noted["noted_ptr"] = torch.empty((m, segments), dtype=torch.int32, device=device)
         terms = {
             "shift_ptr": queries.shift,
-            "norm_ptr": self.norm,
-            "rest_ptr": self.rest,
+            **self._errors,
             "thresholds_ptr": self.thresholds,
             "limits_ptr": self._limits(first, m),
             **noted,
@@ -176,18 +179,12 @@ class Mirror:
             {
                 "queries": blocks_of(rows, tuning.MIRRORED_ROWS, step),
                 "points": blocks_of(points.values, POINT_TILE, step),
-                "low_ptr": points.low,
-                "e1_ptr": points.e1,
-                "e2_ptr": points.e2,
-                "values_ptr": lists.values,
-                "entries_ptr": lists.entries,
-                "counts_ptr": lists.counts,
+                **points.terms,
+                **lists.output,
                 **terms,
                 "first": first,
                 "m": m,
                 "width": width,
-                "segments": lists.counts.shape[1],
-                "room": lists.room,
                 "row_tiles": split.row_tiles,
                 "blocks": -(-points.n // POINT_TILE),
                 "blocks_per_program": split.each,
@@ -216,12 +213,9 @@ class Mirror:
             tiles,
             {
                 "thresholds_ptr": self.thresholds,
-                "norm_ptr": self.norm,
-                "rest_ptr": self.rest,
-                "low_ptr": points.low,
-                "e1_ptr": points.e1,
-                "e2_ptr": points.e2,
                 "limits_ptr": limits,
+                **self._errors,
+                **points.terms,
                 "first": first,
                 "m": m,
                 "n": points.n,
@@ -240,11 +234,8 @@ class Mirror:
             {
                 **noted,
                 "thresholds_ptr": self.thresholds,
-                "norm_ptr": self.norm,
-                "rest_ptr": self.rest,
-                "low_ptr": self.points.low,
-                "e1_ptr": self.points.e1,
-                "e2_ptr": self.points.e2,
+                **self._errors,
+                **self.points.terms,
                 "values_ptr": self.values,
                 "rows_ptr": self.rows,
                 "counts_ptr": self.counts,

@@ -88,6 +88,21 @@ def sample_for(n: int, wanted: int, group: int, slot_cost: float | None = None) 
     return None if best is None else best[1]
 
 
+def sample_for_codes(n: int, m: int, width: int, group: int) -> Sample | None:
+    """Return the sample whose threshold keeps the groups of `width` of n points, for m queries compared by codes.
+
+    None if all minima are written instead.
+
+    >>> sample_for_codes(10**7, 2048, 128, 32)
+    Sample(stride=256, rank=14, capacity=8320, least_slots=0)
+    >>> sample_for_codes(10**7, 1, 128, 32) is None, sample_for_codes(5 * 10**8, 1, 128, 32) is None
+    (True, False)
+    """
+    if m < tuning.LEAST_ROWS and n < tuning.CODED_LISTED:
+        return None
+    return sample_for(n, tuning.CODED_GROUPS * width, group)
+
+
 @cached(maxsize=1024)
 def sample_like(n: int, wanted: int, group: int, whole: FirstAttempt) -> Sample | None:
     """Return a sample of a subset of n points, for which the kernels of the first attempt at all points suffice.

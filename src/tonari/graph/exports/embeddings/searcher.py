@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.results.neighbors import Neighbors
-from tonari.graph.lists import Lists
+from tonari.graph.lists import Lists, refuse_filtered
 
 
 class Searcher(Protocol):
@@ -33,6 +33,8 @@ class Searcher(Protocol):
 
 def searcher_of(lists: Lists, index: Searcher) -> Searcher:
     """Return a copy of the index, which updates do not change; ValueError if its points differ from the graph's."""
+    instead = "the index searches all points; leave index out, so that new points cannot be embedded"
+    refuse_filtered(lists.filters, "the graph", instead)
     if index.weights != lists.weights:
         raise ValueError(
             "index has other weights than the graph: make it with those of the graph, weights=graph.weights"

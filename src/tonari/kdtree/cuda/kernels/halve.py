@@ -24,14 +24,10 @@ def halve_kernel(
     # input and output: [position]
     order_ptr,
     # shapes
-    n,
-    leaf,
+    n, leaf,
     # constants
-    D: tl.constexpr,
-    LEAF: tl.constexpr,
-    LEVELS: tl.constexpr,
-    BITS: tl.constexpr,
-):
+    D: tl.constexpr, LEAF: tl.constexpr, LEVELS: tl.constexpr, BITS: tl.constexpr,
+):  # fmt: skip
     """Order the points of a node by leaf; LEAF is a power of two, at least `leaf`."""
     first = tl.program_id(0).to(tl.int64) * (1 << LEVELS) * leaf
     for level in tl.static_range(LEVELS):
@@ -40,17 +36,9 @@ def halve_kernel(
 
 @triton.jit
 def _halve(
-    rows_ptr,
-    order_ptr,
-    first,
-    n,
-    leaf,
-    D: tl.constexpr,
-    LEAF: tl.constexpr,
-    COUNT: tl.constexpr,
-    LEAVES: tl.constexpr,
-    BITS: tl.constexpr,
-):
+    rows_ptr, order_ptr, first, n, leaf,
+    D: tl.constexpr, LEAF: tl.constexpr, COUNT: tl.constexpr, LEAVES: tl.constexpr, BITS: tl.constexpr,
+):  # fmt: skip
     """Halve COUNT segments of LEAVES leaves each, from position `first` on."""
     length: tl.constexpr = LEAVES * LEAF
     size = LEAVES * leaf

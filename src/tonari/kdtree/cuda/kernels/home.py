@@ -16,22 +16,14 @@ from tonari.kdtree.cuda.kernels.bounds import child_keys, load_query
 @triton.jit(do_not_specialize=["count", "levels_1", "levels_2", "levels_3"])
 def home_kernel(
     # inputs
-    queries_ptr,
-    boxes_ptr,
+    queries_ptr, boxes_ptr,
     # output: [query]
     leaves_ptr,
     # shapes
-    count,
-    levels_1,
-    levels_2,
-    levels_3,
+    count, levels_1, levels_2, levels_3,
     # constants
-    TOP: tl.constexpr,
-    D: tl.constexpr,
-    METRIC: tl.constexpr,
-    WIDTH: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+    TOP: tl.constexpr, D: tl.constexpr, METRIC: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     """Store the number of the first leaf of each query."""
     level_ptrs = (boxes_ptr, boxes_ptr + levels_1, boxes_ptr + levels_2, boxes_ptr + levels_3)
     begin = tl.program_id(0).to(tl.int64) * BLOCK

@@ -14,20 +14,14 @@ import triton.language as tl
 @triton.jit(do_not_specialize=["n", "blocks"])
 def place_kernel(
     # inputs
-    rows_ptr,
-    order_ptr,
+    rows_ptr, order_ptr,
     # outputs: [position], [block, dimension, position], [node, dimension, side, child]
-    ids_ptr,
-    placed_ptr,
-    boxes_ptr,
+    ids_ptr, placed_ptr, boxes_ptr,
     # shapes
-    n,
-    blocks,
+    n, blocks,
     # constants
-    D: tl.constexpr,
-    BLOCK: tl.constexpr,
-    WIDTH: tl.constexpr,
-):
+    D: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
     """Copy the points of a leaf to their places, padded with -1 and +inf, and store the leaf's box."""
     leaf = tl.program_id(0).to(tl.int64)
     box_ptr = boxes_ptr + leaf // WIDTH * D * 2 * WIDTH + leaf % WIDTH
@@ -52,13 +46,10 @@ def enclose_kernel(
     # input and output: [node, dimension, side, child]
     boxes_ptr,
     # shapes
-    below,
-    children,
-    begin,
+    below, children, begin,
     # constants
-    D: tl.constexpr,
-    WIDTH: tl.constexpr,
-):
+    D: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
     """Store a node's boxes, computed from nodes `below` to `below + children`; the level begins at node `begin`."""
     node = tl.program_id(0).to(tl.int64)
     lanes = tl.arange(0, WIDTH)

@@ -96,12 +96,9 @@ def search_kernel(
     queries_ptr,
     order_ptr,  # numbers of the queries to answer, in order
     own_ptr,  # the point that each query is, or None
-    rows_ptr,
-    ids_ptr,
-    boxes_ptr,
+    rows_ptr, ids_ptr, boxes_ptr,
     # outputs: [query][k]
-    distances_ptr,
-    indices_ptr,
+    distances_ptr, indices_ptr,
     visits_ptr,  # [query][2]: leaves, nodes; or None
     given_up_ptr,  # [query], uint8: 1 is written for a query that is given up; or None
     # shapes
@@ -109,20 +106,11 @@ def search_kernel(
     most_visits,  # of nodes and leaves, before a query is given up
     blocks,  # per leaf
     levels_1,  # offsets of the boxes of levels 1, 2, 3
-    levels_2,
-    levels_3,
+    levels_2, levels_3,
     # constants
-    TOP: tl.constexpr,
-    D: tl.constexpr,
-    METRIC: tl.constexpr,
-    DOUBLE: tl.constexpr,
-    BLOCK: tl.constexpr,
-    LIST: tl.constexpr,
-    WIDTH: tl.constexpr,
-    HAS_OWN: tl.constexpr,
-    COUNT: tl.constexpr,
-    BOUNDED: tl.constexpr,
-):
+    TOP: tl.constexpr, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, BLOCK: tl.constexpr,
+    LIST: tl.constexpr, WIDTH: tl.constexpr, HAS_OWN: tl.constexpr, COUNT: tl.constexpr, BOUNDED: tl.constexpr,
+):  # fmt: skip
     """Find the neighbours of one query."""
     NOTHING: tl.constexpr = 0x7FF0000000000000 if DOUBLE else 0x7F800000
     slot = tl.arange(0, LIST)

@@ -19,21 +19,14 @@ import triton.language as tl
 @triton.jit(do_not_specialize=["segments", "last"], do_not_specialize_on_alignment=["bounds_ptr"])
 def spread_kernel(
     # inputs
-    rows_ptr,
-    order_ptr,
-    bounds_ptr,
+    rows_ptr, order_ptr, bounds_ptr,
     # outputs: [segment]
-    widest_ptr,
-    low_ptr,
-    high_ptr,
+    widest_ptr, low_ptr, high_ptr,
     # shapes
-    segments,
-    last,
+    segments, last,
     # constants
-    D: tl.constexpr,
-    SAMPLES: tl.constexpr,
-    SEGMENTS: tl.constexpr,
-):
+    D: tl.constexpr, SAMPLES: tl.constexpr, SEGMENTS: tl.constexpr,
+):  # fmt: skip
     """Find each segment's dimension of largest variance, and its smallest and largest value there, from a sample."""
     segment = tl.program_id(0) * SEGMENTS + tl.arange(0, SEGMENTS)
     present = segment < segments
@@ -60,23 +53,14 @@ def spread_kernel(
 @triton.jit(do_not_specialize=["n", "segments", "halvings", "bits"], do_not_specialize_on_alignment=["bounds_ptr"])
 def key_kernel(
     # inputs
-    rows_ptr,
-    order_ptr,
-    bounds_ptr,
-    widest_ptr,
-    low_ptr,
-    high_ptr,
+    rows_ptr, order_ptr, bounds_ptr, widest_ptr, low_ptr, high_ptr,
     # output: [position]
     keys_ptr,
     # shapes
-    n,
-    segments,
-    halvings,
-    bits,
+    n, segments, halvings, bits,
     # constants
-    D: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+    D: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     """Compute the key of each position; a binary search of `halvings` steps finds its segment."""
     position = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     present = position < n

@@ -86,31 +86,18 @@ def within_kernel(
     order_ptr,  # numbers of the queries to answer, in order
     limits_ptr,
     own_ptr,  # the point that each query is, or None
-    rows_ptr,
-    ids_ptr,
-    boxes_ptr,
+    rows_ptr, ids_ptr, boxes_ptr,
     # outputs: the bits of values and the ids of hits, from the query's position on; the number of hits
-    begins_ptr,
-    values_ptr,
-    found_ptr,
-    counts_ptr,
+    begins_ptr, values_ptr, found_ptr, counts_ptr,
     # shapes
     room,
     blocks,  # per leaf
     levels_1,  # offsets of the boxes of levels 1, 2, 3
-    levels_2,
-    levels_3,
+    levels_2, levels_3,
     # constants
-    TOP: tl.constexpr,
-    D: tl.constexpr,
-    METRIC: tl.constexpr,
-    DOUBLE: tl.constexpr,
-    LISTED: tl.constexpr,
-    BLOCK: tl.constexpr,
-    WIDTH: tl.constexpr,
-    HAS_OWN: tl.constexpr,
-    LATER: tl.constexpr,
-):
+    TOP: tl.constexpr, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, LISTED: tl.constexpr,
+    BLOCK: tl.constexpr, WIDTH: tl.constexpr, HAS_OWN: tl.constexpr, LATER: tl.constexpr,
+):  # fmt: skip
     """Find or count the points within the limit of one query, except itself and, if LATER, the points before it."""
     level_ptrs = (boxes_ptr, boxes_ptr + levels_1, boxes_ptr + levels_2, boxes_ptr + levels_3)
     row = tl.load(order_ptr + tl.program_id(0))

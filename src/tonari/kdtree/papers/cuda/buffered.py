@@ -18,7 +18,7 @@ import torch
 from tonari.core.process.progress import Counter
 from tonari.cuda.launch import launch
 from tonari.kdtree import tuning
-from tonari.kdtree.cuda.search import LISTS, TreeSearch, box_offsets, walk
+from tonari.kdtree.cuda.search import LISTS, TreeSearch, boxes_of, leaves_of, nodes_of, walk
 from tonari.kdtree.cuda.tree import BLOCK, MOST_LEVELS, WIDTH
 from tonari.kdtree.papers.rounds import Rounds
 from tonari.metrics import get_metric
@@ -131,19 +131,12 @@ def _next_leaves(queue: Any, state: _State) -> Any:
         {
             "queries_ptr": search.queries,
             "queue_ptr": queue,
-            "boxes_ptr": tree.boxes,
             "limits_ptr": state.limits,
             "stacks_ptr": state.stacks,
             "leaves_ptr": leaves,
-            **box_offsets(tree),
+            **boxes_of(tree),
         },
-        constants={
-            "TOP": len(tree.levels) - 1,
-            "D": tree.d,
-            "METRIC": get_metric(search.metric),
-            "WIDTH": WIDTH,
-            "LEVELS": MOST_LEVELS,
-        },
+        constants={**nodes_of(tree, search.metric), "LEVELS": MOST_LEVELS},
         warps=1,
         fused=False,
     )
@@ -165,13 +158,11 @@ def _process(queue: Any, tiles: Tiles, state: _State) -> None:
             "begins_ptr": tiles.begins,
             "counts_ptr": tiles.counts,
             "leaves_ptr": tiles.leaves,
-            "rows_ptr": tree.rows,
-            "ids_ptr": tree.ids,
             "distances_ptr": search.found.distances,
             "indices_ptr": search.found.indices,
             "limits_ptr": state.limits,
             "k": k,
-            "blocks": tree.leaf // BLOCK,
+            **leaves_of(tree),
         },
         constants={
             "D": tree.d,

@@ -63,29 +63,17 @@ def sort_rows(keys, ROWS: tl.constexpr, SLOTS: tl.constexpr):
 @triton.jit(do_not_specialize=["first", "rows", "boundary"])
 def candidates_kernel(
     # inputs
-    order_ptr,
-    entries_ptr,
-    reverse_ptr,
+    order_ptr, entries_ptr, reverse_ptr,
     # scratch: int32 [row][SLOTS]
     sorted_ptr,
     # output: int32 [row][SIZE + WIDTH]
     out_ptr,
     # shapes
-    first,
-    rows,
-    boundary,
+    first, rows, boundary,
     # constants
-    SIZE: tl.constexpr,
-    HUBS: tl.constexpr,
-    ROOM: tl.constexpr,
-    BREADTH: tl.constexpr,
-    WIDTH: tl.constexpr,
-    SLOTS: tl.constexpr,
-    ROWS: tl.constexpr,
-    ACROSS: tl.constexpr,
-    NEW: tl.constexpr,
-    ID: tl.constexpr,
-):
+    SIZE: tl.constexpr, HUBS: tl.constexpr, ROOM: tl.constexpr, BREADTH: tl.constexpr, WIDTH: tl.constexpr,
+    SLOTS: tl.constexpr, ROWS: tl.constexpr, ACROSS: tl.constexpr, NEW: tl.constexpr, ID: tl.constexpr,
+):  # fmt: skip
     """Write the ids of a point's own list, then those of its candidates."""
     tl.static_assert(ROOM + (HUBS + ROOM) * BREADTH <= SLOTS)
     tl.static_assert((NEW & ID) == 0)

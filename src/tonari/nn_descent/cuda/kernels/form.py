@@ -30,18 +30,12 @@ def range_kernel(
     # input
     points_ptr,
     # outputs: float64 [chunk][d]
-    low_ptr,
-    high_ptr,
-    sum_ptr,
+    low_ptr, high_ptr, sum_ptr,
     # shapes
-    n,
-    d,
-    stride,
-    chunks,
+    n, d, stride, chunks,
     # constants
-    ROWS: tl.constexpr,
-    STEP: tl.constexpr,
-):
+    ROWS: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
     """Write the range and the sum of STEP columns over the tiles of a chunk."""
     program = tl.program_id(0)
     chunk = program % chunks
@@ -71,16 +65,10 @@ def form_kernel(
     # output: float16 [n][width]
     rows_ptr,
     # shapes
-    n,
-    d,
-    stride,
-    width,
+    n, d, stride, width,
     # constants
-    ANGULAR: tl.constexpr,
-    CENTRED: tl.constexpr,
-    ROWS: tl.constexpr,
-    STEP: tl.constexpr,
-):
+    ANGULAR: tl.constexpr, CENTRED: tl.constexpr, ROWS: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
     """Write the form of ROWS rows; only rows that are not ANGULAR use the centre and the scale."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     present = row < n
@@ -118,12 +106,10 @@ def squares_kernel(
     # output: float32 [n]
     squares_ptr,
     # shapes
-    n,
-    width,
+    n, width,
     # constants
-    ROWS: tl.constexpr,
-    STEP: tl.constexpr,
-):
+    ROWS: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
     """Write the sums of squares of ROWS rows."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     step = tl.arange(0, STEP)

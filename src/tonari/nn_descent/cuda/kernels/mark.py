@@ -13,28 +13,15 @@ import triton.language as tl
 @triton.jit(do_not_specialize=["first", "rows", "k"])
 def mark_kernel(
     # inputs
-    order_ptr,
-    old_ptr,
-    ids_ptr,
-    distances_ptr,
+    order_ptr, old_ptr, ids_ptr, distances_ptr,
     # outputs: [point][SIZE]; [point][k] twice; [point] twice
-    new_ptr,
-    found_ids_ptr,
-    found_distances_ptr,
-    changed_ptr,
-    sums_ptr,
+    new_ptr, found_ids_ptr, found_distances_ptr, changed_ptr, sums_ptr,
     # shapes
-    first,
-    rows,
-    k,
+    first, rows, k,
     # constants
-    SIZE: tl.constexpr,
-    HUBS: tl.constexpr,
-    PADDED: tl.constexpr,
-    ROWS: tl.constexpr,
-    NEW: tl.constexpr,
+    SIZE: tl.constexpr, HUBS: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr, NEW: tl.constexpr,
     ID: tl.constexpr,
-):
+):  # fmt: skip
     """Write rows of entries, their first k, the number of new ones among these, and the sum of their distances."""
     tl.static_assert(SIZE <= PADDED)
     tl.static_assert((NEW & ID) == 0)

@@ -20,25 +20,15 @@ _LAST = tl.constexpr(0x7FFFFFFF)
 @triton.jit(do_not_specialize=["rows", "centres", "tile_bits"])
 def near_kernel(
     # inputs
-    rows_ptr,
-    order_ptr,
-    query_terms_ptr,
-    centres_ptr,
-    centre_terms_ptr,
+    rows_ptr, order_ptr, query_terms_ptr, centres_ptr, centre_terms_ptr,
     # output: [row][BEST]
     near_ptr,
     # shapes
-    rows,
-    centres,
-    tile_bits,
+    rows, centres, tile_bits,
     # constants
-    D: tl.constexpr,
-    STEP: tl.constexpr,
-    ORDERED: tl.constexpr,
-    QUERIES: tl.constexpr,
-    CENTRES: tl.constexpr,
+    D: tl.constexpr, STEP: tl.constexpr, ORDERED: tl.constexpr, QUERIES: tl.constexpr, CENTRES: tl.constexpr,
     BEST: tl.constexpr,
-):
+):  # fmt: skip
     """Write the numbers of each row's nearest centres, nearest first; if ORDERED, for the rows in `order`."""
     slot = tl.program_id(0).to(tl.int64) * QUERIES + tl.arange(0, QUERIES)
     present = slot < rows

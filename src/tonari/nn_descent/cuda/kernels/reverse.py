@@ -14,23 +14,14 @@ import triton.language as tl
 @triton.jit(do_not_specialize=["pairs", "n", "room", "column"])
 def reverse_kernel(
     # inputs
-    listed_ptr,
-    numbers_ptr,
-    firsts_ptr,
-    counts_ptr,
-    entries_ptr,
+    listed_ptr, numbers_ptr, firsts_ptr, counts_ptr, entries_ptr,
     # output: int32 [n][room]
     reverse_ptr,
     # shapes
-    pairs,
-    n,
-    room,
-    size,
-    column,
+    pairs, n, room, size, column,
     # constants
-    BLOCK: tl.constexpr,
-    NEW: tl.constexpr,
-):
+    BLOCK: tl.constexpr, NEW: tl.constexpr,
+):  # fmt: skip
     """Write the listing points, with the NEW bit of their entries; `numbers` encodes the (column, row) of each pair."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     listed = tl.load(listed_ptr + at, mask=at < pairs, other=n)  # [BLOCK]

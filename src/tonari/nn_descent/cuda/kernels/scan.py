@@ -31,30 +31,15 @@ def member_range(bounds_ptr, cluster, at, limit):
 @triton.jit(do_not_specialize=["clusters", "probes", "first", "limit"])
 def scan_kernel(
     # inputs
-    rows_ptr,
-    query_terms_ptr,
-    member_terms_ptr,
-    order_ptr,
-    bounds_ptr,
-    pairs_ptr,
-    pair_bounds_ptr,
-    tile_bounds_ptr,
+    rows_ptr, query_terms_ptr, member_terms_ptr, order_ptr, bounds_ptr, pairs_ptr, pair_bounds_ptr, tile_bounds_ptr,
     tile_clusters_ptr,
     # outputs: [pair][BEST]
-    scores_ptr,
-    ids_ptr,
+    scores_ptr, ids_ptr,
     # shapes
-    clusters,
-    probes,
-    first,
-    limit,
+    clusters, probes, first, limit,
     # constants
-    D: tl.constexpr,
-    STEP: tl.constexpr,
-    QUERIES: tl.constexpr,
-    MEMBERS: tl.constexpr,
-    BEST: tl.constexpr,
-):
+    D: tl.constexpr, STEP: tl.constexpr, QUERIES: tl.constexpr, MEMBERS: tl.constexpr, BEST: tl.constexpr,
+):  # fmt: skip
     """Write the best members of each pair; `pairs` are numbered by query, then by probe."""
     tl.static_assert(STEP >= D or D % STEP == 0, "steps of columns are loaded without a mask")
     program = tl.program_id(0)

@@ -20,17 +20,9 @@ from tonari.select.cuda.kernels.tiles import row_length
 
 @triton.jit
 def write_best(
-    out_values_ptr,
-    out_ids_ptr,
-    row_ptr,
-    keys,
-    ids,
-    places,
-    k,
-    MISSING: tl.constexpr,
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-):
+    out_values_ptr, out_ids_ptr, row_ptr, keys, ids, places, k,
+    MISSING: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
+):  # fmt: skip
     """Write the first k of K sorted pairs; missing pairs have the largest possible index."""
     present = ids < 0x7FFFFFFF
     keys = tl.where(present, keys, tl.full((), MISSING, keys.dtype))
@@ -41,31 +33,15 @@ def write_best(
 @triton.jit(do_not_specialize=["n", "k"])
 def bitonic_kernel(
     # inputs
-    values_ptr,
-    lengths_ptr,
+    values_ptr, lengths_ptr,
     # outputs: [row][k], or runs [row][part][K] of a row in parts
-    out_values_ptr,
-    out_ids_ptr,
-    run_keys_ptr,
-    run_ids_ptr,
-    nan_row_ptr,
+    out_values_ptr, out_ids_ptr, run_keys_ptr, run_ids_ptr, nan_row_ptr,
     # shapes
-    stride,
-    n,
-    k,
-    parts,
-    chunk,
+    stride, n, k, parts, chunk,
     # constants
-    HAS_LENGTHS: tl.constexpr,
-    CHECK_NAN: tl.constexpr,
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-    WIDE: tl.constexpr,
-    MISSING: tl.constexpr,
-    SPLIT: tl.constexpr,
-    TILE: tl.constexpr,
-    K: tl.constexpr,
-):
+    HAS_LENGTHS: tl.constexpr, CHECK_NAN: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
+    WIDE: tl.constexpr, MISSING: tl.constexpr, SPLIT: tl.constexpr, TILE: tl.constexpr, K: tl.constexpr,
+):  # fmt: skip
     """Select from `chunk` values of a row; SPLIT if a row has several chunks."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
@@ -102,22 +78,14 @@ def bitonic_kernel(
 @triton.jit(do_not_specialize=["k", "parts"])
 def merge_runs_kernel(
     # inputs
-    values_ptr,
-    run_keys_ptr,
-    run_ids_ptr,
+    values_ptr, run_keys_ptr, run_ids_ptr,
     # outputs
-    out_values_ptr,
-    out_ids_ptr,
+    out_values_ptr, out_ids_ptr,
     # shapes
-    stride,
-    k,
-    parts,
+    stride, k, parts,
     # constants
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-    MISSING: tl.constexpr,
-    K: tl.constexpr,
-):
+    INFINITE: tl.constexpr, LARGEST: tl.constexpr, MISSING: tl.constexpr, K: tl.constexpr,
+):  # fmt: skip
     """Merge the runs of a row's parts, and write its answer."""
     row = tl.program_id(0).to(tl.int64)
     places = tl.arange(0, K)

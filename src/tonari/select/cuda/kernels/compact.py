@@ -36,33 +36,15 @@ def magnitudes(bits, WIDE: tl.constexpr):
 @triton.jit(do_not_specialize=["first_row", "n"])
 def compact_kernel(
     # inputs
-    values_ptr,
-    lengths_ptr,
-    threshold_keys_ptr,
-    threshold_ids_ptr,
+    values_ptr, lengths_ptr, threshold_keys_ptr, threshold_ids_ptr,
     # outputs: [row][capacity] pairs, one count per row
-    bits_ptr,
-    ids_ptr,
-    counts_ptr,
-    nan_row_ptr,
+    bits_ptr, ids_ptr, counts_ptr, nan_row_ptr,
     # shapes
-    first_row,
-    stride,
-    n,
-    capacity,
-    parts,
-    chunk,
+    first_row, stride, n, capacity, parts, chunk,
     # constants
-    HAS_LENGTHS: tl.constexpr,
-    CHECK_NAN: tl.constexpr,
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-    WIDE: tl.constexpr,
-    EXACT: tl.constexpr,
-    T: tl.constexpr,
-    A: tl.constexpr,
-    V: tl.constexpr,
-):
+    HAS_LENGTHS: tl.constexpr, CHECK_NAN: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
+    WIDE: tl.constexpr, EXACT: tl.constexpr, T: tl.constexpr, A: tl.constexpr, V: tl.constexpr,
+):  # fmt: skip
     """Append the values at or below the threshold among `chunk` values of a row; beyond the capacity only count."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)

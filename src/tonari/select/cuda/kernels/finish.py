@@ -37,20 +37,10 @@ def keep_smallest(
 
 @triton.jit
 def write_row(
-    out_values_ptr,
-    out_ids_ptr,
-    row_ptr,
-    bits_ptr,
-    ids_ptr,
-    count,
-    k,
-    SIZE: tl.constexpr,
-    SORTED: tl.constexpr,
-    MISSING: tl.constexpr,
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
+    out_values_ptr, out_ids_ptr, row_ptr, bits_ptr, ids_ptr, count, k,
+    SIZE: tl.constexpr, SORTED: tl.constexpr, MISSING: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr,
-):
+):  # fmt: skip
     """Answer one row from `count` <= SIZE pairs in memory (`count` <= k unless SORTED)."""
     at = tl.arange(0, SIZE)
     present = at < count
@@ -66,23 +56,10 @@ def write_row(
 
 @triton.jit
 def finish_row(
-    out_values_ptr,
-    out_ids_ptr,
-    row_ptr,
-    bits_ptr,
-    ids_ptr,
-    count,
-    k,
-    T: tl.constexpr,
-    A: tl.constexpr,
-    V: tl.constexpr,
-    SIZE: tl.constexpr,
-    SORTED: tl.constexpr,
-    MISSING: tl.constexpr,
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-    WIDE: tl.constexpr,
-):
+    out_values_ptr, out_ids_ptr, row_ptr, bits_ptr, ids_ptr, count, k,
+    T: tl.constexpr, A: tl.constexpr, V: tl.constexpr, SIZE: tl.constexpr, SORTED: tl.constexpr, MISSING: tl.constexpr,
+    INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
     """Answer one row from its `count` <= T * A * V pairs in memory, which are overwritten."""
     most = k
     if SORTED:
@@ -103,28 +80,15 @@ def finish_row(
 @triton.jit(do_not_specialize=["k"])
 def finish_kernel(
     # inputs, [row][capacity] and one count per row
-    values_ptr,
-    bits_ptr,
-    ids_ptr,
-    counts_ptr,
+    values_ptr, bits_ptr, ids_ptr, counts_ptr,
     # outputs, [row][k]
-    out_values_ptr,
-    out_ids_ptr,
+    out_values_ptr, out_ids_ptr,
     # shapes
-    stride,
-    k,
-    capacity,
+    stride, k, capacity,
     # constants
-    T: tl.constexpr,
-    A: tl.constexpr,
-    V: tl.constexpr,
-    SIZE: tl.constexpr,
-    SORTED: tl.constexpr,
-    MISSING: tl.constexpr,
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-    WIDE: tl.constexpr,
-):
+    T: tl.constexpr, A: tl.constexpr, V: tl.constexpr, SIZE: tl.constexpr, SORTED: tl.constexpr, MISSING: tl.constexpr,
+    INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     finish_row(
         out_values_ptr + row * k, out_ids_ptr + row * k, values_ptr + row * stride,

@@ -43,31 +43,16 @@ def list_size(length, power):
 @triton.jit(do_not_specialize=["first_row", "n", "power"])
 def minima_kernel(
     # inputs: a list, [row][entry]
-    list_ptr,
-    lengths_ptr,
+    list_ptr, lengths_ptr,
     # outputs: the next list and the one after it, [row][entry]
-    next_ptr,
-    after_ptr,
-    nan_row_ptr,
+    next_ptr, after_ptr, nan_row_ptr,
     # shapes
-    first_row,
-    stride,
-    out_stride,
-    n,
-    power,
-    tiles,
+    first_row, stride, out_stride, n, power, tiles,
     # constants
-    HAS_LENGTHS: tl.constexpr,
-    CHECK_NAN: tl.constexpr,
-    VALUES: tl.constexpr,
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-    WIDE: tl.constexpr,
-    G: tl.constexpr,
-    GROUPS: tl.constexpr,
-    WIDTH: tl.constexpr,
+    HAS_LENGTHS: tl.constexpr, CHECK_NAN: tl.constexpr, VALUES: tl.constexpr, INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr, WIDE: tl.constexpr, G: tl.constexpr, GROUPS: tl.constexpr, WIDTH: tl.constexpr,
     TWO: tl.constexpr,
-):
+):  # fmt: skip
     """Compute the minima of GROUPS groups, read WIDTH members at a time; if TWO, also those of every G of these."""
     tl.static_assert(not TWO or (G == WIDTH and GROUPS % G == 0), "a group of minima is one program's")
     program = tl.program_id(0)
@@ -107,20 +92,10 @@ def minima_kernel(
 
 @triton.jit
 def keep_best(
-    slot_bits_ptr,
-    slot_ids_ptr,
-    held,
-    k,
-    most,
-    out_ids_ptr,
-    VALUES: tl.constexpr,
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-    WIDE: tl.constexpr,
-    A: tl.constexpr,
-    T: tl.constexpr,
-    V: tl.constexpr,
-):
+    slot_bits_ptr, slot_ids_ptr, held, k, most, out_ids_ptr,
+    VALUES: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr, A: tl.constexpr,
+    T: tl.constexpr, V: tl.constexpr,
+):  # fmt: skip
     """Keep the k to `most` smallest of the `held` pairs in the slots, and write their indices to `out_ids_ptr`.
 
     Returns the number of pairs that are kept, and a bound that they do not exceed. There must be at least k >= 0 pairs.
@@ -143,27 +118,10 @@ def keep_best(
 
 @triton.jit
 def offer_members(
-    list_ptr,
-    size,
-    groups_ptr,
-    groups,
-    all_groups,
-    key,
-    last,
-    slot_bits_ptr,
-    slot_ids_ptr,
-    k,
-    COUNT: tl.constexpr,
-    CHECK_NAN: tl.constexpr,
-    VALUES: tl.constexpr,
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-    WIDE: tl.constexpr,
-    G: tl.constexpr,
-    A: tl.constexpr,
-    T: tl.constexpr,
-    V: tl.constexpr,
-):
+    list_ptr, size, groups_ptr, groups, all_groups, key, last, slot_bits_ptr, slot_ids_ptr, k,
+    COUNT: tl.constexpr, CHECK_NAN: tl.constexpr, VALUES: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
+    WIDE: tl.constexpr, G: tl.constexpr, A: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
+):  # fmt: skip
     """Append the members of some groups of a list (or of `all_groups`) that do not exceed (key, last) to the slots.
 
     Returns how many pairs the slots hold, which include the k smallest; how many members there are (if COUNT); and how
@@ -216,41 +174,17 @@ def offer_members(
 @triton.jit(do_not_specialize=["first_row", "n", "k", "lists", "top", "power", "counted_top"])
 def top_down_kernel(
     # inputs
-    values_ptr,
-    lengths_ptr,
-    lists_ptr,
+    values_ptr, lengths_ptr, lists_ptr,
     # scratch, [row][slot]: entries of a list, and the groups that were found
-    entries_ptr,
-    entry_ids_ptr,
-    groups_ptr,
+    entries_ptr, entry_ids_ptr, groups_ptr,
     # outputs, [row][slot] and one per row
-    slot_bits_ptr,
-    slot_ids_ptr,
-    counts_ptr,
-    examined_ptr,
-    nan_row_ptr,
+    slot_bits_ptr, slot_ids_ptr, counts_ptr, examined_ptr, nan_row_ptr,
     # shapes
-    first_row,
-    stride,
-    lists_stride,
-    n,
-    k,
-    lists,
-    top,
-    power,
-    counted_top,
+    first_row, stride, lists_stride, n, k, lists, top, power, counted_top,
     # constants
-    HAS_LENGTHS: tl.constexpr,
-    COUNT: tl.constexpr,
-    CHECK_NAN: tl.constexpr,
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-    WIDE: tl.constexpr,
-    G: tl.constexpr,
-    A: tl.constexpr,
-    T: tl.constexpr,
-    V: tl.constexpr,
-):
+    HAS_LENGTHS: tl.constexpr, COUNT: tl.constexpr, CHECK_NAN: tl.constexpr, INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr, WIDE: tl.constexpr, G: tl.constexpr, A: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
+):  # fmt: skip
     """Search from list number `lists`, which starts at entry `top` and has `power` values per entry, to the values.
 
     All groups of the first list are searched: the list above it, if it is counted, would have at most k entries. There

@@ -44,20 +44,14 @@ def open_keys(keys):
 @triton.jit(do_not_specialize=["entries", "columns", "distance_stride", "id_stride", "key_stride"])
 def encode_kernel(
     # inputs
-    distances_ptr,
-    ids_ptr,
+    distances_ptr, ids_ptr,
     # output
     keys_ptr,
     # shapes
-    entries,
-    columns,
-    distance_stride,
-    id_stride,
-    key_stride,
+    entries, columns, distance_stride, id_stride, key_stride,
     # constants
-    DESCENDING: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+    DESCENDING: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     """Write the keys of lists: float32 distances and int32 ids, -1 where missing."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     present = at < entries
@@ -74,14 +68,12 @@ def decode_kernel(
     # input
     keys_ptr,
     # outputs
-    distances_ptr,
-    ids_ptr,
+    distances_ptr, ids_ptr,
     # shapes
     entries,
     # constants
-    DESCENDING: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+    DESCENDING: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     """Write the distances and ids of keys."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     present = at < entries

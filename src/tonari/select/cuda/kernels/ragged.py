@@ -19,24 +19,14 @@ from tonari.select.cuda.kernels.network import sort_rows
 @triton.jit(do_not_specialize=["lists"])
 def order_lists_kernel(
     # inputs: flat bits of values and ids; where each list begins, and its length; the lists to order
-    bits_ptr,
-    ids_ptr,
-    begins_ptr,
-    counts_ptr,
-    numbers_ptr,
+    bits_ptr, ids_ptr, begins_ptr, counts_ptr, numbers_ptr,
     # outputs: flat, and the position of each list in them
-    places_ptr,
-    out_bits_ptr,
-    out_ids_ptr,
+    places_ptr, out_bits_ptr, out_ids_ptr,
     # shapes
     lists,
     # constants
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-    WIDE: tl.constexpr,
-    LENGTH: tl.constexpr,
-    N: tl.constexpr,
-):
+    INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr, LENGTH: tl.constexpr, N: tl.constexpr,
+):  # fmt: skip
     entry = tl.arange(0, N)
     slot = entry & (LENGTH - 1)
     at = tl.program_id(0) * (N // LENGTH) + entry // LENGTH

@@ -21,21 +21,14 @@ from tonari.select.cuda.kernels.network import keep_smaller, sort_pairs
 @triton.jit
 def sort_runs_kernel(
     # inputs: [row][capacity] pairs, one count per row
-    bits_ptr,
-    ids_ptr,
-    counts_ptr,
+    bits_ptr, ids_ptr, counts_ptr,
     # outputs: [row][capacity] pairs
-    keys_ptr,
-    out_ids_ptr,
+    keys_ptr, out_ids_ptr,
     # shapes
-    capacity,
-    runs,
+    capacity, runs,
     # constants
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-    WIDE: tl.constexpr,
-    RUN: tl.constexpr,
-):
+    INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr, RUN: tl.constexpr,
+):  # fmt: skip
     """Sort run number `program % runs` of a row."""
     program = tl.program_id(0)
     row = (program // runs).to(tl.int64)
@@ -79,27 +72,15 @@ def load_run(keys_ptr, ids_ptr, at, size, WIDE: tl.constexpr):
 @triton.jit(do_not_specialize=["k", "span"])
 def merge_kernel(
     # inputs: [row][capacity] pairs in runs of `span`, one count per row
-    values_ptr,
-    counts_ptr,
-    keys_ptr,
-    ids_ptr,
+    values_ptr, counts_ptr, keys_ptr, ids_ptr,
     # outputs: [row][capacity] pairs in runs of 2 span; if FINAL, [row][k] values and indices
-    out_keys_ptr,
-    out_ids_ptr,
+    out_keys_ptr, out_ids_ptr,
     # shapes
-    stride,
-    k,
-    capacity,
-    span,
-    tiles,
+    stride, k, capacity, span, tiles,
     # constants
-    FINAL: tl.constexpr,
-    MISSING: tl.constexpr,
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-    WIDE: tl.constexpr,
+    FINAL: tl.constexpr, MISSING: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr,
     TILE: tl.constexpr,
-):
+):  # fmt: skip
     """Fill tile number `program % tiles` of a row."""
     program = tl.program_id(0)
     row = (program // tiles).to(tl.int64)

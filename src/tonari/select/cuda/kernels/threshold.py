@@ -25,33 +25,18 @@ from tonari.select.cuda.kernels.tiles import greatest, per_thread, places, row_l
 @triton.jit(do_not_specialize=["first_row", "stride", "n", "k"])
 def resident_kernel(
     # inputs
-    values_ptr,
-    lengths_ptr,
+    values_ptr, lengths_ptr,
     # scratch: [row][SIZE] pairs
-    bits_ptr,
-    ids_ptr,
+    bits_ptr, ids_ptr,
     # outputs
-    out_values_ptr,
-    out_ids_ptr,
-    nan_row_ptr,
+    out_values_ptr, out_ids_ptr, nan_row_ptr,
     # shapes
-    first_row,
-    stride,
-    n,
-    k,
+    first_row, stride, n, k,
     # constants
-    HAS_LENGTHS: tl.constexpr,
-    CHECK_NAN: tl.constexpr,
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-    WIDE: tl.constexpr,
-    MISSING: tl.constexpr,
-    SORTED: tl.constexpr,
-    T: tl.constexpr,
-    A: tl.constexpr,
-    V: tl.constexpr,
+    HAS_LENGTHS: tl.constexpr, CHECK_NAN: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
+    WIDE: tl.constexpr, MISSING: tl.constexpr, SORTED: tl.constexpr, T: tl.constexpr, A: tl.constexpr, V: tl.constexpr,
     SIZE: tl.constexpr,
-):
+):  # fmt: skip
     """Answer a row of at most A * T * V values, held in registers."""
     row = tl.program_id(0).to(tl.int64)
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
@@ -83,18 +68,10 @@ def resident_kernel(
 
 @triton.jit
 def sample_pairs(
-    row_ptr,
-    row,
-    length,
-    part,
-    parts,
-    A: tl.constexpr,
-    T: tl.constexpr,
-    RUN: tl.constexpr,
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
+    row_ptr, row, length, part, parts,
+    A: tl.constexpr, T: tl.constexpr, RUN: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr,
-):
+):  # fmt: skip
     """Load A * T runs, each at a random position in its stratum; return keys, ids and the mask of valid ones.
 
     All have shape [T, A, RUN].
@@ -137,29 +114,15 @@ def store_threshold(keys_ptr, ids_ptr, counts_ptr, row, key, last, everything, W
 @triton.jit(do_not_specialize=["n", "rank", "most"])
 def sample_kernel(
     # inputs
-    values_ptr,
-    lengths_ptr,
+    values_ptr, lengths_ptr,
     # outputs: [row][part][rank] pairs, or the row's threshold if there is one part; the number of survivors, set to 0
-    keys_ptr,
-    ids_ptr,
-    counts_ptr,
+    keys_ptr, ids_ptr, counts_ptr,
     # shapes
-    stride,
-    n,
-    capacity,
-    parts,
-    rank,
-    most,
+    stride, n, capacity, parts, rank, most,
     # constants
-    HAS_LENGTHS: tl.constexpr,
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-    WIDE: tl.constexpr,
-    SINGLE: tl.constexpr,
-    T: tl.constexpr,
-    A: tl.constexpr,
-    RUN: tl.constexpr,
-):
+    HAS_LENGTHS: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr, SINGLE: tl.constexpr,
+    T: tl.constexpr, A: tl.constexpr, RUN: tl.constexpr,
+):  # fmt: skip
     """Find the `rank` smallest pairs of one part of a row's sample."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
@@ -185,25 +148,14 @@ def sample_kernel(
 @triton.jit(do_not_specialize=["n", "count", "rank"])
 def merge_samples_kernel(
     # inputs: [row][count] pairs
-    sample_keys_ptr,
-    sample_ids_ptr,
-    lengths_ptr,
+    sample_keys_ptr, sample_ids_ptr, lengths_ptr,
     # outputs: one pair per row; the number of survivors, set to 0
-    keys_ptr,
-    ids_ptr,
-    counts_ptr,
+    keys_ptr, ids_ptr, counts_ptr,
     # shapes
-    n,
-    capacity,
-    count,
-    rank,
+    n, capacity, count, rank,
     # constants
-    HAS_LENGTHS: tl.constexpr,
-    WIDE: tl.constexpr,
-    T: tl.constexpr,
-    A: tl.constexpr,
-    V: tl.constexpr,
-):
+    HAS_LENGTHS: tl.constexpr, WIDE: tl.constexpr, T: tl.constexpr, A: tl.constexpr, V: tl.constexpr,
+):  # fmt: skip
     """Store the rank-th smallest pair of all parts of a row's sample as its threshold."""
     row = tl.program_id(0).to(tl.int64)
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
@@ -219,32 +171,17 @@ def merge_samples_kernel(
 @triton.jit(do_not_specialize=["n", "k"])
 def answer_kernel(
     # inputs
-    values_ptr,
-    lengths_ptr,
+    values_ptr, lengths_ptr,
     # inputs that are overwritten: [row][capacity] pairs, one count per row
-    bits_ptr,
-    ids_ptr,
-    counts_ptr,
+    bits_ptr, ids_ptr, counts_ptr,
     # outputs: [row][k]
-    out_values_ptr,
-    out_ids_ptr,
+    out_values_ptr, out_ids_ptr,
     # shapes
-    stride,
-    n,
-    k,
-    capacity,
+    stride, n, k, capacity,
     # constants
-    HAS_LENGTHS: tl.constexpr,
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-    WIDE: tl.constexpr,
-    MISSING: tl.constexpr,
-    SORTED: tl.constexpr,
-    T: tl.constexpr,
-    A: tl.constexpr,
-    V: tl.constexpr,
-    SIZE: tl.constexpr,
-):
+    HAS_LENGTHS: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr, MISSING: tl.constexpr,
+    SORTED: tl.constexpr, T: tl.constexpr, A: tl.constexpr, V: tl.constexpr, SIZE: tl.constexpr,
+):  # fmt: skip
     """Answer a row from its survivors."""
     row = tl.program_id(0).to(tl.int64)
     row_ptr = values_ptr + row * stride

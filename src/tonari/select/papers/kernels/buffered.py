@@ -44,17 +44,9 @@ SORTED = tl.constexpr(3)
 
 @triton.jit
 def insert_smaller(
-    queue,
-    key,
-    index,
-    lanes,
-    head_key,
-    head_index,
-    QUEUE: tl.constexpr,
-    M: tl.constexpr,
-    ALIGNED: tl.constexpr,
-    COUNT: tl.constexpr,
-):
+    queue, key, index, lanes, head_key, head_index,
+    QUEUE: tl.constexpr, M: tl.constexpr, ALIGNED: tl.constexpr, COUNT: tl.constexpr,
+):  # fmt: skip
     """Insert the entries of `lanes` that are below their heads; return the new heads."""
     key_ptrs, index_ptrs, size, present, count_ptrs = queue
     smaller = lanes & before(key, index, head_key, head_index)
@@ -81,18 +73,9 @@ def sort_buffers(key_ptrs, index_ptrs, held, lanes):
 
 @triton.jit
 def empty_buffers(
-    queue,
-    buffer,
-    held,
-    lanes,
-    head_key,
-    head_index,
-    QUEUE: tl.constexpr,
-    BUFFER: tl.constexpr,
-    M: tl.constexpr,
-    ALIGNED: tl.constexpr,
-    COUNT: tl.constexpr,
-):
+    queue, buffer, held, lanes, head_key, head_index,
+    QUEUE: tl.constexpr, BUFFER: tl.constexpr, M: tl.constexpr, ALIGNED: tl.constexpr, COUNT: tl.constexpr,
+):  # fmt: skip
     """Insert the contents of the buffers of `lanes`, in order; return the new heads."""
     key_ptrs, index_ptrs, _ = buffer
     count_ptrs = queue[4]
@@ -112,20 +95,9 @@ def empty_buffers(
 
 @triton.jit
 def offer(
-    queue,
-    buffer,
-    held,
-    key,
-    index,
-    present,
-    head_key,
-    head_index,
-    QUEUE: tl.constexpr,
-    BUFFER: tl.constexpr,
-    M: tl.constexpr,
-    ALIGNED: tl.constexpr,
-    COUNT: tl.constexpr,
-):
+    queue, buffer, held, key, index, present, head_key, head_index,
+    QUEUE: tl.constexpr, BUFFER: tl.constexpr, M: tl.constexpr, ALIGNED: tl.constexpr, COUNT: tl.constexpr,
+):  # fmt: skip
     """Offer an entry to the queue of each lane in `present`; return the new numbers of buffered entries and heads."""
     if COUNT:
         count(queue[4], EXAMINED, present)
@@ -150,17 +122,9 @@ def offer(
 
 @triton.jit
 def drain(
-    queue,
-    buffer,
-    held,
-    head_key,
-    head_index,
-    QUEUE: tl.constexpr,
-    BUFFER: tl.constexpr,
-    M: tl.constexpr,
-    ALIGNED: tl.constexpr,
-    COUNT: tl.constexpr,
-):
+    queue, buffer, held, head_key, head_index,
+    QUEUE: tl.constexpr, BUFFER: tl.constexpr, M: tl.constexpr, ALIGNED: tl.constexpr, COUNT: tl.constexpr,
+):  # fmt: skip
     """Empty the buffers that still hold entries."""
     if BUFFER != NONE:
         if any_lane(held > 0):

@@ -44,18 +44,9 @@ def must_merge(key_ptrs, index_ptrs, level, below, size, lanes, ALIGNED: tl.cons
 
 @triton.jit
 def insert_and_merge(
-    key_ptrs,
-    index_ptrs,
-    size,
-    key,
-    index,
-    lanes,
-    present,
-    count_ptrs,
-    M: tl.constexpr,
-    ALIGNED: tl.constexpr,
-    COUNT: tl.constexpr,
-):
+    key_ptrs, index_ptrs, size, key, index, lanes, present, count_ptrs,
+    M: tl.constexpr, ALIGNED: tl.constexpr, COUNT: tl.constexpr,
+):  # fmt: skip
     """Insert entries, which must be below the heads, in `lanes`; if ALIGNED, all lanes `present` merge together."""
     tl.static_assert((M & (M - 1)) == 0, "levels are merged in halves, of M places at first")
     insert_sorted(key_ptrs, index_ptrs, M, key, index, lanes, count_ptrs, COUNT)

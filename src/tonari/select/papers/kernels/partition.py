@@ -59,44 +59,18 @@ def write_survivors(index_ptrs, size, value_ptrs, out_bit_ptrs, out_index_ptrs, 
 )
 def queue_kernel(
     # inputs: bits of the values, one length per row, [row][entries of all lists above the values]
-    values_ptr,
-    lengths_ptr,
-    lists_ptr,
+    values_ptr, lengths_ptr, lists_ptr,
     # scratch: [program][position][32 lanes]
-    keys_ptr,
-    indices_ptr,
-    numbers_ptr,
-    buffer_keys_ptr,
-    buffer_indices_ptr,
+    keys_ptr, indices_ptr, numbers_ptr, buffer_keys_ptr, buffer_indices_ptr,
     # outputs: [row][size], one per row; [program][slot][32 lanes] if COUNT
-    out_bits_ptr,
-    out_indices_ptr,
-    out_counts_ptr,
-    nan_row_ptr,
-    counts_ptr,
+    out_bits_ptr, out_indices_ptr, out_counts_ptr, nan_row_ptr, counts_ptr,
     # shapes
-    first_row,
-    rows,
-    n,
-    stride,
-    lists_stride,
-    top_start,
-    group,
-    size,
-    buffer_size,
+    first_row, rows, n, stride, lists_stride, top_start, group, size, buffer_size,
     # constants
-    QUEUE: tl.constexpr,
-    M: tl.constexpr,
-    ALIGNED: tl.constexpr,
-    BUFFER: tl.constexpr,
-    LISTS: tl.constexpr,
-    HAS_LENGTHS: tl.constexpr,
-    CHECK_NAN: tl.constexpr,
-    COUNT: tl.constexpr,
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-    WIDE: tl.constexpr,
-):
+    QUEUE: tl.constexpr, M: tl.constexpr, ALIGNED: tl.constexpr, BUFFER: tl.constexpr, LISTS: tl.constexpr,
+    HAS_LENGTHS: tl.constexpr, CHECK_NAN: tl.constexpr, COUNT: tl.constexpr, INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
     """Search 32 rows, one per lane; `first_row` is the request's number of row 0."""
     program = tl.program_id(0).to(tl.int64)
     lane = tl.arange(0, LANES)

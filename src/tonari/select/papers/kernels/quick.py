@@ -42,19 +42,10 @@ def load_range(bits_ptr, ids_ptr, at, present, VALUES: tl.constexpr):
 
 @triton.jit
 def sampled_pivot(
-    bits_ptr,
-    ids_ptr,
-    begin,
-    end,
-    wanted,
-    VALUES: tl.constexpr,
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-    WIDE: tl.constexpr,
-    A: tl.constexpr,
-    T: tl.constexpr,
-    V: tl.constexpr,
-):
+    bits_ptr, ids_ptr, begin, end, wanted,
+    VALUES: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr, A: tl.constexpr,
+    T: tl.constexpr, V: tl.constexpr,
+):  # fmt: skip
     """Choose a pivot for [begin, end), of which the `wanted` smallest are needed, 1 <= wanted < end - begin."""
     TILE: tl.constexpr = A * T * V
     size = end - begin
@@ -115,35 +106,17 @@ def middle_pivot(low_key, low_id, high_key, high_id):
 @triton.jit(do_not_specialize=["first_row", "n", "k", "capacity"])
 def quick_kernel(
     # inputs
-    values_ptr,
-    lengths_ptr,
+    values_ptr, lengths_ptr,
     # scratch: [row][2][n] pairs, [row][DEPTH][2]
-    bits_ptr,
-    ids_ptr,
-    stack_ptr,
+    bits_ptr, ids_ptr, stack_ptr,
     # outputs: [row][capacity] and one per row
-    out_bits_ptr,
-    out_ids_ptr,
-    counts_ptr,
-    examined_ptr,
-    nan_row_ptr,
+    out_bits_ptr, out_ids_ptr, counts_ptr, examined_ptr, nan_row_ptr,
     # shapes
-    first_row,
-    stride,
-    n,
-    k,
-    capacity,
+    first_row, stride, n, k, capacity,
     # constants
-    HAS_LENGTHS: tl.constexpr,
-    COUNT: tl.constexpr,
-    CHECK_NAN: tl.constexpr,
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-    WIDE: tl.constexpr,
-    A: tl.constexpr,
-    T: tl.constexpr,
-    V: tl.constexpr,
-):
+    HAS_LENGTHS: tl.constexpr, COUNT: tl.constexpr, CHECK_NAN: tl.constexpr, INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr, WIDE: tl.constexpr, A: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
+):  # fmt: skip
     TILE: tl.constexpr = A * T * V
     tl.static_assert(TILE < 1 << 15, "places of a tile are counted in halves of a word")
     row = tl.program_id(0).to(tl.int64)

@@ -115,22 +115,14 @@ def threshold_of(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.conste
 )
 def certify_kernel(
     # inputs
-    shift_ptr,
-    kth_ptr,
-    next_ptr,
-    scale_ptr,
+    shift_ptr, kth_ptr, next_ptr, scale_ptr,
     # output
     proved_ptr,
     # shapes
-    rows,
-    d,
-    kth_stride,
-    next_stride,
+    rows, d, kth_stride, next_stride,
     # constants
-    METRIC: tl.constexpr,
-    DOUBLE: tl.constexpr,
-    ROWS: tl.constexpr,
-):
+    METRIC: tl.constexpr, DOUBLE: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     present = row < rows
     value = tl.load(kth_ptr + row * kth_stride, mask=present, other=0.0).to(tl.float64)

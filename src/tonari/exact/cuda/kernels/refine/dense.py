@@ -82,30 +82,15 @@ def add_step(lanes, query_ptrs, x, at, d, METRIC: tl.constexpr, TERM: tl.constex
 @triton.jit(do_not_specialize=["rows", "count", "first_id", "d", "units", "out_stride", "parts", "rows_per_part"])
 def dense_kernel(
     # inputs
-    queries_ptr,
-    query_norms_ptr,
-    points_ptr,
-    point_norms_ptr,
-    own_ptr,
+    queries_ptr, query_norms_ptr, points_ptr, point_norms_ptr, own_ptr,
     # output: float64 [row][out_stride]
     out_ptr,
     # shapes
-    rows,
-    count,
-    first_id,
-    d,
-    units,
-    out_stride,
-    parts,
-    rows_per_part,
+    rows, count, first_id, d, units, out_stride, parts, rows_per_part,
     # constants
-    METRIC: tl.constexpr,
-    TERM: tl.constexpr,
-    DOUBLE: tl.constexpr,
-    HAS_OWN: tl.constexpr,
-    POINTS: tl.constexpr,
+    METRIC: tl.constexpr, TERM: tl.constexpr, DOUBLE: tl.constexpr, HAS_OWN: tl.constexpr, POINTS: tl.constexpr,
     LANES: tl.constexpr,
-):
+):  # fmt: skip
     """Write keys of float32 values or, if DOUBLE, float64 values; `first_id` is the id of the slice's first point."""
     width = units * LANES
     # Programs that run at the same time share points.

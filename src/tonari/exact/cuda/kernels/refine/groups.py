@@ -157,22 +157,14 @@ def values_of(
 @triton.jit(do_not_specialize=["width", "groups_stride", "columns", "chunks", "n"])
 def members_kernel(
     # inputs
-    groups_ptr,
-    own_ptr,
+    groups_ptr, own_ptr,
     # output: int32 [row][columns]
     ids_ptr,
     # shapes
-    width,
-    groups_stride,
-    columns,
-    chunks,
-    n,
+    width, groups_stride, columns, chunks, n,
     # constants
-    HAS_OWN: tl.constexpr,
-    GROUP: tl.constexpr,
-    POINT_TILE: tl.constexpr,
-    CHUNK: tl.constexpr,
-):
+    HAS_OWN: tl.constexpr, GROUP: tl.constexpr, POINT_TILE: tl.constexpr, CHUNK: tl.constexpr,
+):  # fmt: skip
     """Write the point number of every candidate, and 2**31 - 1 at positions without a candidate."""
     program = tl.program_id(0)
     row = (program // chunks).to(tl.int64)
@@ -185,33 +177,16 @@ def members_kernel(
 @triton.jit(do_not_specialize=["d", "units", "width", "groups_stride", "columns", "chunks", "n"])
 def refine_kernel(
     # inputs
-    queries_ptr,
-    norms_ptr,
-    points_ptr,
-    groups_ptr,
-    own_ptr,
+    queries_ptr, norms_ptr, points_ptr, groups_ptr, own_ptr,
     ids_ptr,  # [row][columns]
     # output: float64 [row][columns]
     out_ptr,
     # shapes
-    d,
-    query_width,
-    units,
-    width,
-    groups_stride,
-    columns,
-    chunks,
-    n,
+    d, query_width, units, width, groups_stride, columns, chunks, n,
     # constants
-    METRIC: tl.constexpr,
-    TERM: tl.constexpr,
-    LISTED: tl.constexpr,
-    HAS_OWN: tl.constexpr,
-    GROUP: tl.constexpr,
-    POINT_TILE: tl.constexpr,
-    UNIT: tl.constexpr,
-    CHUNK: tl.constexpr,
-):
+    METRIC: tl.constexpr, TERM: tl.constexpr, LISTED: tl.constexpr, HAS_OWN: tl.constexpr, GROUP: tl.constexpr,
+    POINT_TILE: tl.constexpr, UNIT: tl.constexpr, CHUNK: tl.constexpr,
+):  # fmt: skip
     """Write keys of float32 values or, if LISTED, float64 values of the points in ids_ptr."""
     program = tl.program_id(0)
     row = (program // chunks).to(tl.int64)

@@ -28,19 +28,14 @@ _LARGEST = tl.constexpr(3.4028234663852886e38)  # float32
 @triton.jit(do_not_specialize=["rows", "d"])
 def thresholds_kernel(
     # inputs
-    shift_ptr,
-    limits_ptr,
-    scale_ptr,
+    shift_ptr, limits_ptr, scale_ptr,
     # output: float32
     thresholds_ptr,
     # shapes
-    rows,
-    d,
+    rows, d,
     # constants
-    METRIC: tl.constexpr,
-    DOUBLE: tl.constexpr,
-    ROWS: tl.constexpr,
-):
+    METRIC: tl.constexpr, DOUBLE: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
     """Write each row's threshold: -inf if no point can be within its limit, the largest float32 if all may be."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     present = row < rows
@@ -57,19 +52,14 @@ def thresholds_kernel(
 @triton.jit(do_not_specialize=["segments", "room"])
 def listed_parts_kernel(
     # inputs: the screen's lists
-    entries_ptr,
-    counts_ptr,
+    entries_ptr, counts_ptr,
     # in: where the parts of each row begin; outputs: the parts, or their number
-    begins_ptr,
-    parts_ptr,
-    totals_ptr,
+    begins_ptr, parts_ptr, totals_ptr,
     # shapes
-    segments,
-    room,
+    segments, room,
     # constants
-    FILL: tl.constexpr,
-    TILE: tl.constexpr,
-):
+    FILL: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
     """Count or write the parts that a row's list names; an entry is 16 group + mask of parts."""
     row = tl.program_id(0).to(tl.int64)
     total = tl.zeros((), tl.int32)
@@ -100,18 +90,14 @@ def listed_parts_kernel(
 @triton.jit(do_not_specialize=["groups"])
 def lowest_parts_kernel(
     # inputs: the minimum of every group of eight points, and thresholds
-    minima_ptr,
-    thresholds_ptr,
+    minima_ptr, thresholds_ptr,
     # as for the kernel above
-    begins_ptr,
-    parts_ptr,
-    totals_ptr,
+    begins_ptr, parts_ptr, totals_ptr,
     # shapes
     groups,
     # constants
-    FILL: tl.constexpr,
-    TILE: tl.constexpr,
-):
+    FILL: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
     """Count or write the groups of a row whose minimum is at or below its threshold."""
     row = tl.program_id(0).to(tl.int64)
     threshold = tl.load(thresholds_ptr + row)
@@ -133,35 +119,15 @@ def lowest_parts_kernel(
 @triton.jit(do_not_specialize=["d", "units", "n", "first_block"])
 def within_kernel(
     # inputs: widened queries and norms; points; limits; the row and the parts of each block; the own point of each row
-    queries_ptr,
-    norms_ptr,
-    points_ptr,
-    limits_ptr,
-    rows_ptr,
-    parts_ptr,
-    own_ptr,
+    queries_ptr, norms_ptr, points_ptr, limits_ptr, rows_ptr, parts_ptr, own_ptr,
     # outputs: [block][CHUNK] values and ids, -1 for a point beyond the limit; the number of points within it
-    values_ptr,
-    ids_ptr,
-    hits_ptr,
+    values_ptr, ids_ptr, hits_ptr,
     # shapes
-    d,
-    query_width,
-    units,
-    n,
-    first_block,
+    d, query_width, units, n, first_block,
     # constants
-    METRIC: tl.constexpr,
-    TERM: tl.constexpr,
-    DOUBLE: tl.constexpr,
-    LISTED: tl.constexpr,
-    HAS_OWN: tl.constexpr,
-    LATER: tl.constexpr,
-    GROUP: tl.constexpr,
-    POINT_TILE: tl.constexpr,
-    UNIT: tl.constexpr,
-    CHUNK: tl.constexpr,
-):
+    METRIC: tl.constexpr, TERM: tl.constexpr, DOUBLE: tl.constexpr, LISTED: tl.constexpr, HAS_OWN: tl.constexpr,
+    LATER: tl.constexpr, GROUP: tl.constexpr, POINT_TILE: tl.constexpr, UNIT: tl.constexpr, CHUNK: tl.constexpr,
+):  # fmt: skip
     """Find the points of a block within its row's limit; write their number and, if LISTED, the points.
 
     A row does not find itself and, if LATER, finds only points after it.
@@ -197,15 +163,12 @@ def within_kernel(
 @triton.jit
 def pack_hits_kernel(
     # inputs: [block][CHUNK], and where each block's hits go
-    values_ptr,
-    ids_ptr,
-    places_ptr,
+    values_ptr, ids_ptr, places_ptr,
     # outputs: flat
-    out_values_ptr,
-    out_ids_ptr,
+    out_values_ptr, out_ids_ptr,
     # constants
     CHUNK: tl.constexpr,
-):
+):  # fmt: skip
     """Copy the hits of a block to their place."""
     block = tl.program_id(0).to(tl.int64)
     at = block * CHUNK + tl.arange(0, CHUNK)

@@ -25,17 +25,13 @@ _INFINITY = tl.constexpr(float("inf"))
 def sample_kernel(
     rows_ptr,
     # output: [3][parts][d] float64: sums, minima, maxima
-    parts_ptr,
-    n,
-    d,
-    stride,
+    parts_ptr, n, d, stride,
     every,  # distance between sampled rows
     count,  # number of sampled rows
     chunk,  # sampled rows per program
     blocks,
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-):
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
     part = tl.program_id(0) // blocks
     column = (tl.program_id(0) % blocks) * COLUMNS + tl.arange(0, COLUMNS)
     end = tl.minimum(part * chunk + chunk, count)
@@ -89,20 +85,13 @@ def settle_kernel(
     # input: the output of sample_kernel
     parts_ptr,
     # outputs: [d] and [1] float64
-    centre_ptr,
-    scale_ptr,
-    parts,
-    d,
-    count,
+    centre_ptr, scale_ptr, parts, d, count,
     CENTRED: tl.constexpr,
     WHOLE: tl.constexpr,  # scale 1 and an integer centre
     TOP: tl.constexpr,  # exponent of the largest element of a form row
     LEAST: tl.constexpr,  # exponents of the scale, which is a power of 2^EVERY
-    MOST: tl.constexpr,
-    EVERY: tl.constexpr,
-    PARTS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-):
+    MOST: tl.constexpr, EVERY: tl.constexpr, PARTS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
     scale = 1.0 + tl.zeros([], tl.float64)
     grid = scale
     if not WHOLE:

@@ -23,14 +23,11 @@ def hash_rows_kernel(
     # output: [n] int64
     hashes_ptr,
     # shapes
-    n,
-    d,
-    stride,
+    n, d, stride,
     # constants
     STEP: tl.constexpr,  # divides d and stride, so that loads can be wide
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-):
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
     d = d // STEP * STEP
     stride = stride // STEP * STEP
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)

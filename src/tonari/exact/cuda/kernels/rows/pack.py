@@ -202,37 +202,20 @@ def set_aside(
 @triton.jit(do_not_specialize=["n", "height", "d", "stride", "first_row"])
 def pack_kernel(
     # inputs
-    rows_ptr,
-    centre_ptr,
-    scale_ptr,
+    rows_ptr, centre_ptr, scale_ptr,
     # outputs: [height][width] values; for points `low` per row, e1 and e2 per program; for queries three per row
-    values_ptr,
-    low_ptr,
-    e1_ptr,
-    e2_ptr,
-    norm_ptr,
-    rest_ptr,
-    shift_ptr,
-    flags_ptr,
+    values_ptr, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, shift_ptr, flags_ptr,
     # shapes
-    n,
-    height,
-    d,
-    stride,
-    width,
+    n, height, d, stride, width,
     first_row,  # number of the first row in the flags
     # constants
     METRIC: tl.constexpr,
     SIZE: tl.constexpr,  # of an elementwise metric
-    DIFFERENCE: tl.constexpr,
-    PRECISION: tl.constexpr,
-    POINTS: tl.constexpr,
+    DIFFERENCE: tl.constexpr, PRECISION: tl.constexpr, POINTS: tl.constexpr,
     LIMIT: tl.constexpr,  # largest magnitude of a form element
     STEP: tl.constexpr,  # divides d and stride, so that loads can be wide
-    ROWS: tl.constexpr,
-    T: tl.constexpr,
-    V: tl.constexpr,
-):
+    ROWS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
+):  # fmt: skip
     PRODUCTS: tl.constexpr = PRECISION != "float32"
     d = d // STEP * STEP
     stride = stride // STEP * STEP

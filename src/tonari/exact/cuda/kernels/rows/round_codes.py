@@ -29,26 +29,16 @@ _TINY = tl.constexpr(2.0**-40)  # far above the rounding of g, relative to codes
 @triton.jit(do_not_specialize=["n", "p", "width"])
 def round_codes_kernel(
     # inputs: float32 [n][p], float64 [n] and [1]
-    values_ptr,
-    errors_ptr,
-    shift_ptr,
+    values_ptr, errors_ptr, shift_ptr,
     # outputs: int8 [n][width], float64 [n]
-    codes_ptr,
-    apart_ptr,
+    codes_ptr, apart_ptr,
     # of queries: float64 [n], and g in float32 [n][p] with its errors, float64 [n]
-    squares_ptr,
-    rounded_ptr,
-    rounded_errors_ptr,
+    squares_ptr, rounded_ptr, rounded_errors_ptr,
     # shapes
-    n,
-    p,
-    width,
+    n, p, width,
     # constants
-    POINTS: tl.constexpr,
-    FOLDS: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-):
+    POINTS: tl.constexpr, FOLDS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     column = tl.arange(0, COLUMNS)[None, :]
     present = row < n

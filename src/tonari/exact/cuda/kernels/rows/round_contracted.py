@@ -33,22 +33,14 @@ def squares_of(pointer, length, COLUMNS: tl.constexpr):
 @triton.jit(do_not_specialize=["n", "d", "kept"])
 def round_contracted_kernel(
     # inputs: float64 [n][d], [n][kept], [n] and [d]; the length of a row without a contraction is +inf
-    rest_ptr,
-    along_ptr,
-    lengths_ptr,
-    origin_ptr,
+    rest_ptr, along_ptr, lengths_ptr, origin_ptr,
     # outputs: float32 [n][kept + 1], float64 [n]
-    values_ptr,
-    errors_ptr,
+    values_ptr, errors_ptr,
     # shapes
-    n,
-    d,
-    kept,
+    n, d, kept,
     # constants
-    BEYOND: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-):
+    BEYOND: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     present = row < n
     length = tl.load(lengths_ptr + row, mask=present, other=0.0)  # [ROWS]

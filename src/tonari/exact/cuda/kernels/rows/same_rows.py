@@ -14,20 +14,15 @@ import triton.language as tl
 @triton.jit(do_not_specialize=["n", "d", "stride"])
 def same_rows_kernel(
     # inputs: rows of whole numbers, the bits of values; [n] int64, in order; [n] int64
-    bits_ptr,
-    hashes_ptr,
-    order_ptr,
+    bits_ptr, hashes_ptr, order_ptr,
     # output: [n] int8
     same_ptr,
     # shapes
-    n,
-    d,
-    stride,
+    n, d, stride,
     # constants
     STEP: tl.constexpr,  # divides d and stride, so that loads can be wide
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-):
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
     d = d // STEP * STEP
     stride = stride // STEP * STEP
     at = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)

@@ -42,18 +42,11 @@ def widen_kernel(
     # input
     rows_ptr,
     # outputs: [row][16 * steps]; float64 [row] for angular metrics
-    out_ptr,
-    norms_ptr,
+    out_ptr, norms_ptr,
     # shapes
-    rows,
-    d,
-    units,
-    steps,
+    rows, d, units, steps,
     # constants
-    ANGULAR: tl.constexpr,
-    CENTRED: tl.constexpr,
-    UNIT: tl.constexpr,
-    ROWS: tl.constexpr,
-):
+    ANGULAR: tl.constexpr, CENTRED: tl.constexpr, UNIT: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     widen_rows(rows_ptr, out_ptr, norms_ptr, row, row < rows, d, units, steps, ANGULAR, CENTRED, UNIT, ROWS)

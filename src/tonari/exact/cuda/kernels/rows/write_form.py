@@ -23,27 +23,18 @@ _INFINITY = tl.constexpr(float("inf"))
 @triton.jit(do_not_specialize=["n", "d", "stride", "first_row"])
 def write_form_kernel(
     # inputs: any rows; [d] and [1] float64; [d] float64
-    rows_ptr,
-    centre_ptr,
-    scale_ptr,
-    origin_ptr,
+    rows_ptr, centre_ptr, scale_ptr, origin_ptr,
     # outputs: [n][d] and [n] float64; three flags
-    out_ptr,
-    length_ptr,
-    flags_ptr,
+    out_ptr, length_ptr, flags_ptr,
     # shapes
-    n,
-    d,
-    stride,
+    n, d, stride,
     first_row,  # number of the first row in the flags
     # constants
     METRIC: tl.constexpr,
     LIMIT: tl.constexpr,  # largest magnitude of a form element
     STEP: tl.constexpr,  # divides d and stride, so that loads can be wide
-    ROWS: tl.constexpr,
-    T: tl.constexpr,
-    V: tl.constexpr,
-):
+    ROWS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
+):  # fmt: skip
     d = d // STEP * STEP
     stride = stride // STEP * STEP
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)

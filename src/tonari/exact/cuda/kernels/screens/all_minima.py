@@ -18,16 +18,7 @@ from tonari.exact.cuda.kernels.screens.record import append_below, lowest_scores
 
 
 @triton.jit(
-    do_not_specialize=[
-        "m",
-        "tiles",
-        "groups",
-        "minima_stride",
-        "segments",
-        "room",
-        "row_tiles",
-        "tiles_per_program",
-    ]
+    do_not_specialize=["m", "tiles", "groups", "minima_stride", "segments", "room", "row_tiles", "tiles_per_program"]
 )
 def screen_kernel(
     queries, queries_more, points, points_more, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, thresholds_ptr,

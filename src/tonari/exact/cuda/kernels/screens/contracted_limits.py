@@ -37,18 +37,12 @@ def contracted_limits_kernel(
     stretch_ptr,  # float64 [1]
     scale_ptr,
     # outputs: float32 [rows]
-    squares_ptr,
-    scores_ptr,
+    squares_ptr, scores_ptr,
     # shapes
-    rows,
-    d,
-    p,
-    kth_stride,
+    rows, d, p, kth_stride,
     # constants
-    METRIC: tl.constexpr,
-    DOUBLE: tl.constexpr,
-    ROWS: tl.constexpr,
-):
+    METRIC: tl.constexpr, DOUBLE: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     present = row < rows
     value = tl.load(kth_ptr + row * kth_stride, mask=present, other=0.0).to(tl.float64)

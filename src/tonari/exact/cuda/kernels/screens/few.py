@@ -73,46 +73,25 @@ def load_low(low_ptr, tile, tiles, point, M: tl.constexpr, POINTS: tl.constexpr)
 @triton.jit(do_not_specialize=["d", "stride", "units", "wide_steps", "tiles", "each", "m", "first_row"])
 def screen_few_kernel(
     # inputs
-    rows_ptr,
-    centre_ptr,
-    scale_ptr,
-    values_ptr,
-    low_ptr,
+    rows_ptr, centre_ptr, scale_ptr, values_ptr, low_ptr,
     # scratch: [program][M][width]
     packed_ptr,
     # outputs: [row][tiles * POINTS / GROUP], [row][tiles], one per row, and float64 rows of whole steps
-    minima_ptr,
-    tile_minima_ptr,
-    norm_ptr,
-    rest_ptr,
-    shift_ptr,
-    widened_ptr,
-    norms_ptr,
+    minima_ptr, tile_minima_ptr, norm_ptr, rest_ptr, shift_ptr, widened_ptr, norms_ptr,
     counters_ptr,  # set to 0
     flags_ptr,
     # shapes
-    m,
-    d,
-    stride,
-    units,
-    wide_steps,
-    width,
+    m, d, stride, units, wide_steps, width,
     blocks,  # of columns; a single one needs no divisions
     tiles,
     each,  # tiles of a program
     first_row,  # number of the first row in the flags
     # constants
-    METRIC: tl.constexpr,
-    LIMIT: tl.constexpr,
-    STEP: tl.constexpr,
-    UNIT: tl.constexpr,
-    M: tl.constexpr,
-    POINTS: tl.constexpr,
-    GROUP: tl.constexpr,
-    BLOCK: tl.constexpr,
+    METRIC: tl.constexpr, LIMIT: tl.constexpr, STEP: tl.constexpr, UNIT: tl.constexpr, M: tl.constexpr,
+    POINTS: tl.constexpr, GROUP: tl.constexpr, BLOCK: tl.constexpr,
     WHOLE: tl.constexpr,  # whether BLOCK divides the width
     V: tl.constexpr,
-):
+):  # fmt: skip
     T: tl.constexpr = BLOCK // V
     GROUPS: tl.constexpr = POINTS // GROUP
     program = tl.program_id(0)

@@ -83,52 +83,19 @@ def candidates(groups_ptr, numbers, group_count, n, GROUP: tl.constexpr):
 @triton.jit(do_not_specialize=["n", "tiles", "d", "units", "width", "k", "parts"])
 def finish_few_kernel(
     # inputs: [row][tiles], [row][tiles * POINT_TILE / GROUP], [tiles], one per row
-    tile_minima_ptr,
-    minima_ptr,
-    e1_ptr,
-    e2_ptr,
-    norm_ptr,
-    rest_ptr,
-    shift_ptr,
-    scale_ptr,
-    widened_ptr,
-    norms_ptr,
-    points_ptr,
-    point_flags_ptr,
-    query_flags_ptr,
+    tile_minima_ptr, minima_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, shift_ptr, scale_ptr, widened_ptr, norms_ptr,
+    points_ptr, point_flags_ptr, query_flags_ptr,
     # scratch: [program][SLOTS], [program][ROOM], [row][ROOM * GROUP], [row]
-    tiles_ptr,
-    groups_ptr,
-    values_ptr,
-    counters_ptr,
+    tiles_ptr, groups_ptr, values_ptr, counters_ptr,
     # outputs: [row][k], one per row; int64: flags of the points, flags of the queries, one per row
-    distances_ptr,
-    indices_ptr,
-    proved_ptr,
-    state_ptr,
+    distances_ptr, indices_ptr, proved_ptr, state_ptr,
     # shapes
-    n,
-    tiles,
-    d,
-    query_width,
-    units,
-    width,
-    k,
-    parts,
+    n, tiles, d, query_width, units, width, k, parts,
     # constants
-    METRIC: tl.constexpr,
-    TERM: tl.constexpr,
-    DOUBLE: tl.constexpr,
-    UNIT: tl.constexpr,
-    TILES: tl.constexpr,
-    SLOTS: tl.constexpr,
-    ROOM: tl.constexpr,
-    CHUNK: tl.constexpr,
-    CHUNKS: tl.constexpr,
-    GROUP: tl.constexpr,
-    POINT_TILE: tl.constexpr,
-    RANKED: tl.constexpr,
-):
+    METRIC: tl.constexpr, TERM: tl.constexpr, DOUBLE: tl.constexpr, UNIT: tl.constexpr, TILES: tl.constexpr,
+    SLOTS: tl.constexpr, ROOM: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr, GROUP: tl.constexpr,
+    POINT_TILE: tl.constexpr, RANKED: tl.constexpr,
+):  # fmt: skip
     PER_TILE: tl.constexpr = POINT_TILE // GROUP
     CANDIDATES: tl.constexpr = ROOM * GROUP
     program = tl.program_id(0).to(tl.int64)

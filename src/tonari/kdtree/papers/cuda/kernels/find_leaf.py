@@ -31,16 +31,10 @@ def find_leaf_kernel(
     # output: for each place of the queue a leaf, or -1 for a query that has none left
     leaves_ptr,
     # shapes
-    levels_1,
-    levels_2,
-    levels_3,
+    levels_1, levels_2, levels_3,
     # constants
-    TOP: tl.constexpr,
-    D: tl.constexpr,
-    METRIC: tl.constexpr,
-    WIDTH: tl.constexpr,
-    LEVELS: tl.constexpr,
-):
+    TOP: tl.constexpr, D: tl.constexpr, METRIC: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr,
+):  # fmt: skip
     """Store the next leaf of one query."""
     tl.static_assert(TOP < LEVELS, "the stack has a key for each level")
     at = tl.program_id(0)

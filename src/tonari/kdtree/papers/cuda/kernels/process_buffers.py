@@ -63,25 +63,16 @@ def process_kernel(
     begins_ptr,  # [tile]: its place in the queue
     counts_ptr,  # [tile]: its queries
     leaves_ptr,  # [tile]
-    rows_ptr,
-    ids_ptr,
+    rows_ptr, ids_ptr,
     # in and out: [query][k], [query]
-    distances_ptr,
-    indices_ptr,
-    limits_ptr,
+    distances_ptr, indices_ptr, limits_ptr,
     # shapes
     k,
     blocks,  # per leaf
     # constants
-    D: tl.constexpr,
-    METRIC: tl.constexpr,
-    DOUBLE: tl.constexpr,
-    BLOCK: tl.constexpr,
-    LIST: tl.constexpr,
-    WIDTH: tl.constexpr,
-    TILE: tl.constexpr,
-    HAS_OWN: tl.constexpr,
-):
+    D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, BLOCK: tl.constexpr, LIST: tl.constexpr,
+    WIDTH: tl.constexpr, TILE: tl.constexpr, HAS_OWN: tl.constexpr,
+):  # fmt: skip
     """Compare a tile of queries with the points of their leaf."""
     NOTHING: tl.constexpr = 0x7FF0000000000000 if DOUBLE else 0x7F800000
     tile = tl.program_id(0)

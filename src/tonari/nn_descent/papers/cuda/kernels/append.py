@@ -15,15 +15,12 @@ def append_kernel(
     # input: int32 [row][SAMPLES]
     listed_ptr,
     # outputs: int32 [n], zeros; [n][ROOM], filled with -1
-    counts_ptr,
-    reverse_ptr,
+    counts_ptr, reverse_ptr,
     # shapes
     pairs,
     # constants
-    SAMPLES: tl.constexpr,
-    ROOM: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+    SAMPLES: tl.constexpr, ROOM: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     """Append the rows of BLOCK pairs."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     listed = tl.load(listed_ptr + at, mask=at < pairs, other=-1)

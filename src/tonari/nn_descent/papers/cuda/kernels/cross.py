@@ -64,27 +64,15 @@ def propose(
 @triton.jit(do_not_specialize=["first", "boundary"])
 def cross_kernel(
     # inputs
-    rows_ptr,
-    query_terms_ptr,
-    member_terms_ptr,
-    new_ptr,
-    old_ptr,
-    distances_ptr,
+    rows_ptr, query_terms_ptr, member_terms_ptr, new_ptr, old_ptr, distances_ptr,
     # outputs: [row][3][TILE]
-    keys_ptr,
-    ids_ptr,
+    keys_ptr, ids_ptr,
     # shapes
-    first,
-    boundary,
+    first, boundary,
     # constants
-    D: tl.constexpr,
-    STEP: tl.constexpr,
-    TILE: tl.constexpr,
-    SIZE: tl.constexpr,
-    SEGMENT: tl.constexpr,
-    ACROSS: tl.constexpr,
-    SYMMETRIC: tl.constexpr,
-):
+    D: tl.constexpr, STEP: tl.constexpr, TILE: tl.constexpr, SIZE: tl.constexpr, SEGMENT: tl.constexpr,
+    ACROSS: tl.constexpr, SYMMETRIC: tl.constexpr,
+):  # fmt: skip
     """Write the proposals of one row; rows start at `first`. Without SYMMETRIC, a distance depends on the target."""
     slots = tl.arange(0, TILE)
     row = (first + tl.program_id(0).to(tl.int64)) * TILE

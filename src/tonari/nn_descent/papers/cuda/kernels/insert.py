@@ -42,20 +42,14 @@ def unlock(lock_ptr):
 @triton.jit
 def insert_kernel(
     # inputs: [program][BATCH]
-    keys_ptr,
-    ids_ptr,
+    keys_ptr, ids_ptr,
     # outputs
-    entries_ptr,
-    distances_ptr,
+    entries_ptr, distances_ptr,
     # int32 [n][SIZE // SEGMENT], 1 where a program holds the segment
     locks_ptr,
     # constants
-    BATCH: tl.constexpr,
-    SIZE: tl.constexpr,
-    SEGMENT: tl.constexpr,
-    NEW: tl.constexpr,
-    ID: tl.constexpr,
-):
+    BATCH: tl.constexpr, SIZE: tl.constexpr, SEGMENT: tl.constexpr, NEW: tl.constexpr, ID: tl.constexpr,
+):  # fmt: skip
     """Insert BATCH proposals, as NEW entries."""
     SEGMENTS: tl.constexpr = SIZE // SEGMENT
     columns = tl.arange(0, SEGMENT)

@@ -13,16 +13,14 @@ import triton.language as tl
 @triton.jit(do_not_specialize=["n"])
 def join_kernel(
     # inputs: int32 [n][SAMPLES], [n][2 SAMPLES], each with -1 at its end alone
-    own_ptr,
-    reverse_ptr,
+    own_ptr, reverse_ptr,
     # output: int32 [n][2 SAMPLES]
     samples_ptr,
     # shapes
     n,
     # constants
-    SAMPLES: tl.constexpr,
-    ROWS: tl.constexpr,
-):
+    SAMPLES: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
     """Write the samples of ROWS rows."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     slots = tl.arange(0, 2 * SAMPLES)[None, :]

@@ -26,23 +26,15 @@ def precedes(distance, id, other_distance, other_id):
 @triton.jit(do_not_specialize=["columns"])
 def lists_kernel(
     # inputs
-    rows_ptr,
-    query_terms_ptr,
-    member_terms_ptr,
-    listed_ptr,
+    rows_ptr, query_terms_ptr, member_terms_ptr, listed_ptr,
     # outputs: [row][SIZE], filled with -1 and infinity
-    entries_ptr,
-    distances_ptr,
+    entries_ptr, distances_ptr,
     # shapes
     columns,
     # constants
-    D: tl.constexpr,
-    STEP: tl.constexpr,
-    WIDTH: tl.constexpr,
-    SIZE: tl.constexpr,
-    SEGMENT: tl.constexpr,
+    D: tl.constexpr, STEP: tl.constexpr, WIDTH: tl.constexpr, SIZE: tl.constexpr, SEGMENT: tl.constexpr,
     ID: tl.constexpr,
-):
+):  # fmt: skip
     """Write the list of one row from `columns` entries in any order; missing ones are -1."""
     tl.static_assert(D % STEP == 0, "steps of columns are loaded without a mask")
     row = tl.program_id(0).to(tl.int64)

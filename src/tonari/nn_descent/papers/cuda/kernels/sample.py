@@ -18,20 +18,14 @@ _INFINITE = tl.constexpr(float("inf"))
 @triton.jit(do_not_specialize=["n"])
 def sample_kernel(
     # inputs; the entries that are sampled become OLD
-    entries_ptr,
-    distances_ptr,
+    entries_ptr, distances_ptr,
     # outputs: int32 [n][SAMPLES], filled with -1
-    new_ptr,
-    old_ptr,
+    new_ptr, old_ptr,
     # shapes
     n,
     # constants
-    SIZE: tl.constexpr,
-    SAMPLES: tl.constexpr,
-    ROWS: tl.constexpr,
-    NEW: tl.constexpr,
-    ID: tl.constexpr,
-):
+    SIZE: tl.constexpr, SAMPLES: tl.constexpr, ROWS: tl.constexpr, NEW: tl.constexpr, ID: tl.constexpr,
+):  # fmt: skip
     """Write the ids of the samples of ROWS rows, nearest first."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     place = row * SIZE + tl.arange(0, SIZE)[None, :]

@@ -18,7 +18,7 @@ from tonari.api.index.index import Index
 from tonari.core.errors import BudgetExceeded
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.estimators import tuning
-from tonari.estimators.searching import GivenRows
+from tonari.estimators.answers.rows import GivenRows
 
 _ENTRY_BYTES = 96  # bytes of an entry of a list, including the values computed from it
 
@@ -134,7 +134,7 @@ def lists_within(
     BudgetExceeded
         A search, or the list of a single row, does not fit.
     """
-    m, n = len(rows), len(index)
+    m, n = rows.shape[0], len(index)
     with budget.refusals():
         if counts is None and budget.entries // (n + 1) >= min(m, tuning.UNCOUNTED_ROWS):
             counts = np.full(m, n)

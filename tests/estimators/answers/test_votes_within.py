@@ -1,4 +1,4 @@
-"""Votes in lists of different lengths: who wins, and weights that make no sense."""
+"""Votes in lists of different lengths: winners, and invalid weights."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ pytest.importorskip("sklearn", reason="the estimators need scikit-learn")
 
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.estimators import tuning
-from tonari.estimators.votes_within import means_within, shares_within, weights_within, winners_within
+from tonari.estimators.answers.votes_within import means_within, shares_within, weights_within, winners_within
 
 
 def _lists(m: int, n: int, seed: int = 0) -> RadiusNeighbors:

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("sklearn")
 
 from tonari.estimators import KNeighborsClassifier, KNeighborsRegressor
-from tonari.estimators.predicting import Predicting
+from tonari.estimators.bases.predicting import Predicting
 
 
 def test_parameters_are_kept_as_they_are_given() -> None:

@@ -1,4 +1,4 @@
-"""Lists within a radius by blocks: the lists of one search, within the budget."""
+"""Radius searches in blocks: the same lists as in a single search, within the budget."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import tonari
 from tests.helpers import checks
 from tonari.core.errors import BudgetExceeded
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.estimators import blocks, tuning
-from tonari.estimators.blocks import Budget, lists_within, without_own
+from tonari.estimators import tuning
+from tonari.estimators.answers import blocks
+from tonari.estimators.answers.blocks import Budget, lists_within, without_own
 
 
 @pytest.mark.parametrize("entries", [60, 200, 1 << 21])

@@ -7,12 +7,12 @@ from typing import Any
 
 from tonari.api.index.index import Index
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.estimators.blocks import Budget, lists_within, without_own
-from tonari.estimators.searching import GivenRows
+from tonari.estimators.answers.blocks import Budget, lists_within, without_own
+from tonari.estimators.answers.rows import GivenRows
+from tonari.estimators.answers.votes import Float64
+from tonari.estimators.answers.votes_within import weights_within
+from tonari.estimators.bases.within import Within
 from tonari.estimators.settings import check_weights, threads_of
-from tonari.estimators.votes import Float64
-from tonari.estimators.votes_within import weights_within
-from tonari.estimators.within import Within
 from tonari.inputs import parse_memory
 
 

@@ -1,4 +1,4 @@
-"""Votes and means of neighbours: who wins, what is held at a time, and weights that make no sense."""
+"""Votes and means of neighbours: winners, memory, and invalid weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytest.importorskip("sklearn", reason="the estimators need scikit-learn")
 from tests.helpers import checks
 from tonari import estimators
 from tonari.core.results.neighbors import Neighbors
-from tonari.estimators import votes
+from tonari.estimators.answers import votes
 
 X, NEW = checks.gaussian(120, 4, dtype=np.float64), checks.gaussian(30, 4, 1, np.float64)
 NEW[:5] = X[:5]  # at distance 0 of a fitted row

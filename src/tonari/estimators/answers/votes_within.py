@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,7 @@ import numpy.typing as npt
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.core.slices import cut
 from tonari.estimators import tuning
-from tonari.estimators.votes import Float64, Values
-from tonari.estimators.within import cut_up
+from tonari.estimators.answers.votes import Float64, Values
 
 
 def weights_within(found: RadiusNeighbors, weights: Any) -> Float64 | None:
@@ -160,3 +160,16 @@ def _most(labels: Values, rows: npt.NDArray[np.int64], weights: Float64 | None, 
     best = np.minimum.reduceat(np.where(lost, named.max(), named), first)
     won[lists[first]] = np.where(most == 0, -1, best)
     return won
+
+
+def cut_up(entries: npt.NDArray[Any], indptr: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """Return an object array whose elements are the parts of `entries` that belong to the lists.
+
+    >>> cut_up(np.array([4, 1, 0]), np.array([0, 2, 2, 3])).tolist()
+    [array([4, 1]), array([], dtype=int64), array([0])]
+    """
+    ends = indptr.tolist()
+    lists = np.empty(len(ends) - 1, object)
+    for row, (begin, end) in enumerate(itertools.pairwise(ends)):
+        lists[row] = entries[begin:end]
+    return lists

@@ -8,7 +8,7 @@ import numpy as np
 
 from tonari.api.graphs import knn_graph
 from tonari.core.results.neighbors import Neighbors
-from tonari.estimators.searching import Searching, check_mode
+from tonari.estimators.bases.searching import Searching, check_mode
 from tonari.estimators.settings import check_n_neighbors, threads_of
 from tonari.graph.knn_graph import KNNGraph
 

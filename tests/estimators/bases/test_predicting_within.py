@@ -1,4 +1,4 @@
-"""Predictions by a radius hold a block of lists at a time."""
+"""Predictions by a radius hold one block of lists in memory at a time."""
 
 from __future__ import annotations
 

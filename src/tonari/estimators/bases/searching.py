@@ -13,11 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tonari.api.given import is_given
 from tonari.api.index.index import Index
-from tonari.api.radius import radius_count, radius_search
-from tonari.api.searching import search
 from tonari.api.sparse_rows import are_sparse
-from tonari.core.results.neighbors import Neighbors
-from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.estimators.answers.rows import GivenRows, Rows
 from tonari.estimators.settings import DTYPES, SPARSE_DTYPES, columns_of, method_of, metric_of, searched_by, threads_of
 from tonari.inputs import parse_memory
 from tonari.metrics.changed import change_for
@@ -35,14 +32,29 @@ class Searching(BaseEstimator):
     n_jobs: int | None
     device: Any
     memory: int | str | None
-    _takes_sparse = False  # whether rows may be sparse
+
+    def _set(
+        self,
+        algorithm: str,
+        leaf_size: int,
+        metric: Any,
+        p: float | None,
+        metric_params: dict[str, Any] | None,
+        n_jobs: int | None,
+        device: Any,
+        memory: int | str | None,
+    ) -> None:
+        """Store the parameters that all estimators have, unchanged, as scikit-learn demands of a constructor."""
+        self.algorithm, self.leaf_size, self.n_jobs = algorithm, leaf_size, n_jobs
+        self.metric, self.p, self.metric_params = metric, p, metric_params
+        self.device, self.memory = device, memory
 
     def _check_sizes(self) -> None:
         """Check the numbers of neighbours and the radii among the parameters."""
 
     def _keep(self, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
         """Check parameters, rows and, if it is set, y; store the rows and return y."""
-        metric = metric_of(self.metric, self.p, self.metric_params)
+        metric = metric_of(self.metric, self.p, self.metric_params, sets=are_sparse(X))
         method_of(self.algorithm, self.leaf_size)
         threads_of(self.n_jobs)
         parse_memory(self.memory)
@@ -87,59 +99,15 @@ class Searching(BaseEstimator):
 
     def _checks(self, X: Any) -> dict[str, Any]:
         """Return the arguments with which scikit-learn checks rows."""
-        if self._takes_sparse and are_sparse(X):
+        if are_sparse(X):
             return {"accept_sparse": "csr", "dtype": SPARSE_DTYPES}
         return {"dtype": DTYPES}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.metric == PRECOMPUTED
-        tags.input_tags.sparse = self._takes_sparse
+        tags.input_tags.sparse = True
         return tags
-
-
-class Rows:
-    """The fitted rows, and their Index after the first search."""
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-        self._index: Index | None = None
-
-    def prepared(self, how: dict[str, Any]) -> Index | GivenRows:
-        """Return the Index of the fitted rows; for sparse rows or a metric that no Index supports, their GivenRows."""
-        if is_given(how["metric"]) or are_sparse(self.array):
-            return GivenRows(self.array, how)
-        if self._index is None:
-            self._index = Index(self.array, **how)
-        return self._index
-
-
-class GivenRows:
-    """Sparse fitted rows, the rows for a metric that is a function, or the distances for "precomputed"."""
-
-    def __init__(self, array: Any, how: dict[str, Any]) -> None:
-        self.array, self.how = array, how
-
-    def search(self, queries: Any, k: int, *, threads: int | None) -> Neighbors:
-        """Find the k nearest fitted rows of each query; for "precomputed", queries are distances to fitted rows."""
-        points = None if self.how["metric"] == PRECOMPUTED else self.array
-        found: Neighbors = search(queries, points, k, **self.how | {"threads": threads})
-        return found
-
-    def __len__(self) -> int:
-        return int(self.array.shape[0])
-
-    def radius_search(
-        self, queries: Any, radius: Any, *, threads: int | None, progress: bool | None = None
-    ) -> RadiusNeighbors:
-        """Find the fitted rows within a radius of each query."""
-        points = None if self.how["metric"] == PRECOMPUTED else self.array
-        return radius_search(queries, points, radius, **self.how | {"threads": threads, "progress": progress})
-
-    def radius_count(self, queries: Any, radius: Any, *, threads: int | None, progress: bool | None = None) -> Any:
-        """Count the fitted rows within a radius of each query."""
-        points = None if self.how["metric"] == PRECOMPUTED else self.array
-        return radius_count(queries, points, radius, **self.how | {"threads": threads, "progress": progress})
 
 
 def check_mode(mode: Any) -> None:

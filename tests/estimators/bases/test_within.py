@@ -1,4 +1,4 @@
-"""All rows within a radius: the reference's lists, and scikit-learn's where distances are exact."""
+"""All rows within a radius: the lists of the reference, and scikit-learn's where distances are exact."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonari.estimators.nearest import Nearest
+from tonari.estimators.bases.nearest import Nearest
 
 
 class Predicting(Nearest):
@@ -24,13 +24,5 @@ class Predicting(Nearest):
         device: Any = "auto",
         memory: int | str | None = None,
     ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.p = p
-        self.metric = metric
-        self.metric_params = metric_params
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory = memory
+        self.n_neighbors, self.weights = n_neighbors, weights
+        self._set(algorithm, leaf_size, metric, p, metric_params, n_jobs, device, memory)

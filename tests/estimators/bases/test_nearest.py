@@ -1,4 +1,4 @@
-"""Numbers of neighbours that are too large or too small, and matrices of lists."""
+"""Too large and too small numbers of neighbours, and matrices of lists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ pytest.importorskip("sklearn", reason="the estimators need scikit-learn")
 from tests.helpers import checks
 from tonari.core.results.neighbors import Neighbors
 from tonari.estimators import KNeighborsTransformer, NearestNeighbors
-from tonari.estimators.nearest import matrix_of
+from tonari.estimators.bases.nearest import matrix_of
 
 
 def test_numbers_of_neighbours_are_refused_with_what_is_possible() -> None:

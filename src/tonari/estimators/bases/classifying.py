@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
-from tonari.estimators.searching import Searching
+from tonari.estimators.bases.searching import Searching
 from tonari.estimators.settings import check_weights
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from tonari.api.radius import radius_graph
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.estimators.searching import Searching, check_mode
+from tonari.estimators.answers.votes_within import cut_up
+from tonari.estimators.bases.searching import Searching, check_mode
 from tonari.estimators.settings import check_radius, threads_of
 
 if TYPE_CHECKING:
@@ -112,16 +111,3 @@ class Within(Searching):
         values = found.distances if mode == "distance" else np.ones(len(found.indices))
         shape = len(found.indptr) - 1, self.n_samples_fit_
         return csr_matrix((values, found.indices, found.indptr), shape=shape)
-
-
-def cut_up(entries: npt.NDArray[Any], indptr: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """Return an object array whose elements are the parts of `entries` that belong to the lists.
-
-    >>> cut_up(np.array([4, 1, 0]), np.array([0, 2, 2, 3])).tolist()
-    [array([4, 1]), array([], dtype=int64), array([0])]
-    """
-    ends = indptr.tolist()
-    lists = np.empty(len(ends) - 1, object)
-    for row, (begin, end) in enumerate(itertools.pairwise(ends)):
-        lists[row] = entries[begin:end]
-    return lists

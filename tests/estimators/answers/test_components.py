@@ -1,4 +1,4 @@
-"""Components of edges that come by blocks: those of the whole graph, in order of their first nodes."""
+"""Components of edges that arrive in blocks equal those of the whole graph, in the order of their first nodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ pytest.importorskip("sklearn", reason="the estimators need scikit-learn")
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from tonari.estimators.components import Components
+from tonari.estimators.answers.components import Components
 
 
 @pytest.mark.parametrize("edges", [0, 20, 60, 400])

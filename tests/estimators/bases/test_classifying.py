@@ -1,4 +1,4 @@
-"""Both classifiers keep classes alike."""
+"""Both classifiers store classes in the same way."""
 
 from __future__ import annotations
 

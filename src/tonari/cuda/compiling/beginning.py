@@ -1,0 +1,89 @@
+"""Prepare the first compilation of a process in threads: Triton's key, a hash of all its code, and its driver.
+
+begin_soon()      starts the threads, while a search is imported
+get_ready(calls)  hashes the kernels of the search meanwhile
+begin()           waits for the threads, before the first kernel is looked up
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import mmap
+import os
+from collections.abc import Collection, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
+
+from tonari.cuda import tuning
+from tonari.cuda.compiling.effort import effort
+from tonari.cuda.compiling.rehearsal import Call
+
+
+@functools.cache
+def begin_soon() -> list[Future[Any]]:
+    """Start two threads that prepare the first compilation.
+
+    One thread hashes Triton's code, for the keys of its cache. The other loads Triton's driver and compiles a part of
+    it in C. Neither holds the interpreter's lock for long.
+    """
+    # Imported here: threads that import Triton's modules at the same time would wait for each other.
+    from triton.runtime import cache, driver
+
+    pool = ThreadPoolExecutor(2)
+    try:
+        return [pool.submit(_key, cache), pool.submit(lambda: driver.active.utils)]
+    finally:
+        pool.shutdown(wait=False)
+
+
+def _key(cache: Any) -> str:
+    """Return Triton's key, from `triton.runtime.cache`, with its library hashed in one piece.
+
+    Triton hashes this library, of 400 MB, in 400 pieces, and needs the interpreter's lock twice for each. A busy thread
+    gives up the lock every 5 ms, so most of the hashing would have to wait until the search waits.
+    """
+    cache.open = _open_whole
+    try:
+        return str(cache.triton_key())
+    finally:
+        del cache.open
+
+
+@contextlib.contextmanager
+def _open_whole(path: Any, mode: str = "r", *more: Any, **named: Any) -> Iterator[Any]:
+    """Open a file as open() does; but if it is large and binary, reading returns all of it, whatever is asked for."""
+    with open(path, mode, *more, **named) as file:
+        if mode != "rb" or os.path.getsize(path) < tuning.WHOLE_BYTES:
+            yield file
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
+            pieces = iter([whole])
+            yield SimpleNamespace(read=lambda size=-1: next(pieces, b""))
+
+
+def is_beginning() -> bool:
+    """Whether the preparations for the first kernel have begun and are not done."""
+    return begin_soon.cache_info().currsize > 0 and not all(future.done() for future in begin_soon())
+
+
+def get_ready(calls: Collection[Call]) -> None:
+    """Prepare these calls as far as possible without Triton's key and driver, while threads prepare these two.
+
+    Otherwise this thread would only wait. This is half of the time of looking up kernels.
+    """
+    with contextlib.suppress(ImportError):  # a version of Triton may have it elsewhere
+        import triton.experimental.gluon.nvidia.hopper as _  # Triton does so at the first tensor that it is given
+    for call in sorted(calls, key=effort, reverse=True):  # efforts are kept
+        _ = call.kernel.cache_key  # a hash of its source and of the functions that it calls
+
+
+@functools.cache
+def begin() -> None:
+    """Wait for the preparations for the first kernel of a process."""
+    from triton.runtime import driver
+
+    for future in begin_soon():
+        future.result()
+    driver.active.get_current_device()

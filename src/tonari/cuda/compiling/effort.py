@@ -1,0 +1,56 @@
+"""Estimate how long kernels take to compile, by which they are ordered: the longest are compiled first."""
+
+from __future__ import annotations
+
+import dis
+import functools
+from typing import Any
+
+from tonari.cuda import tuning
+from tonari.cuda.compiling.rehearsal import Call
+
+LOOPS_FROM, UNROLLED = 64, 5  # networks of 64 pairs or more have loops, and five unrolled steps
+
+
+def effort(call: Call) -> int:
+    """Estimate the effort of compiling a kernel, from the amount of its unrolled code.
+
+    Calls are inlined and loops over constants are unrolled. The longest of these loops run over the TILES of a screen,
+    the LEVELS of a tree, and the steps of a network that sorts SIZE pairs or SLOTS candidates. A matrix product is one
+    line but many instructions; so is a line that processes the A runs of RUN values of a thread. A kernel contains code
+    for all metrics, but compiles only the code of one.
+    """
+    size = call.constants.get("SIZE")
+    size = size if isinstance(size, int) else 1
+    steps = _steps(size) if size < LOOPS_FROM else UNROLLED
+    slots: int = call.constants.get("SLOTS", 1)
+    times: int = call.constants.get("TILES", 1) * call.constants.get("LEVELS", 1)
+    if "RUN" in call.constants:
+        times *= max(1, call.constants["A"] * call.constants["RUN"] // tuning.VALUES_OF_THREAD)
+    own = _instructions(call.kernel.fn) // (tuning.METRICS if "METRIC" in call.constants else 1)
+    return own * times + tuning.INSTRUCTIONS_OF_STEP * (steps + _steps(slots))
+
+
+def _steps(size: int) -> int:
+    """Return the number of steps of a network that sorts `size` pairs."""
+    bits = size.bit_length() - 1
+    return bits * (bits + 1) // 2
+
+
+def _instructions(function: Any, inside: frozenset[Any] = frozenset()) -> int:
+    """Return the number of the interpreter's instructions in a kernel and in the Triton functions that it calls.
+
+    A function that calls itself with smaller constants counts once.
+    """
+    own, called = _own_instructions(function)
+    inside |= {function}
+    return own + sum(_instructions(one, inside) for one in called if one not in inside)
+
+
+@functools.cache
+def _own_instructions(function: Any) -> tuple[int, list[Any]]:
+    """Return the number of a function's instructions (a product counts as many) and its calls of Triton functions."""
+    own = list(dis.get_instructions(function))
+    used = (function.__globals__.get(one.argval) for one in own if one.opname == "LOAD_GLOBAL")
+    product = tuning.INSTRUCTIONS_OF_PRODUCT * any(one.argval == "dot" for one in own)
+    return len(own) + product, [one.fn for one in used if hasattr(one, "arg_names")]

@@ -1,0 +1,93 @@
+"""Merge and change graphs by metrics that compare transformed rows, such as mahalanobis (``metrics/changed.py``).
+
+The rows are transformed as they were for the graph, and its lists get the values of the base metric. The lists are then
+merged or changed by that metric, and the values of the result are converted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tonari import inputs
+from tonari.core._native import exact_values
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.slices import cut
+from tonari.graph import tuning
+from tonari.graph.lists import Lists
+from tonari.methods.call import Call
+from tonari.metrics.changed import Change, change_of
+
+
+def on_compared_rows(
+    graphs: dict[str, Lists],
+    arrays: dict[str, Any],
+    answer: Callable[[list[Lists], list[Any], Call], Lists],
+    **options: Any,
+) -> Lists:
+    """Merge or change graphs in the form in which their metric compares rows.
+
+    Parameters
+    ----------
+    graphs : dict
+        The graphs, by the names of their points in `arrays`. All have the same metric, weights and matrix.
+    arrays : dict
+        The caller's arrays of rows, by their names in messages. The result is in the library of the first.
+    answer : callable(graphs, arrays, call)
+        Merges or changes graphs of rows that are compared as they are.
+    **options
+        The arguments of :meth:`tonari.methods.call.Call.of` apart from the metric.
+    """
+    first = next(iter(graphs.values()))
+    change = change_of(first.metric, first.weights, first.transform)
+    if change is None:
+        return answer(list(graphs.values()), list(arrays.values()), Call.of(arrays, metric=first.metric, **options))
+    name, points = next(iter(arrays.items()))
+    side, threads = inputs.side_of(points, name), inputs.check_threads(options.get("threads"))
+    rows = {name: change.rows(x, name, threads) if len(x) else x for name, x in arrays.items()}
+    lists = [compared(graph, rows[name], name, change) for name, graph in graphs.items()]
+    made = answer(lists, list(rows.values()), Call.of(rows, metric=change.base, **options))
+    return finished(made, change, side)
+
+
+def finished(lists: Lists, change: Change, side: inputs.Side) -> Lists:
+    """Convert the values of a graph from the base metric to the requested one, in the caller's array library."""
+    distances, indices = lists.found
+    found = Neighbors(*(inputs.hand_back(part, side) for part in (change.values(distances), indices)))
+    return dataclasses.replace(lists, found=found, metric=change.metric, **change.columns)
+
+
+def compared(lists: Lists, rows: Any, name: str, change: Change) -> Lists:
+    """Return a graph with the values of the base metric, which are computed again from the transformed rows.
+
+    If the metric equals its base metric, the lists have these values already.
+
+    Raises
+    ------
+    ValueError
+        The graph has other values: it is a graph of other points. `name` is the name of the points.
+    """
+    made = dataclasses.replace(lists, metric=change.base, weights=None, transform=None)
+    if change.finish is None:
+        return made
+    if lists.n != len(rows):
+        raise ValueError(f"the graph has {lists.n} rows, {name} {len(rows)}: they must be the same points")
+    held, found = inputs.held(inputs.to_host(rows)), lists.in_numpy()
+    values = np.empty(found.indices.shape)
+    for part in cut(lists.n, max(1, tuning.READ_AT_ONCE // max(1, lists.k))):
+        ids = np.ascontiguousarray(np.maximum(found.indices[part], 0), np.int64)
+        exact_values(change.base, held[part], held, ids, values[part])
+    values[found.indices < 0] = np.inf
+    wrong = np.argwhere(change.values(values) != found.distances)
+    if len(wrong):
+        row, column = (int(at) for at in wrong[0])
+        other = int(found.indices[row, column])
+        raise ValueError(
+            f"the graph: row {row} lists point {other} with {lists.metric} {found.distances[row, column]}, but rows "
+            f"{row} and {other} of {name} have {change.values(values)[row, column]}: pass the points from which the "
+            "graph was built, in the same order"
+        )
+    return dataclasses.replace(made, found=Neighbors(values, found.indices))
