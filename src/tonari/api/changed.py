@@ -29,9 +29,9 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
     """Wrap a public function so that it also supports metrics and weights that require transformed rows.
 
     If the metric, the weights or a matrix require it, the rows are transformed, the function is called with the base
-    metric, and the values of its result are converted. The function has the arguments `queries` and `points`, or
-    `points` alone, `metric`, all of `_PARAMETERS`, and possibly a radius. It never receives weights or a matrix: rows
-    are multiplied by them.
+    metric, and the values of its result are converted. The function has the arguments `points` and `metric`, all of
+    `_PARAMETERS`, and possibly `queries` and a radius. It never receives weights or a matrix, because the rows are
+    already multiplied by them.
     """
     signature = inspect.signature(verb)
     metric_by_default = signature.parameters["metric"].default

@@ -119,7 +119,7 @@ class GivenCall(NamedTuple):
         memory: Any = None,
         progress: ProgressLike = None,
     ) -> GivenCall:
-        """Check the arguments that all public functions share; without queries, for a self-join."""
+        """Check the arguments that all public functions share; a call without queries is a self-join."""
         if method not in _METHODS:
             raise Unsupported(
                 f"method={method!r}: a function or 'precomputed' as metric allows 'exact' alone, which computes all "
@@ -166,7 +166,7 @@ class GivenCall(NamedTuple):
     def with_ties(
         self, found: Neighbors, allowed: Allowed | None, *, own: bool = False, symmetric: bool = False
     ) -> RadiusNeighbors:
-        """Return the k nearest of each query, and all others at the distance of the k-th; distances are recomputed."""
+        """Return the k nearest points of each query and all others at the k-th distance; distances are recomputed."""
         limits = np.where(found.indices[:, -1] >= 0, found.distances[:, -1], np.inf)
         symmetric = symmetric and bool((limits == limits[:1]).all())
         return by_radius.within(
@@ -183,7 +183,7 @@ class GivenCall(NamedTuple):
         return limits_of(metric, values.m, values.dtype, radius=radius, min_similarity=min_similarity, closed=closed)
 
     def listed(self, found: RadiusNeighbors, max_neighbors: Any) -> RadiusNeighbors:
-        """Return the lists, or the nearest of each, in the library of the caller's arrays."""
+        """Return the lists, or the nearest points of each list, in the library of the caller's arrays."""
         return RadiusNeighbors(*self.handed_back(found if max_neighbors is None else nearest_of(found, max_neighbors)))
 
 
@@ -350,8 +350,8 @@ def pairs_given(
     mask, rule = shared_mask(where, values.n), call.allowed(Given(where=where, exclude_within=exclude_within))
 
     def allowed(rows: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        kept = np.ones(rows.shape, bool) if rule is None else rule(rows, others)
-        return kept if mask is None else kept & mask.host[rows]
+        passed = np.ones(rows.shape, bool) if rule is None else rule(rows, others)
+        return passed if mask is None else passed & mask.host[rows]
 
     found = by_radius.within(
         *(values, limits, call.plan(0)), own=True, later=True, allowed=allowed, progress=call.progress

@@ -143,7 +143,7 @@ def knn_graph(
         duplicates are found.
     method : str
         As for :func:`search`, or "nn-descent": an approximate method for many points in more than a few dimensions, on
-        the CPU or on one CUDA device. It finds nearly all true neighbours, and their distances are those of exact
+        the CPU or on one CUDA device. It finds nearly all true neighbours, and their distances equal those of exact
         search. The same seed gives the same graph for any number of threads, except with ``update="gnnd"``. If `recall`
         is given, "auto" chooses NN-Descent if it is expected to be clearly faster, and builds the exact graph if
         NN-Descent does not reach the recall.
@@ -317,7 +317,7 @@ def merge(
         a, b = zip(graphs, rows, strict=True)
         return merge_lists(a, b, call, recall=recall, seed=seed, update=update)
 
-    made = on_compared_rows(
+    lists = on_compared_rows(
         {"points_a": graph_a.lists, "points_b": graph_b.lists},
         {"points_a": points_a, "points_b": points_b},
         merged,
@@ -326,4 +326,4 @@ def merge(
         memory=memory,
         progress=progress,
     )
-    return KNNGraph.of_lists(made)
+    return KNNGraph.of_lists(lists)

@@ -1,4 +1,4 @@
-"""Rows that are prepared once for counts, lists or pairs within one radius, of all rows or of some."""
+"""Rows that are prepared once; then all rows, or some of them, are searched within one radius."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class OneRadius:
 
 
 class SparseOneRadius:
-    """Sparse rows, prepared like those of :class:`OneRadius`, with the same arguments, attributes and methods."""
+    """Sparse rows, prepared for one radius; the arguments, attributes and methods are as in :class:`OneRadius`."""
 
     def __init__(self, rows: Any, radius: float, *, metric: str = "euclidean", **options: Any) -> None:
         columns = {name: options.pop(name) for name in ("weights", "VI", "covariance", "V") if name in options}

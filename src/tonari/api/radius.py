@@ -219,9 +219,8 @@ def radius_count(
     Parameters
     ----------
     radius, min_similarity, closed
-        As for :func:`radius_search`, like the filters `where`, `exclude`, groups and `exclude_within`. All other
-        parameters are as for
-        :func:`search`.
+        As for :func:`radius_search`; so are the filters `where`, `exclude`, groups and `exclude_within`. All other
+        parameters are as for :func:`search`.
 
     Returns
     -------

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tonari import inputs
+from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
@@ -82,7 +83,7 @@ def build_graph(
         by GNND, even if the exact graph is expected to be faster, and every two graphs are merged by GGM.
     device : str or sequence of str
         As for :func:`tonari.knn_graph`; "auto" means the CPU. With several CUDA devices, each runs separate tasks.
-        "cuda:all" uses as many devices as are expected to be fastest; the graph's `record` gives the reason.
+        "cuda:all" uses the number of devices with the shortest expected time; the graph's `record` gives the reason.
     executor : "local" or dask.distributed.Client
         "local" runs the tasks in this process. A Dask client (``pip install 'tonari[dask]'``) runs them on the workers
         of its cluster, which must reach the source and the directory by the same paths.
@@ -259,7 +260,12 @@ def build_neighbors(
 
 
 def _metric(given: str) -> str:
-    name = get_metric(given).name
+    record = get_metric(given)
+    name = record.name
+    if record.missing:
+        raise Unsupported(
+            f"metric={name!r}: rows with missing values are searched in memory alone; use tonari.knn_graph"
+        )
     if is_own(name):
         raise ValueError("metric: a Triton function is supported by knn_graph only")
     return name

@@ -78,7 +78,7 @@ class Among:
     left : bool array of shape (n,), optional
         The points of an Index that are not removed.
     taken : int
-        Bytes of the memory that are used by others.
+        The bytes of `memory` that are already in use.
     """
 
     points: SparseRows
@@ -247,7 +247,7 @@ class Among:
     ) -> None:
         """Refuse values that have overflowed or underflowed; see ``methods/rows/value_range.py``.
 
-        `first` is the number of the query to which the first count belongs.
+        The first count belongs to query `first`.
         """
         record, points = self.metric, self.points
         if record.bits or not len(values):
@@ -346,7 +346,7 @@ def checked_metric(metric: Any) -> Metric:
 
 
 def check_place(method: Any, device: Any) -> None:
-    """Refuse a method or a device on which sparse rows are not searched."""
+    """Refuse a method or a device that does not support sparse rows."""
     if method not in ("auto", "exact"):
         raise Unsupported(f"method={method!r}: sparse rows have one method, an exact one; use method='auto'")
     if inputs.parse_device(device) not in ("auto", "cpu"):
@@ -462,7 +462,7 @@ class SparsePairs:
     Attributes
     ----------
     n, count : int
-        The number of points, and of those that `where` allows.
+        The numbers of all points and of points that `where` allows.
     dtype : dtype
         Of distances.
     """
@@ -475,16 +475,16 @@ class SparsePairs:
         allowed = shared_mask(where, self.n)
         if allowed is not None:
             ids = allowed.host_places
-            taken = call.queries.take(ids)
-            call = SparseCall(taken, dataclasses.replace(call.among, points=taken))
+            queries = call.queries.take(ids)
+            call = SparseCall(queries, dataclasses.replace(call.among, points=queries))
             limits, self.count = limits[ids], len(ids)
         rules = None if window is None else Rules(m=self.n, n=self.n, window=window, rows=ids, ids=ids)
         self._call, self._limits, self._ids, self._rules, self.dtype = call, limits, ids, rules, limits.dtype
         self._ready: tuple[PreparedSparse, SparsePlan] | None = None
         if self.count:
-            held = _native_rules(rules)[1]
+            memory = _native_rules(rules)[1]
             problem = call.among.problem(call.queries, 1)
-            self._ready = call.among.ready(call.queries, problem, within=True, held=held)
+            self._ready = call.among.ready(call.queries, problem, within=True, held=memory)
 
     def of(self, rows: slice, progress: ProgressLike) -> Pairs:
         """Find the pairs of consecutive rows with later rows."""

@@ -61,8 +61,8 @@ def search_to_file(
     k : int
     out : path
         The output, in the ground-truth format of Big-ANN (.ibin): indices as int32, distances as float32 (float64
-        distances are rounded). The file appears when it is complete. An existing file of this name is refused, since
-        its search is unknown.
+        distances are rounded). The file appears when it is complete. An existing file of this name is refused, since it
+        does not record which search wrote it.
     rows : int, optional
         The exact number of queries; required for an iterable that is not a list.
     chunk_rows : int, optional

@@ -35,7 +35,7 @@ def load_graph(path: Path) -> KNNGraph:
 
 
 def check_points(points: Path, key: str | None, graph: Path) -> None:
-    """Refuse a file that holds a graph or neighbours where the points of a graph are expected."""
+    """Refuse a file of points if it holds a graph or neighbours instead."""
     kind = "points" if key is not None else _common.kind_of(points)
     if kind != "points":
         what = "a graph" if kind == "graph" else "neighbours"
@@ -44,7 +44,7 @@ def check_points(points: Path, key: str | None, graph: Path) -> None:
 
 @contextlib.contextmanager
 def told(folder: Path, *, force: bool) -> Iterator[None]:
-    """Print on stderr the plan of a build before it starts, its warnings, and after Ctrl-C how to continue it."""
+    """Print on stderr the plan of a build before it starts, its warnings, and, after Ctrl-C, the way to continue it."""
     try:
         with _plans_as_lines(), _common.warnings_as_lines():
             yield

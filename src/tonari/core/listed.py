@@ -99,7 +99,7 @@ class ListedSearch:
     native : callable
         Searches some queries, on one thread.
     seconds : callable(m, pairs, d, isa)
-        The expected seconds on one core for m queries that are compared in `pairs` pairs.
+        The expected seconds on one core for comparing `pairs` pairs of m queries and their points.
     """
 
     native: Callable[..., None]

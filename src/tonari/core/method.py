@@ -23,7 +23,7 @@ class GraphLists(NamedTuple):
     Attributes
     ----------
     found : Neighbors of shape (n, k)
-        The neighbours of each point among the others, on the same device as the points.
+        The nearest other points of each point, on the same device as the points.
     report : optional
         The report of an approximate method about its run.
     seed : int, optional
@@ -56,7 +56,7 @@ class Method(ABC):
 
     @abstractmethod
     def plan(self, problem: Problem, **given: Any) -> Any:
-        """Plan a search or a graph; the fields named in `given` are set to its values.
+        """Plan a search or a graph; `given` has the values of fields that the caller sets.
 
         Raises
         ------

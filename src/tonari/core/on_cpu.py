@@ -1,4 +1,4 @@
-"""A method on the CPU, where the queries of a self-join have the numbers of their own points."""
+"""A method on the CPU, which excludes the queries of a self-join by their row numbers."""
 
 from __future__ import annotations
 

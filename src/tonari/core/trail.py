@@ -173,7 +173,7 @@ class Record:
             self.steps.append(Attempt(name, rows, proved, seconds, note))
 
     def part(self, title: str, rows: int) -> Record:
-        """Return the record of the searches with this title, which are not for the answer itself."""
+        """Return the record of the searches with this title, which find something other than the answer."""
         with _writing:
             inner = next((step for step in self.parts if step.title == title), None)
             if inner is None:

@@ -68,7 +68,7 @@ class BruteCosts:
         Points are packed again, at the next precision, if the k nearest of n uniform points in a cube lie within less
         than this share of its width.
     blurred : float
-        Relative extra cost of a pair, multiplied by (n / k)^(3 / d), and at most 100: with more points in few
+        Relative extra cost of a pair, multiplied by (n / k)^(3 / d) and limited to 100: with more points in few
         dimensions, the squared distances of near points fall below the screen's errors.
     """
 

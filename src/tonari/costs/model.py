@@ -70,7 +70,7 @@ def brute_pair_seconds(d: int) -> float:
 
 
 def brute_work(problem: Problem, isa: str, *, read_bytes: int, prepared: bool) -> float:
-    """Return the part of brute force on the CPU that threads share, in seconds of one thread.
+    """Return the seconds that one thread takes for the part of brute force on the CPU that threads can share.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def copying_seconds(from_host: int, from_device: int, devices: int) -> float:
 
 
 def tree_work(problem: Problem, isa: str, height: int, held_bytes: int, *, prepared: bool) -> float:
-    """Return the part of a tree search on the CPU that threads share, in seconds of one thread.
+    """Return the seconds that one thread takes for the part of a tree search on the CPU that threads can share.
 
     Parameters
     ----------

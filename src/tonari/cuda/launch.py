@@ -2,8 +2,8 @@
 
 Triton inspects every argument of a launch to find the compiled variant. For a kernel with twenty arguments this takes
 30 to 60 µs, as long as some selections run. This module caches compiled variants by exactly the properties on which
-Triton specialises. It passes the addresses of tensors to a kernel, which the cache key needs anyway; if it passed
-tensors, Triton would ask the driver whether the device can access them.
+Triton specialises. It passes to a kernel the addresses of tensors, which the cache key contains
+anyway; if it passed tensors, Triton would ask the driver whether the device can access them.
 
 A variant that is not cached is loaded or compiled, possibly together with other kernels of the search (ahead.py).
 Launches on torch's device "meta" are only recorded (rehearsal.py). These two cases do not make launches of cached

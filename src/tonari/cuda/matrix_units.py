@@ -88,7 +88,7 @@ def make_probe() -> Probe:
     There are four kinds of rows: with terms below the last bit of the sum, with cancellation, with subnormal elements,
     and with magnitudes spread over the whole range. The last rows of the probe have few nonzero columns. One of their
     products is 1, and all others are tiny. Units with too few bits lose all of the tiny products, and the sum of these
-    is more than the error that is allowed for so few columns.
+    products exceeds the error that is allowed for so few columns.
     """
     rng = generator(0, Purpose.PROBE)
     queries, points = rng.uniform(1, 2, (2, ROWS, WIDTH)) * 2.0**-6

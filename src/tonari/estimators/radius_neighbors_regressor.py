@@ -16,7 +16,7 @@ from tonari.estimators.settings import check_weights
 
 
 class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, PredictingWithin):
-    """Predict the mean of the rows within a radius, as ``sklearn.neighbors.RadiusNeighborsRegressor`` does.
+    """Predict the mean value of the rows within a radius, as ``sklearn.neighbors.RadiusNeighborsRegressor`` does.
 
     Parameters
     ----------

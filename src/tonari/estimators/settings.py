@@ -59,7 +59,7 @@ def searched_by(metric: Any, metric_params: dict[str, Any] | None) -> Any:
 def metric_of(metric: Any, p: Any, metric_params: Any, *, sets: bool = False) -> Any:
     """Return tonari's name of a metric; a function is returned unchanged.
 
-    `sets` says whether rows are sparse, and may be sets for "jaccard".
+    `sets` is True for sparse rows, which "jaccard" compares as sets.
 
     Raises
     ------

@@ -91,7 +91,7 @@ class Rules:
         Whether the queries are the points, and no point may find itself.
     window : int, optional
         Queries are numbered as points, and a query may not find points whose number differs from its own by at most
-        this.
+        this number.
     rows, ids : int64 arrays, optional
         The queries and points of the current search, ascending; None for all.
     """
@@ -121,7 +121,7 @@ class Rules:
         return self.mask is not None or self.excluded is not None or self.window is not None or other
 
     def without(self, *names: str) -> Rules:
-        """Return the rules without the named ones, which all points of the current search must fulfil."""
+        """Return the rules without the named ones; all points of the current search must satisfy the named rules."""
         left_out: dict[str, Any] = dict.fromkeys(names)
         return dataclasses.replace(self, **left_out)
 
@@ -307,7 +307,7 @@ class Rules:
         return least, np.minimum(most, n)
 
     def longest(self) -> int:
-        """Return the largest number of points that a query is checked with: all points, or the largest group."""
+        """Return the largest number of points that are checked for one query: all points, or the largest group."""
         n = self.n if self.ids is None else len(self.ids)
         if not self.grouped or not n:
             return n

@@ -101,7 +101,7 @@ class Scope:
             return self.points.within(queries, limits, progress, allowed=allowed)
 
     def count(self, queries: Any, limits: npt.NDArray[Any], allowed: Allowed | None = None) -> Ids:
-        """Count all points within the limits, or only allowed ones with `allowed`; the result is in host memory."""
+        """Count, in host memory, the points within the limits; with `allowed`, only the points that it allows."""
         with self.refusals():
             return np.asarray(inputs.to_host(self.points.count(queries, limits, False, allowed)))
 

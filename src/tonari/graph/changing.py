@@ -85,7 +85,7 @@ class Changing:
         >>> tonari.knn_graph(line[:2], k=1).add(line[:2], line[2:]).indices.ravel().tolist()
         [1, 0, 1]
         """
-        made = on_compared_rows(
+        lists = on_compared_rows(
             {"points": self.lists},
             {"points": points, "new_points": new_points},
             lambda graphs, rows, call: add_points(
@@ -96,7 +96,7 @@ class Changing:
             memory=memory,
             progress=progress,
         )
-        return self.of_lists(made)
+        return self.of_lists(lists)
 
     @inputs.without_gradients("use tonari.knn_graph of the remaining points with differentiable=True")
     def remove(
@@ -155,7 +155,7 @@ class Changing:
         >>> graph.remove(line, [1]).indices.ravel().tolist()  # of the points 0, 3 and 7
         [1, 0, 1]
         """
-        made = on_compared_rows(
+        lists = on_compared_rows(
             {"points": self.lists},
             {"points": points},
             lambda graphs, rows, call: remove_points(graphs[0], rows[0], ids, call, recall=recall, seed=seed),
@@ -164,7 +164,7 @@ class Changing:
             memory=memory,
             progress=progress,
         )
-        return self.of_lists(made)
+        return self.of_lists(lists)
 
     @inputs.without_gradients("use tonari.knn_graph of the changed points with differentiable=True")
     def replace(
@@ -215,7 +215,7 @@ class Changing:
         >>> tonari.knn_graph(line, k=1).replace(line, [1], np.array([[8.0]], np.float32)).indices.ravel().tolist()
         [2, 3, 0, 1]
         """
-        made = on_compared_rows(
+        lists = on_compared_rows(
             {"points": self.lists},
             {"points": points, "rows": rows},
             lambda graphs, rows, call: replace_points(graphs[0], rows[0], ids, rows[1], call, recall=recall, seed=seed),
@@ -224,4 +224,4 @@ class Changing:
             memory=memory,
             progress=progress,
         )
-        return self.of_lists(made)
+        return self.of_lists(lists)

@@ -37,7 +37,7 @@ from tonari.nn_descent.report import DescentReport
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Changing, Hinted):
-    """The k nearest neighbours of each of n points among the others.
+    """The k nearest neighbours of each of n points among the other points.
 
     The arrays belong to the library of the points passed to :func:`tonari.knn_graph`: NumPy arrays or torch tensors in
     host memory; torch tensors, CuPy or JAX arrays on CUDA. On CUDA the constructor checks only shapes and dtypes, since

@@ -185,7 +185,7 @@ def check_filters(filters: Any) -> tuple[str, ...]:
 
 
 def refuse_filtered(filters: Sequence[str], name: str, instead: str) -> None:
-    """Raise Unsupported for a graph that was built with filters; `name` is its name, and `instead` the way out."""
+    """Raise Unsupported for a graph that was built with filters; `name` is its name, and `instead` the advice."""
     if filters:
         by = " and ".join(f"{one}=" for one in filters)
         raise Unsupported(

@@ -5,8 +5,8 @@
 
     minkowski:p                   S(|q - x|^p)^(1/p)          rows in float64, compared by power:p, S(|q - x|^p)
 
-    hellinger                     |sqrt(q) - sqrt(x)| / sqrt(2)      roots of rows of numbers of at least 0
-    braycurtis                    S|q - x| / 2                rows of numbers of at least 0 that each sum to one
+    hellinger                     |sqrt(q) - sqrt(x)| / sqrt(2)      roots of rows without negative numbers
+    braycurtis                    S|q - x| / 2                rows without negative numbers that each sum to one
 
     mahalanobis                   |q T - x T|                 rows times T, where VI = T T^t (maps.py)
     transform=T                   any metric of q T and x T
@@ -302,7 +302,7 @@ def check_weights(metric: str, weights: Any) -> Weights | None:
         column = int(bad.argmax())
         raise ValueError(f"weights: got {numbers[column]} for column {column}, expected a finite number of at least 0")
     if not numbers.any():
-        raise ValueError("weights: all are 0, so that all distances would be; give a column a positive weight")
+        raise ValueError("weights: all are 0, which would make all distances 0; give a column a positive weight")
     return None if metric != "seuclidean" and (numbers == 1).all() else tuple(numbers.tolist())
 
 

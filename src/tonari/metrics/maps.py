@@ -37,7 +37,7 @@ def check_transform(transform: Any) -> Float64 | None:
         return None
     result = _matrix(transform, "transform", "(d, p): a row for each column of the points")
     if not result.any():
-        raise ValueError("transform: all numbers are 0, so that all distances would be; pass a matrix of another rank")
+        raise ValueError("transform: all numbers are 0, which would make all distances 0; pass another matrix")
     result.setflags(write=False)
     return result
 
@@ -101,7 +101,7 @@ def root_of_inverse(matrix: Any) -> Float64:
             "so some squared distances would be negative; pass the inverse of a covariance, or covariance= itself"
         )
     if not rank:
-        raise ValueError("VI: all numbers are 0, so that all distances would be; pass the inverse of a covariance")
+        raise ValueError("VI: all numbers are 0, which would make all distances 0; pass the inverse of a covariance")
     result = np.empty((d, rank))
     result[order] = root[:, :rank]
     result.setflags(write=False)

@@ -1,4 +1,4 @@
-"""Check the radius of a caller, which is a largest distance or a smallest similarity, for all queries or for each."""
+"""Check the caller's radius: a largest distance or a smallest similarity, one for all queries or one for each."""
 
 from __future__ import annotations
 

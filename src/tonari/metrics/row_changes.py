@@ -50,7 +50,7 @@ class Weighting:
 
 @dataclass(frozen=True)
 class Mapping:
-    """Multiply rows by a matrix, in host memory; `called` names its argument in messages."""
+    """Multiply rows by a matrix, in host memory; messages call the matrix `called`."""
 
     matrix: Float64
     called: str

@@ -70,7 +70,7 @@ def build(
     Returns
     -------
     Neighbors of shape (n, k)
-        On the device of the points. No entry is missing, unless the run gave up. Distances are those of exact search.
+        On the device of the points. No entry is missing, unless the run gave up. Distances equal those of exact search.
     DescentReport
 
     Warns

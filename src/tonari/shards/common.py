@@ -249,7 +249,7 @@ _SAMPLE = "sample"
 
 
 def measured_rows(job: Job) -> npt.NDArray[np.int64]:
-    """Draw the rows that measure the recall of the graph, and also the recall of each merge of two shards."""
+    """Draw the rows for measuring the recall of the graph and of each merge of two shards."""
     count = _sampled(job)
     if job.plan.route == "ggm":  # a sampled row has k / shards neighbours in each shard
         count = max(count, min(tuning.MOST_SAMPLED, tuning.KNOWN_OF_A_PAIR * job.plan.shards**2 // (2 * job.k)))
@@ -257,7 +257,7 @@ def measured_rows(job: Job) -> npt.NDArray[np.int64]:
 
 
 def overlap_rows(job: Job) -> npt.NDArray[np.int64]:
-    """Draw the rows that determine the overlap of shards, independently of the rows that measure the recall."""
+    """Draw the rows that determine the overlap of shards, independently of the rows that the recall is measured on."""
     return _rows_for(job, Purpose.SHARD_OVERLAP, _sampled(job))
 
 

@@ -80,17 +80,17 @@ class SparseRows:
         columns, values = self.columns[entries], self.values[entries]
         return sparse_rows(indptr, columns, values, self.d, indptr.nbytes + columns.nbytes + values.nbytes)
 
-    def copy(self) -> SparseRows:
-        """Copy all rows."""
-        return joined_rows([self])
+    def owned(self) -> SparseRows:
+        """Return the rows in arrays that no caller has, copied if necessary."""
+        return self if self.copied_bytes >= self.nbytes else joined_rows([self])
 
     def scaled(self, weights: npt.NDArray[np.float64], factors: npt.NDArray[np.float64]) -> SparseRows:
         """Multiply the columns of positive weight by their factors, in float64, and leave out the other columns."""
-        kept = weights > 0
-        places = np.cumsum(kept, dtype=np.int32) - np.int32(1)
+        positive = weights > 0
+        places = np.cumsum(positive, dtype=np.int32) - np.int32(1)
         with np.errstate(over="ignore", under="ignore"):  # the search refuses values that overflow
             values = self.values * factors[places[self.columns]]
-        used = kept[self.columns] & (values != 0)
+        used = positive[self.columns] & (values != 0)
         lengths = np.concatenate([np.zeros(1, np.int64), np.cumsum(used, dtype=np.int64)])[self.indptr]
         columns, values = places[self.columns[used]], values[used]
         _check_values(values, lengths, "rows times weights")
@@ -105,7 +105,7 @@ def as_sparse_rows(x: Any, name: str, *, sets: bool = False) -> SparseRows:
 
     Parameters
     ----------
-    x : matrix or array of SciPy, or SparseRows, which are returned
+    x : matrix or array of SciPy, or SparseRows, which are returned unchanged
     name : str
         Its name in messages.
     sets : bool

@@ -123,7 +123,7 @@ class IndexBase(Hinted):
             ) from error
 
     def _copy_of(self, rows: Any) -> Any:
-        """Copy the points; on the CPU, and of tensors on CUDA, the copy is part of `memory`."""
+        """Copy the points. The copy is part of `memory`, except for arrays in host memory of an Index on CUDA."""
         host = isinstance(rows, np.ndarray)
         if not (host and self._call.place.devices):
             self._copied = rows.nbytes

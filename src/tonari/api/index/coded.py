@@ -41,7 +41,7 @@ class CodedState(NamedTuple):
     checksums : list of (int, int, int)
         Begin, end and CRC-32 of slices of the rows.
     centre, scale, directions
-        As of :class:`tonari.exact.cpu.codes.CodeForm`.
+        As in :class:`tonari.exact.cpu.codes.CodeForm`.
     kernel : str
         The kernel that the codes are packed for.
     written : sequence of WrittenCodes
@@ -96,7 +96,8 @@ class CodedRows:
         return self.points
 
     def check(self, queries: Any = None) -> None:
-        """Raise RuntimeError if a change of the rows is detected, from the size and the time of their file."""
+        """Raise RuntimeError if the rows have changed, as far as the size and modification time of their file show
+        it."""
         if self._unchanged is not None:
             self._unchanged.check(queries)
         changed = "" if self.stored is None else self.stored.changed()
@@ -136,7 +137,8 @@ class CodedRows:
         return coded
 
     def _compare(self, same_time: bool, checksums: list[tuple[int, int, int]]) -> None:
-        """Compare rows with their checksums: some slices if the file has its old time, else all."""
+        """Compare rows with their checksums: some slices if the file's modification time is unchanged, else all
+        slices."""
         step = max(1, (len(checksums) - 1) // (api_tuning.CHECKED_SLICES - 1)) if same_time else 1
         for begin, end, checksum in checksums[::step]:
             if checksum_of(np.ascontiguousarray(self.rows[begin:end])) != checksum:
@@ -148,7 +150,7 @@ class CodedRows:
 
 
 def _stamped(stored: StoredRows) -> StoredRows:
-    """Return the position of rows with the time that their file has now; refuse a file of another size."""
+    """Return the position of rows with the present modification time of their file; refuse a file of another size."""
     try:
         about = os.stat(stored.path)
     except FileNotFoundError:

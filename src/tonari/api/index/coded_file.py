@@ -120,7 +120,7 @@ def load(path: Path, about: dict[str, Any]) -> dict[str, Any]:
     raw = np.asarray(np.memmap(path, np.uint8, "r"))[about["begin"] :]
     size, (slices, formed) = path.stat().st_size, _sizes(about)
     if zlib.crc32(raw.data) != about["codes_crc"]:
-        raise refusal(path, size, "the checksum of its codes is another, they are damaged; save it again")
+        raise refusal(path, size, "the checksum of its codes does not match: they are damaged; save it again")
     n, d, columns = about["n"], about["d"], about["columns"]
     table = raw[: 8 * _COLUMNS * about["slices"]].view("<i8").reshape(-1, _COLUMNS).astype(np.int64)
     begins, ends, _, lengths = table.T

@@ -187,7 +187,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
         ("points", raw[offset:], about["points_crc"]),
     ):
         if zlib.crc32(block.data) != checksum:
-            raise refusal(path, size, f"the checksum of its {name} is another, they are damaged; save it again")
+            raise refusal(path, size, f"the checksum of its {name} does not match: they are damaged; save it again")
     ids = raw[begin : begin + 8 * n].view("<i8").astype(np.int64) if about["ids_bytes"] else None
     points = raw[offset:].view(little(dtype)).reshape(n, d)
     try:
@@ -198,7 +198,9 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
         change = change_of(about["metric"], about["weights"], transform)
         if ids is not None and n and not (ids[0] >= 0 and ids[-1] < about["next_id"] and (np.diff(ids) > 0).all()):
             raise ValueError("its ids do not ascend from 0 on to below next_id")
-        if n:
+        if n and get_metric(about["metric"]).missing:
+            inputs.check_gaps(inputs.as_rows(points, "its points", check_values=False), "its points")
+        elif n:
             inputs.as_rows(points, "its points")
     except (ValueError, TypeError) as error:
         raise refusal(path, size, reason(error)) from error

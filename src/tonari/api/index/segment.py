@@ -51,7 +51,7 @@ class Segment:
     overrides : dict, optional
         Fields to set in every plan of the method, which is then not "auto".
     coded : CodedRows, optional
-        The rows as an Index with codes has them: makes the codes, and detects changes of the rows.
+        The rows of an Index with codes; this object makes the codes, and detects changes of the rows.
     """
 
     def __init__(
@@ -132,14 +132,14 @@ class Segment:
         return None if found is None else checked(found, queries, self.points, self.call.metric)
 
     def again(self, queries: Any, k: Any, threads: int | None, progress: ProgressLike) -> Neighbors | None:
-        """Search as an earlier search of as many queries did, on the CPU; None if there was none.
+        """Search like an earlier search of the same number of queries, on the CPU; None if there was none.
 
         The queries must be an array like those of the earlier search, so that only their values are checked. In
         searches of microseconds, the steps that this leaves out would take a fifth of the time.
         """
         call, points = self.call, self.points
         threads = call.threads if threads is None else threads
-        if type(queries) is not np.ndarray or type(k) is not int or call.metric.bits:
+        if type(queries) is not np.ndarray or type(k) is not int or call.metric.bits or call.metric.missing:
             return None
         if queries.ndim != 2 or queries.shape[1] != points.shape[1]:
             return None
@@ -174,7 +174,7 @@ class Segment:
         return call.problem(self.points, queries, k)
 
     def _some_devices(self) -> Place:
-        """Return the devices that hold the points: the devices that a search of as many queries would use."""
+        """Return the devices that hold the points: the devices that a search of as many queries as points would use."""
         place, metric = self.call.place, self.call.metric.name
         problem = dataclasses.replace(self._problem(self.points[:1], min(tuning.USUAL_K, self.n)), m=self.n)
         plan = search_method(by_force(metric), place.device).plan(problem)

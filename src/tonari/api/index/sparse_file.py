@@ -110,7 +110,7 @@ def load(path: Path, about: dict[str, Any]) -> dict[str, Any]:
     raw = np.asarray(np.memmap(path, np.uint8, "r"))[about["begin"] :]
     size = path.stat().st_size
     if zlib.crc32(raw.data) != about["crc"]:
-        raise refusal(path, size, "the checksum of its rows is another, they are damaged; save it again")
+        raise refusal(path, size, "the checksum of its rows does not match: they are damaged; save it again")
     n, starts, kinds = about["n"], np.cumsum([0, *_sizes(about)]).tolist(), _kinds(inputs.dtype_of(about["dtype"]))
     ids, indptr, columns, values = (
         raw[start : start + count * kind.itemsize].view(kind).astype(kind.newbyteorder("="), copy=False)

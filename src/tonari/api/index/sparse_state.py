@@ -41,7 +41,7 @@ class SparseKind(NamedTuple):
     call : Call
         Its metric compares the rows.
     change : Change, optional
-        The weights by which rows are multiplied.
+        The weights: the factors of the columns.
     none : SparseRows
         Zero rows of the columns and the dtype of the points.
     """
@@ -182,8 +182,8 @@ class SparseState:
         refuse_absent(ids, rows, self.next_id)
         if not len(ids):
             return self
-        kept = [part.without(here[here >= 0]) for part, here in zip(self.parts, rows, strict=True)]
-        return SparseState(self._balanced([part for part in kept if part.n]), self.next_id, self.kind)
+        remaining = [part.without(here[here >= 0]) for part, here in zip(self.parts, rows, strict=True)]
+        return SparseState(self._balanced([part for part in remaining if part.n]), self.next_id, self.kind)
 
     def compacted(self) -> SparseState:
         """Pack all points as one segment, unless they already are."""
@@ -231,7 +231,7 @@ class SparseState:
 
     def _searched(self, call: Call) -> list[tuple[SparsePart, Among]]:
         """Return each part with its points for a search; the longest one shows progress."""
-        held = sum(part.segment.held_bytes for part in self.parts)
+        memory = sum(part.segment.held_bytes for part in self.parts)
         longest = max((part.segment for part in self.parts), key=lambda segment: segment.n, default=None)
         return [
             (
@@ -240,7 +240,7 @@ class SparseState:
                     call,
                     call.progress if part.segment is longest else False,
                     part.left,
-                    held - part.segment.held_bytes,
+                    memory - part.segment.held_bytes,
                 ),
             )
             for part in self.parts
@@ -254,9 +254,9 @@ class SparseState:
             parts = list[SparsePart]()
             for group in groups:
                 first = group[0]
-                kept = isinstance(first, SparsePart) and len(first.gone) <= tuning.AROUND and len(group) == 1
-                held = sum(part.segment.held_bytes for part in parts)
-                parts.append(first if kept and isinstance(first, SparsePart) else self._packed(group, held))
+                unchanged = isinstance(first, SparsePart) and len(first.gone) <= tuning.AROUND and len(group) == 1
+                memory = sum(part.segment.held_bytes for part in parts)
+                parts.append(first if unchanged and isinstance(first, SparsePart) else self._packed(group, memory))
         except BudgetExceeded:
             if len(groups) == 1:
                 raise

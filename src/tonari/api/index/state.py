@@ -221,7 +221,7 @@ class State:
 def refuse_absent(ids: Ids, rows: Sequence[Ids], next_id: int) -> None:
     """Raise ValueError for ids that occur twice or are absent.
 
-    `rows` has, for each part of an Index, the rows of the points with these ids, -1 where it has none.
+    For each part of an Index, `rows` has the row of each id, or -1 if the point is not in this part.
     """
     ordered = np.sort(ids)
     if len(twice := ordered[1:][ordered[1:] == ordered[:-1]]):

@@ -2,8 +2,8 @@
 
 A task is a block of queries and a part of the points. Usually the points are a single part, and a task writes the
 result of its block. If queries are few, the points are cut into several parts, whose lists are merged after all tasks.
-A search of a single block meets every point once, so that packing all points before it would only write and read them
-once more: each part of the rows is packed when the search reaches it.
+A search of a single block reads every point once. Packing all points before it would write and read them once more, so
+each part of the rows is packed when the search reaches it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class PreparedBits:
     Attributes
     ----------
     n, d : int
-        Numbers of points, and of bytes per point.
+        The number of points, and the bytes per point.
     words : uint32 array of shape (groups, words, 16)
         See native/bits/pack.hpp.
     counts : int32 array of shape (groups, 16)
@@ -58,7 +58,7 @@ class PreparedBits:
 
 
 class UnpackedBits:
-    """Rows of bits that a single search packs as it meets them, with the attributes of :class:`PreparedBits`."""
+    """Rows of bits that a single search packs when it reaches them, with the attributes of :class:`PreparedBits`."""
 
     def __init__(self, points: npt.NDArray[np.uint8]) -> None:
         self.n, self.d = points.shape

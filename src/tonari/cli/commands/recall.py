@@ -83,7 +83,7 @@ def recall(
 def _graph(
     graph: Path, points: Path, key: str | None, read: Inputs, *, as_json: bool, seed: int, **options: Any
 ) -> None:
-    """Measure a graph against its points; options are those of :func:`tonari.graph.recall.graph_recall`."""
+    """Measure a graph against its points with the options of :func:`tonari.graph.recall.graph_recall`."""
     check_points(points, key, graph)
     made = load_graph(graph)
     measured = quality.graph_recall(made.lists, read.read(points, key), seed=seed, **options)

@@ -108,8 +108,8 @@ def search(
     if k is None and not within:
         raise click.UsageError("how many neighbours? Give -k, or --radius or --min-similarity", context)
     options = _options.with_columns(options) | {"metric": metric}
-    given = ("where", where), ("exclude_within", exclude_within)
-    filters = [name for name, value in given if value is not None]
+    values = ("where", where), ("exclude_within", exclude_within)
+    filters = [name for name, value in values if value is not None]
     if filters and (names_a_directory(output) or output.lower().endswith(".ibin")):
         message = f"{output} cannot be combined with --{filters[0].replace('_', '-')}; name a .npz file"
         raise click.BadParameter(message, context, param_hint="'-o'")

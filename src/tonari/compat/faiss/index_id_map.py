@@ -122,7 +122,7 @@ class IndexIDMap(Hinted):
 
 
 class IndexIDMap2(IndexIDMap):
-    """:class:`IndexIDMap` that returns the rows of ids, too."""
+    """An :class:`IndexIDMap` that also returns rows by their ids."""
 
     @not_compiled
     def reconstruct(self, key: int) -> npt.NDArray[np.float32]:

@@ -47,7 +47,8 @@ class _Request(NamedTuple):
     masks : list of bool arrays of shape (m,)
         For each set of dimensions, whether the image that is moved in them is within reach of the points' bounding box.
     is_near : bool array of shape (m,)
-        Whether any image except the row itself is. Otherwise differences in the box are plain differences.
+        Whether any image other than the row itself is within reach. If not, differences in the box are plain
+        differences.
     """
 
     rows: Float64

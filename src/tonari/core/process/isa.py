@@ -17,7 +17,7 @@ def chosen_isa() -> str:
 
 
 def without_amx(asked: str | None) -> str:
-    """Return the requested instruction set, else the one to use, for kernels of which none uses AMX: then AVX-512."""
+    """Return the requested or the default instruction set, with AVX-512 in place of AMX, for kernels without AMX."""
     isa = chosen_isa() if asked is None else asked
     check_isa(isa)
     return "avx512" if isa == "amx" else isa

@@ -1,7 +1,7 @@
 """Prepare the first compilation of a process in threads: Triton's key, a hash of all its code, and its driver.
 
 begin_soon()      starts the threads, while a search is imported
-get_ready(calls)  hashes the kernels of the search meanwhile
+get_ready(calls)  hashes the kernels of the search while the threads start
 begin()           waits for the threads, before the first kernel is looked up
 """
 
@@ -71,7 +71,7 @@ def is_beginning() -> bool:
 def get_ready(calls: Collection[Call]) -> None:
     """Prepare these calls as far as possible without Triton's key and driver, while threads prepare these two.
 
-    Otherwise this thread would only wait. This is half of the time of looking up kernels.
+    This takes half of the time for looking up kernels, and the thread would otherwise only wait.
     """
     with contextlib.suppress(ImportError):  # a version of Triton may have it elsewhere
         import triton.experimental.gluon.nvidia.hopper as _  # Triton does so at the first tensor that it is given

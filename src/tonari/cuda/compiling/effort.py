@@ -1,4 +1,4 @@
-"""Estimate how long kernels take to compile, by which they are ordered: the longest are compiled first."""
+"""Estimate how long kernels take to compile: the longest are compiled first."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ _Job: TypeAlias = tuple[Callable[[], Any], "Future[Any]"]
 class Loading(Executor):
     """Threads that compile kernels and load them on the current device of their creator.
 
-    Kernels are translated one at a time, in the order of submission. A translation holds the interpreter's lock, so if
-    all were translated at the same time, all would finish late.
+    One kernel is translated after another, in the order of submission. A translation holds the interpreter's lock, so
+    if all were translated at the same time, all would finish late.
 
     A ThreadPoolExecutor can lose a thread if Ctrl-C interrupts its start. This class records all threads before it
     starts them.

@@ -2,8 +2,7 @@
 
 Triton visits the syntax trees of a kernel and of the functions that it calls. At each node, it silences two warnings
 that no node causes. At each call, it reads the signature of the function. For each variant of a function, it parses the
-source again. The results do not change while kernels are compiled together, so substitutes for Triton's modules cache
-them.
+source again. The results do not change while kernels are compiled together, so this module caches them.
 """
 
 from __future__ import annotations

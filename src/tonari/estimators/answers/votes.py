@@ -41,13 +41,13 @@ def weights_of(found: Neighbors, weights: Any) -> Float64 | None:
         with np.errstate(divide="ignore"):
             inverse = 1.0 / distances
         return np.where(np.isinf(inverse).any(axis=1, keepdims=True), np.isinf(inverse), inverse)
-    given: Float64 = np.asarray(weights(distances), np.float64)
-    if given.shape != distances.shape:
-        raise ValueError(f"weights: the function gave shape {given.shape} for distances of shape {distances.shape}")
-    if not (given != 0).any(axis=1).all():
-        row = int((given != 0).any(axis=1).argmin())
+    factors: Float64 = np.asarray(weights(distances), np.float64)
+    if factors.shape != distances.shape:
+        raise ValueError(f"weights: the function gave shape {factors.shape} for distances of shape {distances.shape}")
+    if not (factors != 0).any(axis=1).all():
+        row = int((factors != 0).any(axis=1).argmin())
         raise ValueError(f"weights: the function gave only zeros for row {row}; expected one weight that is not 0")
-    return given
+    return factors
 
 
 def winners(labels: Values, found: Neighbors, weights: Float64 | None, classes: int, memory: int | None) -> Values:
@@ -92,10 +92,10 @@ def shares(labels: Values, found: Neighbors, weights: Float64 | None, classes: i
     >>> shares(np.array([0, 2, 2, 2]), found, None, 3, None).tolist()
     [[0.25, 0.0, 0.75]]
     """
-    made = np.empty((len(found.indices), classes))
-    for part in cut(len(made), rows_at_once(classes, memory)):
-        made[part] = _shares(labels[found.indices[part]], None if weights is None else weights[part], classes)
-    return made
+    shares = np.empty((len(found.indices), classes))
+    for part in cut(len(shares), rows_at_once(classes, memory)):
+        shares[part] = _shares(labels[found.indices[part]], None if weights is None else weights[part], classes)
+    return shares
 
 
 def means(values: Values, found: Neighbors, weights: Float64 | None, memory: int | None) -> Float64:
@@ -108,14 +108,14 @@ def means(values: Values, found: Neighbors, weights: Float64 | None, memory: int
     [[2.0]]
     """
     m, k = found.indices.shape
-    made = np.empty((m, values.shape[1]))
+    means = np.empty((m, values.shape[1]))
     for part in cut(m, rows_at_once(k * values.shape[1], memory)):
         near = values[found.indices[part]]
         if weights is None:
-            made[part] = near.mean(axis=1, dtype=np.float64)
+            means[part] = near.mean(axis=1, dtype=np.float64)
         else:
-            made[part] = np.einsum("mko,mk->mo", near, weights[part]) / weights[part].sum(axis=1)[:, None]
-    return made
+            means[part] = np.einsum("mko,mk->mo", near, weights[part]) / weights[part].sum(axis=1)[:, None]
+    return means
 
 
 def rows_at_once(width: int, memory: int | None) -> int:

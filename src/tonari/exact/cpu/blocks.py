@@ -29,14 +29,14 @@ class Block(Protocol):
         take_stride: bool,
         looks: bool,
     ) -> None:
-        """Screen the groups in a range of points: all groups, every stride-th group, or all others.
+        """Screen the groups in a range of points: all groups, every stride-th group, or all except these.
 
         If `looks` is True, a comparison of contracted rows first rules out some of the groups.
         """
 
     @property
     def looked(self) -> tuple[int, int, int]:
-        """Numbers of pairs of a tile and a group since the block was made: all, compared by looks, and left by looks.
+        """The numbers of all pairs of a tile and a group, of pairs that looks compared, and of pairs that looks left.
 
         A look compares contracted rows. The screen then compares the pairs that the looks could not rule out.
         """

@@ -97,7 +97,7 @@ class CodedPoints(PreparedPoints):
     points : array of shape (n, d)
         Rows whose values are not checked yet; there may be gaps between them.
     plan : ExactPlan
-        A plan with :func:`overrides_of` the form.
+        A plan with the fields that :func:`overrides_of` returns for the form.
     made : CodeForm
     progress : None, bool or callable(done, total)
         As for :class:`PreparedPoints`.
@@ -158,7 +158,7 @@ class CodedPoints(PreparedPoints):
         return [packed for packed, _ in found]
 
     def release(self) -> None:
-        """Keep the codes: to make them again, all rows would be read."""
+        """Keep the codes: to make them again, all rows would have to be read."""
 
     @property
     def kernel(self) -> str:

@@ -117,27 +117,27 @@ def least_of(ways: list[tuple[str, CudaNeeds, dict[str, Any]]], overrides: dict[
 
 def form_dim_of(overrides: dict[str, Any], problem: Problem) -> int:
     """Return the requested number of coordinates of contracted rows, 0 for all dimensions."""
-    given = overrides.get("form_dim", "full")
-    if given == "full":
+    option = overrides.get("form_dim", "full")
+    if option == "full":
         return 0
-    if given == PILOT:
+    if option == PILOT:
         return largest_form_dim(problem.d)  # memory is planned for the most
-    whole = type(given) is int or (isinstance(given, str) and given.isdecimal())  # the command line passes text
-    asked = int(given) if whole else 0
+    whole = type(option) is int or (isinstance(option, str) and option.isdecimal())  # the command line passes text
+    asked = int(option) if whole else 0
     if not 2 <= asked < problem.d:
         raise ValueError(
-            f"form_dim={given!r}: expected 'full', 'pilot' or a whole number from 2 to d - 1 = {problem.d - 1}"
+            f"form_dim={option!r}: expected 'full', 'pilot' or a whole number from 2 to d - 1 = {problem.d - 1}"
         )
     metric = get_metric(problem.metric)
     if not (metric.squares or metric.angular):
         raise Unsupported(
-            f"form_dim={given}: there is no contraction for metric={problem.metric!r}, only for euclidean, "
+            f"form_dim={option}: there is no contraction for metric={problem.metric!r}, only for euclidean, "
             "sqeuclidean, cosine and correlation; leave form_dim out"
         )
     if overrides.get("route") == "streamed":
-        raise Unsupported(f"form_dim={given}: route='streamed' screens all dimensions; leave form_dim or route out")
+        raise Unsupported(f"form_dim={option}: route='streamed' screens all dimensions; leave form_dim or route out")
     if overrides.get("route") == "codes" and asked > MOST_CODED:
-        raise ValueError(f"form_dim={given}: route='codes' takes at most {MOST_CODED} coordinates")
+        raise ValueError(f"form_dim={option}: route='codes' takes at most {MOST_CODED} coordinates")
     return asked
 
 
@@ -261,7 +261,7 @@ def refuse_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, fo
     if route == "host_refine" and not host_points:
         raise ValueError("route='host_refine' refines from host memory, but the points are on a device")
     if route == "codes":
-        _refuse_codes(overrides, devices, host_points=host_points)
+        _refuse_codes(overrides, host_points=host_points)
     if "shard" in overrides:
         known = SHARDS if devices > 1 else ("none",)
         if shard not in known:
@@ -291,16 +291,12 @@ def refuse_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, fo
         raise ValueError(f"query_slab={overrides['query_slab']}: only route='streamed' takes queries slab by slab")
 
 
-def _refuse_codes(overrides: dict[str, Any], devices: int, *, host_points: bool) -> None:
+def _refuse_codes(overrides: dict[str, Any], *, host_points: bool) -> None:
     """Raise errors for searches by codes that cannot work."""
     if not host_points:
         raise ValueError(
             "route='codes' reads rows from host memory, but the points are on a device; pass an array in host memory, "
             "or leave route out"
-        )
-    if devices > 1:
-        raise Unsupported(
-            f"route='codes' takes one device, not {devices}: name one, or pass route='streamed' or 'host_refine'"
         )
     if "precisions" in overrides:
         raise ValueError("precisions: route='codes' screens in int8 only; leave precisions out")

@@ -36,8 +36,8 @@ def within(
 
     def keep(queries: npt.NDArray[np.int64], points: npt.NDArray[np.int64], distances: Array) -> None:
         if allowed is not None:
-            kept = allowed(queries, points)
-            queries, points, distances = queries[kept], points[kept], distances[kept]
+            passed = allowed(queries, points)
+            queries, points, distances = queries[passed], points[passed], distances[passed]
         parts.append((queries, points, distances))
 
     with Progress(progress, total=values.m, seconds=None, label="neighbours", unit="query") as bar:

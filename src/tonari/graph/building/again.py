@@ -27,9 +27,9 @@ Ids = npt.NDArray[np.int64]
 
 
 def search_again(those: Points, found: Neighbors, short: Ids, bar: Progress) -> None:
-    """Search some points again among the others, and write their lists to `found`, which has the remaining entries.
+    """Search some points again among all others, and write their lists to `found`, which has the remaining entries.
 
-    On the CPU, brute force searches within a bound; a tree and a device find the k nearest without one as fast.
+    On the CPU, brute force searches within a bound. A tree or a device finds the k nearest points as fast without it.
     """
     k = found.indices.shape[1]
     if not len(short):
@@ -58,7 +58,7 @@ def search_again(those: Points, found: Neighbors, short: Ids, bar: Progress) -> 
 
 
 def search_plainly(those: Points, found: Neighbors, rows: Ids, bar: Progress) -> None:
-    """Search some points again among the others, and write their lists to `found`."""
+    """Search some points again among all other points, and write their lists to `found`."""
     k, n = found.indices.shape[1], len(those)
     near = on_host(those.nearest(inputs.rows_at(those.rows, rows), min(k + 1, n), False))
     other = near.indices != rows[:, None]
@@ -94,7 +94,7 @@ def _bounds(those: Points, found: Neighbors, short: Ids, queries: Any) -> npt.ND
 
 
 def nearest_within(those: Points, queries: Any, limits: npt.NDArray[Any], k: int, own: Ids | None = None) -> Neighbors:
-    """Return the k nearest points of each query within its limit, without the point `own` of each, in host memory."""
+    """Return the k nearest points within each query's limit, without the query's own point, in host memory."""
     m, descending = len(queries), those.call.metric.descending
     values = np.full((m, k), -np.inf if descending else np.inf, limits.dtype)
     numbers = np.full((m, k), -1, index_dtype(len(those)))

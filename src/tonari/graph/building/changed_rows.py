@@ -1,7 +1,7 @@
 """Merge and change graphs by metrics that compare transformed rows, such as mahalanobis (``metrics/changed.py``).
 
-The rows are transformed as they were for the graph, and its lists get the values of the base metric. The lists are then
-merged or changed by that metric, and the values of the result are converted.
+The rows get the same transformation as for the graph, and the graph's lists get the values of the base metric. The
+lists are then merged or changed by that metric, and the values of the result are converted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def on_compared_rows(
     answer: Callable[[list[Lists], list[Any], Call], Lists],
     **options: Any,
 ) -> Lists:
-    """Merge or change graphs in the form in which their metric compares rows.
+    """Merge or change graphs whose metric compares transformed rows.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def on_compared_rows(
     arrays : dict
         The caller's arrays of rows, by their names in messages. The result is in the library of the first.
     answer : callable(graphs, arrays, call)
-        Merges or changes graphs of rows that are compared as they are.
+        Merges or changes graphs whose metric compares the given rows.
     **options
         The arguments of :meth:`tonari.methods.call.Call.of` apart from the metric.
     """
@@ -49,8 +49,8 @@ def on_compared_rows(
     side, threads = inputs.side_of(points, name), inputs.check_threads(options.get("threads"))
     rows = {name: change.rows(x, name, threads) if len(x) else x for name, x in arrays.items()}
     lists = [compared(graph, rows[name], name, change) for name, graph in graphs.items()]
-    made = answer(lists, list(rows.values()), Call.of(rows, metric=change.base, **options))
-    return finished(made, change, side)
+    changed = answer(lists, list(rows.values()), Call.of(rows, metric=change.base, **options))
+    return finished(changed, change, side)
 
 
 def finished(lists: Lists, change: Change, side: inputs.Side) -> Lists:
@@ -70,9 +70,9 @@ def compared(lists: Lists, rows: Any, name: str, change: Change) -> Lists:
     ValueError
         The graph has other values: it is a graph of other points. `name` is the name of the points.
     """
-    made = dataclasses.replace(lists, metric=change.base, weights=None, transform=None)
+    changed = dataclasses.replace(lists, metric=change.base, weights=None, transform=None)
     if change.finish is None:
-        return made
+        return changed
     if lists.n != len(rows):
         raise ValueError(f"the graph has {lists.n} rows, {name} {len(rows)}: they must be the same points")
     held, found = inputs.held(inputs.to_host(rows)), lists.in_numpy()
@@ -90,4 +90,4 @@ def compared(lists: Lists, rows: Any, name: str, change: Change) -> Lists:
             f"{row} and {other} of {name} have {change.values(values)[row, column]}: pass the points from which the "
             "graph was built, in the same order"
         )
-    return dataclasses.replace(made, found=Neighbors(values, found.indices))
+    return dataclasses.replace(changed, found=Neighbors(values, found.indices))

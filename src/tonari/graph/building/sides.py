@@ -141,14 +141,14 @@ def refuse_unsupported(measure: Metric) -> None:
         raise ValueError(
             f"graphs by {measure.name!r} cannot be merged or changed: only knn_graph supports a Triton function"
         )
-    if measure.bits:
+    if measure.bits or measure.missing:
         raise Unsupported(
             f"graphs by {measure.name!r} cannot be merged or changed: use tonari.knn_graph on all points together"
         )
 
 
 def refuse_filters(lists: Lists, name: str) -> None:
-    """Refuse a graph that was built with filters, which later searches would not keep to."""
+    """Refuse a graph that was built with filters, because later searches would ignore the filters."""
     instead = "build the graph of all points, or of the changed points, by knn_graph with the same filters"
     refuse_filtered(lists.filters, name, instead)
 

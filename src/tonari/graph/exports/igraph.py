@@ -24,7 +24,7 @@ def to_igraph(graph: HasLists, *, symmetric: Literal["union", "mutual"] | None =
     -------
     igraph.Graph
         Vertices are the points in their order, including points without edges. Edges have the attribute "distance".
-        It is not called "weight", because leidenalg and others take weights for similarities.
+        It is not called "weight", because leidenalg and others interpret weights as similarities.
 
     Raises
     ------

@@ -20,7 +20,7 @@ def to_networkx(graph: HasLists, *, symmetric: Literal["union", "mutual"] | None
     -------
     networkx.DiGraph or networkx.Graph
         Nodes are 0 to n - 1, including nodes without edges. Edges have the attribute "distance". It is not called
-        "weight", because community detection takes weights for similarities. Pass the name where a length is
+        "weight", because community detection interprets weights as similarities. Pass the name where a length is
         needed: ``networkx.shortest_path(graph, 0, 1, weight="distance")``.
 
     Raises

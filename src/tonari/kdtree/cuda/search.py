@@ -180,7 +180,7 @@ def has_beyond(rows: Any, metric: str) -> bool:
 
 
 def boxes_of(tree: DeviceTree) -> dict[str, Any]:
-    """Return the boxes and the offsets of those of levels 1 to 3, for kernels that walk; 0 for an absent level."""
+    """Return the boxes, and the offsets of the boxes of levels 1 to 3, for kernels that walk; 0 for an absent level."""
     node = tree.d * 2 * WIDTH
     begins = dict(enumerate(tree.levels))
     offsets = {f"levels_{level}": begins.get(level, 0) * node for level in range(1, MOST_LEVELS)}

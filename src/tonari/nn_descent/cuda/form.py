@@ -41,7 +41,7 @@ class Form(NamedTuple):
 
 
 def step_of(width: int) -> int:
-    """Return how far a kernel's loads go at once: the columns of a block, or all columns of a short row."""
+    """Return the number of columns that a kernel loads at once: a block of columns, or all columns of a short row."""
     if width <= SHORT:
         return 1 << (width - 1).bit_length()
     return 64 if width % 64 == 0 else STEP

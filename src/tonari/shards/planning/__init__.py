@@ -1,7 +1,7 @@
 """Make the plan of a build.
 
 planner.py       plan_build: choose the route
-exact.py         slabs of an exact build: each pair is compared once for both slabs, or twice
+exact.py         slabs of an exact build: a pair of slabs is compared once, or once in each direction
 approximate.py   shards of "clusters" and of "ggm"
 sizes.py         the inputs of plans, the memory of a worker, and the largest number of rows that fits
 """

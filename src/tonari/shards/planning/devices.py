@@ -10,8 +10,8 @@ from tonari.shards.planning.sizes import Sizes
 def devices_for_shards(sizes: Sizes, plan: ShardPlan) -> tuple[int, str]:
     """Return the number of devices with the shortest expected time for the graphs of all shards, and the reason.
 
-    The devices work at the same time, but the host launches their work from one interpreter, so the shards take at
-    least the time of the host. Other routes than "clusters" use all devices.
+    The devices work at the same time, but one process launches all their work, so the shards take at least the time of
+    the host. Other routes than "clusters" use all devices.
     """
     most = len(sizes.devices)
     if plan.route != "clusters":

@@ -1,4 +1,4 @@
-"""Plans of exact builds: each pair of slabs is compared once for both slabs, or once for each of them."""
+"""Plans of exact builds: a pair of slabs is compared once, or once in each direction."""
 
 from __future__ import annotations
 

@@ -86,8 +86,8 @@ class Scan:
         ranking = prepared.ranking
         self.ranks = ranking.points if queries is prepared.rows else ranking.of(queries)
         self.workers = Workers(plan.threads)
-        asked = slice(0, len(queries)) if request.rows is None else request.rows
-        self.first, self.count = asked.start, asked.stop - asked.start
+        queried = slice(0, len(queries)) if request.rows is None else request.rows
+        self.first, self.count = queried.start, queried.stop - queried.start
         self.rows = cut(self.count, plan.query_block)
 
     def run(self, take: Callable[[int, slice, _native.SparseBlock], None], progress: ProgressLike) -> None:

@@ -170,7 +170,7 @@ class ContractedSearch(Search):
 
     @property
     def again_cost(self) -> float:
-        """The cost of searching a row again, in units of refining the row once.
+        """The cost of searching a row again, relative to refining the row once.
 
         The cost is high because refining a group without a candidate is cheap here, and because a short search has to
         wait for each row that is not certified as exact at first.

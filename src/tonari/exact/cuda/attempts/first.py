@@ -191,7 +191,7 @@ class Search:
 
     @property
     def again_cost(self) -> float:
-        """The time for searching a row again with the minima of all groups, in units of refining its fewest groups."""
+        """The time for searching a row again with the minima of all groups, relative to refining its fewest groups."""
         n, d = self.prepared.points.shape
         refine = self.least_width * LEAST_GROUP * d * int(self.prepared.points.element_size()) / CARD.read_rows
         return float(tuning.RETRIES_TIMES * n * brute_pair_seconds(d) / refine + wider(d))

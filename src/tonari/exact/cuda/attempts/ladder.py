@@ -77,7 +77,7 @@ def search_on_device(
     place : Place
         The position of the points and the queries in the whole search, for messages.
     all_points : tensor, optional
-        The points that messages number. Default: the prepared ones.
+        Messages have the numbers of these points. Default: the prepared points.
 
     Returns
     -------

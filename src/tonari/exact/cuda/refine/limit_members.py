@@ -107,7 +107,7 @@ def near_noted(values: Any, points: Any, counts: Any, thresholds: Any, scores: A
 
     Parameters
     ----------
-    values, points, counts, thresholds : as of :class:`tonari.exact.cuda.refine.group_lists.Noted`
+    values, points, counts, thresholds : as in :class:`tonari.exact.cuda.refine.group_lists.Noted`
     scores : float32 tensor of shape (rows,)
     """
     from tonari.exact.cuda.kernels.refine.mirror_notes import near_noted_kernel

@@ -14,7 +14,7 @@ def lowest_noted(values: Any, points: Any, counts: Any, thresholds: Any, width: 
 
     Parameters
     ----------
-    values, points, counts, thresholds : as of :class:`tonari.exact.cuda.refine.group_lists.Noted`
+    values, points, counts, thresholds : as in :class:`tonari.exact.cuda.refine.group_lists.Noted`
 
     Returns
     -------

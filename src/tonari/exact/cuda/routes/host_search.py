@@ -91,7 +91,8 @@ class HostSearch:
 
     @property
     def long_seconds(self) -> float:
-        """If the CPU would take longer, the device may answer rows, although it may have to compile kernels."""
+        """The least seconds of the CPU for which the device may answer rows, although it may have to compile
+        kernels."""
         return tuning.HOST_LONG_SECONDS
 
     def __init__(self, queries: Any, prepared: Prepared, plan: CudaPlan, place: Place, bar: Counter) -> None:

@@ -39,7 +39,8 @@ MOST_CODED = 247  # coordinates
 
 
 def code_columns(d: int) -> list[int]:
-    """Return the usual numbers of coordinates of codes of rows of d dimensions: most first, fewer if memory is short.
+    """Return the usual numbers of coordinates of codes of rows of d dimensions: the most first, then fewer for short
+    memory.
 
     >>> code_columns(128), code_columns(20)
     ([123, 61], [19])

@@ -1,7 +1,8 @@
 """The screen of codes (rows/codes.py): the two steps of screens/contracted.py, by products of int8 (folded.py).
 
-A query takes part in two forms. Products compare its code, and the members of the groups that these leave are compared
-with its contracted row in float32, whose limit is lower by the error of the query's code.
+A query is compared in two forms. First, products compare its code with the codes of all points, which leaves some
+groups. Then the members of these groups are compared with the contracted query in float32. The limit of this comparison
+is lower, because it does not include the error of the query's code.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any, ClassVar
 
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine.group_lists import AllMinima, Listed
-from tonari.exact.cuda.rows.codes import CodedQueries, Coding, code_queries
+from tonari.exact.cuda.rows.codes import CodedQueries
 from tonari.exact.cuda.rows.groups import group_count
 from tonari.exact.cuda.screens.contracted import ContractedScreen, Look
 from tonari.exact.cuda.screens.folded import screen_folded, screen_folded_below
@@ -33,10 +34,6 @@ class CodedScreen(ContractedScreen):
         """Return the sample whose threshold keeps the groups of `width` points; None if no sample is used."""
         return sample_for_codes(len(self.prepared.points), self.plan.m, width, self.plan.group)
 
-    def code(self, queries: Any, coding: Coding, first: int) -> CodedQueries:
-        """Return the codes of a batch; `first` is the number of its first query, for flags."""
-        return code_queries(queries, coding, self.flags, first=first)
-
     def coded_look(self, coded: CodedQueries, own: Any, width: int, sample: Sample | None) -> Look:
         """Screen a batch, and find the nearest points by the distances from their codes."""
         if sample is None:
@@ -50,7 +47,7 @@ class CodedScreen(ContractedScreen):
         return look._replace(apart=coded.apart)
 
     def limits(self, look: Look, kth: Any) -> tuple[Any, Any]:
-        """Return the largest square of a distance from a code, and the largest score of codes, float32 (rows,)."""
+        """Return, as float32 (rows,), the largest squared distance from a code and the largest score of the answer."""
         squares, _ = self.limits_with(look.rows.errors, look.shift, kth)
         _, scores = self.limits_with(look.apart, look.shift, kth)
         return squares, scores

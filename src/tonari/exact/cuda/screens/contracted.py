@@ -68,7 +68,7 @@ class ContractedScreen:
     Attributes
     ----------
     groups_per_point : int
-        The room for near groups of a row, as a multiple of the room for its near points.
+        The number of a row's slots for near groups, divided by the number of its slots for near points.
     """
 
     groups_per_point: ClassVar[int] = 1
@@ -140,7 +140,7 @@ class ContractedScreen:
         return f"{precision} in {self.prepared.by.p} dimensions"
 
     def limits(self, look: Look, kth: Any) -> tuple[Any, Any]:
-        """Return the largest squared distance, and score, that contracted rows of an answer may have: float32 (rows,).
+        """Return the largest squared distance and the largest score of contracted rows of an answer: float32 (rows,).
 
         The limits include an allowance for the rounding of float32 sums of p squares.
         """

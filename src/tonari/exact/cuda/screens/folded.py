@@ -1,6 +1,6 @@
 """The screen of codes by products of int8 that contain the squared lengths: minima of all groups, or lists.
 
-By the interface of screens/all_minima.py, whose divisions among programs it shares.
+The interface and the division of work among programs are those of screens/all_minima.py.
 """
 
 from __future__ import annotations
@@ -100,7 +100,6 @@ def _launch(
 
 
 def _launch_on_hopper(queries: Any, points: FoldedCodes, split: Split, thresholds: Any, lists: Lists) -> None:
-    from tonari.exact.cuda.kernels.screens.folded_hopper import screen_folded_hopper_kernel
-
-    terms = {**lists.output, "thresholds_ptr": thresholds, "offset": points.offset}
-    launch_on_hopper(screen_folded_hopper_kernel, queries, points.values, split, terms)
+    terms = dict.fromkeys(("low_ptr", "e1_ptr", "e2_ptr", "norm_ptr", "rest_ptr"))
+    terms |= {**lists.output, "thresholds_ptr": thresholds, "offset": points.offset}
+    launch_on_hopper(queries, points.values, split, terms, folded=True)

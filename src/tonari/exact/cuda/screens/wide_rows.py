@@ -67,7 +67,7 @@ def held_tiling(length: int, device: Any, *, mirrored: bool = False, whole: bool
 
 
 def tiling_of(length: int, *, tall: bool = False) -> HeldTiling:
-    """Return the tiling for rows of up to LARGEST_MIRRORED bytes on Hopper; `tall` for tiles of more rows.
+    """Return the tiling for rows of up to LARGEST_MIRRORED bytes on Hopper; `tall` requests tiles of more rows.
 
     >>> [(made.stages, made.programs) for made in map(tiling_of, (512, 1536))]
     [(5, 2), (5, 1)]
