@@ -135,6 +135,8 @@ FORMATS = {
     "select/cuda/survivors.py": "LARGEST_NETWORK LARGEST_TILE",
     "select/papers/queues.py": "LANES SCRATCH_BYTES",
     "select/papers/quick.py": "TILES SCRATCH_BYTES",
+    "shards/build.py": "_BLOCK_BYTES",
+    "shards/planning/sizes.py": "MEMBER_BYTES",
     "shards/planning/approximate.py": "_LOCKED _CENTRE_BYTES _GAP_BYTES",
     "shards/source.py": "_DIGESTED_RANGES _DIGESTED_ROWS",
     "shards/directory/done.py": "_LONGEST",

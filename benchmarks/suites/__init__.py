@@ -12,6 +12,7 @@ NAMES = (
     "promises",
     "radius",
     "radius_cuda",
+    "radius_rules",
     "select",
     "shards",
     "small",

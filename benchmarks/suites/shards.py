@@ -154,6 +154,7 @@ def build(run: Run, case: Case) -> None:
     given = dict(case.parameters)
     routes, budget, compared = given.pop("routes"), given.pop("memory", None), given.pop("in_memory", False)
     devices, workers, each = given.pop("devices", 1), given.pop("dask", 0), given.pop("each", False)
+    update = given.pop("update", None)
     with scratch() as folder:
         source = file_of(points, folder) if given.pop("on_disk", True) else points
         seconds = {}
@@ -164,7 +165,12 @@ def build(run: Run, case: Case) -> None:
         if budget is not None:
             budget = _whole(run, case) // 10 if budget == "tenth" else round(budget * run.scale)
         for route in routes:
-            for way in dict.fromkeys((Way(route), Way(route, devices), Way(route, workers=workers))):
+            ways = (
+                Way(route, update=update),
+                Way(route, devices, update=update),
+                Way(route, workers=workers, update=update),
+            )
+            for way in dict.fromkeys(ways):
                 if run.wants(way.who):
                     has = budget // way.workers if way.workers and not each else budget
                     given = case, way, source, folder, has, seconds
@@ -182,11 +188,14 @@ class Way(NamedTuple):
     workers : int
         Processes of a Dask cluster, of one thread each; 0 for this process. They share the memory, or have it each, as
         machines of a cluster do, if the case says so.
+    update : str, optional
+        The update of NN-Descent, if it is not the default.
     """
 
     route: str
     devices: int = 1
     workers: int = 0
+    update: str | None = None
 
     @property
     def who(self) -> str:
@@ -194,7 +203,8 @@ class Way(NamedTuple):
         where = f" on {self.workers} Dask workers" if self.workers else ""
         if self.devices > 1:
             where = f" on {self.devices} GPUs"
-        return f"tonari build_graph {self.route}{where}"
+        by = "" if self.update is None else f" {self.update}"
+        return f"tonari build_graph {self.route}{by}{where}"
 
     @contextmanager
     def options(self) -> Iterator[dict[str, Any]]:
@@ -251,6 +261,7 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
 
     def call() -> None:
         given = {"method": route, "device": where, "memory": budget} | options
+        given |= {} if way.update is None else {"update": way.update}
         with Stages(STAGE_DONE) as seen:
             found.append(run.tonari.build_graph(source, case.k, out, **given))
         stages.append(seen)
@@ -286,7 +297,7 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
         measured[MEMORY] = peak / budget
     if IN_MEMORY in seconds:
         measured[OF_MEMORY] = took / seconds[IN_MEMORY]
-    one = Way(route).who
+    one = Way(route, update=way.update).who
     if one in seconds:
         measured[ONE if devices > 1 else LOCAL] = seconds[one] / took
     seconds[who] = took
@@ -350,6 +361,14 @@ SUITE = Suite(
             target=0.98,
             parameters={"routes": ("ggm",), "memory": "tenth"},
             bars=(_most("seconds", 25.0), Bar("recall", 0.98, home="H200"), _most(MEMORY, 1.0)),
+        ),
+        _case(  # wang2021: GNND for each shard, and GGM for every two
+            *("10m-gnnd", "cuda", 10 * MILLION, 96),
+            warm_scale=0.0,
+            target=0.98,
+            parameters={"routes": ("ggm",), "update": "gnnd", "memory": "tenth"},
+            bars=(Bar("recall", 0.956, home=""), _most(MEMORY, 1.0)),
+            cost=120,
         ),
         _case(
             *("100m", "cuda", 100 * MILLION, 96),

@@ -61,7 +61,8 @@ inline std::string shape_text(std::int64_t rank, const std::int64_t* shape) {
 // Kernels and compilers rely on elements that are aligned as their type requires.
 template <class Array>
 void check_aligned(const char* name, const Array& array) {
-  if (reinterpret_cast<std::uintptr_t>(array.data()) % array.itemsize() == 0) return;
+  // NumPy calls an array without elements aligned wherever it begins.
+  if (array.size() == 0 || reinterpret_cast<std::uintptr_t>(array.data()) % array.itemsize() == 0) return;
   refuse(std::string(name) + ": elements are not aligned to their " + std::to_string(array.itemsize()) +
          " bytes; use numpy.require(array, requirements=\"A\")");
 }

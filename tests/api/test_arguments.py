@@ -168,6 +168,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "seed": (2.5, "a", True, -1),
     "start": ("x", 5, X, []),
     "update": ("push", 5, X, [], "gnnd"),
+    "filters": (None, 5, "where", ["groups"], {"batch": 1}, [[]]),
     "include_self": (2, 0, "no", []),
     "ids": (None, "3", [2.5], [[1]], [-1], [20], [1, 1], [HUGE], np.ma.masked_array([1, 2], mask=[True, False])),
     "indices": (None, GRAPH.indices.tolist(), MASKED, np.ma.masked_equal(GRAPH.indices, GRAPH.indices[0, 0])),

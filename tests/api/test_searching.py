@@ -270,3 +270,19 @@ def test_whole_numbers_are_searched_as_float32(dtype: str) -> None:
     assert tonari.knn_graph(given, 3).distances.tobytes() == tonari.knn_graph(rows, 3).distances.tobytes()
     scaled = tonari.search(given[:3], given, 5, weights=[1, 2, 3, 4])
     assert scaled.distances.tobytes() == tonari.search(rows[:3], rows, 5, weights=[1, 2, 3, 4]).distances.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_an_array_without_rows_may_begin_at_any_address(dtype: str) -> None:
+    """NumPy calls it aligned, so that no copy is made."""
+    none, x = np.frombuffer(bytes(9), dtype, count=0, offset=1).reshape(0, 4), checks.gaussian(30, 4).astype(dtype)
+    index = tonari.Index(x)
+    for found in (tonari.search(none, x, 3), index.search(none, 3), tonari.farthest(none, x, 3)):
+        assert found.indices.shape == (0, 3)
+    for lists in (tonari.radius_search(none, x, 1.0), index.radius_search(none, 1.0)):
+        assert lists.indptr.tolist() == [0]
+    assert len(tonari.radius_count(none, x, 1.0)) == len(index.radius_count(none, 1.0)) == 0
+    assert len(tonari.mutual_neighbors(none, x, 3).left) == 0
+    assert len(index.add(none)) == 0
+    nothing = np.frombuffer(bytes(9), np.int64, count=0, offset=1)
+    assert tonari.search(x, x, 3, exclude=(np.zeros(31, np.int64), nothing)).indices.shape == (30, 3)

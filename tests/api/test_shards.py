@@ -36,6 +36,13 @@ class Wrong:
         ({"method": "exact", "recall": 0.9}, ValueError, "recall is for method='clusters', 'ggm' and 'auto'"),
         ({"recall": 1.0}, ValueError, "recall=1.0: expected a number between 0 and 1"),
         ({"seed": -1}, ValueError, "seed=-1"),
+        ({"update": "push"}, ValueError, "update='push': expected one of 'pull', 'gnnd'"),
+        ({"update": "gnnd"}, ValueError, "update='gnnd' with method='auto': expected method='clusters' or 'ggm'"),
+        (
+            {"update": "gnnd", "method": "ggm", "device": "cpu"},
+            ValueError,
+            "update='gnnd' with device='cpu': expected none",
+        ),
         ({"device": "gpu"}, ValueError, "device='gpu'"),
         ({"threads": 0}, ValueError, "threads=0"),
         ({"memory": "much"}, ValueError, "much"),

@@ -128,6 +128,33 @@ CALLS: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
     "Index n_jobs": (lambda: tonari.Index(X, n_jobs=2).search(X, 1), TypeError, "n_jobs: .*threads="),
     "Index.search n_jobs": (lambda: tonari.Index(X).search(X, 2, n_jobs=2), TypeError, "threads="),
     "radius_search k": (lambda: tonari.radius_search(X, X, 1.0, k=2), TypeError, "max_neighbors="),
+    "Index.search exclude_within": (lambda: tonari.Index(X).search(X, 2, exclude_within=1), TypeError, "exclude="),
+    "Index.search ties": (
+        lambda: tonari.Index(X).search(X, 2, ties="all"),
+        TypeError,
+        r"radius_search\(queries, radius\)",
+    ),
+    "Index.radius_search exclude_within": (
+        lambda: tonari.Index(X).radius_search(X, 1.0, exclude_within=1),
+        TypeError,
+        "exclude=",
+    ),
+    "Index.radius_count exclude_within": (
+        lambda: tonari.Index(X).radius_count(X, 1.0, exclude_within=1),
+        TypeError,
+        "exclude=",
+    ),
+    "kth_distance exclude_within": (lambda: tonari.kth_distance(X, 2, exclude_within=1), TypeError, "have windows"),
+    "mutual_neighbors exclude_within": (
+        lambda: tonari.mutual_neighbors(X, X, 2, exclude_within=1),
+        TypeError,
+        "have windows",
+    ),
+    "farthest ties": (
+        lambda: tonari.farthest(X, X, 2, ties="all"),
+        TypeError,
+        "tonari.search and knn_graph take ties=",
+    ),
     "mahalanobis": (lambda: tonari.search(X, X, 2, metric="mahalanobis"), ValueError, "pass VI=, .*covariance="),
     "seuclidean": (lambda: tonari.Index(X, metric="seuclidean"), ValueError, "pass V="),
     "braycurtis": (lambda: tonari.pairs(abs(X), 1.0, metric="braycurtis"), ValueError, "divide each row by its sum"),
@@ -193,6 +220,14 @@ def test_an_argument_that_the_verb_has_is_not_explained() -> None:
 def test_the_metric_of_an_index() -> None:
     with pytest.raises(TypeError, match=r"search\(\) got .* 'metric'; the metric is that of the Index"):
         tonari.Index(X).search(X, 2, metric="l1")  # type: ignore[call-arg]
+
+
+def test_the_radius_that_is_named_for_ties_finds_all_ties() -> None:
+    x = np.random.default_rng(0).integers(0, 3, (60, 3)).astype(np.float32)
+    index = tonari.Index(x)
+    found = index.radius_search(x, index.search(x, 4).distances[:, -1])
+    ties = tonari.search(x, x, 4, ties="all")
+    assert all(np.array_equal(*parts) for parts in zip(found, ties, strict=True))
 
 
 @pytest.mark.parametrize("call", CALLS)

@@ -16,7 +16,7 @@ from triton.runtime import driver
 from tests.helpers import plans
 from tests.helpers.target_alone import TargetAlone
 from tonari.cuda.compiling import ahead
-from tonari.cuda.compiling import beginning, compile, effort, loading, processes
+from tonari.cuda.compiling import beginning, compile, effort, loading
 from tonari.cuda.compiling.compile import compile_call, is_compiled
 from tonari.cuda.compiling.rehearsal import Card, rehearsing
 from tonari.exact.cuda.attempts.rehearse import rehearse_search

@@ -3,13 +3,15 @@
     python -m tests.helpers.killing      one JSON object per line in, one per line out
 
 A build gets ``points``, ``out`` and the arguments of ``tonari.build_graph`` as ``given``; ``rows`` in a shard and
-``block`` (see helpers/shards.py); ``end_at`` and ``power_cut`` (helpers/disk.py), or ``after`` seconds; and ``log``, a
-file to which the name of every task is written when its record is complete. The answer has the exit status and the
-calls.
+``block`` (see helpers/shards.py); ``end_at`` and ``power_cut`` (helpers/disk.py), ``after`` seconds, or ``tasks``, the
+number of tasks after which the build is killed; ``log``, a file to which the name of every task is written when its
+record is complete; and ``begun``, a file to which the name of every task is written when it is computed. The answer has
+the exit status and the calls.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -99,20 +101,32 @@ def _build(wanted: dict[str, Any], pipe: int) -> None:
     from tests.helpers.shards import plans_of
     from tonari.shards import build
     from tonari.shards.directory.workspace import Workspace
+    from tonari.shards.tasks import Worker
 
     warnings.simplefilter("error")
     if "rows" in wanted:
         build.plan_build = plans_of(wanted["rows"], wanted.get("block"))
     disk = Disk(wanted.get("end_at"), power_cut=wanted.get("power_cut", False))
-    log = os.open(wanted["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND) if "log" in wanted else None
-    finish = Workspace.finish
+    log, begun = (
+        os.open(wanted[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND) if name in wanted else None
+        for name in ("log", "begun")
+    )
+    finish, compute, finished = Workspace.finish, Worker.compute, itertools.count(1)
 
     def logged(files: Workspace, task: str, done: Any) -> None:
         finish(files, task, done)
         if log is not None:
             os.write(log, f"{task}\n".encode())
+        if next(finished) == wanted.get("tasks"):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def noted(worker: Worker, step: Any, task: Any, piece: Any) -> Any:
+        if begun is not None:
+            os.write(begun, f"{task.name}\n".encode())
+        return compute(worker, step, task, piece)
 
     Workspace.finish = logged  # type: ignore[method-assign]
+    Worker.compute = noted  # type: ignore[method-assign]
     disk.install()
     try:
         tonari.build_graph(wanted["points"], out=wanted["out"], **wanted["given"])

@@ -43,7 +43,7 @@ api = importlib.import_module("tonari.api.shards")
 def plans_of(
     rows: int, block: int | None = None, clusters: int | None = None, route: str | None = None, group: int = 2
 ) -> Callable[..., ShardPlan]:
-    """Return a planner that makes shards of at most this number of rows for any memory; slabs are joined by groups."""
+    """Return a planner of shards of at most this number of rows for any memory; they are joined or read by groups."""
 
     def planned(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
         made, n = _PLANNED(sizes, method, memory), sizes.source.n
@@ -53,7 +53,9 @@ def plans_of(
         if made.route == "clusters" and shards > 1:
             shards = math.ceil(tuning.COPIES * n / (0.9 * rows))
             centres = max(2, min(4 * shards, n // 4)) if clusters is None else clusters
-            return dataclasses.replace(made, rows=rows, shards=shards, block=block or rows, clusters=centres)
+            return dataclasses.replace(
+                made, rows=rows, shards=shards, block=block or rows, clusters=centres, group=group, segment=2
+            )
         return dataclasses.replace(made, rows=min(rows, n), shards=shards, block=block or rows, group=group)
 
     return planned

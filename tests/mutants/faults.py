@@ -1315,6 +1315,33 @@ _PYTHON = (
         ("tests/graph/building/test_merging.py::test_what_is_missed_on_a_side_is_told",),
     ),
     Fault(
+        "shards-parts-of-segments-stay",
+        "src/tonari/shards/routes/cluster_route.py",
+        "drops=(*lists, *map(_members_name, own)),",
+        "drops=tuple(map(_members_name, own)),",
+        "the lists of all shards stay on the disk until the graph is complete",
+        ("tests/shards/routes/test_cluster_route.py::test_the_disk_holds_no_more_than_the_plan_says",),
+    ),
+    Fault(
+        "shards-places-of-the-first-block",
+        "src/tonari/shards/routes/cluster_route.py",
+        "firsts = np.cumsum([0, *(len(union) for union, _, _ in blocks[:-1])])",
+        "firsts = np.zeros(len(blocks), np.int64)",
+        "shards that are read together get rows of other shards",
+        (
+            "tests/shards/routes/test_cluster_route.py::"
+            "test_shards_that_are_read_together_are_those_that_are_read_one_by_one",
+        ),
+    ),
+    Fault(
+        "shards-update-forgotten",
+        "src/tonari/shards/routes/merge_route.py",
+        "seed=seed, update=job.update, **known",
+        "seed=seed, **known",
+        "shards are merged by pulling rounds although the caller named GNND",
+        ("tests/shards/routes/test_merge_route.py::test_all_graphs_of_shards_and_all_merges_are_by_the_named_update",),
+    ),
+    Fault(
         "graph-filters-forgotten",
         "src/tonari/graph/building/build.py",
         ", record=record, filters=check_filters(given.names))",

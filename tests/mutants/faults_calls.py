@@ -457,8 +457,8 @@ _PARTS = (
     Fault(
         "shards-slower-lists",
         "src/tonari/shards/tasks.py",
-        "if plan is None or by_force.seconds < plan.seconds:",
-        "if plan is None or by_force.seconds > plan.seconds:",
+        "if plan is None or (update is None and by_force.seconds < plan.seconds):",
+        "if plan is None or (update is None and by_force.seconds > plan.seconds):",
         "the lists of a shard are built in the way that is expected to take longer",
         ("tests/shards/test_tasks.py",),
     ),

@@ -66,8 +66,8 @@ def change_a_digit(path: Path) -> None:
 PARTS = [
     ("clusters", "shard-000003", "members-000001"),
     ("clusters", "members-000001", "centres"),
-    ("clusters", "rows-000001", "shard-000002-indices"),
-    ("clusters", "rows-000001", "shard-000002-distances"),
+    ("clusters", "rows-000001", "shard-000002-000000-indices"),
+    ("clusters", "rows-000001", "shard-000002-000000-distances"),
     ("clusters", "recall", "truth-000000-indices"),
     ("ggm", "inner-000001", "graph-000002-000000-indices"),
     ("ggm", "pair-000000-000000-000001", "lists-000001-000000-distances"),

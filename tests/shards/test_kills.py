@@ -141,3 +141,31 @@ def test_a_build_that_is_killed_again_and_again(builds: Builds, resumed: Resumed
         assert runs < 20
     assert runs >= 2
     assert_same_neighbors(lists(tonari.KNNGraph.open(out)), resumed._truth["exact"])
+
+
+@pytest.mark.parametrize(
+    "method", ["clusters", *(pytest.param(name, marks=pytest.mark.full) for name in ("exact", "ggm"))]
+)
+def test_a_build_advances_by_every_task_however_often_it_is_killed(
+    method: str, builds: Builds, resumed: Resumed, points: Path
+) -> None:
+    """Each life is killed after one task; it repeats at most what was computed beside it: shards are read by twos."""
+    out, logs = points.with_name("graph"), [points.with_name(name) for name in ("log", "begun")]
+    lives, repeated = 0, 0
+    while True:
+        for log in logs:
+            log.write_text("")
+        more = {"rows": SMALL[method], "tasks": 1, "log": str(logs[0]), "begun": str(logs[1])}
+        status = builds.run(points, out, given=given(method), **more)["status"]
+        finished, begun = (set(log.read_text().split()) for log in logs)
+        assert finished <= begun
+        assert len(finished) == (status != 0)
+        assert len(begun - finished) <= 2, "the task that is written, and the next one"
+        repeated += len(begun - finished)
+        if status == 0:
+            break
+        lives += 1
+        assert lives < 100
+    assert lives > 15
+    assert repeated <= 2 * lives
+    assert_same_neighbors(lists(tonari.KNNGraph.open(out)), resumed._truth[method])

@@ -12,6 +12,7 @@ from tonari.core.errors import BudgetExceeded
 from tonari.cuda import memory as memory_of_devices
 from tonari.cuda import tuning
 from tonari.nn_descent.entries import MOST_POINTS
+from tonari.shards import tuning as shards_tuning
 from tonari.shards.planning.devices import devices_for_shards
 from tonari.shards.planning.planner import plan_build
 from tonari.shards.planning.sizes import Sizes
@@ -86,3 +87,31 @@ def test_one_shard_is_built_on_one_device_and_slabs_on_all(monkeypatch: pytest.M
     sizes = Sizes(as_source(Many(1_000_000)), 10, "euclidean", 0.95, ("cuda:0", "cuda:1"), None, workers=2)
     assert devices_for_shards(sizes, plan_build(sizes, "clusters", None)) == (1, "1 of 2: one shard has all rows")
     assert devices_for_shards(sizes, plan_build(sizes, "exact", None)) == (2, "2 of 2: they share the slabs")
+
+
+@needs_torch
+@pytest.mark.parametrize("devices", [1, 4])
+def test_a_billion_points_have_room_on_a_disk_of_235_gib(devices: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_of_devices, "free_memory", lambda devices: 78 * 10**9)
+    names = tuple(f"cuda:{at}" for at in range(devices))
+    sizes = Sizes(as_source(Many(10**9)), 10, "euclidean", 0.95, names, None, workers=devices)
+    plan = plan_build(sizes, "clusters", None)
+    assert plan.disk_bytes < 235 << 30
+    assert f"{plan.disk_bytes / 2**20:,.1f} MiB" in str(plan)
+    assert plan.segments(10**9)[-1].stop == -(-(10**9) // plan.block)
+
+
+@needs_torch
+def test_what_a_killed_build_repeats_on_a_device_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shards of fewer rows are read together: as many rows at once as one large shard would have."""
+    monkeypatch.setattr(memory_of_devices, "free_memory", lambda devices: 78 * 10**9)
+    sizes = Sizes(as_source(Many(10**9)), 10, "euclidean", 0.95, ("cuda:0",), None)
+    made = []
+    for seconds in (1e9, shards_tuning.TASK_SECONDS, 1.0):
+        monkeypatch.setattr(shards_tuning, "TASK_SECONDS", seconds)
+        made.append(plan := plan_build(sizes, "clusters", None))
+        written = sizes.lists_bytes(plan.rows) / shards_tuning.WRITE_RATE
+        assert sizes.descent(plan.rows).seconds + written < 1.1 * seconds
+        assert plan.device_bytes <= 78 * 10**9
+    assert made[0].group == 1 < made[1].group < made[2].group
+    assert [0.8 < plan.group * plan.rows / made[0].rows <= 1 for plan in made] == [True] * 3

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 
@@ -24,14 +25,13 @@ def main(asked: str) -> None:
 
     kind, n, m, d, k, graph, prepared, target, where, out = json.loads(asked)
     data = make(kind, n, 0 if graph else m, d, where)
-    compiled = kernels_compiled()
 
     def finished() -> float:
         if torch.device(where).type == "cuda":
             torch.cuda.synchronize()
         return time.perf_counter()
 
-    seconds = []
+    seconds, kernels = [], []
     with reports() as seen:
         for _ in range(2):
             started = finished()
@@ -44,24 +44,16 @@ def main(asked: str) -> None:
             else:
                 found = tonari.search(data.queries, data.points, k, progress=False)
             seconds.append(finished() - started)
+            kernels.append(kernels_compiled())
     distances, indices = (part.cpu().numpy() for part in found)
     np.savez(out, distances=distances, indices=indices)
-    told = {"seconds": seconds[0], "again": seconds[1], "levels": levels_of(seen), "kernels": len(compiled)}
+    told = {"seconds": seconds[0], "again": seconds[1], "levels": levels_of(seen), "kernels": kernels[0]}
     print(json.dumps(told))
 
 
-def kernels_compiled() -> list[str]:
-    """Return a list that grows by the name of each kernel that has to be compiled."""
-    from triton import knobs
-
-    found: list[str] = []
-
-    def listen(*, src: Any, cache_hit: bool, **_: Any) -> None:
-        if not cache_hit:
-            found.append(src.name)
-
-    knobs.compilation.listener = listen
-    return found
+def kernels_compiled() -> int:
+    """The number of kernels in Triton's cache, which was empty."""
+    return sum(1 for _ in Path(os.environ["TRITON_CACHE_DIR"]).rglob("*.cubin"))
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ def routes(run: Run, case: Case) -> None:
 
 
 def several(run: Run, case: Case) -> None:
-    """A graph of points in host memory on one GPU, and on as many as the case has."""
+    """A graph, or a search, on one GPU and on as many as the case has; points are where the case's data are."""
     data = load(run, case)
     proof = proof_of(run, case, data)
     alone = 0.0
@@ -105,7 +105,10 @@ def several(run: Run, case: Case) -> None:
         devices = [f"cuda:{i}" for i in range(gpus)]
 
         def call(devices: list[str] = devices) -> Any:
-            return run.tonari.knn_graph(data.points, case.k, device=devices, progress=False)
+            options = {"device": devices, "progress": False}
+            if case.graph:
+                return run.tonari.knn_graph(data.points, case.k, **options)
+            return run.tonari.search(data.queries, data.points, case.k, **options)
 
         timing, facts = proved_and_timed(run, case, [call], proof)
         alone = alone or timing.median

@@ -19,6 +19,7 @@ from tonari.metrics import get_metric
 from tonari.metrics.names import is_own
 from tonari.nn_descent.plan import check_recall, check_seed
 from tonari.nn_descent.planner import RECALL
+from tonari.nn_descent.updates import check_name, refuse_on_cpu
 from tonari.shards.build import Executor, Request, build
 from tonari.shards.plan import METHODS
 from tonari.shards.source import ArraySource, as_source
@@ -37,6 +38,7 @@ def build_graph(
     method: str = "auto",
     recall: float | None = None,
     seed: int = 0,
+    update: str | None = None,
     device: str | Sequence[str] = "auto",
     executor: Any = "local",
     threads: int | None = None,
@@ -74,6 +76,10 @@ def build_graph(
         warning says so.
     seed : int
         Seed of the random choices of "clusters" and "ggm".
+    update : "pull" or "gnnd", optional
+        On CUDA, for "clusters" and "ggm": how the rounds of NN-Descent update the lists, as for
+        :func:`tonari.knn_graph`. ``method="ggm", update="gnnd"`` is the method of wang2021: each shard's graph is built
+        by GNND, even if the exact graph is expected to be faster, and every two graphs are merged by GGM.
     device : str or sequence of str
         As for :func:`tonari.knn_graph`; "auto" means the CPU. With several CUDA devices, each runs separate tasks.
         "cuda:all" uses the number of devices with the shortest expected time; the graph's `record` gives the reason.
@@ -144,7 +150,15 @@ def build_graph(
             raise ValueError("recall is for method='clusters', 'ggm' and 'auto': method='exact' finds all neighbours")
     elif method in ("clusters", "ggm"):
         recall = RECALL
+    check_name(update)
+    if update is not None and method not in ("clusters", "ggm"):
+        raise ValueError(
+            f"update={update!r} with method={method!r}: expected method='clusters' or 'ggm', since the others may be "
+            "exact; name one of them, or leave update out"
+        )
     devices, threads = _place(device, threads)
+    if not devices:
+        refuse_on_cpu(update)
     request = Request(
         source=points,
         k=inputs.check_k(k, points.n - 1, without_self=True),
@@ -152,6 +166,7 @@ def build_graph(
         method=method,
         recall=recall,
         seed=check_seed(seed),
+        update=update,
         devices=devices,
         threads=threads,
         memory=inputs.parse_memory(memory),

@@ -178,6 +178,10 @@ ARGUMENTS: dict[str, str] = {
     "cov": "the covariance of metric='mahalanobis' is covariance=",
     "metric": "the metric is that of the Index or graph",
     "algorithm": "use method=",
+    "exclude_within": "tonari.search, knn_graph, pairs, radius_search, radius_count and radius_graph have windows; "
+    "with an Index, pass the ids near each query's as exclude=",
+    "ties": "tonari.search and knn_graph take ties=; with an Index, use radius_search(queries, radius) where radius is "
+    "the last column of the distances that search finds",
     "k": "everything within the radius is found; max_neighbors= limits how many",
     "return_distance": "distances and indices are always returned",
     "min_cluster_size": "the tree is made without it: tonari.mutual_reachability_tree(...).clusters(min_cluster_size)",

@@ -30,11 +30,5 @@ INSTRUCTIONS_OF_PRODUCT = 3000  # per matrix product
 VALUES_OF_THREAD = 8  # up to this many values per thread, a kernel compiles as fast as with one
 METRICS = 2  # a kernel that has the code of all metrics compiles about half of it
 
-# Case: exact_cuda cold-graph, cold-descent on cuda. Chosen on: H100.
-COMPILERS = 8  # most processes that compile kernels, where Triton's cache is empty; at most half of the processors
-
-# Not measured.
-IDLE_SECONDS = 60.0  # a process ends if it is not given a kernel for this long
-
 # Not measured: Triton's library has ten times as many, and its other files have far fewer.
 WHOLE_BYTES = 32 << 20  # least bytes of a file that is hashed in one piece for Triton's key

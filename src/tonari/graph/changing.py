@@ -39,6 +39,7 @@ class Changing:
         *,
         recall: float | None = None,
         seed: int = 0,
+        update: str | None = None,
         device: str | Sequence[str] = "auto",
         threads: int | None = None,
         memory: int | str | None = None,
@@ -63,6 +64,9 @@ class Changing:
             become approximate if `recall` is given.
         seed, device, threads, memory, progress
             As for :func:`tonari.merge`.
+        update : "pull" or "gnnd", optional
+            On CUDA: how the rounds of NN-Descent update the lists, of the graph of the new points and of the merge, as
+            for :func:`tonari.merge`. Refused if an exact graph stays exact.
 
         Returns
         -------
@@ -84,7 +88,9 @@ class Changing:
         lists = on_compared_rows(
             {"points": self.lists},
             {"points": points, "new_points": new_points},
-            lambda graphs, rows, call: add_points(graphs[0], rows[0], rows[1], call, recall=recall, seed=seed),
+            lambda graphs, rows, call: add_points(
+                graphs[0], rows[0], rows[1], call, recall=recall, seed=seed, update=update
+            ),
             device=device,
             threads=threads,
             memory=memory,

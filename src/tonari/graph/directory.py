@@ -28,11 +28,12 @@ from tonari.io.record import read_record
 from tonari.io.schema import whole
 from tonari.metrics import get_metric
 from tonari.nn_descent.report import DescentReport
+from tonari.nn_descent.updates import UPDATES
 
 MANIFEST, INDICES, DISTANCES = "manifest.json", "indices.npy", "distances.npy"
 GRAPH, NEIGHBORS = "graph", "neighbors"
 VERSION = 1  # of a complete directory
-BUILDING_VERSION = 2  # of an unfinished directory; raised when the same call would draw or compute something different
+BUILDING_VERSION = 3  # of an unfinished directory; raised when the same call would draw or compute something different
 _FORMATS = {GRAPH: "tonari.graph", NEIGHBORS: "tonari.neighbors"}
 BUILDING, COMPLETE = "building", "complete"
 _LONGEST = 64 << 20  # bytes of a manifest; an entry of `rows` takes about 60
@@ -177,10 +178,10 @@ def _check(made: Manifest) -> None:
             schema.check(about, _POINTS, name, optional=_OF_FILES)
             if np.dtype(dtype_of(about["dtype"])).kind not in "fiuV":
                 raise ValueError(f"its {name} dtype is {about['dtype']!r}")
-    schema.check(made.request, _REQUEST, "request")
+    schema.check(made.request, _REQUEST, "request", optional={"update": schema.one_of(*UPDATES)})
     if get_metric(made.request["metric"]).name != made.request["metric"]:
         raise ValueError(f"its request metric is {made.request['metric']!r}")
-    known = _PLAN | {"group": whole(1)}
+    known = _PLAN | {"group": whole(1), "segment": whole(1)}
     if made.state == BUILDING:
         schema.check(made.plan, _PLAN, "plan", optional=known)
     else:  # a complete graph needs no plan, and earlier releases may have written other fields

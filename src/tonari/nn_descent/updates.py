@@ -37,6 +37,15 @@ def check_name(update: Any) -> None:
         raise ValueError(f"update={reprlib.repr(update)}: expected one of {', '.join(map(repr, UPDATES))}")
 
 
+def refuse_on_cpu(update: Any) -> None:
+    """Raise ValueError for any update that the caller names for rounds on the CPU."""
+    if update is not None:
+        raise ValueError(
+            f"update={update!r} with device='cpu': expected none, since rounds on the CPU always pull; leave update "
+            "out, or use device='cuda'"
+        )
+
+
 def check_update(update: Any, problem: Problem) -> str:
     """Return the update for a problem, "pull" by default.
 
@@ -51,10 +60,7 @@ def check_update(update: Any, problem: Problem) -> str:
     if update is None:
         return PULL
     if not problem.devices:
-        raise ValueError(
-            f"update={update!r} with device='cpu': expected none, since rounds on the CPU always pull; leave update "
-            "out, or use device='cuda'"
-        )
+        refuse_on_cpu(update)
     if update == GNND and get_metric(problem.metric).form != "gemm":
         known = ", ".join(repr(metric.name) for metric in METRICS.values() if metric.form == "gemm")
         raise Unsupported(

@@ -8,6 +8,7 @@ import os
 import shutil
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,6 +22,7 @@ from tonari.graph.directory import BUILDING, COMPLETE, MANIFEST, Manifest
 from tonari.io._atomic import remove_unfinished, sync_directory
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
+from tonari.nn_descent.updates import GNND, PULL
 from tonari.shards.directory.disk import Lock, check_own, full_disk_named, remove_graph
 from tonari.shards.plan import ShardPlan
 from tonari.shards.planning.devices import devices_for_shards
@@ -31,6 +33,7 @@ from tonari.shards.source import Source
 from tonari.shards.tasks import Job, Task, add_tasks, title_of
 
 logger = logging.getLogger("tonari")
+_BLOCK_BYTES = 512  # the unit of st_blocks
 STAGE_DONE = "%s: %d tasks in %.3g s"  # logged after each stage
 plan_logger = logging.getLogger("tonari.plan")  # the command line shows it without -v
 
@@ -68,12 +71,14 @@ class Request:
     threads: int | None
     memory: int | None
     queries: Source | None = None
+    update: str | None = None
     may_take_fewer: bool = False  # the executor may use fewer of its devices
 
     @property
     def facts(self) -> dict[str, Any]:
         """The arguments on which the result depends."""
-        return {name: getattr(self, name) for name in ("k", "metric", "method", "recall", "seed")}
+        facts = {name: getattr(self, name) for name in ("k", "metric", "method", "recall", "seed")}
+        return facts if self.update is None else facts | {"update": self.update}
 
 
 def build(
@@ -89,12 +94,11 @@ def build(
         job = _job(request, folder, manifest)
         if manifest.state == COMPLETE:
             job.files.complete()  # a run may have ended before it gave the files their names
-            for written in manifest.rows:
-                job.files.check_rows(written, COMPLETE)
+            job.files.check_rows(manifest.rows, request.threads or default_threads(), COMPLETE)
             return
         plan_logger.info("plan:\n%s", job.plan)
-        _check_room(job)
-        job.files.begin()
+        _check_room(job, job.plan.disk_bytes)
+        job.files.begin(reserved=not job.plan.by_parts)
         with recording(title_of(manifest), manifest.shape[0]) as record:
             record.planned(job.plan.route, _reason(request), job.plan)
             rows = _run(job, _chosen(executor, request, job.plan, record), progress, record)
@@ -150,7 +154,8 @@ def begin(request: Request, folder: Path, *, resume: bool, overwrite: bool, work
 def _sizes(request: Request, workers: int) -> Sizes:
     m = None if request.queries is None else request.queries.n
     return Sizes(
-        *(request.source, request.k, request.metric, request.recall, request.devices, request.threads, m, workers)
+        *(request.source, request.k, request.metric, request.recall, request.devices, request.threads, m, workers),
+        update=request.update,
     )
 
 
@@ -200,18 +205,25 @@ def _job(request: Request, folder: Path, manifest: Manifest) -> Job:
         memory=request.memory,
         plan=plan,
         queries=request.queries,
+        update=request.update,
     )
 
 
-def _check_room(job: Job) -> None:
-    """Raise OSError if the disk cannot hold what the plan needs."""
-    held = sum(path.stat().st_size for path in job.folder.rglob("*") if path.is_file())
+def _check_room(job: Job, needed: int) -> None:
+    """Raise OSError if the disk cannot hold what the build needs at its peak."""
+    held = sum(_room_of(path) for path in job.folder.rglob("*") if path.is_file())
     free = shutil.disk_usage(job.folder).free
-    if free + held < job.plan.disk_bytes:
+    if free + held < needed:
         raise OSError(
-            f"{job.folder}: the build needs {job.plan.disk_bytes} bytes of disk at its peak, {free} are free and "
-            f"{held} are taken already: make room, or name a directory on a larger disk"
+            f"{job.folder}: the build needs {needed} bytes of disk at its peak, {free} are free and {held} are taken "
+            "already: make room, or name a directory on a larger disk"
         )
+
+
+def _room_of(path: Path) -> int:
+    """Return the bytes that a file takes on the disk; files of results may have rows that are not written yet."""
+    about = path.stat()
+    return min(about.st_size, about.st_blocks * _BLOCK_BYTES) if hasattr(about, "st_blocks") else about.st_size
 
 
 def _reason(request: Request) -> str:
@@ -234,30 +246,32 @@ def _run(job: Job, executor: Executor, progress: ProgressLike, record: Record) -
     """Run all stages, and add the records of their tasks; return ranges of rows and their checksums."""
     files, done_before = job.files, job.files.names_done()
     rows: list[list[int]] = []
+    known: Counter[str] = Counter()  # tasks of each kind, and those that earlier runs finished
+    kept: Counter[str] = Counter()
+    threads = job.threads or default_threads()
     with Progress(progress, total=0, seconds=job.plan.seconds, label="graph", unit="row") as bar:
         for stage in ROUTES[job.plan.route].stages(files, job.plan):
             bar.extend(sum(task.work for task in stage.tasks))
-            left = []
-            for task in stage.tasks:
-                if task.name in done_before:
-                    for written in filter(None, [files.done(task.name).rows]):
-                        files.check_rows(written)
-                    bar.add(task.work)
-                else:
-                    left.append(task)
+            left = [task for task in stage.tasks if task.name not in done_before]
+            before = [task for task in stage.tasks if task.name in done_before]
+            files.check_rows([found for task in before if (found := files.done(task.name).rows)], threads)
+            if before:
+                bar.add(sum(task.work for task in before))
+                kept.update(task.kind for task in before)
             if left:
+                if stage.disk_bytes > job.plan.disk_bytes:  # more than it expected
+                    _check_room(job, stage.disk_bytes)
                 started = time.perf_counter()
                 with unrecorded():  # tasks have records of their own, wherever they run
                     executor.run(job, left, lambda task: bar.add(task.work))
                 seconds = time.perf_counter() - started
                 logger.info(STAGE_DONE, left[-1].kind, len(left), seconds)
-            if len(left) < len(stage.tasks):
-                record.decided(
-                    "resumed", f"{stage.tasks[-1].kind}: {len(stage.tasks) - len(left)} of {len(stage.tasks)} were done"
-                )
+            known.update(task.kind for task in stage.tasks)
             rows += [written for task in stage.tasks if (written := files.done(task.name).rows)]
             add_tasks(record, files, stage.tasks)
-            files.drop_all(stage.drops, job.threads or default_threads())
+            files.drop_all(stage.drops, threads)
+    for kind, count in kept.items():
+        record.decided("resumed", f"{kind}: {count} of {known[kind]} were done")
     return rows
 
 
@@ -265,7 +279,9 @@ def _finish(job: Job, manifest: Manifest, rows: list[list[int]], record: Record,
     report = None
     if job.recall is not None:
         estimate = Recall(**job.files.done("recall").facts)
-        report = DescentReport(job.recall, estimate, estimate.low >= job.recall, "clusters", (), seconds)
+        update = job.update or PULL
+        start = "random" if update == GNND else "clusters"
+        report = DescentReport(job.recall, estimate, estimate.low >= job.recall, start, (), seconds, update)
         if not report.reached:
             warnings.warn(f"{job.folder}: {report}", stacklevel=callers_level())
     about = None if report is None else report.as_dict()

@@ -25,6 +25,7 @@ from tonari.metrics.recall import Recall, neighbors_recall
 from tonari.shards import tuning
 from tonari.shards.directory.done import Done
 from tonari.shards.plan import ShardPlan
+from tonari.shards.planning.sizes import sampled_rows, truth_tasks
 from tonari.shards.tasks import Job, Stage, Task, Worker, in_one_piece
 from tonari.streams.pipeline import Pipeline
 
@@ -244,6 +245,8 @@ def without_own(found: Neighbors, own: npt.NDArray[np.int64]) -> Neighbors:
 
 # --- the samples
 
+_SAMPLE = "sample"
+
 
 def measured_rows(job: Job) -> npt.NDArray[np.int64]:
     """Draw the rows for measuring the recall of the graph and of each merge of two shards."""
@@ -259,7 +262,7 @@ def overlap_rows(job: Job) -> npt.NDArray[np.int64]:
 
 
 def _sampled(job: Job) -> int:
-    return max(1000, round(10 / (1 - job.target)))
+    return sampled_rows(job.target)
 
 
 def _rows_for(job: Job, purpose: Purpose, count: int) -> npt.NDArray[np.int64]:
@@ -273,14 +276,35 @@ def _known_rows(job: Job) -> npt.NDArray[np.int64]:
     return np.union1d(measured_rows(job), overlap_rows(job)) if chooses else measured_rows(job)
 
 
+def _compute_sample(worker: Worker, args: Any, data: Any) -> npt.NDArray[np.uint8]:
+    """Return the bytes of the rows of all samples, which are stored: an object may make all its rows to read some."""
+    job = worker.job
+    rows, read = _known_rows(job), []
+    for part in cut(len(rows), job.plan.rows):
+        read.append(np.ascontiguousarray(inputs.held(to_host(worker.load.at(rows[part])))).view(np.uint8))
+    return np.concatenate(read)
+
+
+def _write_sample(worker: Worker, args: Any, rows: npt.NDArray[np.uint8]) -> Done:
+    return Done({_SAMPLE: worker.job.files.save(_SAMPLE, rows)})
+
+
+def _sample_rows(worker: Worker, part: slice) -> Any:
+    """Return some of the rows of all samples, on the worker's device."""
+    source, files = worker.job.source, worker.job.files
+    return worker.place.there(np.array(files.load(_SAMPLE, _SAMPLE)[part]).view(inputs.dtype_of(source.dtype)))
+
+
 def _compute_truth(worker: Worker, args: tuple[int, int, int], data: Any) -> Neighbors:
     job = worker.job
     rows = _known_rows(job)
     among = {"slab": job.source.block_rows, "begin": args[1], "end": args[2]}
-    parts = cut(len(rows), job.plan.rows)
+    parts, found = cut(len(rows), job.plan.rows), []
     if len(parts) == 1 and worker.sampled is None:
-        worker.sampled = worker.load.at(rows)
-    found = [nearest_of_all(worker, rows[part], **among, asked=worker.sampled) for part in parts]
+        worker.sampled = _sample_rows(worker, parts[0])
+    for part in parts:
+        asked = _sample_rows(worker, part) if worker.sampled is None else worker.sampled
+        found.append(nearest_of_all(worker, rows[part], **among, asked=asked))
     return Neighbors(*map(np.concatenate, zip(*found, strict=True)))
 
 
@@ -296,15 +320,11 @@ def truth_of(
     job = worker.job
     known, rows = _known_rows(job), sample(job)
     truth, everyone = empty_lists(worker, len(known)), np.arange(len(known))
-    for at in range(_truth_tasks(job.plan)):
+    for at in range(truth_tasks(job.source.n, job.plan.shards)):
         found = (job.files.load(name, _truth_task(at)) for name in _truth_parts(at))
         merge_into(worker, truth, everyone, Neighbors(*map(np.array, found)))
     places = np.searchsorted(known, rows)
     return rows, Neighbors(truth.distances[places], truth.indices[places])
-
-
-def _truth_tasks(plan: ShardPlan) -> int:
-    return min(plan.shards, tuning.TRUTH_TASKS)
 
 
 def _truth_task(at: int) -> str:
@@ -323,18 +343,24 @@ def _compute_recall(worker: Worker, args: Any, data: Any) -> Recall:
     return neighbors_recall(found, truth, metric=job.metric, population=job.source.n)
 
 
+SAMPLE = in_one_piece(lambda worker, args: None, _compute_sample, _write_sample)
 TRUTH = in_one_piece(lambda worker, args: None, _compute_truth, _write_truth)
 RECALL = in_one_piece(lambda worker, args: None, _compute_recall, lambda worker, args, made: Done(facts=made.__dict__))
 
 
 def truth_stage(n: int, plan: ShardPlan) -> Stage:
     """Return the stage that finds the true neighbours of the samples; each task searches a range of rows."""
-    count = _truth_tasks(plan)
+    count = truth_tasks(n, plan.shards)
     ranges = [(at, n * at // count, n * (at + 1) // count) for at in range(count)]
     return Stage([Task(_truth_task(args[0]), "truth", args, args[2] - args[1]) for args in ranges])
 
 
-def recall_stage(plan: ShardPlan) -> Stage:
+def sample_stage() -> Stage:
+    """Return the stage that reads the rows of the samples."""
+    return Stage([Task(_SAMPLE, "sample")])
+
+
+def recall_stage(n: int, plan: ShardPlan) -> Stage:
     """Return the stage that measures the recall."""
-    names = itertools.chain.from_iterable(map(_truth_parts, range(_truth_tasks(plan))))
-    return Stage([Task("recall", "recall")], drops=tuple(names))
+    names = itertools.chain.from_iterable(map(_truth_parts, range(truth_tasks(n, plan.shards))))
+    return Stage([Task("recall", "recall")], drops=(_SAMPLE, *names))

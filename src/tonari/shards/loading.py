@@ -29,6 +29,25 @@ class Arrived:
         return self._rows
 
 
+class Share:
+    """Some of the rows that arrive for several tasks together.
+
+    The rows of all of these tasks stay on the device until the last task drops its share.
+
+    Parameters
+    ----------
+    waiting : Arriving
+    places : int64 array
+        The positions of this task's rows.
+    """
+
+    def __init__(self, waiting: Arriving, places: npt.NDArray[np.int64]) -> None:
+        self._waiting, self._places = waiting, places
+
+    def arrive(self) -> Any:
+        return inputs.rows_at(self._waiting.arrive(), self._places)
+
+
 class Loader(Protocol):
     """Reads rows for one worker, from any of its threads."""
 

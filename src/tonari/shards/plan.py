@@ -27,8 +27,13 @@ class ShardPlan:
     clusters : int
         Number of centres that assign rows to shards; 0 for the other routes.
     group : int
-        Largest number of slabs in a group; the lists of a group stay in memory while its slabs are compared with those
-        of another group (pair_rounds.py).
+        For "ggm", the largest number of slabs in a group; the lists of a group stay in memory while its slabs are
+        compared with those of another group (pair_rounds.py). For "clusters", the number of shards whose rows are read
+        in one pass.
+    segment : int
+        For "clusters", the number of blocks in a segment. The lists of a shard are stored in one part for each segment,
+        which is removed when the rows of the segment are merged. So the disk never holds the lists of all shards and
+        all rows of the result.
     staged_bytes : int
         Page-locked host memory for the rows of the next task; 0 if these rows are stored on the device.
     engine_bytes : int
@@ -52,11 +57,12 @@ class ShardPlan:
     disk_bytes: int
     seconds: float
     group: int = 1
+    segment: int = 1
 
     @classmethod
     def of_manifest(cls, facts: dict[str, Any]) -> ShardPlan:
-        """Make a plan from the fields of a manifest; `group` is 1 in manifests of earlier releases, which lack it."""
-        missing = {"group": 1}
+        """Make a plan from the fields of a manifest; earlier releases lack `group` and `segment`, which are then 1."""
+        missing = {"group": 1, "segment": 1}
         return cls(**{one.name: facts.get(one.name, missing.get(one.name, 0)) for one in dataclasses.fields(cls)})
 
     @property
@@ -72,6 +78,22 @@ class ShardPlan:
         than reading ahead.
         """
         return self.device_bytes > 0
+
+    @property
+    def by_parts(self) -> bool:
+        """Whether the rows of the result are merged from the lists of several shards, one segment after another."""
+        return self.route == "clusters" and self.shards > 1
+
+    def segments(self, n: int) -> list[range]:
+        """Return the blocks of each segment of n rows.
+
+        >>> facts = dict.fromkeys(("clusters", "staged_bytes", "engine_bytes", "host_bytes", "device_bytes"), 0)
+        >>> plan = ShardPlan(route="clusters", rows=9, shards=3, block=4, disk_bytes=0, seconds=0.0, segment=2, **facts)
+        >>> plan.segments(19)
+        [range(0, 2), range(2, 4), range(4, 5)]
+        """
+        blocks = -(-n // self.block)
+        return [range(at, min(at + self.segment, blocks)) for at in range(0, blocks, self.segment)]
 
     @property
     def rows_read(self) -> int:

@@ -72,31 +72,47 @@ class Step(NamedTuple):
     compute : callable(worker, args, piece)
     write : callable(worker, args, computed)
         Consumes all computed pieces, in order, from an iterator.
+    together : callable(worker, list of args), optional
+        Reads several tasks of one piece each in one pass over the source, and returns their pieces. The pieces have the
+        same contents as those of `read`.
     """
 
     read: Callable[[Worker, Any], Iterator[Any]]
     compute: Callable[[Worker, Any, Any], Any]
     write: Callable[[Worker, Any, Iterator[Any]], Done]
+    together: Callable[[Worker, list[Any]], list[Any]] | None = None
 
 
 def in_one_piece(
     read: Callable[[Worker, Any], Any],
     compute: Callable[[Worker, Any, Any], Any],
     write: Callable[[Worker, Any, Any], Done],
+    together: Callable[[Worker, list[Any]], list[Any]] | None = None,
 ) -> Step:
     """Return the steps of tasks that have one piece each."""
 
     def pieces(worker: Worker, args: Any) -> Iterator[Any]:
         yield read(worker, args)
 
-    return Step(pieces, compute, lambda worker, args, computed: write(worker, args, next(computed)))
+    return Step(pieces, compute, lambda worker, args, computed: write(worker, args, next(computed)), together)
 
 
 class Stage(NamedTuple):
-    """Tasks that may run at the same time, and the files of earlier tasks that are removed after these tasks."""
+    """Tasks that may run at the same time, and the files of earlier tasks that are removed after these tasks.
+
+    Attributes
+    ----------
+    tasks : list of Task
+    drops : tuple of str
+        Names of parts.
+    disk_bytes : int
+        The room on the disk that the build needs at its peak, as far as it is known before these tasks; 0 if nothing is
+        known beyond the plan.
+    """
 
     tasks: list[Task]
     drops: tuple[str, ...] = ()
+    disk_bytes: int = 0
 
 
 class Route(NamedTuple):
@@ -140,6 +156,8 @@ class Job:
         As for :func:`tonari.knn_graph`, for each worker.
     queries : Source, optional
         The queries whose neighbours are searched; None for a graph of the points.
+    update : str, optional
+        The update of NN-Descent that the caller named. All graphs of shards are then built by NN-Descent.
     """
 
     folder: Path
@@ -152,6 +170,7 @@ class Job:
     memory: int | None
     plan: ShardPlan
     queries: Source | None = None
+    update: str | None = None
 
     @property
     def record(self) -> Metric:
@@ -196,8 +215,7 @@ class Worker:
     memory : int or None
         The memory of one search or graph.
     sampled : rows or None
-        The rows of all samples. The first task that finds true neighbours reads them, and later tasks use them again,
-        because an object may have to make all its rows whenever some are read.
+        The rows of all samples on the device; the first task that finds true neighbours loads them.
     dealt_by : tuple or None
         The centres, their distances and the shards that rows are assigned to, on the device; the first task that
         assigns rows loads them.
@@ -279,23 +297,29 @@ class Worker:
         return search_across(rows, boundary, plan, known=known, progress=self.progress)
 
     def graph(self, rows: Any, seed: int, recall: float) -> Neighbors:
-        """Build the graph of a shard on the device of its rows: exactly if that is faster, else by NN-Descent."""
+        """Build the graph of a shard on the device of its rows: exactly if that is faster, else by NN-Descent.
+
+        If the caller named an update, the graph is built by NN-Descent unless it has no memory for that.
+        """
         most = min(self.job.k, len(rows) - 1)
         problem = self.call.problem(rows, rows, most, self_join=True)
         exact, descent = (method_for(name, self.place.device) for name in ("exact", "nn-descent"))
-        by_force = exact.plan(problem)
+        by_force, update = exact.plan(problem), self.job.update
+        named: dict[str, Any] = _rounds_of(self.device) if update is None else {"update": update}
         try:
-            plan = descent.plan(problem, recall=recall, seed=seed, **_rounds_of(self.device))
+            plan = descent.plan(problem, recall=recall, seed=seed, **named)
         except BudgetExceeded:  # a shard with more rows than the sample promised
             plan = None
         if plan is None:
             why = "NN-Descent has no memory for this many rows"
         else:
             why = f"expected: {by_force.seconds:.3g} s by 'exact', {plan.seconds:.3g} s by NN-Descent"
-        _begun(by_force if plan is None or by_force.seconds < plan.seconds else plan, len(rows), why)
-        if plan is None or by_force.seconds < plan.seconds:
+            why = why if update is None else f"update={update!r} is by NN-Descent"
+        if plan is None or (update is None and by_force.seconds < plan.seconds):
+            _begun(by_force, len(rows), why)
             made: Neighbors = exact.build_graph(rows, by_force, progress=self.progress).found
         else:
+            _begun(plan, len(rows), why)
             made = descent.build_graph(rows, plan, progress=self.progress, patience=math.inf).found
         return checked(made, rows, rows, self.call.metric)
 

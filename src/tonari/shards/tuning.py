@@ -32,6 +32,10 @@ MOST_SAMPLED = 1 << 14  # most sampled rows for them
 GRAPH_WORK = 2  # work of building the graph of a shard, per row, relative to assigning a row to shards
 READ_RATE = 1.5e9  # bytes per second read from files; a guess, for the choice of the route
 TRUTH_TASKS = 4  # tasks, so that several workers can share them
+SEGMENT_ROWS = 1 << 25  # rows of the result that are merged before the lists of shards that they came from are removed
+TASK_SECONDS = 10.0  # seconds on a device to build and write the graph of a shard, which a killed build repeats
+WRITE_RATE = 1.2e9  # bytes per second that all devices together write to the disk
+TRUTH_ROWS = 1 << 26  # most rows that a task searches for the true neighbours of the samples
 TRIES = 3  # tries of a task before its error is raised
 
 # Not measured by a case, but by hand on an EPYC (Zen 4): lists of ten neighbours in 15 shards, one thread. Merging by

@@ -131,6 +131,7 @@ def test_every_case_and_its_bars() -> None:
         ("streamed", "of resident or PCIe"): (0.8, False, ""),
         ("streamed", "device bytes"): (6 * 10**9, True, ""),
         ("two-gpus", "speed-up"): (1.85, False, ""),
+        ("search-two-gpus", "speed-up"): (1.7, False, ""),
         ("host-routes", "over the better route"): (1.15, True, ""),
         ("contracted-host-6m", contracted_host.OF_RESIDENT): (2.0, True, ""),
         ("contracted-host", contracted_host.OF_RESIDENT): (2.0, True, ""),
@@ -416,6 +417,17 @@ def test_several_gpus_are_held_to_one() -> None:
     assert "bar_on" not in one
     assert (two["value"], two["passed"]) == (pytest.approx(1.9), True)
     assert asked[0] == ["cuda:0"]
+    assert asked[-1] == ["cuda:0", "cuda:1"]
+
+    def search(queries: Any, points: Any, k: int, *, device: list[str], progress: bool) -> Any:
+        asked.append(device)
+        return tonari.search(queries, points, k)
+
+    asked.clear()
+    ticks = iter([0.19] * 3 + [0.1] * 3)
+    run = a_run(SimpleNamespace(search=search), device=on_h100(lambda: next(ticks)), repeats=2)
+    host.several(run, case.resized(graph=False, m=20))
+    assert [row["gpus"] for row in run.rows] == [1, 2]
     assert asked[-1] == ["cuda:0", "cuda:1"]
 
 

@@ -77,6 +77,14 @@ def test_a_build_is_measured_and_proved(
     assert not list(tmp_path.iterdir())
 
 
+def test_the_update_is_passed_on_and_named() -> None:
+    (case,) = (case for case in shards.SUITE.cases if case.name == "10m-gnnd")
+    way = shards.Way("ggm", update=case.parameters["update"])
+    assert way.who == "tonari build_graph ggm gnnd"
+    assert shards.Way("ggm", 2, update="gnnd").who == "tonari build_graph ggm gnnd on 2 GPUs"
+    assert shards.Way("ggm").who == "tonari build_graph ggm"
+
+
 def test_a_wrong_distance_is_no_measurement(points: synthesized.Synthesized) -> None:
     case = bench_checks.a_case(n=4500, m=4500, d=24, k=5)
     whole = points.rows(0, 4500).numpy()

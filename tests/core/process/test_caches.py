@@ -26,7 +26,6 @@ LASTING = {
     "cuda.compiling.beginning.begin": "that Triton is hashed, for the keys of its cache on disk",
     "cuda.compiling.beginning.begin_soon": "that Triton is being hashed and its driver loaded, once in a process",
     "cuda.compiling.effort._own_instructions": "instructions of a kernel, which are as they were written",
-    "cuda.compiling.processes.start": "processes that compile, which are started once",
     "cuda.device_threads._linear_algebra": "that torch has loaded its linear algebra",
     "cuda.devices._stream_between": "a stream of a device",
     "cuda.host_rows._LOCKS": "page-locked memory, as long as it is used",

@@ -351,6 +351,34 @@ def test_only_allowed_points_count(metric: str, method: str) -> None:
     mask[5, 9] = True
     with pytest.raises(ValueError, match="queries: row 5 has"):
         tonari.radius_count(queries, x, where=mask, **rules)
-    if metric == "sqeuclidean":  # a search cannot return a similarity of -inf
-        with pytest.raises(ValueError, match="queries: row 5 has"):
-            tonari.radius_search(queries, x, where=mask, **rules)
+    with pytest.raises(ValueError, match="queries: row 5 has"):
+        tonari.radius_search(queries, x, where=mask, **rules)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("method", ["exact", "kdtree", "auto"])
+def test_lists_that_lack_overflowed_values_are_refused_like_counts(method: str, closed: bool) -> None:
+    """radius=inf, closed=False finds finite values, and would leave out pairs whose values are inf in float32."""
+    x = gaussian(400, 3)
+    x[7] = 1.5e38
+    queries = np.concatenate([x[:5], np.full((1, 3), -1.5e38, np.float32)])
+    index = tonari.Index(x, method=method)
+    for verb in ("radius_count", "radius_search"):
+        for radius in (np.inf, np.full(6, np.inf)):
+            within: dict[str, Any] = {"radius": radius, "closed": closed}
+            with pytest.raises(ValueError, match="queries: row 5 has a euclidean value of inf"):
+                getattr(tonari, verb)(queries, x, method=method, **within)
+            with pytest.raises(ValueError, match="queries: row 5 has a euclidean value of inf"):
+                getattr(index, verb)(queries, **within)
+    within["radius"] = np.inf
+    assert tonari.radius_count(queries[:5], x, method=method, **within).tolist() == [400] * 5
+    assert tonari.radius_search(queries[:5], x, method=method, **within).indptr[-1] == 2000
+    for rules in ({"where": np.arange(400) != 7}, {"exclude": [[7]] * 6}):
+        assert tonari.radius_count(queries, x, method=method, **within, **rules).tolist() == [399] * 6
+        found = tonari.radius_search(queries, x, method=method, **within, **rules)
+        assert np.diff(found.indptr).tolist() == [399] * 6
+    for graph in (tonari.radius_graph, tonari.pairs):
+        with pytest.raises(ValueError, match="row 1 has a euclidean value of inf"):
+            graph(np.concatenate([queries[4:], x]), method=method, **within)
+    with pytest.raises(ValueError, match="has a euclidean value of inf"):
+        list(index.radius_chunks(iter([x[:2], queries]), **within))

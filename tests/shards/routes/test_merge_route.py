@@ -11,10 +11,14 @@ import pytest
 
 import tonari
 from tests.helpers.checks import Array, gaussian
-from tests.helpers.shards import by_shards, clustered
+from tests.helpers.devices import on_gpu
+from tests.helpers.shards import api, by_shards, clustered
 from tonari.core.results.neighbors import Neighbors
+from tonari.graph import tuning as graph_tuning
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall
+from tonari.nn_descent.method import NnDescentOnCpu
+from tonari.nn_descent.plan import DescentPlan
 from tonari.shards.planning import approximate
 from tonari.shards.routes import merge_route
 from tonari.shards.routes.merge_route import _Crossing
@@ -104,3 +108,73 @@ def test_groups_give_all_workers_as_many_pairs(shards: int, workers: int, group:
     assert approximate._group(on_cuda, shards) == group
     on_cpu: Any = SimpleNamespace(devices=(), workers=workers)
     assert approximate._group(on_cpu, shards) == 1
+
+
+def named_updates(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
+    """Let plans of NN-Descent on the CPU take an update, as on a device; return the starts and the updates of plans."""
+    named: list[tuple[str, str | None]] = []
+    plan = NnDescentOnCpu.plan
+
+    def noted(method: NnDescentOnCpu, problem: Any, **given: Any) -> DescentPlan:
+        named.append((given.get("start", "own"), given.pop("update", None)))
+        return plan(method, problem, **given)
+
+    monkeypatch.setattr(NnDescentOnCpu, "plan", noted)
+    monkeypatch.setattr(api, "refuse_on_cpu", lambda update: None)
+    return named
+
+
+@pytest.mark.parametrize("method", ["ggm", "clusters"])
+def test_all_graphs_of_shards_and_all_merges_are_by_the_named_update(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = named_updates(monkeypatch)
+    by_shards(monkeypatch, 250)
+    points, out = clustered(600), tmp_path / "graph"
+    given: dict[str, Any] = {"method": method, "recall": 0.9, "device": "cpu", "threads": 1}
+    usual = tonari.build_graph(points, 4, tmp_path / "usual", **given)
+    assert {update for _, update in named} == {None}
+    assert usual.report is not None
+    assert (usual.report.start, usual.report.update) == ("clusters", "pull")
+    named.clear()
+    graph = tonari.build_graph(points, 4, out, update="gnnd", **given)
+    assert set(named) == {("own", "gnnd"), *([("graph", "gnnd")] if method == "ggm" else [])}
+    assert graph.record is not None
+    (shards,) = (part for part in graph.record.parts if part.title == "shard")
+    assert shards.method == "nn-descent", "even if the exact graph would be faster"
+    assert usual.record is not None
+    assert {part.method for part in usual.record.parts if part.title == "shard"} == {"exact"}
+    again = tonari.KNNGraph.open(out)
+    assert again.report is not None
+    assert (again.report.start, again.report.update) == ("random", "gnnd")
+    tonari.build_graph(points, 4, out, update="gnnd", **given)  # is complete
+    with pytest.raises(ValueError, match="holds a graph of update='gnnd', not None"):
+        tonari.build_graph(points, 4, out, **given)
+
+
+def test_added_points_are_merged_by_the_named_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = named_updates(monkeypatch)
+    monkeypatch.setattr(graph_tuning, "MERGE_SHARE", 0.0)
+    points = clustered(900)
+    graph = tonari.knn_graph(points[:500], 4, method="nn-descent", recall=0.9)
+    named.clear()
+    graph.add(points[:500], points[500:], update="gnnd")
+    assert named == [("own", "gnnd"), ("graph", "gnnd")]
+    exact = tonari.knn_graph(points[:500], 4)
+    named.clear()
+    assert exact.add(points[:500], points[500:], update="gnnd", recall=0.9).method == "nn-descent"
+    assert named[-1] == ("graph", "gnnd")
+    with pytest.raises(
+        ValueError, match="update='gnnd': is for graphs that may miss neighbours, but this one is exact"
+    ):
+        exact.add(points[:500], points[500:], update="gnnd")
+
+
+@on_gpu
+def test_gnnd_and_ggm_over_shards_on_a_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_shards(monkeypatch, 2000)
+    points = clustered(6000, 16)
+    graph = tonari.build_graph(points, 8, tmp_path / "graph", method="ggm", update="gnnd", recall=0.9, device="cuda")
+    assert graph.report is not None
+    assert (graph.report.reached, graph.report.update) == (True, "gnnd")
+    assert graph.recall(points).by_distance > 0.9

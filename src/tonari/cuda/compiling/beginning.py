@@ -18,18 +18,16 @@ from typing import Any
 
 from tonari.cuda import tuning
 from tonari.cuda.compiling.effort import effort
-from tonari.cuda.compiling.processes import start
 from tonari.cuda.compiling.rehearsal import Call
 
 
 @functools.cache
 def begin_soon() -> list[Future[Any]]:
-    """Start processes that compile, and two threads that prepare the first compilation.
+    """Start two threads that prepare the first compilation.
 
     One thread hashes Triton's code, for the keys of its cache. The other loads Triton's driver and compiles a part of
     it in C. Neither holds the interpreter's lock for long.
     """
-    start()
     # Imported here: threads that import Triton's modules at the same time would wait for each other.
     from triton.runtime import cache, driver
 

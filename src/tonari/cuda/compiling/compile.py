@@ -3,16 +3,20 @@
 Triton's own code makes the keys of its cache, so other processes can load the variants that this process compiles. Nine
 tenths of the work are passes of MLIR and LLVM, ptxas, and gcc for the launcher of a kernel. This work does not hold the
 interpreter's lock, so threads share it. The translation of a kernel from Python holds the lock; linking libdevice would
-hold it too (metrics/kernels/instructions.py). The threads of this process therefore translate one kernel after another,
-first the kernels that take longest to compile; if Triton's cache was empty, other processes translate kernels, too:
+hold it too (metrics/kernels/instructions.py). Kernels are therefore translated one after another, first the kernels that
+take longest to compile:
 
-    look up      a b c d e            in Triton's cache on disk, by one thread after another
-    translate      a   c d            by one thread after another
+    look up      a b c d              in Triton's cache on disk, by one thread after another
+    translate      a b c d            by one thread after another
     compile          aaaaaaaaa        by the thread that has translated the kernel
-                   bbbbbbbbbb         translated and compiled by a process (processes.py), while a thread waits
+                       bbbbbbb
                          ccc
                            d
-    launchers        a b c d e        until Triton 3.6: from the signature, in C, by other threads at the same time
+    launchers      a b c d            until Triton 3.6: from the signature, in C, by other threads at the same time
+
+Other processes would not share the interpreter's lock. But 8 processes, started while the search was imported, did not
+make the first graph of a million rows faster on an H100 with 16 processors: their imports slowed down those of the
+search.
 """
 
 from __future__ import annotations
@@ -30,7 +34,6 @@ from tonari.core.process.workers import default_threads
 from tonari.cuda.compiling.beginning import begin
 from tonari.cuda.compiling.effort import effort
 from tonari.cuda.compiling.loading import Loading
-from tonari.cuda.compiling.processes import start
 from tonari.cuda.compiling.rehearsal import Call
 from tonari.cuda.compiling.translation import binaries_alone, translating
 
@@ -71,16 +74,14 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
         stack.enter_context(binaries_alone())
         stack.enter_context(collection_off())  # collecting would take a sixth of the time of translation
         stack.enter_context(translating())
-        processes = start()
-        pool = Loading(min(default_threads(), len(calls)), processes)
-        stack.callback(processes.close)  # a later search compiles few kernels
+        pool = Loading(min(default_threads(), len(calls)))
         stack.callback(pool.shutdown)  # also after Ctrl-C while threads start
         # Triton's mode waits for all futures when it ends, so futures that have not begun are cancelled before.
         stack.enter_context(AsyncCompileMode(pool, ignore_errors=True))
         stack.callback(pool.cancel)
         pool.start()
         for call in sorted(calls, key=effort, reverse=True):
-            with _instead_of_making_ir(call.kernel, pool.translate):
+            with _instead_of_making_ir(call.kernel, pool.translate, pool.prepare):
                 compile_call(call)
         with Progress(shown, total=len(pool.futures), seconds=None, label="compiling", unit="kernel") as bar:
             for _ in as_completed(pool.futures):
@@ -88,10 +89,7 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
     count = pool.missing
     if count:
         logger.info(
-            "%d kernels are compiled, by %d threads and %d processes, and kept in Triton's cache",
-            count,
-            min(pool.threads, count),
-            pool.processes,
+            "%d kernels are compiled, by %d threads, and kept in Triton's cache", count, min(pool.threads, count)
         )
     failed = [error for future in pool.futures if (error := future.exception()) is not None]
     if failed:
@@ -124,10 +122,13 @@ def is_compiled(call: Call) -> bool:
 
 
 @contextlib.contextmanager
-def _instead_of_making_ir(kernel: Any, make_ir: Callable[..., Any]) -> Iterator[None]:
+def _instead_of_making_ir(
+    kernel: Any, make_ir: Callable[..., Any], prepare: Callable[[Any], None] | None = None
+) -> Iterator[None]:
     """Return a context in which Triton's compilation of a kernel begins with `make_ir` instead of its usual method.
 
-    `make_ir` receives the usual method and its arguments. A kernel in Triton's cache is loaded as usual.
+    `make_ir` receives the usual method and its arguments. A kernel in Triton's cache is loaded as usual. `prepare` is
+    called before, with the source of the kernel.
     """
     from triton.runtime import driver
 
@@ -136,6 +137,11 @@ def _instead_of_making_ir(kernel: Any, make_ir: Callable[..., Any]) -> Iterator[
 
     class Source(usual):  # type: ignore[misc, valid-type]
         """The source of a kernel with a different first step of compilation."""
+
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            if prepare is not None:
+                prepare(self)
 
         def make_ir(self, *given: Any, **named: Any) -> Any:
             return make_ir(super().make_ir, *given, **named)

@@ -10,8 +10,6 @@ from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
 
-from tonari.cuda.compiling.processes import CompiledElsewhere, Compilers
-
 logger = logging.getLogger("tonari")
 
 _Job: TypeAlias = tuple[Callable[[], Any], "Future[Any]"]
@@ -20,8 +18,8 @@ _Job: TypeAlias = tuple[Callable[[], Any], "Future[Any]"]
 class Loading(Executor):
     """Threads that compile kernels and load them on the current device of their creator.
 
-    One kernel is translated after another, in the order of submission. A translation holds the interpreter's lock, so
-    if all were translated at the same time, all would finish late.
+    Kernels are translated one at a time, in the order of submission. A translation holds the interpreter's lock, so if
+    all were translated at the same time, all would finish late.
 
     A ThreadPoolExecutor can lose a thread if Ctrl-C interrupts its start. This class records all threads before it
     starts them.
@@ -30,22 +28,21 @@ class Loading(Executor):
     ----------
     futures : list of Future
         The futures of all submitted functions.
-    threads, processes : int
-        The numbers of threads and of processes.
+    threads : int
+        The number of threads.
     missing : int
         The number of kernels, so far, that were not in Triton's cache.
     """
 
-    def __init__(self, threads: int, processes: Compilers) -> None:
+    def __init__(self, threads: int) -> None:
         import torch
 
         self.futures: list[Future[Any]] = []
-        self.threads, self.processes, self.missing = threads, len(processes), 0
-        self._processes = processes
+        self.threads, self.missing = threads, 0
         self._device = torch.cuda.current_device() if torch.cuda.is_available() else -1  # -1: any
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._launchers: SimpleQueue[_Launcher | None] = SimpleQueue()
-        self._kernel = threading.local()  # of each thread: its launcher, whether a process has had it
+        self._launcher_of = threading.local()  # event of the kernel that this thread has translated
         self._turn = threading.Lock()  # a thread holds it from the start of a job until its kernel is translated
         self._translator: int | None = None  # the thread that translates at present
         self._started = False
@@ -68,34 +65,20 @@ class Loading(Executor):
         self._jobs.put((compile, future))
         return future
 
+    def prepare(self, source: Any) -> None:
+        """Let another thread compile the launcher of a kernel, which depends on its signature only."""
+        if self._builders:
+            source.launcher_built = threading.Event()
+            self._launchers.put(_Launcher(source, source.launcher_built))
+
     def translate(self, usual: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        """Translate a kernel as Triton does, then let the next thread begin; another thread compiles the launcher.
-
-        If a process is ready, it compiles the kernel instead.
-
-        Raises
-        ------
-        CompiledElsewhere
-            A process got the kernel. It is now in Triton's cache; if the process failed, this thread has to compile it.
-        """
-        source = usual.__self__  # type: ignore[attr-defined]
-        if self._kernel.was_elsewhere:
-            return usual(*given, **named)
-        self.missing += 1  # needs no lock, since one translation follows another
-        process = self._processes.take()
+        """Translate a kernel as Triton does, then let the next thread begin."""
+        self.missing += 1  # one thread at a time
+        self._launcher_of.built = getattr(usual.__self__, "launcher_built", None)  # type: ignore[attr-defined]
         try:
-            if process is None:
-                return usual(*given, **named)
+            return usual(*given, **named)
         finally:
             self._pass_turn()
-            if self._builders:
-                self._kernel.built = built = threading.Event()
-                self._launchers.put(_Launcher(source, built))
-        options = next(one for one in (*given, *named.values()) if hasattr(one, "num_warps"))
-        process.compile(source, options)
-        self._processes.give_back(process)
-        self._kernel.was_elsewhere = True
-        raise CompiledElsewhere
 
     def _work(self) -> None:
         while True:
@@ -121,7 +104,7 @@ class Loading(Executor):
                 launcher.built.set()
 
     def _finish(self, compile: Callable[[], Any], future: Future[Any]) -> None:
-        self._kernel.built, self._kernel.was_elsewhere = None, False
+        self._launcher_of.built = None
         try:
             loaded = self._loaded(compile)
         except BaseException as error:  # compile_together reads it from the future
@@ -138,12 +121,9 @@ class Loading(Executor):
         import torch
 
         with torch.cuda.device(self._device):
-            try:
-                compiled = compile()
-            except CompiledElsewhere:
-                compiled = compile()
-            if self._kernel.built is not None:
-                self._kernel.built.wait()
+            compiled = compile()
+            if self._launcher_of.built is not None:
+                self._launcher_of.built.wait()
             _ = compiled.run  # loads the kernel and its launcher, which it compiles if it has to
         return compiled
 

@@ -82,11 +82,26 @@ def merge_lists(
 
 
 @in_default_floats
-def add_points(lists: Lists, points: Any, new_points: Any, call: Call, *, recall: float | None, seed: int) -> Lists:
+def add_points(
+    lists: Lists,
+    points: Any,
+    new_points: Any,
+    call: Call,
+    *,
+    recall: float | None,
+    seed: int,
+    update: str | None = None,
+) -> Lists:
     """Add points to a graph; see :meth:`tonari.KNNGraph.add`. `call` is for the old and the new points together."""
     if recall is not None or not lists.exact:
         recall = check_recall(RECALL if recall is None else recall)
     seed = check_seed(seed)
+    check_name(update)
+    if recall is None and update is not None:
+        raise ValueError(
+            f"update={update!r}: is for graphs that may miss neighbours, but this one is exact and stays so; leave it "
+            "out, or set recall as well"
+        )
     refuse_filters(lists, "the graph")
     sides = Sides(lists, points, new_points, call, OF_ADD)
     sides.check(lists, 0)  # check before the graph of the new points is built
@@ -100,9 +115,10 @@ def add_points(lists: Lists, points: Any, new_points: Any, call: Call, *, recall
             if lists.exact:
                 by, options = dataclasses.replace(call, method="exact"), GraphOptions(include_self=lists.include_self)
             else:
-                by, options = call, GraphOptions(include_self=lists.include_self, recall=recall, seed=seed)
+                by = call if update is None else dataclasses.replace(call, method="nn-descent")
+                options = GraphOptions(include_self=lists.include_self, recall=recall, seed=seed, update=update)
             new = build_lists(new_points, lists.k, by, options)
-            merged = merge_lists((lists, points), (new, new_points), call, recall=recall, seed=seed)
+            merged = merge_lists((lists, points), (new, new_points), call, recall=recall, seed=seed, update=update)
             report = None if merged.report is None else merged.report.taken(sides.started)
             return dataclasses.replace(merged, report=report, record=record)
         decided("new points", f"{len(sides.b):,}, at most {lists.k} columns: all are compared with the others")
@@ -110,8 +126,8 @@ def add_points(lists: Lists, points: Any, new_points: Any, call: Call, *, recall
         among = sides.place.no_others(sides.b, sides.measure)
         if len(sides.b) > 1:
             among = sides.own(build_lists(new_points, len(sides.b) - 1, call), 1)
-        plan = None if lists.exact or recall is None else sides.plan(recall, seed)
-        return sides.joined(*_Crossing(sides).run((own, among), plan), record=record)
+        plan = None if recall is None else sides.plan(recall, seed, update)
+        return sides.joined(*_Crossing(sides).run((own, among), None if lists.exact else plan), record=record)
 
 
 def _without_others(sides: Sides, record: Record) -> Lists:

@@ -6,6 +6,7 @@ A search that was captured as a CUDA graph is replayed. For any other search, a 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -26,7 +27,7 @@ from tonari.methods.decision import Decision
 from tonari.methods.radius import decide_within
 from tonari.methods.registry import by_force, search_method
 from tonari.methods.rows.no_queries import refuse_unsupported
-from tonari.methods.rows.value_range import check_counts
+from tonari.methods.rows.value_range import check_counts, check_far
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -192,30 +193,41 @@ class DecidedPoints(Points):
         allowed: Allowed | None = None,
     ) -> RadiusNeighbors:
         request = Within(queries, limits, range(len(queries)) if self_join else None, allowed=allowed)
-        return checked(self.decision.find_within(request, progress), queries, self.rows, self.call.metric)
+        return self._found(request, progress)
 
     def count(
         self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, allowed: Allowed | None = None
     ) -> Any:
         counts = self.decision.count_within(Within(queries, limits, allowed=allowed), progress)
 
-        def request(rows: npt.NDArray[np.int64], limits: npt.NDArray[Any]) -> Within:
-            ours = None if allowed is None else allowed.of(rows)
-            return Within(inputs.rows_at(queries, rows), limits, allowed=ours)
-
-        def some(rows: npt.NDArray[np.int64], limits: npt.NDArray[Any]) -> Any:
-            return self.decision.count_within(request(rows, limits), False)
-
         def found(rows: npt.NDArray[np.int64]) -> RadiusNeighbors:
-            return self.decision.find_within(request(rows, limits[rows]), False)
+            return self.decision.find_within(_part(queries, limits[rows], allowed, rows), False)
 
-        filtered = allowed is not None
-        check_counts(counts, limits, queries, self.rows, self.call.metric, some, found, filtered=filtered)
+        count, filtered = self._counting(queries, allowed), allowed is not None
+        check_counts(counts, limits, queries, self.rows, self.call.metric, count, found, filtered=filtered)
         return counts
 
     def pairs(self, rows: slice, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
         """Find, for consecutive rows of the points, the later points within their limits."""
         own = range(rows.start, rows.stop)
         queries = self.rows if len(own) == len(self.rows) else self.rows[rows]
-        found = self.decision.find_within(Within(queries, limits[rows], own, later=True), progress)
-        return checked(found, queries, self.rows, self.call.metric, names=own)
+        return self._found(Within(queries, limits[rows], own, later=True), progress, names=own)
+
+    def _found(self, request: Within, progress: ProgressLike, *, names: range | None = None) -> RadiusNeighbors:
+        """Find the requested points; refuse lists that contain, or lack, values that have overflowed."""
+        queries, limits, allowed, record = request.queries, request.limits, request.allowed, self.call.metric
+        found = checked(self.decision.find_within(request, progress), queries, self.rows, record, names=names)
+        count, filtered = self._counting(queries, allowed), allowed is not None
+        check_far(limits, queries, self.rows, record, count, filtered=filtered, listed=True, names=names)
+        return found
+
+    def _counting(
+        self, queries: Any, allowed: Allowed | None
+    ) -> Callable[[npt.NDArray[np.int64], npt.NDArray[Any]], Any]:
+        """Return a function that counts for some queries within other limits."""
+        return lambda rows, limits: self.decision.count_within(_part(queries, limits, allowed, rows), False)
+
+
+def _part(queries: Any, limits: npt.NDArray[Any], allowed: Allowed | None, rows: npt.NDArray[np.int64]) -> Within:
+    """Return the request of some queries; `limits` are theirs."""
+    return Within(inputs.rows_at(queries, rows), limits, allowed=None if allowed is None else allowed.of(rows))

@@ -196,19 +196,12 @@ def check_counts(
     ValueError
         As :func:`check_range`.
     """
-    if record.bits or record.own or not (len(limits) and len(points)):
+    if _are_inside(limits, points, record):
         return
-    if not limits.strides[0] and _PLAIN_LOW < abs(limits.item(0)) < _PLAIN_HIGH:
-        return  # one limit for all queries, not at an end of the range
     ends = np.finfo(limits.dtype)
-    magnitudes = np.abs(limits[:1] if not limits.strides[0] else limits)
-    far, near = magnitudes >= ends.max, magnitudes < ends.tiny
-    everyone = np.arange(len(limits))
-    if far.any() and _may_overflow(record, queries, points, float(ends.max)):
-        rows = everyone[far] if len(far) == len(everyone) else everyone
-        _check_far(count, rows, limits[rows], None if filtered else len(points), record)
-    if near.any() and may_underflow(record, queries, points):
-        rows = everyone[near] if len(near) == len(everyone) else everyone
+    check_far(limits, queries, points, record, count, filtered=filtered)
+    rows = _rows_with(np.abs(_distinct(limits)) < ends.tiny, limits)
+    if len(rows) and may_underflow(record, queries, points):
         rows = rows[_are_tiny(queries, points, record, float(ends.tiny))[rows]]
         for some in _in_blocks(rows, _on_host(counts)):
             found = find(some)
@@ -216,23 +209,70 @@ def check_counts(
             check_range(found.distances, found.indices, found.indptr, here, points, record, names=some.tolist())
 
 
-def _check_far(
-    count: Callable[[npt.NDArray[np.int64], npt.NDArray[Any]], Any],
-    rows: npt.NDArray[np.int64],
+def check_far(
     limits: npt.NDArray[Any],
-    n: int | None,
+    queries: Any,
+    points: Any,
     record: Metric,
+    count: Callable[[npt.NDArray[np.int64], npt.NDArray[Any]], Any],
+    *,
+    filtered: bool = False,
+    listed: bool = False,
+    names: Sequence[int] | None = None,
 ) -> None:
-    """Refuse rows with infinite values: an infinite limit finds more points for them than the largest finite one."""
-    outermost = -np.inf if record.descending else np.inf
+    """Refuse counts, or lists, that may lack points because their values have overflowed.
+
+    An infinite limit finds more points than the largest finite one if values have overflowed.
+
+    Parameters
+    ----------
+    limits, queries, points, record, count, filtered
+        As for :func:`check_counts`.
+    listed : bool
+        Whether the answer has lists. Lists within an infinite limit contain the values that have overflowed.
+    names : sequence of int, optional
+        As for :func:`check_range`.
+
+    Raises
+    ------
+    ValueError
+        As :func:`check_range`.
+    """
+    if _are_inside(limits, points, record):
+        return
+    some = _distinct(limits)
+    rows = _rows_with((np.abs(some) >= np.finfo(some.dtype).max) & ~(listed & np.isinf(some)), limits)
+    if not len(rows) or not _may_overflow(record, queries, points, float(np.finfo(some.dtype).max)):
+        return
+    limits, outermost = limits[rows], -np.inf if record.descending else np.inf
     largest = np.copysign(np.finfo(limits.dtype).max, outermost)
-    every: Any = _on_host(count(rows, np.full_like(limits, outermost))) if n is None else n
+    every: Any = _on_host(count(rows, np.full_like(limits, outermost))) if filtered else len(points)
     lost, value = every - _on_host(count(rows, np.full_like(limits, largest))), np.abs(limits)
     if record.descending:
         lost, value = np.where(limits > 0, _on_host(count(rows, np.full_like(limits, np.inf))), lost), limits
     if len(bad := np.flatnonzero(lost)):
         infinity = limits.dtype.type(np.copysign(np.inf, value[bad[0]]))
-        raise refusal(int(rows[bad[0]]), infinity, record)
+        row = int(rows[bad[0]])
+        raise refusal(row if names is None else names[row], infinity, record)
+
+
+def _are_inside(limits: npt.NDArray[Any], points: Any, record: Metric) -> bool:
+    """Whether nothing has to be checked: no limits or points, no rounding, or one limit well inside the range."""
+    if record.bits or record.own or not (len(limits) and len(points)):
+        return True
+    return not limits.strides[0] and _PLAIN_LOW < abs(limits.item(0)) < _PLAIN_HIGH
+
+
+def _distinct(limits: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the limits, or only one if all queries have the same."""
+    return limits if limits.strides[0] else limits[:1]
+
+
+def _rows_with(chosen: npt.NDArray[np.bool_], limits: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return the queries whose limits are chosen, by a mask of all limits or of the only one."""
+    if len(chosen) == len(limits):
+        return np.flatnonzero(chosen)
+    return np.arange(len(limits) * int(chosen[0]))
 
 
 def _may_overflow(record: Metric, queries: Any, points: Any, largest: float) -> bool:

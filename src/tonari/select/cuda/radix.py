@@ -109,7 +109,7 @@ def _narrow_together(request: Request, survivors: Survivors, parts: int) -> None
     """
     import torch
 
-    from tonari.select.cuda.kernels.radix import digit_kernel, equals_kernel, settle_kernel
+    from tonari.select.cuda.kernels.radix_parts import digit_kernel, equals_kernel, settle_kernel
 
     rows = survivors.rows
     bits = part_of(as_bits(request.values, request.dtype), rows)

@@ -4,7 +4,8 @@
     lock                                held by the build that runs (disk.py)
     done/TASK.json                      a finished task: its parts with checksums, its facts, and its record (done.py)
     parts/NAME.npy                      output of tasks for later ones; removed when the graph is complete
-    indices.npy.part distances.npy.part rows of the result, written in place and renamed at the end
+    indices.npy.part distances.npy.part rows of the result, written in place and renamed at the end; by "clusters", they
+                                        take room on the disk only where rows are written
 
 A part gets its name after its bytes are on the disk, and a task counts as done after its parts have their names. A
 build that is interrupted therefore loses only the tasks in progress.
@@ -56,6 +57,11 @@ class Workspace:
         self._records: dict[str, Done] = {}
         self._dtypes = {INDICES: index_dtype(self.points), DISTANCES: np.dtype(value_dtype)}
 
+    @property
+    def list_bytes(self) -> int:
+        """Bytes of a list."""
+        return self.k * sum(int(dtype.itemsize) for dtype in self._dtypes.values())
+
     # --- parts and tasks
 
     def save(self, name: str, array: npt.NDArray[Any]) -> list[int]:
@@ -103,6 +109,10 @@ class Workspace:
         self._loaded[name] = array
         return array
 
+    def load_all(self, names: Sequence[tuple[str, str]], threads: int) -> list[npt.NDArray[Any]]:
+        """Map several parts, each given with the task that wrote it; threads check them."""
+        return Workers(threads).map(lambda named: self.load(*named), names)
+
     def drop_all(self, names: Sequence[str], threads: int) -> None:
         """Remove parts, the output of tasks, that no later task needs; removing a large file takes a while."""
 
@@ -142,8 +152,11 @@ class Workspace:
 
     # --- rows of the result
 
-    def begin(self) -> None:
-        """Make the directories and the files of the result, with their full size."""
+    def begin(self, *, reserved: bool = True) -> None:
+        """Make the directories and the files of the result, with their full size.
+
+        Unless `reserved`, the files take room on the disk only where rows are written.
+        """
         for name in (DONE, PARTS):
             (self.folder / name).mkdir(exist_ok=True)
             remove_unfinished(self.folder / name)
@@ -156,7 +169,10 @@ class Workspace:
             with full_disk_named(self.folder), unfollowed(path, flags) as file:
                 file.write(head)
                 file.flush()
-                reserve(file.fileno(), len(head) + size)
+                if reserved:
+                    reserve(file.fileno(), len(head) + size)
+                else:
+                    os.ftruncate(file.fileno(), len(head) + size)
                 os.fsync(file.fileno())
         sync_directory(self.folder)
 
@@ -184,19 +200,26 @@ class Workspace:
         paths = (array_path(self.folder, name, state) for name in (DISTANCES, INDICES))
         return Neighbors(*(npy.read(path, mmap=True, key=None, most=np.inf) for path in paths))
 
-    def check_rows(self, rows: list[int], state: str = BUILDING) -> None:
-        """Raise FileFormatError if rows of the result have changed since they were written."""
-        begin, end, *sums = rows
-        for name, array, checksum in zip((INDICES, DISTANCES), reversed(self.rows(state)), sums, strict=True):
-            if crc32_of(array[begin:end]) != checksum:
-                path = array_path(self.folder, name, state)
-                expected = f"the checksum {checksum}"
-                raise FileFormatError(
-                    f"{path}: rows {begin} to {end - 1} are damaged, expected {expected}; {ANEW}",
-                    path,
-                    path.stat().st_size,
-                    expected,
-                )
+    def check_rows(self, written: Sequence[list[int]], threads: int, state: str = BUILDING) -> None:
+        """Raise FileFormatError if ranges of rows of the result have changed since they were written."""
+        if not written:
+            return
+        distances, indices = self.rows(state)
+
+        def check(rows: list[int]) -> None:
+            begin, end, *sums = rows
+            for name, array, checksum in zip((INDICES, DISTANCES), (indices, distances), sums, strict=True):
+                if crc32_of(array[begin:end]) != checksum:
+                    path = array_path(self.folder, name, state)
+                    expected = f"the checksum {checksum}"
+                    raise FileFormatError(
+                        f"{path}: rows {begin} to {end - 1} are damaged, expected {expected}; {ANEW}",
+                        path,
+                        path.stat().st_size,
+                        expected,
+                    )
+
+        Workers(threads).map(check, written)
 
     def complete(self) -> None:
         """Give the files of the result their final names, and remove all other files except the manifest.

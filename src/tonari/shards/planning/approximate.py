@@ -27,11 +27,16 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
     def needs(rows: int) -> Needs:
         if not sizes.devices:  # the group that is written while the engine works on the next
             return Needs(sizes, rows_held=rows, lists_held=rows)
-        # The computed, the waiting and the written rows.
-        return Needs(sizes, **waiting(rows, staged=staged), lists_held=_LOCKED * 3 * rows)
+        # The computed, the waiting and the written rows. If several shards are read together, one is copied from them.
+        held = waiting(rows, staged=staged)
+        held["rows_held"] += rows // group if group > 1 else 0
+        return Needs(sizes, **held, lists_held=_LOCKED * 3 * (rows // group))
 
     def bytes_of(rows: int) -> int:
-        return needs(rows).beside_engine + sizes.descent(rows).total_bytes
+        return needs(rows).beside_engine + sizes.descent(rows // group).total_bytes
+
+    def most_at_once(most: int) -> int:
+        return most_rows(lambda rows: bytes_of(rows) <= budget, most, group * least)
 
     whole = Needs(sizes, rows_held=n, lists_held=2 * n)
     if n <= MOST_POINTS and whole.beside_engine + sizes.descent(n).total_bytes <= budget:
@@ -39,30 +44,49 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
         disk = sizes.lists_bytes(n)
         fields = {"rows": n, "shards": 1, "block": n, "disk_bytes": disk, "rows_read": 2 * n}
         return whole.plan("clusters", budget, plan.total_bytes, plan.seconds, clusters=1, **fields)
-    staged = True
-    rows = most_rows(lambda rows: bytes_of(rows) <= budget, min(n, MOST_POINTS), least)
+    staged, group = True, 1
+    rows = most_at_once(min(n, MOST_POINTS))
     if not sizes.may_stage(rows):
         staged = False
-        rows = most_rows(lambda rows: bytes_of(rows) <= budget, min(n, MOST_POINTS), least)
+        rows = most_at_once(min(n, MOST_POINTS))
     if rows == 0:
         raise too_little("clusters", budget, bytes_of(least), least)
+    group = _shards_at_once(sizes, rows, least)
+    rows = (most_at_once(rows) or rows) // group
     shards = max(2, math.ceil(n * tuning.COPIES / (tuning.ROOM * rows)))
     clusters = min(max(tuning.CENTRES[0], tuning.CENTRES_PER_SHARD * shards), tuning.CENTRES[1])
     if not sizes.devices:  # centres, float64 sums of their rows, and buffers take half of the memory
         clusters = min(clusters, budget // (_CENTRE_BYTES * sizes.source.d), math.isqrt(budget // _GAP_BYTES))
     plan = sizes.descent(rows)
-    return needs(rows).plan(
+    block = max(1, min(n, tuning.MOST_BLOCK, rows // sizes.sets))
+    segment = max(1, tuning.SEGMENT_ROWS // block)
+    clusters = max(min(clusters, n // 8), min(2 * shards, n // 2))
+    copies, last = math.ceil(tuning.COPIES * n), min(n, segment * block)
+    return needs(group * rows).plan(
         "clusters",
         budget,
         plan.total_bytes,
         plan.seconds * tuning.COPIES * n / rows,
         rows=rows,
         shards=shards,
-        block=max(1, min(n, tuning.MOST_BLOCK, rows // sizes.sets)),
-        clusters=max(min(clusters, n // 8), min(2 * shards, n // 2)),
-        disk_bytes=math.ceil(sizes.lists_bytes(n) * (1 + tuning.COPIES) + tuning.COPIES * 8 * n),
+        block=block,
+        clusters=clusters,
+        disk_bytes=sizes.disk_of_clusters(copies, last, shards=shards, clusters=clusters),
         rows_read=math.ceil(n * (2 + tuning.COPIES)),
+        group=group,
+        segment=segment,
     )
+
+
+def _shards_at_once(sizes: Sizes, rows: int, least: int) -> int:
+    """Return the number of shards to divide these rows among, which a device reads in one pass.
+
+    With more shards, each is built and written in fewer seconds, so a build that is killed repeats less.
+    """
+    if not sizes.devices:
+        return 1
+    written = sizes.lists_bytes(rows) * sizes.workers / tuning.WRITE_RATE
+    return max(1, min(math.ceil((sizes.descent(rows).seconds + written) / tuning.TASK_SECONDS), rows // least))
 
 
 def ggm(sizes: Sizes, budget: int) -> ShardPlan:

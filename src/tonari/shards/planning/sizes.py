@@ -20,6 +20,8 @@ from tonari.shards import tuning
 from tonari.shards.plan import ShardPlan
 from tonari.shards.source import Source
 
+MEMBER_BYTES = 4  # of the number of a row in a shard
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -33,6 +35,7 @@ class Sizes:
     threads: int | None
     queries: int | None = None  # of a search; None for a graph
     workers: int = 1  # tasks that run at the same time
+    update: str | None = None  # of NN-Descent, if the caller names one
 
     @property
     def asked(self) -> int:
@@ -64,6 +67,20 @@ class Sizes:
         """Bytes of the lists of some rows."""
         return rows * self.k * self.entry_bytes
 
+    def disk_of_clusters(self, copies: int, segment_rows: int, *, shards: int, clusters: int) -> int:
+        """Return the largest size on disk of a build by clusters, with this number of rows in all shards.
+
+        The peak is at the first segment of the result, when the disk still has the lists and the members of all shards.
+        Later, each segment replaces lists of at least as many rows. The samples with their true neighbours, and the
+        centres with the distances between them, take room too.
+        """
+        assert self.recall is not None
+        n, d = self.source.n, self.source.d
+        sampled = min(n, 2 * sampled_rows(self.recall))
+        truth = sampled * (self.source.row_bytes + truth_tasks(n, shards) * self.lists_bytes(1))
+        centres = 8 * clusters * (d + clusters)
+        return copies * (self.lists_bytes(1) + MEMBER_BYTES) + self.lists_bytes(segment_rows) + truth + centres
+
     def made(
         self, name: str, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None, **given: Any
     ) -> Plan:
@@ -74,7 +91,10 @@ class Sizes:
 
     def descent(self, n: int, **given: Any) -> Plan:
         """Plan a graph of n rows by NN-Descent; the caller checks whether it fits in memory."""
-        return self.made("nn-descent", n, self_join=True, recall=self.recall, free_bytes=sys.maxsize, **given)
+        given |= {"recall": self.recall, "free_bytes": sys.maxsize}
+        if self.update is not None:
+            given["update"] = self.update
+        return self.made("nn-descent", n, self_join=True, **given)
 
     def problem(self, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None) -> Problem:
         """Return the problem of a search among n rows on one worker; the queries are these rows, or m other rows."""
@@ -155,3 +175,13 @@ def most_rows(fits: Callable[[int], bool], n: int, least: int) -> int:
 
 def too_little(name: str, budget: int, enough: int, rows: int) -> BudgetExceeded:
     return BudgetExceeded(f"memory={budget}: method={name!r} needs at least {enough} bytes, for {rows} rows at a time")
+
+
+def sampled_rows(recall: float) -> int:
+    """Return the number of rows that measure a recall."""
+    return max(1000, round(10 / (1 - recall)))
+
+
+def truth_tasks(n: int, shards: int) -> int:
+    """Return the number of tasks that search for the true neighbours of the samples."""
+    return min(shards, max(tuning.TRUTH_TASKS, -(-n // tuning.TRUTH_ROWS)))

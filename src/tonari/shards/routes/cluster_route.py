@@ -1,11 +1,13 @@
 """Overlapping shards of near rows: the graph of each shard is built separately, then the lists of a row are merged.
 
     means           k-means, and the near centres of many rows (cluster_centres.py)
-    truth-P         the true neighbours of two samples of rows, in a part of all rows
+    sample          the rows of two samples
+    truth-P         their true neighbours in a part of all rows
     centres         shards of near centres, and their overlap, chosen by one sample (dealing.py)
     members-B       the rows of a block that belong to each shard
-    shard-S         the graph of a shard's rows
-    rows-B          the lists of a block's rows, merged over all shards that contain them
+    shard-S         the graph of a shard's rows, in a part for each segment; a device reads several shards in one pass
+    rows-B          the lists of a block's rows, merged over all shards that contain them; one segment of blocks after
+                    another, whose parts of the shards' lists are then removed
     recall          measured on the other sample, since the overlap was fitted to the first one
 
 Rows without a common shard are never compared, so neighbours may be missed. Their share is estimated before the first
@@ -15,7 +17,8 @@ shard is built, and measured at the end.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,7 @@ from tonari.core.slices import cut
 from tonari.shards import tuning
 from tonari.shards.common import (
     RECALL,
+    SAMPLE,
     TRUTH,
     empty_lists,
     in_host_memory,
@@ -37,12 +41,14 @@ from tonari.shards.common import (
     nearest_of_all,
     recall_stage,
     renumbered,
+    sample_stage,
     truth_stage,
 )
 from tonari.shards.directory.done import Done
 from tonari.shards.directory.workspace import Workspace
-from tonari.shards.loading import Arriving
+from tonari.shards.loading import Arriving, Share
 from tonari.shards.plan import ShardPlan
+from tonari.shards.planning.sizes import MEMBER_BYTES
 from tonari.shards.routes import dealing
 from tonari.shards.routes.cluster_centres import CENTRE_PARTS, CENTRES, MEAN_PARTS, MEANS, near_centres, reached
 from tonari.shards.tasks import Route, Stage, Task, Worker, in_one_piece
@@ -99,30 +105,63 @@ def _dealt_by(worker: Worker) -> tuple[Any, Any, dealing.Shards]:
 
 def _write_members(worker: Worker, args: tuple[int, int, int], made: tuple[Any, npt.NDArray[np.uint32]]) -> Done:
     ends, rows = made
-    name = f"members-{args[0]:06}"
+    name = _members_name(args[0])
     saved = worker.job.files.save(name, rows[:, None])
     return Done({name: saved}, facts={"ends": [0, *ends.tolist()]})
 
 
 def _members(worker: Worker, block: int, shard: int) -> npt.NDArray[np.uint32]:
     """Return the rows of a block that are in a shard, numbered within the block; a part of a mapped file."""
-    name = f"members-{block:06}"
+    name = _members_name(block)
     ends = worker.job.files.done(name).facts["ends"]
     found: npt.NDArray[np.uint32] = np.asarray(worker.job.files.load(name, name))[ends[shard] : ends[shard + 1], 0]
     return found
+
+
+def _members_name(block: int) -> str:
+    return f"members-{block:06}"
 
 
 # --- shards
 
 
 def _read_shard(worker: Worker, args: tuple[int]) -> tuple[Any, Arriving]:
+    return _read_shards(worker, [args])[0]
+
+
+def _read_shards(worker: Worker, several: list[tuple[int]]) -> list[tuple[Any, Arriving]]:
+    """Read the rows of shards in one pass over the source; a row of several shards is read once."""
     job = worker.job
-    begins = range(0, job.source.n, job.plan.block)
-    members = [_members(worker, at, args[0]) for at in range(len(begins))]
-    ids, end = np.empty(sum(map(len, members)), np.int64), 0
-    for begin, some in zip(begins, members, strict=True):
-        np.add(some, begin, out=ids[end : (end := end + len(some))])
-    return ids, worker.rows_at(ids)
+    begins, shards = range(0, job.source.n, job.plan.block), [shard for (shard,) in several]
+    names = [(name, name) for name in map(_members_name, range(len(begins)))]
+    job.files.load_all(names, worker.threads)
+
+    def of_block(at: int) -> tuple[Any, list[Any], list[Any]]:
+        members = [_members(worker, at, shard) for shard in shards]
+        if len(shards) == 1:
+            return members[0], members, []
+        present = np.zeros(min(job.plan.block, job.source.n - begins[at]), bool)
+        for some in members:
+            present[some] = True
+        number = np.cumsum(present) - 1
+        return np.flatnonzero(present), members, [number[some] for some in members]
+
+    blocks = Workers(worker.threads).map(of_block, range(len(begins)))
+    waiting = worker.rows_at(_joined(begins, [union for union, _, _ in blocks]))
+    of_shards = [_joined(begins, [members[at] for _, members, _ in blocks]) for at in range(len(shards))]
+    if len(shards) == 1:
+        return [(of_shards[0], waiting)]
+    firsts = np.cumsum([0, *(len(union) for union, _, _ in blocks[:-1])])
+    places = [_joined(firsts, [numbers[at] for _, _, numbers in blocks]) for at in range(len(shards))]
+    return [(ids, Share(waiting, some)) for ids, some in zip(of_shards, places, strict=True)]
+
+
+def _joined(begins: Iterable[int], parts: list[Any]) -> npt.NDArray[np.int64]:
+    """Concatenate numbers within blocks, each added to the first number of its block."""
+    whole, end = np.empty(sum(map(len, parts)), np.int64), 0
+    for begin, some in zip(begins, parts, strict=True):
+        np.add(some, begin, out=whole[end : (end := end + len(some))])
+    return whole
 
 
 def _compute_shard(worker: Worker, args: tuple[int], data: tuple[Any, Arriving]) -> Neighbors:
@@ -135,12 +174,27 @@ def _compute_shard(worker: Worker, args: tuple[int], data: tuple[Any, Arriving])
 
 
 def _write_shard(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
-    named = dict(zip(_shard_parts(args[0]), found, strict=True))
-    return Done(worker.job.files.save_all(named, worker.threads))
+    files, plan, end = worker.job.files, worker.job.plan, 0
+    named: dict[str, npt.NDArray[Any]] = {}
+    for at, blocks in enumerate(plan.segments(files.n)):
+        here = slice(end, end := end + sum(_rows_in(files, block, args[0]) for block in blocks))
+        named |= {name: part[here] for name, part in zip(_shard_parts(args[0], at), found, strict=True)}
+    return Done(files.save_all(named, worker.threads))
 
 
-def _shard_parts(shard: int) -> tuple[str, str]:
-    return f"shard-{shard:06}-distances", f"shard-{shard:06}-indices"
+def _shard_parts(shard: int, segment: int) -> tuple[str, str]:
+    name = f"{_shard_name(shard)}-{segment:06}"
+    return f"{name}-distances", f"{name}-indices"
+
+
+def _shard_name(shard: int) -> str:
+    return f"shard-{shard:06}"
+
+
+def _rows_in(files: Workspace, block: int, shard: int) -> int:
+    """Return the number of rows of a block that are in a shard."""
+    ends = files.done(_members_name(block)).facts["ends"]
+    return int(ends[shard + 1] - ends[shard])
 
 
 # --- rows
@@ -148,15 +202,14 @@ def _shard_parts(shard: int) -> tuple[str, str]:
 
 def _read_lists(worker: Worker, args: tuple[int, int, int]) -> list[tuple[Any, Neighbors]]:
     files, (block, _, _) = worker.job.files, args
-    read = []
-    for shard in range(files.done("centres").facts["shards"]):
+    segment, blocks = next((at, of) for at, of in enumerate(worker.job.plan.segments(files.n)) if block in of)
+    shards = [at for at in range(files.done("centres").facts["shards"]) if _rows_in(files, block, at)]
+    names = [(name, _shard_name(shard)) for shard in shards for name in _shard_parts(shard, segment)]
+    parts, read = iter(files.load_all(names, worker.threads)), []
+    for shard in shards:
         rows = _members(worker, block, shard).astype(np.int64)
-        if not len(rows):
-            continue
-        counts = (files.done(f"members-{at:06}").facts["ends"] for at in range(block))
-        first = sum(ends[shard + 1] - ends[shard] for ends in counts)
-        parts = (files.load(name, f"shard-{shard:06}") for name in _shard_parts(shard))
-        read.append((rows, Neighbors(*(part[first : first + len(rows)] for part in parts))))
+        first = sum(_rows_in(files, at, shard) for at in range(blocks.start, block))
+        read.append((rows, Neighbors(*(next(parts)[first : first + len(rows)] for _ in range(2)))))
     return read
 
 
@@ -188,40 +241,44 @@ def _compute_all(worker: Worker, args: Any, rows: Any) -> Neighbors:
 def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
     n = files.n
     truth = truth_stage(n, plan)
+    yield sample_stage()
     if plan.shards == 1:
         yield truth
         yield Stage([Task("rows-000000", "all", (0, 0, n), n)])
-        yield recall_stage(plan)
+        yield recall_stage(n, plan)
         return
     yield Stage([Task("means", "means"), *truth.tasks])  # the longest task first, so that several workers end together
     yield Stage([Task("centres", "centres")], drops=MEAN_PARTS)
     shards = files.done("centres").facts["shards"]
     blocks = [(at, part.start, part.stop) for at, part in enumerate(cut(n, plan.block))]
-    yield Stage([Task(f"members-{args[0]:06}", "members", args, args[2] - args[1]) for args in blocks])
-    ends = [files.done(f"members-{args[0]:06}").facts["ends"] for args in blocks]
+    yield Stage([Task(_members_name(args[0]), "members", args, args[2] - args[1]) for args in blocks])
+    ends = [files.done(_members_name(args[0])).facts["ends"] for args in blocks]
     sizes = np.diff(ends, axis=1).sum(axis=0)
+    copies = int(sizes.sum()) - math.ceil(tuning.COPIES * n)  # beyond those of the plan
     largest_first = np.argsort(-sizes, kind="stable").tolist()  # so that several workers end together
     yield Stage(
-        [Task(f"shard-{at:06}", "shard", (at,), tuning.GRAPH_WORK * int(sizes[at])) for at in largest_first],
+        [Task(_shard_name(at), "shard", (at,), tuning.GRAPH_WORK * int(sizes[at])) for at in largest_first],
         drops=CENTRE_PARTS,
+        disk_bytes=plan.disk_bytes + copies * (files.list_bytes + MEMBER_BYTES),
     )
-    lists = itertools.chain.from_iterable(map(_shard_parts, range(shards)))
-    members = (f"members-{args[0]:06}" for args in blocks)
-    yield Stage(
-        [Task(f"rows-{args[0]:06}", "rows", args, args[2] - args[1]) for args in blocks],
-        drops=(*lists, *members),
-    )
-    yield recall_stage(plan)
+    for segment, own in enumerate(plan.segments(n)):
+        lists = itertools.chain.from_iterable(_shard_parts(shard, segment) for shard in range(shards))
+        yield Stage(
+            [Task(f"rows-{at:06}", "rows", blocks[at], blocks[at][2] - blocks[at][1]) for at in own],
+            drops=(*lists, *map(_members_name, own)),
+        )
+    yield recall_stage(n, plan)
 
 
 CLUSTERS = Route(
     {
+        "sample": SAMPLE,
         "truth": TRUTH,
         "all": in_one_piece(_read_all, _compute_all, _write_rows),
         "means": MEANS,
         "centres": CENTRES,
         "members": in_one_piece(_read_block, _compute_members, _write_members),
-        "shard": in_one_piece(_read_shard, _compute_shard, _write_shard),
+        "shard": in_one_piece(_read_shard, _compute_shard, _write_shard, _read_shards),
         "rows": in_one_piece(_read_lists, _compute_rows, _write_rows),
         "recall": RECALL,
     },

@@ -1,6 +1,7 @@
 """The merge route: build a graph of each shard, then merge every two shards once (GGM, wang2021, section 5).
 
-truth-P          the true neighbours of a sample of rows, in a part of all rows
+sample           a sample of rows
+truth-P          its true neighbours in a part of all rows
 ...              graphs of slabs, which are merged in pairs (pair_rounds.py)
 recall           measured on the sample
 """
@@ -22,7 +23,16 @@ from tonari.graph.lists import Lists
 from tonari.methods.call import Call
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall
-from tonari.shards.common import RECALL, TRUTH, in_host_memory, recall_stage, truth_of, truth_stage
+from tonari.shards.common import (
+    RECALL,
+    SAMPLE,
+    TRUTH,
+    in_host_memory,
+    recall_stage,
+    sample_stage,
+    truth_of,
+    truth_stage,
+)
 from tonari.shards.directory.workspace import Workspace
 from tonari.shards.plan import ShardPlan
 from tonari.shards.routes import pair_rounds
@@ -44,7 +54,8 @@ def _merge(worker: Worker, meeting: Meeting) -> Neighbors:
     )
     call = Call.of({"points": rows}, job.metric, "auto", worker.device, job.threads, worker.memory, worker.progress)
     seed = derived_seed(job.seed, Purpose.SHARD_MERGE)
-    return merge_lists(a, b, call, recall=job.target, seed=seed, measure=meeting.known, checked=True).found
+    known = {"measure": meeting.known, "checked": True}
+    return merge_lists(a, b, call, recall=job.target, seed=seed, update=job.update, **known).found
 
 
 @dataclass(frozen=True)
@@ -100,9 +111,12 @@ class _Crossing:
 
 
 def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
+    yield sample_stage()
     yield truth_stage(files.n, plan)
     yield from pair_rounds.stages(files, plan)
-    yield recall_stage(plan)
+    yield recall_stage(files.n, plan)
 
 
-MERGES = Route({"truth": TRUTH, "recall": RECALL} | pair_rounds.steps(_graph, _merge, _Crossing.of), _stages)
+MERGES = Route(
+    {"sample": SAMPLE, "truth": TRUTH, "recall": RECALL} | pair_rounds.steps(_graph, _merge, _Crossing.of), _stages
+)

@@ -108,32 +108,55 @@ def _work(
         _Writer(pipeline, functools.partial(_write_all, worker, done), ahead=ahead) as writer,
     ):
         read = _read(worker, todo, pipeline)
-        for task, piece in pipeline.prefetch(read, f"read-{device}", foreign=True) if ahead else read:
-            pipeline.check()
-            step, started = step_of(job, task), time.perf_counter()
-            made = _tried(functools.partial(worker.compute, step, task, piece))
-            logger.debug("%s: computed in %.3g s", task.name, time.perf_counter() - started)
-            del piece
-            writer.put((task, made))
-            del made
+        for some in pipeline.prefetch(read, f"read-{device}", foreign=True) if ahead else read:
+            while some:
+                task, piece = some.popleft()
+                pipeline.check()
+                step, started = step_of(job, task), time.perf_counter()
+                made = _tried(functools.partial(worker.compute, step, task, piece))
+                logger.debug("%s: computed in %.3g s", task.name, time.perf_counter() - started)
+                del piece
+                writer.put((task, made))
+                del made
 
 
-def _read(worker: Worker, todo: SimpleQueue[Task], pipeline: Pipeline) -> Iterator[tuple[Task, Any]]:
-    """Yield tasks, each with its pieces."""
+def _read(worker: Worker, todo: SimpleQueue[Task], pipeline: Pipeline) -> Iterator[deque[tuple[Task, Any]]]:
+    """Yield tasks, each with one of its pieces; several tasks at once if their steps read them together."""
     while True:
         pipeline.check()
-        try:
-            task = todo.get_nowait()
-        except Empty:
+        tasks = _next_tasks(worker.job, todo)
+        if not tasks:
             return
         worker.job.check_unchanged()
-        started = time.perf_counter()
-        for piece in step_of(worker.job, task).read(worker, task.args):
-            logger.debug("%s: read in %.3g s", task.name, time.perf_counter() - started)
-            yield task, piece
+        started, step = time.perf_counter(), step_of(worker.job, tasks[0])
+        if len(tasks) > 1 and step.together is not None:
+            pieces = step.together(worker, [task.args for task in tasks])
+            logger.debug("%s and %d more: read in %.3g s", tasks[0].name, len(tasks) - 1, time.perf_counter() - started)
+            yield deque(zip(tasks, pieces, strict=True))
+            del pieces
+            continue
+        for piece in step.read(worker, tasks[0].args):
+            logger.debug("%s: read in %.3g s", tasks[0].name, time.perf_counter() - started)
+            yield deque([(tasks[0], piece)])
             del piece
             pipeline.check()
             started = time.perf_counter()
+
+
+def _next_tasks(job: Job, todo: SimpleQueue[Task]) -> list[Task]:
+    """Take the next task; if tasks of its kind are read together, as many as the plan says; none if none is left.
+
+    All tasks of a stage that are read together are of the same kind.
+    """
+    tasks: list[Task] = []
+    try:
+        tasks.append(todo.get_nowait())
+        if step_of(job, tasks[0]).together is not None:
+            while len(tasks) < job.plan.group:
+                tasks.append(todo.get_nowait())
+    except Empty:
+        pass
+    return tasks
 
 
 def _tried(work: Callable[[], Any]) -> Any:

@@ -51,15 +51,11 @@ def never_rounded(minima, WHOLE: gl.constexpr):
 
 
 @gluon.jit
-def take(
-    scores, low, norm, rest, e1, e2, thresholds, counts, starts, first_group,
-    values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr, WHOLE: gl.constexpr,
+def append(
+    lowest, thresholds, counts, starts, first_group, values_ptr, entries_ptr, room, COLUMNS: gl.constexpr
 ):  # fmt: skip
-    """Append a tile's groups at or below the thresholds; return the new counts."""
-    lowest = never_rounded(lowest_parts(scores + low[None, :], COLUMNS, HALF), WHOLE)
+    """Append the groups whose lowest values [HALF, parts of 8, 4 lanes] reach the thresholds; return the new counts."""
     layout: gl.constexpr = lowest.type.layout
-    bound = norm * e1 + rest * e2
-    lowest = lowest - bound[:, None, None]
     part = gl.arange(0, COLUMNS // 32, layout=gl.SliceLayout(0, gl.SliceLayout(2, layout)))
     passed = (lowest <= thresholds[:, None, None]).to(gl.int32) << part[None, :, None]
     mask = gl.sum(passed, 1)
@@ -71,6 +67,19 @@ def take(
     gl.store(values_ptr + at, value, mask=fits)
     gl.store(entries_ptr + at, (first_group + lane[None, :]) * 16 + mask, mask=fits)
     return counts + hit.to(gl.int32)
+
+
+@gluon.jit
+def take(
+    scores, low, norm, rest, e1, e2, thresholds, counts, starts, first_group,
+    values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr, WHOLE: gl.constexpr,
+):  # fmt: skip
+    """Append a tile's groups at or below the thresholds; return the new counts."""
+    lowest = never_rounded(lowest_parts(scores + low[None, :], COLUMNS, HALF), WHOLE)
+    bound = norm * e1 + rest * e2
+    return append(
+        lowest - bound[:, None, None], thresholds, counts, starts, first_group, values_ptr, entries_ptr, room, COLUMNS
+    )
 
 
 @gluon.jit(do_not_specialize=["m", "tiles", "segments", "room", "row_tiles", "tiles_per_program"])

@@ -11,7 +11,7 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, warpgroup_mma, warpgroup_mma_wait
 
-from tonari.exact.cuda.kernels.screens.all_minima_hopper import barrier, load_tile
+from tonari.exact.cuda.kernels.screens.all_minima_hopper import append, barrier, load_tile
 
 
 @gluon.jit
@@ -28,18 +28,7 @@ def take(
 ):  # fmt: skip
     """Append a tile's groups at or below the thresholds; return the new counts."""
     lowest = ((offset - largest_parts(sums, COLUMNS, HALF)) * 2).to(gl.float32)
-    layout: gl.constexpr = lowest.type.layout
-    part = gl.arange(0, COLUMNS // 32, layout=gl.SliceLayout(0, gl.SliceLayout(2, layout)))
-    passed = (lowest <= thresholds[:, None, None]).to(gl.int32) << part[None, :, None]
-    mask = gl.sum(passed, 1)
-    value = gl.min(lowest, 1)
-    lane = gl.arange(0, 4, layout=gl.SliceLayout(0, gl.SliceLayout(1, layout)))
-    hit = mask > 0
-    fits = hit & (counts < room)
-    at = starts + counts
-    gl.store(values_ptr + at, value, mask=fits)
-    gl.store(entries_ptr + at, (first_group + lane[None, :]) * 16 + mask, mask=fits)
-    return counts + hit.to(gl.int32)
+    return append(lowest, thresholds, counts, starts, first_group, values_ptr, entries_ptr, room, COLUMNS)
 
 
 @gluon.jit(do_not_specialize=["m", "tiles", "segments", "room", "row_tiles", "tiles_per_program", "offset"])
