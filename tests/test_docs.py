@@ -17,7 +17,7 @@ import tonari
 from tests.helpers.consumers import consumer
 from tonari.core.plan import Plan
 from tonari.methods.registry import NAMES, method_for
-from tonari.metrics import BIT_METRICS, CHANGED, MAPPED, METRICS, get_metric
+from tonari.metrics import BIT_METRICS, CHANGED, MAPPED, METRICS, MISSING_METRICS, get_metric
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.rst"))
@@ -230,14 +230,17 @@ COLUMNS: dict[str, dict[str, Any]] = {
 
 
 def test_every_metric_has_a_line() -> None:
-    assert set(metric_lines()) == {*METRICS, *CHANGED, *MAPPED, *BIT_METRICS}
+    assert set(metric_lines()) == {*METRICS, *CHANGED, *MAPPED, *BIT_METRICS, *MISSING_METRICS}
 
 
 @pytest.mark.parametrize("metric", metric_lines())
 def test_the_line_of_a_metric_says_what_a_search_returns(metric: str) -> None:
     line = metric_lines()[metric]
     rows, formal = some_rows(metric)
-    names = {name: getattr(np, name) for name in ("sqrt", "sum", "abs", "corrcoef", "arccos", "sin", "cos", "max")}
+    names = {
+        name: getattr(np, name)
+        for name in ("sqrt", "sum", "nansum", "isnan", "abs", "corrcoef", "arccos", "sin", "cos", "max")
+    }
     names |= COLUMNS.get(metric, {})
     names |= {"norm": np.linalg.norm, "inf": np.inf, "pi": np.pi, "d": formal.shape[1]}
     columns = COLUMNS.get(metric, {})

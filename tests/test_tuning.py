@@ -50,6 +50,7 @@ FORMATS = {
     "exact/cpu/method.py": "_NUMBER",
     "exact/cpu/passes.py": "_RETRY _RESAMPLE",
     "cuda/host_rows.py": "_PORTABLE _MAPPED _READ_ONLY",
+    "exact/cuda/coded_memory.py": "CODED_BYTES",
     "exact/cuda/attempts/nearby.py": "_SLACK _TINY _LARGEST",
     "exact/cuda/attempts/within.py": "MOST_POINTS",
     "exact/cuda/memory.py": "SMALL_CHANGE LEAST_BATCH MEMBER_BYTES MOST_POINTS",
@@ -115,6 +116,8 @@ FORMATS = {
         "LARGEST_ANGLE _SIN _COS _ASIN_P _ASIN_Q _HALF_PI_1 _HALF_PI_2 _HALF_PI_2_TAIL _TWO_OVER_PI _HALF_PI "
         "_HALF_PI_LOW _QUARTER_PI _NEAR_ONE"
     ),
+    "missing/plan.py": "_PAIR",
+    "missing/products.py": "ALL _UNDERFLOW",
     "nn_descent/cuda/form.py": "STEP SHORT _LARGEST",
     "nn_descent/cuda/near_clusters.py": "QUERIES CENTRES",
     "nn_descent/cuda/random_entries.py": "_BLOCK _WORD",

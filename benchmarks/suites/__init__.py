@@ -17,4 +17,5 @@ NAMES = (
     "shards",
     "small",
     "spanning",
+    "sparse",
 )

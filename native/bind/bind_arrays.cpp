@@ -151,12 +151,7 @@ void bind_arrays(Module& module) {
         check_step(rows, step);
         check_columns("rows", rows, std::ssize(centre));
         Unlocked unlocked;
-        double largest = 0;
-        for (std::int64_t i = 0; i < rows.n; i += step) {
-          const double magnitude = largest_magnitude(rows, i, i + 1, centre.data());
-          largest = magnitude > largest ? magnitude : largest;
-        }
-        return largest;
+        return largest_magnitude(rows, step, centre.data());
       },
       nb::arg("rows").noconvert(), nb::arg("centre"), nb::arg("step") = 1,
       "Largest |x - centre| over every step-th row.");

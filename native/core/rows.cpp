@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "core/row_values.hpp"
@@ -113,30 +115,31 @@ void add_column_sums(const RowsView& rows, std::int64_t begin, std::int64_t end,
   });
 }
 
-double largest_magnitude(const RowsView& rows, std::int64_t begin, std::int64_t end, const double* centre) {
-  std::vector<double> zeros;
-  if (centre == nullptr) {
-    zeros.assign(static_cast<std::size_t>(rows.d), 0.0);
-    centre = zeros.data();
-  }
-  constexpr std::int64_t lanes = 8;  // independent maxima, which are kept in vectors
-  double largest[lanes] = {};
-  const auto take = [](double& most, double value, double middle) {
-    const double magnitude = std::fabs(value - middle);
-    most = magnitude > most ? magnitude : most;
-  };
+double largest_magnitude(const RowsView& rows, std::int64_t step, const double* centre) {
+  // The rounded difference from the centre ascends with the value, so a column's smallest and largest values decide.
+  const auto d = static_cast<std::size_t>(rows.d);
+  double largest = 0;
   with_type(rows.dtype, [&](auto zero) {
     using T = decltype(zero);
-    for (std::int64_t i = begin; i < end; ++i) {
+    using Value = std::conditional_t<std::is_same_v<T, double>, double, float>;  // has every stored number
+    constexpr Value infinity = std::numeric_limits<Value>::infinity();
+    std::vector<Value> lowest(d, infinity), highest(d, -infinity);
+    for (std::int64_t i = 0; i < rows.n; i += step) {
       const T* const row = static_cast<const T*>(row_pointer(rows, i));
-      std::int64_t c = 0;
-      for (; c + lanes <= rows.d; c += lanes) {
-        for (std::int64_t j = 0; j < lanes; ++j) take(largest[j], to_value<double>(row[c + j]), centre[c + j]);
+      for (std::size_t c = 0; c < d; ++c) {
+        const Value value = to_value<Value>(row[c]);
+        lowest[c] = value < lowest[c] ? value : lowest[c];
+        highest[c] = value > highest[c] ? value : highest[c];
       }
-      for (; c < rows.d; ++c) take(largest[0], to_value<double>(row[c]), centre[c]);
+    }
+    for (std::size_t c = 0; c < d; ++c) {
+      if (lowest[c] > highest[c]) continue;  // no numbers
+      const double below = std::fabs(static_cast<double>(lowest[c]) - centre[c]);
+      const double above = std::fabs(static_cast<double>(highest[c]) - centre[c]);
+      largest = std::max({largest, below, above});
     }
   });
-  return *std::max_element(largest, largest + lanes);
+  return largest;
 }
 
 std::uint64_t hash_row(const RowsView& rows, std::int64_t i) {

@@ -25,8 +25,8 @@ std::int64_t first_negative_row(const RowsView& rows, std::int64_t begin, std::i
 // Adds the columns of every step-th row of [begin, end) to `sums` (d values).
 void add_column_sums(const RowsView& rows, std::int64_t begin, std::int64_t end, std::int64_t step, double* sums);
 
-// The largest |x_i - centre_i| over rows [begin, end); centre may be null.
-double largest_magnitude(const RowsView& rows, std::int64_t begin, std::int64_t end, const double* centre);
+// The largest |x_i - centre_i| over every step-th row; NaN is left out.
+double largest_magnitude(const RowsView& rows, std::int64_t step, const double* centre);
 
 // A hash of row i: copies of the row have the same hash, and other rows rarely do. -0 and 0 differ.
 std::uint64_t hash_row(const RowsView& rows, std::int64_t i);

@@ -1,8 +1,8 @@
 // Keeps the k best points of a query, by (returned value, index), in a list that the caller owns: one list for one
 // query after another, or one list for each of many queries.
 //
-// The kind of a list, words or a heap, is chosen at run time, so that searches are not compiled for both. Few points
-// are offered to a list, and each takes longer than the branch.
+// The kind of a list, sorted words, a pool of words or a heap, is chosen at run time, so that searches are not compiled
+// for each. Few points are offered to a list, and each takes longer than the branch.
 #pragma once
 
 #include <algorithm>
@@ -12,19 +12,33 @@
 
 #include "kdtree/reach.hpp"
 #include "kdtree/search.hpp"
+#include "select/halving.hpp"
 #include "select/order.hpp"
 #include "simd/vec.hpp"
 
 namespace tonari {
 namespace {
 
-// For float32 values, int32 indices and small k: sorted words of 64 bits,  value | index,  whose order is right because
-// no value is negative. A new word is inserted without branches: each word becomes the smaller of itself and the larger
-// of the new word and the previous one.
+// A float32 value and an int32 index,  value | index,  in 64 bits, whose order is right because no value is negative.
+inline std::int64_t tree_word(double value, std::int64_t id) {
+  return static_cast<std::int64_t>(std::bit_cast<std::int32_t>(static_cast<float>(value))) << 32 | id;
+}
+
+// Writes sorted words as values and indices.
+template <class Value, class Index>
+void write_tree_words(const std::int64_t* words, std::int64_t k, Value* values, Index* indices) {
+  for (std::int64_t j = 0; j < k; ++j) {
+    values[j] = static_cast<Value>(std::bit_cast<float>(static_cast<std::int32_t>(words[j] >> 32)));
+    indices[j] = static_cast<Index>(words[j] & 0x7fffffff);
+  }
+}
+
+// For small k: sorted words. A new word is inserted without branches: each word becomes the smaller of itself and the
+// larger of the new word and the previous one.
 class NearestWords {
  public:
   using Item = std::int64_t;
-  static constexpr std::int64_t kMost = 256;  // the time of an insertion is proportional to k
+  static constexpr std::int64_t kMost = 32;  // the time of an insertion is proportional to k
 
   explicit NearestWords(std::int64_t k) : k_(k), size_((k + W - 1) / W * W) {}
 
@@ -36,8 +50,7 @@ class NearestWords {
   }
 
   void offer(double value, std::int64_t id) {
-    const auto key = static_cast<std::int64_t>(std::bit_cast<std::int32_t>(static_cast<float>(value)));
-    const std::int64_t word = key << 32 | id;
+    const std::int64_t word = tree_word(value, id);
     if (word < words_[k_ - 1]) insert(word);
   }
 
@@ -48,10 +61,7 @@ class NearestWords {
 
   template <class Value, class Index>
   void write(Value* values, Index* indices) {
-    for (std::int64_t j = 0; j < k_; ++j) {
-      values[j] = static_cast<Value>(std::bit_cast<float>(static_cast<std::int32_t>(words_[j] >> 32)));
-      indices[j] = static_cast<Index>(words_[j] & 0x7fffffff);
-    }
+    write_tree_words(words_, k_, values, indices);
   }
 
  private:
@@ -78,6 +88,77 @@ class NearestWords {
 
   std::int64_t k_, size_;
   std::int64_t* words_ = nullptr;
+};
+
+// For large k: words in no order, up to a bound. When there is no space for another word, halving finds a bound that
+// little more than k of them keep, and the others are dropped: some operations per word, whatever k is. Bounds, and so
+// the leaves that are visited, are the same on every instruction set.
+class NearestPool {
+ public:
+  using Item = std::int64_t;
+
+  explicit NearestPool(std::int64_t k) : k_(k), slack_(k / 16), most_(k + std::max<std::int64_t>(64, k / 4)) {}
+
+  std::int64_t size() const { return kHead + most_ + W; }  // whole registers are stored behind the last word
+  void use(Item* list) { list_ = list; }
+
+  void clear() {
+    list_[kCount] = 0;
+    list_[kBound] = kNone;
+  }
+
+  void offer(double value, std::int64_t id) {
+    const std::int64_t word = tree_word(value, id);
+    if (word > list_[kBound]) return;
+    list_[kHead + list_[kCount]++] = word;
+    if (list_[kCount] == most_) condense(slack_);
+  }
+
+  template <class T>
+  T reach(const Reach<T>& reach) const {
+    return reach.of_single(static_cast<std::int32_t>(list_[kBound] >> 32));
+  }
+
+  template <class Value, class Index>
+  void write(Value* values, Index* indices) {
+    if (list_[kCount] > k_) condense(0);
+    sort_words<std::int32_t>(reinterpret_cast<Word<std::int32_t>*>(list_ + kHead), k_, room_);
+    write_tree_words(list_ + kHead, k_, values, indices);
+  }
+
+ private:
+  using Words = Register<std::int64_t>;
+  static constexpr int W = Words::lanes;
+  static constexpr std::int64_t kCount = 0, kBound = 1, kHead = 2;
+  static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+
+  // Keeps the k smallest words and at most `slack` others. No two words are equal.
+  void condense(std::int64_t slack) {
+    std::int64_t* const words = list_ + kHead;
+    const std::int64_t count = list_[kCount], bound = at_least_kth(words, count, k_, slack).key;
+    std::int64_t kept = 0;
+    if constexpr (kCompresses) {
+      for (std::int64_t i = 0; i < count; i += W) {
+        const auto here = Words::load_first(words + i, count - i);
+        const std::uint32_t real = count - i >= W ? (1u << W) - 1 : (1u << (count - i)) - 1;
+        const std::uint32_t under = bits(here <= bound) & real;
+        compress(words + kept, under, here);
+        kept += std::popcount(under);
+      }
+    } else {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t word = words[i];
+        words[kept] = word;
+        kept += word <= bound;
+      }
+    }
+    list_[kCount] = kept;
+    list_[kBound] = bound;
+  }
+
+  std::int64_t k_, slack_, most_;
+  std::int64_t* list_ = nullptr;  // the number of words, their bound, the words
+  Room<Word<std::int32_t>> room_;
 };
 
 // For any k, values and indices: a heap with the worst point at its root.
@@ -135,19 +216,21 @@ class NearestHeap {
 class Nearest {
   template <class F>
   auto with(const F& f) {
-    return in_words_ ? f(words_) : f(heap_);
+    return !in_words_ ? f(heap_) : few_ ? f(words_) : f(pool_);
   }
   template <class F>
   auto with(const F& f) const {
-    return in_words_ ? f(words_) : f(heap_);
+    return !in_words_ ? f(heap_) : few_ ? f(words_) : f(pool_);
   }
 
  public:
   explicit Nearest(const TreeTask& task)
       : task_(task),
-        in_words_(!task.double_output && !task.tree->wide_ids && task.k <= NearestWords::kMost),
+        in_words_(!task.double_output && !task.tree->wide_ids),
+        few_(task.k <= NearestWords::kMost),
         root_(takes_root(task.metric)),
         words_(task.k),
+        pool_(task.k),
         heap_(task.k, task.double_output) {}
 
   // The size of a list; adjacent lists are aligned like the first.
@@ -158,8 +241,7 @@ class Nearest {
   }
 
   void use(std::byte* list) {
-    if (in_words_) words_.use(reinterpret_cast<NearestWords::Item*>(list));
-    else heap_.use(reinterpret_cast<NearestHeap::Item*>(list));
+    with([&]<class List>(List& one) { one.use(reinterpret_cast<typename List::Item*>(list)); });
   }
 
   void clear() {
@@ -203,9 +285,10 @@ class Nearest {
   }
 
   const TreeTask& task_;
-  const bool in_words_;
+  const bool in_words_, few_;
   const bool root_;  // values are square roots of sums
   NearestWords words_;
+  NearestPool pool_;
   NearestHeap heap_;
 };
 

@@ -18,7 +18,9 @@ constexpr std::size_t kSpare = 64;            // candidates beyond 2 k before a 
 constexpr std::size_t kMostSpare = 512;       // and before their exact values are computed, if they remain
 constexpr float kSetError = 0x1p-20f;         // of a key of sets; keys whose float32 distances tie differ by less
 constexpr double kLeastNarrow = 0x1p-149;     // the least positive float32 number
-constexpr double kSetMargin = 1 - 0x1p-18;    // covers the roundings of the loops over sets
+constexpr double kMostNarrow = std::numeric_limits<float>::max();
+constexpr double kLeastSquare = 0x1p-273;   // squares of distances that round to the same small number differ by less
+constexpr double kSetMargin = 1 - 0x1p-18;  // covers the roundings of the loops over sets
 // Costs of the screen, in additions of one element of an inverted list. Not measured closely.
 constexpr double kDenseCost = 0.15;    // one element of a dense column
 constexpr double kCompletedCost = 40;  // one point that is completed alone, without its entries
@@ -114,6 +116,10 @@ void SparseBlock::prepare(std::int64_t row, Query& query) {
     query.half_scale_above = at_least(half_scale * kMargin);
     slack += whole / half_scale * (5 * kUnit);  // twice the rounding of the part of |q|^2 in a returned value
   }
+  // Small values that round to the same float32 number tie.
+  if (request_.narrow && !cosine) {
+    slack += (takes_root(metric) ? kLeastSquare : kLeastNarrow) / scale / points_.scale;
+  }
   query.slack = screened ? at_least(slack) : kInfinity;
   query.zeros_tie = screened && !points_.has_squares() && (empty || (positive && points_.positive));
   if (points_.sets) {
@@ -137,7 +143,9 @@ float SparseBlock::key_within(const Query& query, double limit) const {
     return similarity <= 0 ? kInfinity : at_least(query.slack - similarity / (1 + similarity));
   }
   const double scale = query.scale;
-  if (request_.narrow) limit += is_descending(points_.metric) ? -kLeastNarrow : kLeastNarrow;
+  if (request_.narrow) {
+    limit = is_descending(points_.metric) ? std::min(limit, kMostNarrow) - kLeastNarrow : limit + kLeastNarrow;
+  }
   double most = limit - 1 + 0x1p-40;
   if (is_descending(points_.metric)) most = -limit / scale / points_.scale;
   if (points_.has_squares()) {

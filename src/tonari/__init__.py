@@ -9,11 +9,12 @@
     Decision            methods/: the method that answers; "auto" compares the expected times of all methods
         │
         ▼
-    plan                plan.py of exact/, kdtree/, bits/, nn_descent/: all choices that are made before the run
+    plan                plan.py of exact/, kdtree/, bits/, missing/, nn_descent/: all choices before the run
         │
         ├── exact/      brute force: screen at low precision, select, refine in float64, a certificate for every row
         ├── kdtree/     a tree of boxes around the points, for few dimensions; the same bits as brute force
         ├── bits/       rows of bits: counts of their differing or common bits
+        ├── missing/    rows with missing values on the CPU: an inner product whose sign decides, by exact/
         ├── sparse/     compressed rows of SciPy on the CPU (api/sparse_rows.py); the same bits as for dense rows
         └── nn_descent/ approximate graphs, up to a measured recall
         ▼
@@ -33,6 +34,7 @@ Each subpackage imports only from those below it in this list:
     filters                         the points that queries may find
     methods                         the record of a call, the choice of the method, and the place where it runs
     nn_descent  kdtree  exact       the methods, with the same modules: plan, memory, reference, cpu/, cuda/
+    missing                         rows with missing values, by exact/; between kdtree and exact
     bits  sparse                    methods for rows of bits and for sparse rows
     select                          k-selection, and functions that order and merge neighbour lists
     cuda  costs                     CUDA tools that all methods share; expected times in seconds

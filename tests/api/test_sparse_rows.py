@@ -272,5 +272,16 @@ def test_values_beyond_their_type_are_refused() -> None:
         with pytest.raises(ValueError, match=r"underflows|overflows"):
             tonari.radius_count(*([large] * 2 if radius else [small] * 2), radius, metric="sqeuclidean")
     assert tonari.radius_count(large, large, 1e38, metric="sqeuclidean").shape == (20,)
+    with pytest.raises(ValueError, match="overflows"):
+        tonari.radius_search(large, large, min_similarity=5e48, metric="inner_product")
     apart = sparse.csr_array(np.eye(5, dtype=np.float32))
     assert (tonari.search(apart, apart, 5, metric="inner_product").distances[:, 1:] == 0).all()
+
+
+def test_values_that_round_to_zero_tie() -> None:
+    rows = np.zeros((7, 2), np.float32)
+    rows[3, 1] = 2e-23
+    given = sparse.csr_array(rows)
+    same_bits(
+        tonari.search(given, given, 1, metric="inner_product"), tonari.search(rows, rows, 1, metric="inner_product")
+    )

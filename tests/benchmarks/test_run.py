@@ -116,6 +116,7 @@ def test_no_case_was_lost() -> None:
         "shards": 9,
         "small": 13 + 1,
         "spanning": 6,
+        "sparse": 7,
         "tang2015": 12 + 2,
         "matsumoto2015": 15 + 6 + 2,
         "komarov2014": 14 + 6,

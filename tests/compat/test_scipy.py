@@ -227,7 +227,7 @@ REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str, tuple[Any, ...]]] =
         KDTree,
         {"data": X},
         "data",
-        (None, 5, X[0], X[:0], X.astype(complex), [["a"]], [[math.nan]], [[1e200]], [[1], [2, 3]]),
+        (None, 5, X[0], X[:, :0], X.astype(complex), [["a"]], [[math.nan]], [[1e200]], [[1], [2, 3]]),
     ),
     (KDTree, {"data": X}, "leafsize", (0, 2.5, True)),
     (KDTree, {"data": X}, "compact_nodes", (1, None)),
@@ -242,13 +242,13 @@ REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str, tuple[Any, ...]]] =
         (None, 5, X[:, :2], X.astype(complex), [[math.nan] * 3], "abc", np.ma.masked_array(X, X > 1)),
     ),
     (TREE.query, {"x": X}, "k", (0, -1, 2.0, True, None, [], [0], [2.0], [[1]], "1")),
-    (TREE.query, {"x": X}, "eps", (0.1, -1, True, "0", None)),
+    (TREE.query, {"x": X}, "eps", (-1, True, "0", None, math.nan)),
     (TREE.query, {"x": X}, "p", (5, 0.5, True, "2", None, math.nan)),
     (TREE.query, {"x": X}, "distance_upper_bound", (-1.0, math.nan, "1", None, True)),
     (TREE.query, {"x": X}, "workers", (0, -2, 1.5, True, None)),
     (TREE.query_ball_point, {"x": X, "r": 1.0}, "x", (None, X[:, :2])),
     (TREE.query_ball_point, {"x": X, "r": 1.0}, "r", (-1.0, math.nan, "1", [1.0, 2.0], None)),
-    (TREE.query_ball_point, {"x": X, "r": 1.0}, "eps", (0.1,)),
+    (TREE.query_ball_point, {"x": X, "r": 1.0}, "eps", (-0.1,)),
     (TREE.query_ball_point, {"x": X, "r": 1.0}, "p", (5,)),
     (TREE.query_ball_point, {"x": X, "r": 1.0}, "workers", (0,)),
     (TREE.query_ball_point, {"x": X, "r": 1.0}, "return_sorted", (1, "yes")),
@@ -256,10 +256,10 @@ REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str, tuple[Any, ...]]] =
     (TREE.query_ball_tree, {"other": TREE, "r": 1.0}, "other", (None, X, ORIGINAL, KDTree(X[:, :2]))),
     (TREE.query_ball_tree, {"other": TREE, "r": 1.0}, "r", (-1.0, [1.0], None, True)),
     (TREE.query_ball_tree, {"other": TREE, "r": 1.0}, "p", (5,)),
-    (TREE.query_ball_tree, {"other": TREE, "r": 1.0}, "eps", (0.1,)),
+    (TREE.query_ball_tree, {"other": TREE, "r": 1.0}, "eps", (-0.1,)),
     (TREE.query_pairs, {"r": 1.0}, "r", (-1.0, [1.0], None, math.nan)),
     (TREE.query_pairs, {"r": 1.0}, "p", (5,)),
-    (TREE.query_pairs, {"r": 1.0}, "eps", (0.1,)),
+    (TREE.query_pairs, {"r": 1.0}, "eps", (-0.1,)),
     (TREE.query_pairs, {"r": 1.0}, "output_type", ("list", None)),
     (TREE.count_neighbors, {"other": TREE, "r": 1.0}, "other", (None,)),
     (TREE.count_neighbors, {"other": TREE, "r": 1.0}, "r", (-1.0, [[1.0]], None, [math.nan])),
@@ -284,3 +284,32 @@ def test_no_argument_is_ignored_or_fails_in_raw_words(
     call: Callable[..., Any], good: dict[str, Any], name: str, values: tuple[Any, ...]
 ) -> None:
     assert_refused_by_name(call, good, name, values)
+
+
+def test_eps_changes_nothing() -> None:
+    assert np.array_equal(TREE.query(X, 3, eps=0.5), TREE.query(X, 3))
+    assert TREE.query_ball_point(X[:3], 0.7, eps=1).tolist() == TREE.query_ball_point(X[:3], 0.7).tolist()
+    assert TREE.query_ball_tree(TREE, 0.7, eps=0.1) == TREE.query_ball_tree(TREE, 0.7)
+    assert TREE.query_pairs(0.7, eps=0.1) == TREE.query_pairs(0.7)
+
+
+@pytest.mark.parametrize("boxsize", [None, 9.0])
+def test_a_tree_without_points(boxsize: float | None) -> None:
+    none, rows = np.empty((0, 3)), abs(X[:4])
+    ours, theirs = (kind(none, boxsize=boxsize) for kind in (KDTree, scipy.spatial.KDTree))
+    some, others = (kind(rows, boxsize=boxsize) for kind in (KDTree, scipy.spatial.KDTree))
+    assert (ours.n, ours.m, ours.mins.tolist(), ours.maxes.tolist()) == (0, 3, [0.0] * 3, [0.0] * 3)
+    for k in (1, 2, [1, 3]):
+        for found, expected in zip(ours.query(rows, k), theirs.query(rows, k), strict=True):
+            assert np.array_equal(found, expected)
+            assert found.dtype == expected.dtype
+    assert ours.query_ball_point(rows, 1.0).tolist() == theirs.query_ball_point(rows, 1.0).tolist()
+    assert ours.query_ball_point(rows[0], 1.0) == theirs.query_ball_point(rows[0], 1.0) == []
+    assert ours.query_ball_point(rows, 1.0, return_length=True).tolist() == [0] * 4
+    assert ours.query_pairs(1.0) == theirs.query_pairs(1.0) == set()
+    assert ours.query_pairs(1.0, output_type="ndarray").shape == (0, 2)
+    assert ours.query_ball_tree(some, 1.0) == theirs.query_ball_tree(others, 1.0)
+    assert some.query_ball_tree(ours, 1.0) == others.query_ball_tree(theirs, 1.0)
+    assert ours.count_neighbors(some, 1.0) == theirs.count_neighbors(others, 1.0) == 0
+    assert some.count_neighbors(ours, [1.0, 2.0]).tolist() == [0, 0]
+    assert some.sparse_distance_matrix(ours, 1.0).shape == (4, 0)

@@ -121,7 +121,7 @@ def test_cores_share_tasks_and_long_passes() -> None:
     ],
 )
 def test_each_cost_of_a_query_in_a_tree_counts_what_it_names(name: str, times: float) -> None:
-    seen, costs = MeanVisits(3, 7, 100), only(TreeCosts, double=4.0, **{name: 1.0})
+    seen, costs = MeanVisits(3, 7, 100), only(TreeCosts, double=4.0, ordered=math.inf, **{name: 1.0})
 
     def seconds(workers: int, double: bool) -> float:
         return float(costs.search(M, D, K, seen, workers, double=double, tree_bytes=1))
@@ -129,6 +129,13 @@ def test_each_cost_of_a_query_in_a_tree_counts_what_it_names(name: str, times: f
     assert seconds(1, False) == pytest.approx(M * times)
     assert seconds(5, False) == pytest.approx(M * times / 5)
     assert seconds(1, True) == pytest.approx(M * times * (1.0 if name == "query" else 4.0))
+
+
+def test_long_lists_of_a_tree_are_not_kept_in_order() -> None:
+    costs, seen = only(TreeCosts, double=1.0, ordered=32.0, neighbour=1.0), MeanVisits(0, 0, 0)
+    for k in (32, 33, 1000):
+        seconds = costs.search(M, D, k, seen, 1, double=False, tree_bytes=1)
+        assert seconds == pytest.approx(M * k * math.log2(33))
 
 
 def test_reading_a_tree_costs_by_the_cache_that_holds_it() -> None:

@@ -22,6 +22,7 @@ MODULES = (
     "sklearn.neighbors.tests.test_lof",
     "sklearn.neighbors.tests.test_graph",
     "sklearn.cluster.tests.test_dbscan",
+    "sklearn.impute.tests.test_knn",
 )
 # Hundreds of combinations of metrics, which tonari's own tests cover.
 LONG = "algorithm_agnosticity or test_unsupervised_kneighbors or for_auto_algorithm or brute_backend"
@@ -32,7 +33,6 @@ REFUSALS = (
     r"TypeError: (queries|points): is sparse, expected all distances; use \.toarray\(\)",
     r"TypeError: queries: sparse input is not supported; use \.toarray\(\)",  # a metric that is a function
     r"Unsupported: metric=.*: distances of the caller are not clustered here",
-    r"Unsupported: metric 'nan_euclidean' is not supported",
     r"ValueError: metric='\w+': compares rows of bits",
     r"ValueError: unknown metric <sklearn\.metrics\._dist_metrics",
     r"ValueError: metric='(mahalanobis|seuclidean)' ",

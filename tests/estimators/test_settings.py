@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("sklearn", reason="the estimators need scikit-learn")
 
 import sklearn.cluster
+import sklearn.impute
 import sklearn.neighbors
 
 from tonari import estimators
@@ -17,22 +18,23 @@ from tonari.estimators.settings import metric_of, threads_of
 from tonari.metrics import METRICS
 
 POINTS = np.eye(4)
-ALL = [getattr(estimators, name) for name in estimators.__all__]
+HOMES = {"DBSCAN": sklearn.cluster, "KNNImputer": sklearn.impute}
+ALL = [getattr(estimators, name) for name in estimators.__all__ if name != "KNNImputer"]
 
 
 @pytest.mark.parametrize("name", estimators.__all__)
 def test_parameters_are_scikit_learns_with_their_defaults(name: str) -> None:
     ours = getattr(estimators, name)().get_params()
-    theirs = getattr(sklearn.cluster if name == "DBSCAN" else sklearn.neighbors, name)().get_params()
+    theirs = getattr(HOMES.get(name, sklearn.neighbors), name)().get_params()
     assert theirs.items() <= ours.items()
-    assert set(ours) - set(theirs) == {"device", "memory"}
+    assert set(ours) - set(theirs) == ({"n_jobs", "memory"} if name == "KNNImputer" else {"device", "memory"})
 
 
 @pytest.mark.parametrize("cls", ALL)
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"metric": "nan_euclidean"}, r"fill the gaps first \(sklearn.impute.SimpleImputer\)"),
+        ({"metric": "dice"}, "which orders rows alike; use metric='jaccard'"),
         ({"metric": np.linalg.norm, "algorithm": "kd_tree"}, "allows 'exact' alone"),
         ({"metric": np.linalg.norm, "device": "cuda"}, "searched on the CPU alone"),
         ({"metric": "seuclidean"}, "pass V=, such as"),

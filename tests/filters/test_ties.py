@@ -105,10 +105,6 @@ def test_changed_rows_and_no_queries() -> None:
         (lambda x: tonari.knn_graph(x, 2, ties="all", method="nn-descent"), "ties='all' is for exact graphs alone"),
         (lambda x: tonari.knn_graph(x, 2, ties="all", include_self=True), "include_self: not with ties='all'"),
         (lambda x: tonari.knn_graph(x, N, ties="all"), f"k={N}"),
-        (
-            lambda x: tonari.knn_graph(x, 2, ties="all", metric=lambda a, rows: abs(rows - a).sum(axis=1)),
-            "ties: is not supported if metric is a function",
-        ),
     ],
 )
 def test_what_has_no_ties_is_refused(call: Any, message: str) -> None:

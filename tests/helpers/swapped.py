@@ -14,17 +14,19 @@ from typing import Any
 
 import pytest
 import sklearn.cluster._dbscan
+import sklearn.impute
 import sklearn.neighbors
 
 from tonari import estimators
 
+HOMES = {"DBSCAN": (sklearn.cluster, sklearn.cluster._dbscan), "KNNImputer": (sklearn.impute,)}
 _outcomes: dict[str, list[str]] = {}
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Put tonari's classes in the places where tests, and scikit-learn's function `dbscan`, look for scikit-learn's."""
     for name in estimators.__all__:
-        for module in (sklearn.cluster, sklearn.cluster._dbscan) if name == "DBSCAN" else (sklearn.neighbors,):
+        for module in HOMES.get(name, (sklearn.neighbors,)):
             setattr(module, name, getattr(estimators, name))
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -144,3 +147,18 @@ def test_rows_are_checked_once_if_they_are_the_same(monkeypatch: pytest.MonkeyPa
     assert seen == ["points", "points", "queries"]
     with pytest.raises(ValueError, match="must have the same number of columns"):
         call.both(ROWS[:, :3].copy(), ROWS)
+
+
+def test_verbs_pass_their_options_in_the_order_of_the_record() -> None:
+    """An option passed by position that has the name of a parameter is that parameter."""
+    names = list(inspect.signature(Call.of).parameters)
+    misplaced, seen = [], 0
+    for path in sorted(Path(calls.__file__).parents[1].rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "Call.of":
+                for name, passed in zip(names[1:], node.args[1:], strict=False):
+                    own = getattr(passed, "attr", getattr(passed, "id", name))
+                    seen += own == name
+                    misplaced += [(path.name, passed.lineno, own)] if own != name and own in names else []
+    assert misplaced == []
+    assert seen > 40

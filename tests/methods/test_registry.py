@@ -27,8 +27,11 @@ def test_each_method_says_its_own_name_and_device() -> None:
 
 def test_a_plan_that_cannot_be_set_so_names_what_can() -> None:
     for name in NAMES:
-        bits: dict[str, Any] = {"dtype": "uint8", "metric": "hamming"} if name == "bits" else {}
-        problem = plans.problem(500, 500, 4, 3, self_join=name == "nn-descent", **bits)
+        own: dict[str, dict[str, Any]] = {
+            "bits": {"dtype": "uint8", "metric": "hamming"},
+            "missing": {"metric": "nan_euclidean"},
+        }
+        problem = plans.problem(500, 500, 4, 3, self_join=name == "nn-descent", **own.get(name, {}))
         assert method_for(name, "cpu").plan(problem).method == name
         with pytest.raises(
             ValueError, match="cannot override nonsense; these can be: " + ", ".join(sorted(overrides_of(name, "cpu")))

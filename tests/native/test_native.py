@@ -101,8 +101,8 @@ def test_column_means_and_largest_magnitude(dtype: str) -> None:
     for step in (1, 4):
         picked = given[::step].astype(np.float64)
         np.testing.assert_allclose(_native.column_means(rows, step), picked.mean(axis=0), rtol=1e-14)
-        centre = picked.mean(axis=0)
-        assert _native.largest_magnitude(rows, centre.tolist(), step) == np.abs(picked - centre).max()
+        for centre in (picked.mean(axis=0), picked.min(axis=0) - 5, picked.max(axis=0) + 5):
+            assert _native.largest_magnitude(rows, centre.tolist(), step) == np.abs(picked - centre).max()
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -20,8 +20,9 @@ import numpy as np
 from .. import children
 
 OURS, SKLEARN = "tonari", "sklearn"
-MODULES = {OURS: ("tonari.estimators",), SKLEARN: ("sklearn.neighbors", "sklearn.cluster")}
-RADIUS, OUTLIERS, CLUSTERS = "NearestNeighbors", "LocalOutlierFactor", "DBSCAN"  # what `fit` knows
+MODULES = {OURS: ("tonari.estimators",), SKLEARN: ("sklearn.neighbors", "sklearn.cluster", "sklearn.impute")}
+# What `fit` knows.
+RADIUS, OUTLIERS, CLUSTERS, IMPUTER = "NearestNeighbors", "LocalOutlierFactor", "DBSCAN", "KNNImputer"
 
 
 class Searched(NamedTuple):
@@ -69,14 +70,18 @@ class Estimators:
         return found
 
     def fit(self, name: str, parameters: Mapping[str, Any]) -> None:
-        """Fit an estimator of this name to the points; RADIUS also lists the neighbours of each."""
+        """Fit an estimator of this name to the points.
+
+        RADIUS also lists the neighbours of each point, by `n_neighbors` if that is a parameter; IMPUTER fills the
+        points.
+        """
         self._child.ask(("fit", (name, dict(parameters))))
 
     def fitted(self) -> tuple[Any, ...]:
         """Return the result of the last estimator.
 
         RADIUS: the lengths of lists, and their distances and indices in order of both; OUTLIERS: negative factors;
-        CLUSTERS: labels and the numbers of core points.
+        CLUSTERS: labels and the numbers of core points; IMPUTER: the points.
         """
         found: tuple[Any, ...] = self._child.ask(("fitted", None))
         return found
@@ -101,6 +106,8 @@ def _class(modules: Sequence[str], name: str) -> Any:
 
 def _found(estimator: Any) -> tuple[Any, ...]:
     """Return the result for ``Estimators.fitted``; for RADIUS, the lists."""
+    if isinstance(estimator, np.ndarray):
+        return (estimator,)
     if isinstance(estimator, tuple):
         distances, indices = estimator
         lengths = np.array([len(each) for each in indices])
@@ -139,9 +146,12 @@ def _serve(connection: Connection, modules: Sequence[str], path: str) -> None:
         elif verb == "fit":
             kept = None
             name, parameters = value
-            kept = _class(modules, name)(**parameters, n_jobs=-1).fit(points)
+            if name == IMPUTER:
+                kept = _class(modules, name)(**parameters).fit_transform(points)
+            else:
+                kept = _class(modules, name)(**parameters, n_jobs=-1).fit(points)
             if name == RADIUS:
-                kept = kept.radius_neighbors(points)
+                kept = kept.kneighbors() if "n_neighbors" in parameters else kept.radius_neighbors(points)
         elif verb == "fitted":
             answer = _found(kept)
         else:

@@ -7,6 +7,8 @@
 ``radius``        NearestNeighbors.radius_neighbors, LocalOutlierFactor and DBSCAN, beside scikit-learn's, in a process
 ``outliers``      each
 ``dbscan*``
+``gaps``          NearestNeighbors by nan_euclidean, of rows with missing values, and KNNImputer, beside
+``imputer``       scikit-learn's, in a process each
 ``umap``          the neighbours that UMAP(n_neighbors=15) begins with, beside pynndescent with the arguments that
                   umap-learn gives it; compiled before the clock starts
 ``umap-sift``     the same of real descriptors, and beside pynndescent with its own defaults
@@ -20,10 +22,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ...harness.case import Bar, Case, Suite
-from ...harness.peers.estimators import CLUSTERS, OUTLIERS, RADIUS, SKLEARN
+from ...harness.peers.estimators import CLUSTERS, IMPUTER, OUTLIERS, RADIUS, SKLEARN
 from ...harness.run import Run
 from . import density, estimators, sky, umap
 
@@ -54,6 +57,11 @@ def _fitted(name: str, n: int, d: int, estimator: str, **parameters: Any) -> Cas
     return Case(name, "cpu", n, n, d, k, bars=bars, parameters=given, work=density.fitted, **shared)
 
 
+def _with_gaps(name: str, n: int, d: int, bound: float, estimator: str, **parameters: Any) -> Case:
+    made = _fitted(name, n, d, estimator, **parameters)
+    return replace(made, data="gaps", bars=(_bar(SKLEARN, bound),))
+
+
 def _bar(on: str, bound: float) -> Bar:
     return Bar(on, bound, home="")
 
@@ -75,6 +83,8 @@ SUITE = Suite(
         _fitted("outliers", 20_000, 32, OUTLIERS, n_neighbors=20),
         _fitted("dbscan", 50_000, 3, CLUSTERS, eps=0.15, min_samples=5),
         _fitted("dbscan-32d", 20_000, 32, CLUSTERS, eps=2.0, min_samples=5),
+        _with_gaps("gaps", 20_000, 100, 8.0, RADIUS, n_neighbors=10, metric="nan_euclidean"),
+        _with_gaps("imputer", 5_000, 50, 5.0, IMPUTER, n_neighbors=5),
         _case("umap", 60_000, 14, umap.PYNNDESCENT, *_UMAP, work=umap.layout, cost=60.0),
         _case("umap-sift", 60_000, 14, umap.PYNNDESCENT, *_UMAP, data="sift", work=umap.layout, cost=60.0),
         _case(

@@ -3,6 +3,7 @@
 ===========  ========================================================================================================
 ``mixture``  overlapping affine clusters (``datasets.clusters``)
 ``blobs``    round clusters of 50 random centres in a cube: some are apart, some overlap
+``gaps``     N(0, 1) per entry, and NaN in the place of a fifth of the entries
 ``sift``     the strongest principal components of real SIFT descriptors
 ===========  ========================================================================================================
 """
@@ -19,6 +20,7 @@ from ...harness.run import Run
 
 CLASSES = 5
 CENTRES, SIDE, WIDTH = 50, 10.0, 0.3  # of blobs
+GAPS = 0.2  # share of missing entries
 NOISE = 0.1  # share of labels that are drawn
 
 
@@ -29,6 +31,8 @@ def points_of(run: Run, case: Case) -> Any:
         return run.keep(shape, lambda: components(photographs.sift_photo(case.n + case.queries).points, case.d))
     if case.data == "blobs":
         return run.keep(shape, lambda: blobs(case.n + case.queries, case.d))
+    if case.data == "gaps":
+        return run.keep(shape, lambda: gaps(case.n + case.queries, case.d))
     return run.keep(shape, lambda: clusters.make(*shape, "cpu").numpy())
 
 
@@ -37,6 +41,14 @@ def blobs(n: int, d: int) -> Any:
     rng = np.random.default_rng(0)
     centres = SIDE * rng.random((CENTRES, d))
     return centres[rng.integers(CENTRES, size=n)] + WIDTH * rng.standard_normal((n, d))
+
+
+def gaps(n: int, d: int) -> Any:
+    """Normal numbers, float64, with missing entries."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((n, d))
+    rows[rng.random(rows.shape) < GAPS] = np.nan
+    return rows
 
 
 def components(rows: Any, d: int) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...harness.case import Case
 from ...harness.device import take_turns
-from ...harness.peers.estimators import CLUSTERS, OURS, OUTLIERS, RADIUS, SKLEARN
+from ...harness.peers.estimators import CLUSTERS, IMPUTER, OURS, OUTLIERS, RADIUS, SKLEARN
 from ...harness.proof import WrongAnswer, neighbors
 from ...harness.run import Run
 from .data import points_of
@@ -56,6 +56,9 @@ def asked(case: Case) -> tuple[str, dict[str, Any]]:
 def prove_lists(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], rows: Any) -> None:
     """WrongAnswer unless some rows have the reference's lists."""
     lengths, distances, indices = ours
+    if "n_neighbors" in parameters:
+        prove_nearest(distances.reshape(len(points), -1), indices.reshape(len(points), -1), points, rows)
+        return
     ends = np.cumsum(lengths)
     truth = within(points, parameters["radius"], rows)
     for row, begin, end in zip(rows, truth.indptr, truth.indptr[1:], strict=False):
@@ -63,6 +66,31 @@ def prove_lists(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], 
         exact = np.array_equal(indices[own], truth.indices[begin:end])
         if not exact or not np.array_equal(distances[own], truth.distances[begin:end]):
             raise WrongAnswer(f"row {row} has another list than the reference")
+
+
+def prove_nearest(distances: Any, indices: Any, points: Any, rows: Any) -> None:
+    """WrongAnswer unless some rows have the reference's neighbours among rows with missing values."""
+    from tonari.missing.reference import pairwise
+
+    for row in rows:
+        values = pairwise(points[row : row + 1], points)[0]
+        values[row] = np.nan
+        order = np.argsort(values, kind="stable")[: indices.shape[1]]  # NaN is last
+        if not np.array_equal(indices[row], order) or not np.array_equal(distances[row], values[order]):
+            raise WrongAnswer(f"row {row} has other neighbours than by the reference")
+
+
+def prove_values(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], rows: Any) -> None:
+    """WrongAnswer unless missing values of some rows are the means of the reference's nearest donors."""
+    from tonari.missing.reference import pairwise
+
+    for row in rows:
+        values = pairwise(points[row : row + 1], points)[0]
+        order = np.argsort(values, kind="stable")
+        for column in np.flatnonzero(np.isnan(points[row])):
+            donors = order[~np.isnan(points[order, column])][: parameters["n_neighbors"]]
+            if abs(ours[0][row, column] - points[donors, column].mean()) > ROUNDING:
+                raise WrongAnswer(f"row {row} has another value in column {column} than the mean of its donors")
 
 
 def prove_factors(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], rows: Any) -> None:
@@ -119,7 +147,7 @@ def same(name: str, ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> None:
             raise WrongAnswer(f"{name} of {SKLEARN} finds something else")
 
 
-PROOFS = {RADIUS: prove_lists, OUTLIERS: prove_factors, CLUSTERS: prove_clusters}
+PROOFS = {RADIUS: prove_lists, OUTLIERS: prove_factors, CLUSTERS: prove_clusters, IMPUTER: prove_values}
 
 
 def call(run: Run, case: Case) -> Callable[[], Any]:
@@ -130,6 +158,10 @@ def call(run: Run, case: Case) -> Callable[[], Any]:
 
     def fit() -> Any:
         estimator = getattr(estimators, name)(**parameters, n_jobs=run.threads).fit(points)
+        if name == IMPUTER:
+            return estimator.transform(points)
+        if "n_neighbors" in parameters and name == RADIUS:
+            return estimator.kneighbors()
         return estimator.radius_neighbors(points) if name == RADIUS else estimator
 
     return fit

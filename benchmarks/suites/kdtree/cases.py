@@ -36,6 +36,11 @@ def _cpu() -> list[Case]:
         _case("pixels-d5", d=5, data="pixels", bars=_against(2.0), cost=60, **common),
         _case("uniform-d3", d=3, data="uniform", bars=_against(2.0), cost=60, **common),
     ]
+    many: dict[str, Any] = {"device": "cpu", "n": 30_000, "m": 1_000, "peers": TREES}
+    found += [
+        _case(f"uniform-d3-k{k}", d=3, k=k, data="uniform", bars=_against(2.0, 2.0), cost=5, **many)
+        for k in (257, 1000)
+    ]
     build = Bar("pykdtree", 1.0, home="")
     built: dict[str, Any] = {"bars": (build,), "work": search.build, "prepared": False, "cost": 60}
     found.append(_case("build-d10", d=10, **built, **common | {"m": 10_000}))

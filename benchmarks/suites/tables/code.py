@@ -31,6 +31,7 @@ _CODE: dict[tuple[str, str], tuple[str, ...]] = {
     ("radius_cuda", "cuda"): (*_EXACT_CUDA, "src/tonari/kdtree/cuda"),
     ("consumers", "cpu"): ("src/tonari/estimators", "src/tonari/graph/exports", *_DESCENT_CPU),
     ("spanning", "cpu"): ("src/tonari/spanning", "native/spanning", "src/tonari/filters", *_EXACT_CPU, *_KDTREE_CPU),
+    ("sparse", "cpu"): ("src/tonari/sparse", "native/sparse"),
     ("promises", "cpu"): ("src/tonari/graph/exports", *_EXACT_CPU),
     ("small", "cpu"): ("src/tonari/api", *_EXACT_CPU, *_KDTREE_CPU),
     ("small", "cuda"): ("src/tonari/api", *_EXACT_CUDA),

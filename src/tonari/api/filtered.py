@@ -26,7 +26,8 @@ def refuse_plan(plan: Any) -> None:
 
 def search_allowed(call: Call, queries: Any, points: Any, k: Any, given: Given) -> Neighbors:
     """Search the points that the filters allow; see :func:`tonari.search`."""
-    looked_at = not (call.place.devices or call.metric.bits)  # values that are checked in host memory
+    own_checks = call.metric.bits or call.metric.missing
+    looked_at = not (call.place.devices or own_checks)  # values that are checked in host memory
     base = inputs.as_rows(points, "points", check_values=False) if looked_at else call.rows(points, "points")
     rows = call.rows(queries, "queries")
     inputs.same_width(rows, base)

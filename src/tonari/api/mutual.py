@@ -115,8 +115,8 @@ def mutual_neighbors(
     (values, to_b), (_, to_a) = ([np.asarray(inputs.to_host(part)) for part in found] for found in (there, back))
     m, n = len(to_b), len(to_a)
     of_a = (np.arange(m)[:, None] * n + to_b).ravel()
-    listed = np.arange(n)[:, None] + to_a.astype(np.int64) * n
-    mutual = are_among(of_a, distinct(listed.ravel(), in_place=True))
+    listed = (np.arange(n)[:, None] + to_a.astype(np.int64) * n)[to_a >= 0]
+    mutual = are_among(of_a, distinct(listed.ravel(), in_place=True)) & (to_b.ravel() >= 0)
     left = np.repeat(np.arange(m, dtype=to_a.dtype), to_b.shape[1])[mutual]
     side = inputs.side_of(points_a, "points_a")
     return Pairs(*(inputs.hand_back(part, side) for part in (left, to_b.ravel()[mutual], values.ravel()[mutual])))

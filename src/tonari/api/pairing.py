@@ -61,7 +61,8 @@ def pairs(
     Parameters
     ----------
     points : array of shape (n, d)
-        Or sparse rows, as for :func:`search`; `where`, `exclude_within` and `out` are then not supported.
+                Or sparse rows, as for :func:`search`.
+
     radius, min_similarity : float
         One number, as for :func:`radius_search`.
     closed : bool

@@ -122,8 +122,10 @@ def search(
         (``numpy.packbits``; any bit order, as long as queries and points have the same), or bool with any number of
         columns, the same in queries and points. For all other metrics whole numbers of 16 to 64 bits become float32,
         and a value beyond 2**24 in magnitude, which float32 may not hold, is refused. Or sparse rows:
-        ``csr_array`` or ``csr_matrix`` of SciPy with float32 or float64 values, as queries and as points; for
-        "euclidean", "sqeuclidean", "cosine" and "inner_product" on the CPU, without weights, filters and gradients.
+        ``csr_array`` or ``csr_matrix`` of SciPy, as queries and as points, with values of float32, float64 or whole
+        numbers; for "euclidean", "sqeuclidean", "cosine" and "inner_product" on the CPU, without `transform` and
+        gradients; and for "jaccard" of the sets of their columns.
+
     points : array of shape (n, d)
         In the same memory as the queries. If `device` names CUDA, arrays in host memory are copied to the device.
     k : int
@@ -139,7 +141,9 @@ def search(
         "jaccard", 1 - abs(q & x) / abs(q | x), which is 0 if both rows have no bit set. "hellinger", sqrt(sum((sqrt(q)
         - sqrt(x))**2) / 2), takes rows without negative numbers. "braycurtis", sum(abs(q - x)) / sum(q + x), takes rows
         without negative numbers that each sum to one. "mahalanobis" needs `VI` or `covariance`, "seuclidean" `V`. The
-        values of these metrics are float64.
+        values of these metrics are float64. "nan_euclidean" takes rows in which NaN is a missing value, on the CPU:
+        sqrt(N * d / C), where N is the sum of the squared differences in the C columns that both rows have. Rows
+        without a common column have no distance, and never find each other.
 
         Or a function ``f(a, B)`` of NumPy arrays that returns the distances of one row a, of shape (d,), to a block of
         rows B, of shape (c, d): c numbers, possibly negative or inf, but not NaN. Or "precomputed": `queries` is the
@@ -161,9 +165,9 @@ def search(
     method : str
         "exact": brute force. "kdtree": a k-d tree, for "euclidean", "sqeuclidean", "l1", "linf", "power:p",
         "minkowski:p" and "haversine"; useful for many points and queries in up to about 30 dimensions. "bits": the only
-        method for "hamming" and "jaccard". "auto": the method with the least expected time, estimated from the sizes
-        and, if a tree may be faster, from the nodes that a few queries visit. All methods give the same answer, bit for
-        bit.
+        method for "hamming" and "jaccard". "missing": the only one for "nan_euclidean". "auto": the method with the
+        least expected time, estimated from the sizes and, if a tree may be faster, from the nodes that a few queries
+        visit. All methods give the same answer, bit for bit.
     where : bool array of shape (n,) or (m, n), or uint8 of shape (m, ceil(n / 8)), optional
         Mask of the points that may be found, one for all queries or a row for each query. In uint8 masks, bit j % 8 of
         byte j // 8, counted from the lowest bit, stands for point j (``numpy.packbits(mask, axis=1,

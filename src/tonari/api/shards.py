@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tonari import inputs
+from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
@@ -259,7 +260,12 @@ def build_neighbors(
 
 
 def _metric(given: str) -> str:
-    name = get_metric(given).name
+    record = get_metric(given)
+    name = record.name
+    if record.missing:
+        raise Unsupported(
+            f"metric={name!r}: rows with missing values are searched in memory alone; use tonari.knn_graph"
+        )
     if is_own(name):
         raise ValueError("metric: a Triton function is supported by knn_graph only")
     return name

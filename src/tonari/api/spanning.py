@@ -104,6 +104,11 @@ def mutual_reachability_tree(
     call = Call.of({"points": points}, metric, method, device, threads, memory, progress)
     if call.metric.descending:
         raise Unsupported(f"metric={call.metric.name!r}: is a similarity, but a tree needs distances; use 'cosine'")
+    if call.metric.missing:
+        raise Unsupported(
+            f"metric={call.metric.name!r}: rows without a common column have no distance, so there may be no tree; "
+            "fill the gaps first, as by tonari.estimators.KNNImputer"
+        )
     rows = call.rows(points, "points")
     n = len(rows)
     min_samples = inputs.check_count(min_samples, "min_samples")

@@ -23,6 +23,7 @@ from tonari.metrics import get_metric
 from tonari.metrics.changed import change_for
 from tonari.metrics.reference import returned, values_at
 from tonari.metrics.verification import Verification, verified
+from tonari.missing.cpu.values import pair_values
 
 
 @in_default_floats
@@ -148,7 +149,9 @@ is 12 (row 2, point 3: 16 given, 4 exact)
     needed, place = np.unique(ids, return_inverse=True)
     near, place = _taken(base, needed), place.reshape(ids.shape)
     change = change_for(metric, **columns)
-    if change is None:
+    if named.missing:
+        values = missing_values(some, near, place)
+    elif change is None:
         values = values_at(some, near, place, named.name)
     else:
         values = values_at(change.rows(some, "queries"), change.rows(near, "points"), place, change.base)
@@ -192,6 +195,14 @@ def _verify_given(call: GivenCall, indices: Any, distances: Any, *, own: bool, s
         metric=values.name,
         own=own,
     )
+
+
+def missing_values(rows: npt.NDArray[Any], points: npt.NDArray[Any], ids: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Compute the distance of each query to the points that are listed for it; inf without a common column."""
+    of = np.repeat(np.arange(len(rows)), ids.shape[1])
+    values = pair_values(rows, points, of, ids.ravel()).reshape(ids.shape)
+    values[np.isnan(values)] = np.inf
+    return values
 
 
 def _drawn(m: int, sample: int, seed: int) -> npt.NDArray[np.int64]:

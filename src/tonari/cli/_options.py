@@ -15,7 +15,7 @@ from tonari.cli._common import log_handler, logger
 from tonari.inputs import parse_device, parse_memory
 from tonari.io._common import open_regular, parsing, size_of
 from tonari.methods.registry import check_method, check_search_method
-from tonari.metrics import BIT_METRICS, CHANGED, MAPPED, METRICS, get_metric
+from tonari.metrics import BIT_METRICS, CHANGED, MAPPED, METRICS, MISSING_METRICS, get_metric
 from tonari.metrics.names import ALIASES
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -88,7 +88,7 @@ def output_option(formats: str, *, directories: bool = False) -> Callable[[Decor
 _ALIASES = ", ".join(f"{alias} ({name})" for alias, name in ALIASES.items())
 METRIC_NAMES = (
     f"{', '.join([*METRICS, *CHANGED])}; with a file, {', '.join(MAPPED)}; of bits, packed in bytes: "
-    f"{', '.join(BIT_METRICS)}; or {_ALIASES}"
+    f"{', '.join(BIT_METRICS)}; of rows with NaN: {', '.join(MISSING_METRICS)}; or {_ALIASES}"
 )
 
 k_option = click.option("-k", metavar="K", type=click.IntRange(min=1), required=True, help="Neighbours per row.")
@@ -131,16 +131,17 @@ method_option = click.option(
     default="auto",
     show_default=True,
     callback=_checked(_search_method),
-    help='"exact" (brute force), "kdtree" (for few dimensions), "bits" (for hamming and jaccard), or "auto" for the '
-    "fastest. The result is the same.",
+    help='"exact" (brute force), "kdtree" (for few dimensions), "bits" (for hamming and jaccard), "missing" (for '
+    'nan_euclidean), or "auto" for the fastest. The result is the same.',
 )
 graph_method_option = click.option(
     "--method",
     default="auto",
     show_default=True,
     callback=_checked(_method),
-    help='"exact" (brute force), "kdtree" (for few dimensions), "bits" (for hamming and jaccard), "nn-descent" '
-    '(approximate, to the given --recall), or "auto" for the fastest; without --recall "auto" is exact.',
+    help='"exact" (brute force), "kdtree" (for few dimensions), "bits" (for hamming and jaccard), "missing" (for '
+    'nan_euclidean), "nn-descent" (approximate, to the given --recall), or "auto" for the fastest; without --recall '
+    '"auto" is exact.',
 )
 recall_option = click.option(
     "--recall",

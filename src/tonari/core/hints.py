@@ -35,7 +35,6 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     },
     "tonari.io": {"save": "use tonari.io.write", "load": "use tonari.io.read", "open": "use tonari.io.read"},
     "tonari.estimators": {
-        "KNNImputer": "rows with gaps are not searched; use sklearn.impute.KNNImputer",
         "OPTICS": "use DBSCAN, or tonari.mutual_reachability_tree (docs/hdbscan.md); sklearn.cluster has this class",
         "dbscan": "use DBSCAN(eps=eps, min_samples=min_samples).fit(X)",
         "HDBSCAN": "use tonari.mutual_reachability_tree(X, min_samples).clusters(min_cluster_size) (docs/hdbscan.md)",
@@ -46,9 +45,12 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     "tonari.compat.faiss": {
         "METRIC_Lp": "use METRIC_L1, METRIC_L2 or METRIC_Linf, or tonari.Index(x, metric='power:3')",
         **dict.fromkeys(
-            ("METRIC_BrayCurtis", "METRIC_JensenShannon", "METRIC_NaNEuclidean", "METRIC_GOWER"),
+            ("METRIC_JensenShannon", "METRIC_GOWER"),
             "use faiss for this metric; docs/which-metric.md lists the metrics of tonari",
         ),
+        "METRIC_NaNEuclidean": "use tonari.search(queries, points, k, metric='nan_euclidean')",
+        "METRIC_BrayCurtis": "use tonari.search(queries, points, k, metric='braycurtis') for rows that each sum to one",
+        **dict.fromkeys(("vector_to_array", "swig_ptr", "rev_swig_ptr"), "arrays are those of NumPy here"),
         "METRIC_Jaccard": "use faiss for real vectors, or tonari.Index(bits, metric='jaccard') for sets",
         "METRIC_ABS_INNER_PRODUCT": "use faiss for this metric",
         **dict.fromkeys(
@@ -81,6 +83,13 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "Rectangle": "use scipy.spatial.Rectangle",
         "minkowski_distance": "use scipy.spatial.minkowski_distance",
         "distance_matrix": "use scipy.spatial.distance_matrix; tonari.search finds nearest rows without all distances",
+        **{
+            name: f"use scipy.spatial.{name}"
+            for name in ("minkowski_distance_p", "Voronoi", "Delaunay", "ConvexHull", "SphericalVoronoi", "procrustes")
+        },
+        **dict.fromkeys(
+            ("cdist", "pdist"), "use scipy.spatial.distance; tonari.search finds nearest rows without all distances"
+        ),
         "distance": "use scipy.spatial.distance; tonari.search finds nearest rows without all distances",
     },
     "tonari.compat.pyg": {

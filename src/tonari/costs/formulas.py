@@ -156,6 +156,8 @@ class TreeCosts:
     neighbour, neighbour_value : float
         Per neighbour of a query, multiplied by log2(k + 1) for keeping the neighbours in order; per dimension of a
         neighbour.
+    ordered : float
+        Longest list that is kept in order: in longer ones, a neighbour takes as long as in a list of this length.
     leaf, node, node_value : float
         Per visited leaf, per visited node, and per dimension of a node.
     point, value : float
@@ -183,10 +185,11 @@ class TreeCosts:
     far: float
     miss: float
     double: float
+    ordered: float = math.inf
 
     def slower_search(self, factor: float) -> TreeCosts:
         """Return the costs on cores whose searches take `factor` times as long, and whose builds take the same time."""
-        same = ("start", "split", "placed", "far", "miss", "double")
+        same = ("start", "split", "placed", "far", "miss", "double", "ordered")
         return replace(self, **{name: factor * value for name, value in vars(self).items() if name not in same})
 
     def build(self, n: int, d: int, height: int, workers: int) -> float:
@@ -203,7 +206,7 @@ class TreeCosts:
         """Return the cost of all queries on this many cores or devices."""
         walk = seen.nodes * (self.node + self.node_value * d)
         scan = seen.leaves * self.leaf + seen.points * (self.point + self.value * d)
-        keep = k * math.log2(k + 1) * (self.neighbour + self.neighbour_value * d)
+        keep = k * math.log2(min(k, self.ordered) + 1) * (self.neighbour + self.neighbour_value * d)
         read = seen.points * d * (8 if double else 4)
         # Successive queries share data that are small enough to stay in the core's own cache.
         moved = read * read / (read + _OWN_CACHE)

@@ -147,15 +147,15 @@ _BUILD = {"start": 6e-5, "split": 1.1e-8, "placed": 3.5e-9}  # the same code for
 TREE = {
     "generic": TreeCosts(
         **_BUILD, query=1e-7, neighbour=5e-9, neighbour_value=2.7e-9, leaf=5.5e-8, node=8.7e-8, node_value=1.2e-8,
-        point=1e-10, value=2e-10, near=0.0, far=3.3e-11, miss=1.3e-7, double=1.6,
+        point=1e-10, value=2e-10, near=0.0, far=3.3e-11, miss=1.3e-7, double=1.6, ordered=32,
     ),
     "avx2": TreeCosts(
         **_BUILD, query=2.6e-7, neighbour=3.3e-9, neighbour_value=1.7e-9, leaf=4.4e-8, node=5.9e-8, node_value=1e-9,
-        point=1e-10, value=2.5e-11, near=8e-12, far=3.3e-11, miss=1.3e-7, double=1.6,
+        point=1e-10, value=2.5e-11, near=8e-12, far=3.3e-11, miss=1.3e-7, double=1.6, ordered=32,
     ),
     "avx512": TreeCosts(
         **_BUILD, query=4e-8, neighbour=1.9e-9, neighbour_value=2e-9, leaf=0.0, node=6.6e-8, node_value=2.1e-9,
-        point=4.6e-10, value=2.2e-11, near=1.3e-11, far=3.3e-11, miss=1.3e-7, double=1.6,
+        point=4.6e-10, value=2.2e-11, near=1.3e-11, far=3.3e-11, miss=1.3e-7, double=1.6, ordered=32,
     ),
     "cuda": TreeCosts(
         start=1.9e-3, split=4.2e-11, placed=1e-10, query=4e-10, neighbour=2.6e-11, neighbour_value=0.0, leaf=0.0,

@@ -36,6 +36,7 @@ class HostRows:
     def __init__(self, rows: npt.NDArray[Any], device: Any) -> None:
         self._rows, self._device = over(rows), torch.device(device)
         self._bytes = self._rows.view(torch.uint8) if rows.nbytes else None
+        self._locked_by: Any = None  # the device, if this module has locked the memory
         self.is_mapped = bool(rows.nbytes) and (self._device.type == "cpu" or self._lock(rows))
         self._there = self._seen() if self.is_mapped else None
 
@@ -91,6 +92,7 @@ class HostRows:
         """Page-lock the memory of the rows; False if the system refuses."""
         lock = _locked(rows, self._device)
         if lock is not None:
+            self._locked_by = lock.device
             weakref.finalize(self, lock.give_back)
         return lock is not None or self._rows.is_pinned()
 
@@ -99,14 +101,16 @@ class HostRows:
         assert self._bytes is not None
         if self._device.type == "cpu":
             return self._bytes
+        if self._locked_by not in (None, self._device):
+            return self._bytes  # kernels need only the address, which is the same on all devices
         return torch.as_tensor(_Memory(self._bytes), device=self._device)
 
 
 class _Lock:
-    """Page-locked memory, with the number of objects that use it."""
+    """Memory that a device has page-locked, with the number of objects that use it."""
 
-    def __init__(self, begin: int, size: int) -> None:
-        self.begin, self.end, self.users = begin, begin + size, 0
+    def __init__(self, begin: int, size: int, device: Any) -> None:
+        self.begin, self.end, self.device, self.users = begin, begin + size, device, 0
 
     def give_back(self) -> None:
         """Unlock the memory if this was its last user."""
@@ -134,7 +138,7 @@ def _locked(rows: npt.NDArray[Any], device: Any) -> _Lock | None:
             with torch.cuda.device(device):
                 if int(torch.cuda.cudart().cudaHostRegister(begin, size, flags)):
                     return None
-            lock = _Lock(begin, size)
+            lock = _Lock(begin, size, device)
             _LOCKS.append(lock)
         lock.users += 1
         return lock

@@ -9,6 +9,7 @@ radius_neighbors_classifier.py   RadiusNeighborsClassifier
 radius_neighbors_regressor.py    RadiusNeighborsRegressor
 local_outlier_factor.py          LocalOutlierFactor
 dbscan.py                        DBSCAN
+knn_imputer.py                   KNNImputer
 settings.py                      conversion of scikit-learn's parameters
 bases/                           the classes that they inherit from
 answers/                         how answers are computed from the fitted rows and from lists of neighbours
@@ -26,6 +27,7 @@ from tonari.estimators.dbscan import DBSCAN
 from tonari.estimators.k_neighbors_classifier import KNeighborsClassifier
 from tonari.estimators.k_neighbors_regressor import KNeighborsRegressor
 from tonari.estimators.k_neighbors_transformer import KNeighborsTransformer
+from tonari.estimators.knn_imputer import KNNImputer
 from tonari.estimators.local_outlier_factor import LocalOutlierFactor
 from tonari.estimators.nearest_neighbors import NearestNeighbors
 from tonari.estimators.radius_neighbors_classifier import RadiusNeighborsClassifier
@@ -36,6 +38,7 @@ del _sklearn
 
 __all__ = [
     "DBSCAN",
+    "KNNImputer",
     "KNeighborsClassifier",
     "KNeighborsRegressor",
     "KNeighborsTransformer",

@@ -88,7 +88,7 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, N
         self.fit(X)
         k = check_n_neighbors(self._entries(), self.n_samples_fit_, without_self=False)
         graph = knn_graph(self._rows.array, k, include_self=True, **self._how())
-        return matrix_of(graph.lists.found, self.n_samples_fit_, self.mode)
+        return matrix_of(self._complete(graph.lists.found), self.n_samples_fit_, self.mode)
 
     def _entries(self) -> int:
         """Return the number of entries in a row of the matrix."""

@@ -25,10 +25,10 @@ class NearestNeighbors(Nearest, Within, Hinted):
     metric : str or callable
         "minkowski" with `p`; "euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev",
         "canberra", "chi2", "haversine", "hellinger", "mahalanobis", "seuclidean", "braycurtis" for rows that each sum
-        to one, and their other names (``tonari.metrics.ALIASES``). "precomputed": X is the (n, n) matrix of distances,
-        and queries are rows of distances to the fitted rows. A function of two rows, as in scikit-learn, is called for
-        each pair, which is slow; tonari.search takes functions of a row and a block of rows. Others are refused with
-        the nearest fix.
+        to one, "nan_euclidean" for rows with NaN, and their other names (``tonari.metrics.ALIASES``). "precomputed": X
+        is the (n, n) matrix of distances, and queries are rows of distances to the fitted rows. A function of two rows,
+        as in scikit-learn, is called for each pair, which is slow; tonari.search takes functions of a row and a block
+        of rows. Others are refused with the nearest fix.
     p : float
         0.5, 1, 1.5, 2, 3, 4 or inf, for "minkowski".
     metric_params : dict, optional

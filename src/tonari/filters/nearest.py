@@ -192,6 +192,8 @@ def _renumbered(near: Neighbors, ids: Any, k: int, scope: Scope) -> Neighbors:
     short, far = k - near.indices.shape[1], -np.inf if scope.metric.descending else np.inf
     if isinstance(near.indices, np.ndarray):
         indices = np.asarray(inputs.to_host(ids))[near.indices].astype(index_dtype(scope.n))
+        if scope.metric.missing:
+            indices[near.indices < 0] = -1
         if not short:
             return Neighbors(near.distances, indices)
         wide = ((0, 0), (0, short))

@@ -8,6 +8,7 @@ import numpy as np
 
 from tonari import exact
 from tonari.core.draws import Purpose, generator
+from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
@@ -77,6 +78,11 @@ def graph_recall(
     sample, seed = check_count(sample, "sample"), check_count(seed, "seed", least=0)
     progress = check_progress(progress)
     indices = lists.in_numpy().indices
+    if lists.measure.missing:
+        raise Unsupported(
+            f"recall: metric={lists.metric!r} has exact graphs only; tonari.verify(None, points, graph.indices, "
+            "metric=...) compares lists with the exact ones"
+        )
     x = as_rows(to_host(points), "points")
     change = change_of(lists.metric, lists.weights, lists.transform)
     x, metric = (x, lists.metric) if change is None else (change.rows(x, "points"), change.base)

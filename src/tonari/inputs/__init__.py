@@ -34,6 +34,13 @@ from tonari.inputs.arrays.kinds import dtype_name, kind_of, like, name_of_dtype,
 from tonari.inputs.arrays.rows import ACCEPTED, ACCEPTED_NAMES, as_rows, dtype_of_rows, same_width
 from tonari.inputs.arrays.selected import SELECTED, as_lengths, as_values
 from tonari.inputs.arrays.unchanged import Unchanged, can_change, shares_memory
-from tonari.inputs.arrays.values import LARGEST_FLOAT64, check_flags, check_held_values, check_nonnegative, check_values
+from tonari.inputs.arrays.values import (
+    LARGEST_FLOAT64,
+    check_flags,
+    check_gaps,
+    check_held_values,
+    check_nonnegative,
+    check_values,
+)
 from tonari.inputs.codes import check_codes
 from tonari.inputs.devices import devices_for, parse_device

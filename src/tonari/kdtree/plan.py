@@ -295,7 +295,7 @@ def refusal(problem: Problem) -> str | None:
     >>> refusal(make_problem(1000, 10, 3, 10, dtype="float32", metric="l1")) is None
     True
     """
-    if get_metric(problem.metric).bits:
+    if get_metric(problem.metric).bits or get_metric(problem.metric).missing:
         return refuse_metric(problem)
     if problem.metric not in TREE_METRICS:
         names = ", ".join(TREE_METRICS)

@@ -90,6 +90,8 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
     plan = exact.plan(problem)
     if get_metric(problem.metric).bits:
         return by_plan(exact, plan, reason="rows of bits are all compared")
+    if get_metric(problem.metric).missing:
+        return by_plan(exact, plan, reason="rows with missing values are all compared")
     # The time that both methods spend on the input is left out of the comparison.
     usual = plan if m == problem.m else exact.plan(dataclasses.replace(problem, m=m, memory=None))
     brute = usual.seconds - arrival_seconds(problem)

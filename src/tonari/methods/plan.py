@@ -46,10 +46,10 @@ def plan(
     dtype : dtype or its name
         dtype of the points, such as "bfloat16".
     metric : str, or a Triton function as for :func:`tonari.knn_graph`
-    method : "auto", "exact", "kdtree", "bits" or "nn-descent"
-        "auto" plans brute force: "exact", or "bits" for rows of bits, for which d is the number of bytes. A k-d tree
-        may be faster, but this depends on the data, which only a search with method="auto" examines. "nn-descent" plans
-        an approximate graph, and requires m = n.
+    method : "auto", "exact", "kdtree", "bits", "missing" or "nn-descent"
+        "auto" plans brute force: "exact", "missing" for "nan_euclidean", or "bits" for rows of bits, for which d is the
+        number of bytes. A k-d tree may be faster, but this depends on the data, which only a search with method="auto"
+        examines. "nn-descent" plans an approximate graph, and requires m = n.
     device : str or list of str
         "auto" and "cpu": the CPU. "cuda", "cuda:1", ["cuda:0", "cuda:1"] and "cuda:all": these devices; the plan
         assumes that points and queries are copied from host memory.
@@ -71,8 +71,8 @@ def plan(
     Plan
         A :class:`tonari.exact.plan.ExactPlan`, :class:`tonari.exact.cuda.plan.CudaPlan`,
         :class:`tonari.kdtree.plan.TreePlan`, :class:`tonari.bits.plan.BitsPlan`,
-        :class:`tonari.bits.cuda.plan.BitsCudaPlan` or :class:`tonari.nn_descent.plan.DescentPlan`, by method and
-        device.
+        :class:`tonari.bits.cuda.plan.BitsCudaPlan`, :class:`tonari.missing.plan.MissingPlan` or
+        :class:`tonari.nn_descent.plan.DescentPlan`, by method and device.
 
     Raises
     ------

@@ -18,6 +18,7 @@ from tonari.exact import overrides as exact
 from tonari.inputs.overrides import Overrides
 from tonari.kdtree import plan as kdtree
 from tonari.metrics import get_metric
+from tonari.missing import plan as missing
 from tonari.nn_descent import plan as nn_descent
 
 
@@ -38,6 +39,8 @@ _METHODS = {  # those for CUDA import torch
     ("nn-descent", "cuda"): Entry("tonari.nn_descent.method", "NnDescentOnCuda", nn_descent.OVERRIDES_ON_CUDA),
     ("bits", "cpu"): Entry("tonari.bits.cpu.method", "BitsOnCpu", bits.OVERRIDES),
     ("bits", "cuda"): Entry("tonari.bits.cuda.method", "BitsOnCuda", bits.OVERRIDES_ON_CUDA),
+    ("missing", "cpu"): Entry("tonari.missing.cpu.method", "MissingOnCpu", missing.OVERRIDES),
+    ("missing", "cuda"): Entry("tonari.missing.cuda.method", "MissingOnCuda", {}),
 }
 NAMES = tuple(dict.fromkeys(name for name, _ in _METHODS))
 METHODS = ("auto", *NAMES)
@@ -60,7 +63,8 @@ def by_force(metric: str) -> str:
     >>> by_force("euclidean"), by_force("hamming")
     ('exact', 'bits')
     """
-    return "bits" if get_metric(metric).bits else "exact"
+    record = get_metric(metric)
+    return "bits" if record.bits else "missing" if record.missing else "exact"
 
 
 def overrides_of(name: str, device: str) -> Overrides:

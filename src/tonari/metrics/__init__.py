@@ -8,14 +8,16 @@
     changed    function of another metric of changed rows      haversine, minkowski:p, hellinger, braycurtis,
                                                                mahalanobis, seuclidean
     bits       between rows of bits, packed in bytes           hamming, jaccard
+    missing    between rows with missing values (NaN)          nan_euclidean
     given      distances that the caller gives                 precomputed, function:NAME
 
 S is the sum over all columns. The first three families have the "gemm" form: a matrix product on matrix units gives
 score(q, x) = a(x) - 2 <q', x'>, which orders the points. "terms" has the "elementwise" form. A user's Triton function f
 is an additional elementwise metric, supported by NN-Descent on CUDA: its value is the sum of f(q_i, x_i) in float64.
 "bits" has neither form, since its rows are not numbers: it has its own method (``tonari.bits``) and table
-(:data:`BIT_METRICS`). "given" distances are a matrix or a function of rows (``tonari.given``); graphs and files store
-only the name.
+(:data:`BIT_METRICS`). "missing" is a ratio of two sums over the columns that both rows have: it has its own method
+(``tonari.missing``) and table (:data:`MISSING_METRICS`), too. "given" distances are a matrix or a function of rows
+(``tonari.given``); graphs and files store only the name.
 
 The API transforms the rows of "changed" metrics, and of metrics with weights or a matrix (``changed.py``); the code
 below it compares the transformed rows by one of the other metrics. The records of "changed" metrics are in
@@ -71,7 +73,7 @@ class Metric:
     Attributes
     ----------
     family : str
-        "squares", "products", "angles", "terms", "changed", "bits" or "given".
+        "squares", "products", "angles", "terms", "changed", "bits", "missing" or "given".
     value : callable, optional
         The definition (``definitions.py``).
     root_of : str
@@ -108,7 +110,7 @@ class Metric:
     """
 
     name: str
-    family: Literal["squares", "products", "angles", "terms", "changed", "bits", "given"]
+    family: Literal["squares", "products", "angles", "terms", "changed", "bits", "missing", "given"]
     value: Callable[[Float64, Float64], Float64] | None = field(default=None, repr=False)
     root_of: str = ""
     centred: bool = False
@@ -134,6 +136,11 @@ class Metric:
     def bits(self) -> bool:
         """Whether rows are bits, packed in bytes."""
         return self.family == "bits"
+
+    @cached_property
+    def missing(self) -> bool:
+        """Whether rows may have missing values, NaN."""
+        return self.family == "missing"
 
     @cached_property
     def squares(self) -> bool:
@@ -251,7 +258,11 @@ BIT_METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (Metric("hamming", "bits", definitions.hamming), Metric("jaccard", "bits", definitions.jaccard))
 }
-_NAMED = METRICS | CHANGED | MAPPED | BIT_METRICS
+# Metrics of rows in which NaN is a missing value.
+MISSING_METRICS: dict[str, Metric] = {
+    metric.name: metric for metric in (Metric("nan_euclidean", "missing", definitions.nan_euclidean),)
+}
+_NAMED = METRICS | CHANGED | MAPPED | BIT_METRICS | MISSING_METRICS
 
 
 class TritonFunction(Protocol):

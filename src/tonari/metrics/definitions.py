@@ -39,6 +39,18 @@ def euclidean(q: Float64, x: Float64) -> Float64:
     return np.sqrt(sqeuclidean(q, x))
 
 
+def nan_euclidean(q: Float64, x: Float64) -> Float64:
+    """sqrt(N * (d / C)), N = S((q - x) * (q - x)) over the C columns that both rows have; NaN if there is none."""
+
+    def square(i: int) -> Float64:
+        apart = np.square(q[i] - x[i])
+        return np.where(np.isnan(apart), 0.0, apart)
+
+    count = sum((~np.isnan(q[i] - x[i]) for i in range(len(q))), start=np.zeros((), np.int64))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.sqrt(lane_sum(square, len(q)) * (len(q) / count)))
+
+
 def inner_product(q: Float64, x: Float64) -> Float64:
     """S(q * x)"""
     return lane_sum(lambda i: q[i] * x[i], len(q))

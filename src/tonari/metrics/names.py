@@ -24,9 +24,6 @@ ALIASES = {
 
 # Well-known metrics that fit no family of metrics, with the reason and an alternative.
 UNSUPPORTED = {
-    "nan_euclidean": "it is a ratio of two sums over the columns that both rows have, neither a product of rows nor a "
-    "sum of terms; fill the gaps first (sklearn.impute.SimpleImputer), or use sklearn.impute.KNNImputer; tonari.search "
-    "and knn_graph take it as a function f(a, B)",
     "dice": "it is j / (2 - j) of the Jaccard distance j, which orders rows alike; use metric='jaccard'",
 }
 

@@ -101,6 +101,8 @@ def refuse_metric(problem: Problem) -> str | None:
     """Return the reason why a method for all named metrics of numbers cannot solve a problem, or None if it can."""
     if get_metric(problem.metric).bits:
         return f"metric {problem.metric!r} compares bits: use method='bits' or 'auto'"
+    if get_metric(problem.metric).missing:
+        return f"metric {problem.metric!r} compares rows with missing values: use method='missing' or 'auto'"
     if is_own(problem.metric):
         return f"metric {problem.metric!r}: a Triton function is supported by method='nn-descent' on CUDA alone"
     return None

@@ -112,7 +112,9 @@ def recall_of(
     near = near_entries(found, truth, metric)
     by_row = near.mean(axis=1)
     low, high = _interval(by_row, population)
-    return Recall(float(shared_entries(found, truth).mean()), float(by_row.mean()), low, high, *found.indices.shape)
+    return Recall(
+        float(shared_entries(found, truth, metric).mean()), float(by_row.mean()), low, high, *found.indices.shape
+    )
 
 
 def near_entries(found: Neighbors, truth: Neighbors, metric: str) -> npt.NDArray[np.bool_]:
@@ -122,10 +124,19 @@ def near_entries(found: Neighbors, truth: Neighbors, metric: str) -> npt.NDArray
     slack = share * np.abs(last, where=np.isfinite(last), out=np.zeros_like(last))
     near = found.distances >= last - slack if get_metric(metric).descending else found.distances <= last + slack
     present: npt.NDArray[np.bool_] = near & (found.indices >= 0)
-    return present
+    if not get_metric(metric).missing:
+        return present
+    present &= np.isfinite(found.distances)
+    return np.asarray(present | _both_missing(found, truth))
 
 
-def shared_entries(found: Neighbors, truth: Neighbors) -> npt.NDArray[np.bool_]:
+def _both_missing(found: Neighbors, truth: Neighbors) -> npt.NDArray[np.bool_]:
+    """Return which entries are missing in the true list, too: rows with missing values may have fewer neighbours."""
+    both: npt.NDArray[np.bool_] = (found.indices < 0) & (truth.indices < 0)
+    return both
+
+
+def shared_entries(found: Neighbors, truth: Neighbors, metric: str) -> npt.NDArray[np.bool_]:
     """Return which listed points are in the true list of their row."""
     m = len(found.indices)
     span = 1 + max(int(found.indices.max()), int(truth.indices.max()))
@@ -134,7 +145,7 @@ def shared_entries(found: Neighbors, truth: Neighbors) -> npt.NDArray[np.bool_]:
     true = np.append((row_start + true)[true >= 0], m * span)  # ascending over all rows; the end is beyond all ids
     listed = row_start + found.indices
     shared: npt.NDArray[np.bool_] = (true[np.searchsorted(true, listed)] == listed) & (found.indices >= 0)
-    return shared
+    return shared | _both_missing(found, truth) if get_metric(metric).missing else shared
 
 
 def rounding(*dtypes: np.dtype[Any]) -> float:

@@ -80,9 +80,9 @@ class SparseRows:
         columns, values = self.columns[entries], self.values[entries]
         return sparse_rows(indptr, columns, values, self.d, indptr.nbytes + columns.nbytes + values.nbytes)
 
-    def copy(self) -> SparseRows:
-        """Copy all rows."""
-        return joined_rows([self])
+    def owned(self) -> SparseRows:
+        """Return the rows in arrays that no caller has, copied if necessary."""
+        return self if self.copied_bytes >= self.nbytes else joined_rows([self])
 
     def scaled(self, weights: npt.NDArray[np.float64], factors: npt.NDArray[np.float64]) -> SparseRows:
         """Multiply the columns of positive weight by their factors, in float64, and leave out the other columns."""

@@ -162,6 +162,9 @@ def _checked(part: Any, number: int, first: int, width: int, *, copies: bool) ->
     name = f"queries, chunk {number} (from row {first} on)"
     side = inputs.side_of(part, name)
     shape = tuple(getattr(part, "shape", ()))
+    if len(shape) == 2 and -(-shape[1] // 8) == width and inputs.name_of_dtype(part) == "bool":
+        # The search packs rows of bits.
+        return Chunk(number, first, part.copy() if copies and isinstance(part, np.ndarray) else part, side)
     if len(shape) == 2 and shape[0] == 0:
         rows = part  # only its width needs a check
     elif side.place is not None:

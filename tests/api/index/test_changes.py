@@ -279,3 +279,18 @@ def test_no_rows_can_be_added(dtype: str) -> None:
     assert index.add(points[:1]).tolist() == [4]
     with pytest.raises(ValueError, match="empty"):
         index.add(points[:0, :2])
+
+
+def test_bools_of_any_width_are_added_and_streamed() -> None:
+    rows = np.random.default_rng(0).random((40, 13)) > 0.5
+    index = tonari.Index(rows, metric="hamming")
+    assert index.add(rows[:0]).shape == (0,)
+    truth = index.search(rows, 3)
+    for source in (rows, iter([rows[:0], rows[:7], rows[7:]])):
+        found = list(index.search_chunks(source, 3))
+        assert np.concatenate([part.indices for part in found]).tolist() == truth.indices.tolist()
+    assert sum(len(part.indptr) - 1 for part in index.radius_chunks(rows, 2.0, chunk_rows=15)) == 40
+    with pytest.raises(ValueError, match="bools of 9 columns, the points bools of 13 columns"):
+        list(index.search_chunks(iter([rows[:, :9]]), 3))
+    with pytest.raises(TypeError, match="bool is not supported"):
+        list(index.search_chunks(iter([rows[:, :3]]), 3))

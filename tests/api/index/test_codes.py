@@ -29,6 +29,17 @@ def test_answers_are_those_of_the_reference(tmp_path: Path) -> None:
         assert_same_neighbors(each.search(QUERIES, K), brute(QUERIES, POINTS, K))
 
 
+@needs_torch
+@pytest.mark.usefixtures("cpu_for_cuda")
+def test_the_path_of_a_file_and_its_map(tmp_path: Path) -> None:
+    np.save(tmp_path / "points.npy", POINTS)
+    truth = brute(QUERIES, POINTS, K)
+    for points in (tmp_path / "points.npy", np.load(tmp_path / "points.npy", mmap_mode="r")):
+        index = tonari.Index(points, device="cuda", codes="int8")
+        assert isinstance(index.points, np.memmap) or not index.points.flags.owndata
+        assert_same_neighbors(index.search(QUERIES, K), truth)
+
+
 @pytest.mark.full  # takes ten seconds and more in the interpreter
 @needs_torch
 @pytest.mark.usefixtures("cpu_for_cuda")

@@ -25,7 +25,7 @@ SMALL = {case.name: case.scaled(0.01) for case in consumers.SUITE.cases}
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("name", ["transformer", "grid-10000", "dbscan-32d"])
+@pytest.mark.parametrize("name", ["transformer", "grid-10000", "dbscan-32d", "gaps", "imputer"])
 def test_an_estimator_is_proved_and_timed_beside_scikit_learns(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "fastest_blas_core", lambda *_: None)
     monkeypatch.setattr(estimators, "LOOP_SECONDS", 2e-3)  # two searches in a loop, by a clock with fixed times

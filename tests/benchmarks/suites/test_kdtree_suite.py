@@ -277,6 +277,7 @@ def test_cases_have_data_and_peers() -> None:
             for name in ("pixels-d5", "uniform-d3")
             for peer, bound in {"pykdtree": 2, "ckdtree": 3}.items()
         },
+        **{("cpu", f"uniform-d3-k{k}", peer): (2, False, "") for k in (257, 1000) for peer in ("pykdtree", "ckdtree")},
         ("cpu", "build-d10", "pykdtree"): (1, False, ""),
         ("cuda", "sift-d5", "seconds"): (0.5, True, "H100"),
         ("cuda", "sift-d10", "seconds"): (1.0, True, "H100"),

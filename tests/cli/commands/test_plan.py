@@ -43,7 +43,7 @@ def test_plan_is_that_of_the_library(folder: Path) -> None:
 
 def test_plan_tells_every_method(folder: Path) -> None:
     told = as_json("plan", "points.fbin", "-k", "3", "--recall", "0.9", "--method", "nn-descent")["auto"]
-    assert [made["method"] for made in told["candidates"]] == ["exact", "kdtree", "nn-descent", "bits"]
+    assert [made["method"] for made in told["candidates"]] == ["exact", "kdtree", "nn-descent", "bits", "missing"]
     assert all(made["seconds"] > 0 and made["nbytes"] > 0 for made in told["candidates"][:3])
     assert "hamming" in told["candidates"][3]["why_not"]
     told = as_json("plan", "points.fbin", "-k", "3", "--queries", "2", "--metric", "cosine")["auto"]

@@ -45,7 +45,8 @@ def card(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"n": 700 * 10**6, "metric": "l1"}, False),
         ({"n": 1500 * 10**6}, False),  # codes do not fit either
         ({"n": 2000 * 10**6, "d": 64}, False),  # codes are not smaller
-        ({"n": 700 * 10**6, "devices": ("cuda:0", "cuda:1")}, False),
+        ({"n": 700 * 10**6, "devices": ("cuda:0", "cuda:1")}, True),
+        ({"n": 1500 * 10**6, "devices": ("cuda:0", "cuda:1")}, True),  # a half of their codes on each
     ],
     ids=str,
 )

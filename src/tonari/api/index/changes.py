@@ -53,8 +53,10 @@ class ChangingIndex(IndexBase):
         if isinstance(self._state, SparseState):
             return self._add_sparse(points)
         sample = self._state.sample
-        no_rows = tuple(getattr(points, "shape", ())) == (0, self.d)
-        if no_rows and inputs.dtype_of_rows(points) == inputs.name_of_dtype(sample):
+        shape = tuple(getattr(points, "shape", ()))
+        if shape == (0, self.d) and inputs.dtype_of_rows(points) == inputs.name_of_dtype(sample):
+            return np.empty(0, np.int64)
+        if self._metric.bits and shape == (0, self._bits) and inputs.name_of_dtype(points) == "bool":
             return np.empty(0, np.int64)
         rows = self._given_rows(points, "points")
         sample = self._state.sample
@@ -67,7 +69,8 @@ class ChangingIndex(IndexBase):
         if came != expected:
             raise TypeError(f"points: {came}, expected {expected} as the other points; convert or copy them")
         compared = self._compared(rows, "points")  # refused here, where rows have the caller's numbers
-        inputs.check_values(compared, "points", first=0, nonnegative=self._call.metric.nonnegative)
+        if not self._metric.missing:  # NaN is no error there
+            inputs.check_values(compared, "points", first=0, nonnegative=self._call.metric.nonnegative)
         host = isinstance(rows, np.ndarray)
         rows = np.array(rows, order="C") if host else rows.clone(memory_format=sys.modules["torch"].contiguous_format)
         with self._updating:
@@ -90,7 +93,7 @@ class ChangingIndex(IndexBase):
             now = self._state
             assert isinstance(now, SparseState)
             if len(rows):
-                self._state = now.with_rows(rows.copy())
+                self._state = now.with_rows(rows.owned())
         return np.arange(now.next_id, now.next_id + len(rows))
 
     @in_default_floats

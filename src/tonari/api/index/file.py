@@ -198,7 +198,9 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
         change = change_of(about["metric"], about["weights"], transform)
         if ids is not None and n and not (ids[0] >= 0 and ids[-1] < about["next_id"] and (np.diff(ids) > 0).all()):
             raise ValueError("its ids do not ascend from 0 on to below next_id")
-        if n:
+        if n and get_metric(about["metric"]).missing:
+            inputs.check_gaps(inputs.as_rows(points, "its points", check_values=False), "its points")
+        elif n:
             inputs.as_rows(points, "its points")
     except (ValueError, TypeError) as error:
         raise refusal(path, size, reason(error)) from error

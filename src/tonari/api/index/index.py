@@ -57,9 +57,10 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         the original rows of the remaining points are read. Answers have the same bits.
 
         On a GPU, "int8" has one byte for each coordinate of the contracted rows, 64 or 128 bytes per point. The
-        original rows stay in host memory, which is page-locked. It supports only one device, and euclidean,
-        sqeuclidean, cosine and correlation. "auto", the default, keeps the rows themselves on the device. If they do
-        not fit there, the first search streams them, and the second one makes codes.
+        original rows stay in host memory, which is page-locked, or in a file that is mapped (`points` may be its path,
+        or a memory map), whose rows the CPU reads. Several devices have the codes of a part of the points each. The
+        metric is euclidean, sqeuclidean, cosine or correlation. "auto", the default, keeps the rows themselves on the
+        devices. If they do not fit there, the first search streams them, and the second one makes codes.
 
         On the CPU, "int8" supports these metrics and inner_product. `points` may then be the path of a file that
         :func:`tonari.io.read` maps, a memory map, or an array, also with gaps between its rows; the codes are made in
@@ -199,7 +200,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
             name = next(iter(overrides), "codes")
             raise Unsupported(f"{name}: not supported for sparse rows; leave it out")
         self._copied, self._overrides, self._takes_sparse = 0, {}, True
-        rows = as_sparse_rows(points, "points", sets=self._metric.bits).copy()
+        rows = as_sparse_rows(points, "points", sets=self._metric.bits).owned()
         if not len(rows):
             raise ValueError("points: has no rows, expected at least one")
         self.d, self._asked = rows.d, "auto"

@@ -24,17 +24,24 @@ def named(found: Neighbors, names: Any, k: int) -> Neighbors:
     Parameters
     ----------
     found : Neighbors of shape (m, any)
-        Lists without missing entries, each with at least k points that were not removed.
+        Lists, each with at least k points that were not removed. Only lists in host memory may have missing entries,
+        and then fewer points.
     names : array or tensor of shape (n,), on the device of the lists
         The ids of the points in the dtype of the result, ascending; -1 for removed points.
     k : int
     """
     if isinstance(found.indices, np.ndarray):
         ids = names[found.indices]
+        lacking = bool((found.indices[:, -1] < 0).any())
+        if lacking:
+            ids[found.indices < 0] = -1
         if ids.shape[1] == k:
             return Neighbors(found.distances, ids)
         order = np.argsort(ids < 0, axis=1, kind="stable")[:, :k]
-        return Neighbors(np.take_along_axis(found.distances, order, axis=1), np.take_along_axis(ids, order, axis=1))
+        left = Neighbors(np.take_along_axis(found.distances, order, axis=1), np.take_along_axis(ids, order, axis=1))
+        if lacking:
+            left.distances[left.indices < 0] = np.inf
+        return left
     torch = sys.modules["torch"]
     ids = names[found.indices.long()]
     if ids.shape[1] == k:

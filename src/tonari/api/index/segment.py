@@ -139,7 +139,7 @@ class Segment:
         """
         call, points = self.call, self.points
         threads = call.threads if threads is None else threads
-        if type(queries) is not np.ndarray or type(k) is not int or call.metric.bits:
+        if type(queries) is not np.ndarray or type(k) is not int or call.metric.bits or call.metric.missing:
             return None
         if queries.ndim != 2 or queries.shape[1] != points.shape[1]:
             return None

@@ -24,7 +24,6 @@ covered                                           how
 ------------------------------------------------  --------------------------------------------------------------------
 refused                                           alternative or reason
 ================================================  ====================================================================
-``eps`` above 0                                   leave it out: answers are exact
 other values of ``p``                             scipy.spatial.KDTree
 an empty array; values beyond 1e150; k below 1;   none (SciPy reads beyond its memory for k = [0], and squares a
 a negative radius                                 negative radius)

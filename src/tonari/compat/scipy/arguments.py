@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.compat.arguments import leave_out, numbers_of
+from tonari.compat.arguments import number_of, numbers_of
 from tonari.core.errors import Unsupported
 from tonari.metrics.names import MINKOWSKI, powers
 
@@ -18,12 +18,13 @@ _LEAST_P = 1.0  # SciPy's
 
 
 def metric_of(p: Any, eps: Any) -> str:
-    """Return the metric for a Minkowski norm `p`; refuse an `eps` above 0.
+    """Return the metric for a Minkowski norm `p`; check `eps`, which has no effect: exact answers fulfil any.
 
-    >>> metric_of(1, 0), metric_of(3, 0), metric_of(float("inf"), 0.0)
+    >>> metric_of(1, 0), metric_of(3, 0.5), metric_of(float("inf"), 0.0)
     ('l1', 'minkowski:3', 'linf')
     """
-    leave_out(eps, 0.0, "eps", "answers are exact")
+    if eps != 0.0 or type(eps) is not float:
+        number_of(eps, "eps", least=0.0)
     number = type(p) is float or (not isinstance(p, bool) and isinstance(p, Real))
     name = MINKOWSKI.get(float(p)) if number and p >= _LEAST_P else None
     if name is None:

@@ -13,7 +13,7 @@ from tonari.api.index.index import Index
 from tonari.compat.arguments import number_of, threads_of
 from tonari.compat.scipy.arguments import box_of, float64_rows, metric_of, queries_of, radii_of, ranks_of
 from tonari.compat.scipy.periodic import Periodic
-from tonari.compat.scipy.two_trees import TwoTrees, lists_of
+from tonari.compat.scipy.two_trees import NoPoints, TwoTrees, lists_of
 from tonari.core.hints import Hinted
 from tonari.core.process.compiling import not_compiled
 
@@ -37,15 +37,20 @@ class cKDTree(Hinted, TwoTrees):
         self.leafsize = inputs.check_count(leafsize, "leafsize")
         inputs.check_flag(compact_nodes, "compact_nodes")
         inputs.check_flag(balanced_tree, "balanced_tree")
-        rows = inputs.as_rows(float64_rows(data, "data"), "data")
+        rows = float64_rows(data, "data")
+        if rows.ndim != 2 or len(rows) or not rows.shape[1]:
+            rows = inputs.as_rows(rows, "data")
         self.data: npt.NDArray[np.float64] = rows.copy() if inputs.check_flag(copy_data, "copy_data") else rows
         self.n, self.m = self.data.shape
         self.boxsize = None if boxsize is None else box_of(boxsize, self.data)
-        self.maxes, self.mins = self.data.max(axis=0), self.data.min(axis=0)
+        self.maxes: npt.NDArray[np.float64] = self.data.max(axis=0) if self.n else np.zeros(self.m)
+        self.mins: npt.NDArray[np.float64] = self.data.min(axis=0) if self.n else np.zeros(self.m)
         self._indexes: dict[str, Index | Periodic] = {}
 
-    def _index(self, metric: str) -> Index | Periodic:
+    def _index(self, metric: str) -> Index | Periodic | NoPoints:
         """The index of the points for a metric, prepared at the first search."""
+        if not self.n:
+            return NoPoints()
         if metric not in self._indexes:
             box = self._box()
             self._indexes[metric] = Periodic(self.data, metric, box) if box.any() else Index(self.data, metric=metric)
@@ -69,7 +74,8 @@ class cKDTree(Hinted, TwoTrees):
         k : int or list of int
             The number of neighbours, or a list of their ranks: [1] returns only the nearest. It may exceed the number
             of points.
-        eps : 0
+        eps : float
+            At least 0, without effect: answers are exact.
         p : 1, 1.5, 2, 3, 4 or inf
         distance_upper_bound : float
             Only neighbours nearer than this distance are returned.
@@ -88,7 +94,7 @@ class cKDTree(Hinted, TwoTrees):
         TypeError, ValueError
             x has another number of coordinates, NaN or infinity; or k or workers is out of range.
         tonari.core.errors.Unsupported
-            `eps` or `p` has another value. The error is a ValueError too.
+            `p` has another value. The error is a ValueError too.
         """
         metric, threads = metric_of(p, eps), threads_of(workers, "workers")
         if type(k) is int and 0 < k <= self.n and distance_upper_bound is math.inf:
@@ -99,8 +105,9 @@ class cKDTree(Hinted, TwoTrees):
         most = int(ranks.max())
         distances = np.full((len(rows), most), np.inf)
         indices = np.full((len(rows), most), self.n, np.intp)
-        if len(rows):
-            found = self._index(metric).search(rows, min(most, self.n), threads=threads)
+        index = self._index(metric)
+        if len(rows) and not isinstance(index, NoPoints):
+            found = index.search(rows, min(most, self.n), threads=threads)
             near = found.distances < bound
             distances[:, : self.n][near] = found.distances[near]
             indices[:, : self.n][near] = found.indices[near]
@@ -114,7 +121,9 @@ class cKDTree(Hinted, TwoTrees):
         shape = lead if k == 1 else (*lead, k)
         if not len(rows):
             return np.empty(shape), np.empty(shape, np.intp)
-        found = self._index(metric).search(rows, k, threads=threads)
+        index = self._index(metric)
+        assert not isinstance(index, NoPoints)
+        found = index.search(rows, k, threads=threads)
         d, i = found.distances.reshape(shape), found.indices.astype(np.intp).reshape(shape)
         return (d, i) if shape else (float(d), np.intp(i))
 
@@ -137,7 +146,8 @@ class cKDTree(Hinted, TwoTrees):
         r : float or array that can be broadcast to shape (...)
             The radius; points at exactly this distance are found.
         p : 1, 1.5, 2, 3, 4 or inf
-        eps : 0
+        eps : float
+            At least 0, without effect: answers are exact.
         workers : int
             Number of threads; with -1, the amount of work decides.
         return_sorted : bool, optional
@@ -180,7 +190,7 @@ class KDTree(cKDTree):
     Parameters
     ----------
     data : array of shape (n, m)
-        Points, which are converted to float64.
+        Points, which are converted to float64. There may be none.
     leafsize, compact_nodes, balanced_tree : int, bool, bool
         Checked, but without effect.
     copy_data : bool

@@ -17,10 +17,26 @@ from tonari.compat.scipy.arguments import metric_of, radii_of, weights_of
 from tonari.compat.scipy.periodic import Periodic
 from tonari.core.process.compiling import not_compiled
 from tonari.core.results.pairs import Pairs
-from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors, none_within
 
 _OUTPUTS = ("dok_matrix", "coo_matrix", "dict", "ndarray")
 _ENTRY = np.dtype([("i", np.intp), ("j", np.intp), ("v", np.float64)], align=True)
+
+
+class NoPoints:
+    """The index of a tree without points."""
+
+    def radius_search(
+        self, rows: npt.NDArray[np.float64], radius: Any, *, threads: int | None = None
+    ) -> RadiusNeighbors:
+        """Return an empty list for each row."""
+        return none_within(0, np.float64, len(rows))
+
+    def radius_count(
+        self, rows: npt.NDArray[np.float64], radius: Any, *, threads: int | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Return 0 for each row."""
+        return np.zeros(len(rows), np.int64)
 
 
 class TwoTrees(ABC):
@@ -32,7 +48,7 @@ class TwoTrees(ABC):
     boxsize: npt.NDArray[np.float64] | None
 
     @abstractmethod
-    def _index(self, metric: str) -> Index | Periodic:
+    def _index(self, metric: str) -> Index | Periodic | NoPoints:
         """The index of the points for a metric."""
 
     def _other(self, other: Any) -> TwoTrees:
@@ -58,7 +74,8 @@ class TwoTrees(ABC):
         r : float
             The radius; points at exactly this distance are found.
         p : 1, 1.5, 2, 3, 4 or inf
-        eps : 0
+        eps : float
+            At least 0, without effect: answers are exact.
 
         Returns
         -------
@@ -77,7 +94,8 @@ class TwoTrees(ABC):
         r : float
             Two points at this distance are a pair.
         p : 1, 1.5, 2, 3, 4 or inf
-        eps : 0
+        eps : float
+            At least 0, without effect: answers are exact.
         output_type : "set" or "ndarray"
 
         Returns
@@ -88,7 +106,7 @@ class TwoTrees(ABC):
         metric, radius = metric_of(p, eps), number_of(r, "r", least=0.0)
         if output_type not in ("set", "ndarray"):
             raise ValueError(f"output_type={output_type!r}: expected 'set' or 'ndarray'")
-        if self._box().any():
+        if self._box().any() or not self.n:
             indptr, right, _ = self._index(metric).radius_search(self.data, radius)
             left = np.repeat(np.arange(self.n), np.diff(indptr))
             left, right = left[left < right], right[left < right]

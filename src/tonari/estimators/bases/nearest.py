@@ -32,8 +32,10 @@ class Nearest(Searching):
         k = check_n_neighbors(k, self.n_samples_fit_, without_self=X is None)
         if queries is None:
             graph: KNNGraph = knn_graph(self._rows.array, k, **self._how())
-            return graph.lists.found
-        return self._prepared().search(queries, k, threads=threads_of(self.n_jobs))
+            found = graph.lists.found
+        else:
+            found = self._prepared().search(queries, k, threads=threads_of(self.n_jobs))
+        return self._complete(found)
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
         """Find the nearest fitted rows of each row of X.

@@ -14,9 +14,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tonari.api.given import is_given
 from tonari.api.index.index import Index
 from tonari.api.sparse_rows import are_sparse
+from tonari.core.results.neighbors import Neighbors
 from tonari.estimators.answers.rows import GivenRows, Rows
 from tonari.estimators.settings import DTYPES, SPARSE_DTYPES, columns_of, method_of, metric_of, searched_by, threads_of
 from tonari.inputs import parse_memory
+from tonari.metrics import MISSING_METRICS
 from tonari.metrics.changed import change_for
 from tonari.metrics.names import PRECOMPUTED
 
@@ -97,16 +99,33 @@ class Searching(BaseEstimator):
         check_is_fitted(self)
         return None if X is None else validate_data(self, X, **self._checks(X), reset=False)
 
+    def _complete(self, found: Neighbors) -> Neighbors:
+        """Refuse lists with missing neighbours: rows with missing values may share no column with k fitted rows."""
+        if self._takes_nan and (found.indices[:, -1] < 0).any():
+            row = int((found.indices[:, -1] < 0).argmax())
+            raise ValueError(
+                f"X: row {row} shares a column with {int((found.indices[row] >= 0).sum())} fitted rows, expected at "
+                f"least {found.indices.shape[1]}; drop such rows, or use tonari.search, which marks missing neighbours "
+                "by -1"
+            )
+        return found
+
     def _checks(self, X: Any) -> dict[str, Any]:
         """Return the arguments with which scikit-learn checks rows."""
         if are_sparse(X):
             return {"accept_sparse": "csr", "dtype": SPARSE_DTYPES}
-        return {"dtype": DTYPES}
+        return {"dtype": DTYPES, "ensure_all_finite": "allow-nan" if self._takes_nan else True}
+
+    @property
+    def _takes_nan(self) -> bool:
+        """Whether NaN in rows is a missing value."""
+        return isinstance(self.metric, str) and self.metric in MISSING_METRICS
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.metric == PRECOMPUTED
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._takes_nan
         return tags
 
 

@@ -41,8 +41,8 @@ def coded_plan(problem: Problem) -> CudaPlan:
     if coded is not None:
         decided(
             "codes",
-            f"int8 in {plan.form_dim} coordinates: {coded.seconds:.3g} s expected for this search with the preparation "
-            f"of codes, {streamed.seconds:.3g} s by streaming each time",
+            f"int8 in {plan.form_dim} coordinates on {' and '.join(plan.devices)}: {coded.seconds:.3g} s expected for "
+            f"this search with the preparation of codes, {streamed.seconds:.3g} s by streaming each time",
         )
     return plan
 
@@ -59,9 +59,9 @@ def _plan_again(problem: Problem, prepared_by: CudaPlan, free: int, overrides: t
 
 
 def _may_be_coded(problem: Problem) -> bool:
-    """Whether points are in host memory, large for a device, and much larger than their codes."""
+    """Whether points are in host memory, and large, and much larger than their codes."""
     metric, size = get_metric(problem.metric), problem.n * problem.d * inputs.dtype_of(problem.dtype).itemsize
-    if not problem.host_points or len(problem.devices) > 1 or size < tuning.CODED_BYTES:
+    if not problem.host_points or size < tuning.CODED_BYTES:
         return False
     if not (metric.squares or metric.angular) or problem.d < tuning.LEAST_CODED:
         return False

@@ -13,6 +13,7 @@ from tonari.exact.cuda.rows.contraction import contracted_row_bytes, contraction
 from tonari.exact.cuda.rows.groups import group_count
 from tonari.exact.cuda.screens.sampling import Sample, sample_for_codes
 from tonari.exact.cuda.screens.widths import usual_width
+from tonari.select.cuda.order import MERGE_BYTES
 
 PRECISIONS = ("int8", "values")
 # Lengths of batches: whole tiles of the screen, unless memory is short.
@@ -39,9 +40,10 @@ class CodesNeeds(CudaNeeds):
         """Return the working memory: a batch of queries, slabs in transfer, codes of a block, and a sample of codes."""
         contracting = contraction_bytes(self.d, self.form_dim) + coding_bytes(self.d, self.form_dim)
         contracting += sample_rows(self.d) * self.d * self.itemsize
+        lists = MERGE_BYTES if self.merged else 0
         buffers = (2 if slabs.points < self.n else 1) * slabs.points * self.d * self.itemsize
         # The codes are complete before the first batch.
-        return max(SMALL_CHANGE + contracting + buffers, self._beside_codes(self._batch_bytes(batch)))
+        return lists + max(SMALL_CHANGE + contracting + buffers, self._beside_codes(self._batch_bytes(batch)))
 
     def _beside_codes(self, batch_bytes: int) -> int:
         """Return the bytes of a search in addition to the codes: a batch, a sample, and rows that are refined at
@@ -57,6 +59,7 @@ class CodesNeeds(CudaNeeds):
         All batches of a search have about the same number of queries.
         """
         room = budget - self.packed_bytes(slabs, PRECISIONS[0]) - self._beside_codes(0)
+        room -= MERGE_BYTES if self.merged else 0
         if self.total_bytes(slabs, 0) > budget:
             return 0
 
@@ -70,7 +73,7 @@ class CodesNeeds(CudaNeeds):
 
     def copying_seconds(self, slabs: Slabs) -> float:
         """Return the seconds of copying all points once, and of reading the rows that are refined."""
-        rows = (self.refined_groups(slabs) + 2 * self.k) * self.d * self.itemsize
+        rows = (min(self.refined_groups(slabs), tuning.CODED_READ) + 2 * self.k) * self.d * self.itemsize
         queries = self.d * self.query_itemsize * self.host_queries
         return (self.n * self.d * self.itemsize + self.m * (rows + queries)) / CARD.link
 
@@ -91,11 +94,11 @@ class CodesNeeds(CudaNeeds):
 
     def _most_members(self) -> int:
         """Return the number of members of a row that is retried with the longest lists."""
-        return min(self.n, tuning.NEAR_KEPT * tuning.ROOMY * tuning.WIDEST * self.width)
+        return min(self.n, tuning.NEAR_KEPT * tuning.ROOMY * tuning.CODED_WIDEST * self.width)
 
     def _batch_bytes(self, batch: int) -> int:
         screened = self._screened_bytes(batch)
-        near = tuning.NEAR_KEPT * tuning.WIDEST * self.width * CODED_BYTES
+        near = tuning.NEAR_KEPT * tuning.CODED_WIDEST * self.width * CODED_BYTES
         packed = code_width(self.form_dim) + 3 * contracted_row_bytes(self.form_dim)
         lists = 4 * self.k * (self.value_itemsize + 4)
         original = 2 * self.d * self.query_itemsize + 8 * self.d  # also as float64

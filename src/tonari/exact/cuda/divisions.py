@@ -261,7 +261,7 @@ def refuse_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, fo
     if route == "host_refine" and not host_points:
         raise ValueError("route='host_refine' refines from host memory, but the points are on a device")
     if route == "codes":
-        _refuse_codes(overrides, devices, host_points=host_points)
+        _refuse_codes(overrides, host_points=host_points)
     if "shard" in overrides:
         known = SHARDS if devices > 1 else ("none",)
         if shard not in known:
@@ -291,16 +291,12 @@ def refuse_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, fo
         raise ValueError(f"query_slab={overrides['query_slab']}: only route='streamed' takes queries slab by slab")
 
 
-def _refuse_codes(overrides: dict[str, Any], devices: int, *, host_points: bool) -> None:
+def _refuse_codes(overrides: dict[str, Any], *, host_points: bool) -> None:
     """Raise errors for searches by codes that cannot work."""
     if not host_points:
         raise ValueError(
             "route='codes' reads rows from host memory, but the points are on a device; pass an array in host memory, "
             "or leave route out"
-        )
-    if devices > 1:
-        raise Unsupported(
-            f"route='codes' takes one device, not {devices}: name one, or pass route='streamed' or 'host_refine'"
         )
     if "precisions" in overrides:
         raise ValueError("precisions: route='codes' screens in int8 only; leave precisions out")

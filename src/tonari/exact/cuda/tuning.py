@@ -173,14 +173,22 @@ FOLDED_ROWS = 128  # queries of a tile, then warps, buffers and programs of a mu
 FOLDED_WARPS = 4
 FOLDED_STAGES = 3
 FOLDED_PROGRAMS = 2
-CODED_WIDTH = 128  # near points per row at first; doubled for later searches as long as rows are left unproved
+CODED_WIDTH = 512  # near points per row at first, with half the room; doubled for later searches if rows are left
+CODED_WIDEST = 2  # most near points, as a multiple of these
+CODED_READ = 128  # rows that a query reads from host memory, for expected times
 CODED_GROUPS = 8  # near groups of a row, as a multiple of its near points
 CODED_LISTED = 1 << 26  # from this many points on, few queries have lists as well: all minima would be large
 MOST_BEYOND = 512  # points beyond range; with more, points are streamed
 CODED_BYTES = 1 << 30  # an Index makes codes if the points have at least this size,
 CODED_WORTH = 1.5  # and at least this multiple of the size of their codes
 LEAST_CODED = 16  # columns: few columns are no faster as codes
-CODED_MULTIPROCESSORS = 160  # lists are planned for a device with this many; with fewer, lists are shorter
+# Searches by codes of up to this many pairs are replayed as a CUDA graph: 2,048 queries among 10 million points take
+# the device 6.6 ms, and the host 5 to 9 ms to launch step by step. Then most entries of a row's list, and most graphs.
+CODED_REPLAYED = 1 << 36
+CODED_REPLAYED_LIST = 4096
+CODED_GRAPHS = 4
+CODED_LEFT = (1, 16)  # rows of a first search that are left, for which kernels are compiled ahead
+CODED_MULTIPROCESSORS = 160  # of a device for which lists are planned; with fewer, lists are shorter
 CODED_BATCH = 8192  # most queries of a batch: the rows of one are read while the next one is screened
 
 # Case: exact_cuda small, search-k10 on cuda. Chosen on: not recorded.

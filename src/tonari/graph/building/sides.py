@@ -141,7 +141,7 @@ def refuse_unsupported(measure: Metric) -> None:
         raise ValueError(
             f"graphs by {measure.name!r} cannot be merged or changed: only knn_graph supports a Triton function"
         )
-    if measure.bits:
+    if measure.bits or measure.missing:
         raise Unsupported(
             f"graphs by {measure.name!r} cannot be merged or changed: use tonari.knn_graph on all points together"
         )

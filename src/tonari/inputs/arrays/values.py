@@ -66,6 +66,21 @@ def _by_parts(look: Callable[[slice], T], rows: npt.NDArray[Any], threads: int |
     return Workers(threads or default_threads(tuning.BYTE_SECONDS * rows.nbytes)).map(look, parts)
 
 
+def check_gaps(rows: npt.NDArray[Any], name: str) -> None:
+    """Refuse infinity and values beyond 1e150 in rows in which NaN is a missing value.
+
+    >>> check_gaps(np.array([[0.0, np.nan], [np.inf, 1.0]]), "points")
+    Traceback (most recent call last):
+    ValueError: points: row 1 has an infinite value (inf in column 0); use NaN for a missing value
+    """
+    if rows.dtype.kind in "iu":
+        return
+    for kind in (_INFINITE, _OVERFLOWING):
+        error = kind.first_error(rows, name, 0)
+        if error is not None:
+            raise error
+
+
 def check_nonnegative(x: npt.NDArray[Any], name: str, threads: int | None = None) -> None:
     """Refuse rows with a negative value, for which some metrics are not defined. x is a result of :func:`as_rows`.
 
@@ -172,6 +187,7 @@ class _Refused:
 _NOT_FINITE = _Refused(
     lambda values: ~np.isfinite(values), "a value that is not finite", "drop such rows or fill them first"
 )
+_INFINITE = _Refused(np.isinf, "an infinite value", "use NaN for a missing value")
 _OVERFLOWING = _Refused(
     lambda values: np.abs(values, dtype=np.float64) > LARGEST_FLOAT64,
     "a value whose square overflows float64",

@@ -48,9 +48,10 @@ class PreparedTree:
         rows = points if kept is None else points[kept]
         height = plan.height if kept is None else min(plan.height, plan_height(len(kept), plan.leaf))
         shown = None if callable(progress) else progress
-        with Progress(shown, total=len(rows), seconds=plan.build_seconds, label="k-d tree", unit="row") as bar:
+        bar = Progress(shown, total=len(rows), seconds=plan.build_seconds, label="k-d tree", unit="row")
+        with bar, Workers(plan.threads) as workers:  # which keeps its threads for all passes
             double = plan.held == "float64"
-            self.tree = build(rows, height=height, double=double, workers=Workers(plan.threads), bar=bar)
+            self.tree = build(rows, height=height, double=double, workers=workers, bar=bar)
         if kept is not None:
             numbers = kept[self.tree.ids].astype(index_dtype(len(points)))
             self.tree = dataclasses.replace(self.tree, ids=numbers)

@@ -74,6 +74,10 @@ class CpuPlace:
     def rows(self, x: Any, name: str, metric: Metric, threads: int | None = None) -> npt.NDArray[Any]:
         if metric.bits:
             return inputs.as_bits(x, name)
+        if metric.missing:
+            rows = inputs.as_rows(x, name, check_values=False)
+            inputs.check_gaps(rows, name)
+            return rows
         rows = inputs.as_rows(x, name, threads=threads)
         if metric.nonnegative:
             inputs.check_nonnegative(rows, name, threads)

@@ -258,7 +258,7 @@ def check_far(
 
 def _are_inside(limits: npt.NDArray[Any], points: Any, record: Metric) -> bool:
     """Whether nothing has to be checked: no limits or points, no rounding, or one limit well inside the range."""
-    if record.bits or record.own or not (len(limits) and len(points)):
+    if record.bits or record.own or record.missing or not (len(limits) and len(points)):
         return True
     return not limits.strides[0] and _PLAIN_LOW < abs(limits.item(0)) < _PLAIN_HIGH
 

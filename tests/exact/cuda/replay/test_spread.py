@@ -30,7 +30,7 @@ if HAS_TORCH:
     import torch
 
     from tonari.cuda import memory as device_memory
-    from tonari.exact.cuda import planning
+    from tonari.exact.cuda import divisions, planning
     from tonari.exact.cuda.replay import capture, kept, spread
     from tonari.exact.cuda.routes import multi_gpu
     from tonari.inputs.arrays import device_rows
@@ -170,8 +170,8 @@ def test_queries_in_host_memory_are_replayed_too(replays: list[bool]) -> None:
 
 def test_queries_may_be_shared_among_devices(replays: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     points = rows_of(N, D)
-    usual = planning.divisions
-    monkeypatch.setattr(planning, "divisions", lambda *given: [way for way in usual(*given) if way[0] == "queries"])
+    usual = divisions.divisions
+    monkeypatch.setattr(divisions, "divisions", lambda *given: [way for way in usual(*given) if way[0] == "queries"])
     index = tonari.Index(tensor_of(points), method="exact")
     for seed in range(3):
         check(index, queries_of(seed, 7), points)

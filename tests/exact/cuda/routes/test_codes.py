@@ -5,8 +5,10 @@ Without a GPU, Triton's interpreter runs the kernels on the CPU.
 
 from __future__ import annotations
 
+import contextlib
 import re
-from typing import Any
+import types
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from tests.helpers.gpu_checks import DEVICE, check, check_stops, on_host, plan_o
 from tonari.core.errors import BudgetExceeded
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import Within
+from tonari.core.trail import recording
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.metrics.reference import brute
@@ -184,6 +187,38 @@ def test_a_part_of_a_graph() -> None:
     assert_same_neighbors(on_host(found), truth)
 
 
+@pytest.mark.parametrize("self_join", [False, pytest.param(True, marks=pytest.mark.full)])
+def test_several_devices_have_codes_of_a_part_of_the_points_each(self_join: bool) -> None:
+    points = near_a_plane(300, 8)
+    queries = points if self_join else points[::60] + np.float32(1e-3)
+    given: dict[str, Any] = HERE | {"devices": (DEVICE,) * 2, "width": 16, "form_dim": 4}
+    plan = plan_of(queries[:1], points, K, **given)
+    assert (plan.route, plan.shard, plan.packed_bytes) == ("codes", "points", 256 * 32)
+    if self_join:
+        points = queries = points[:140]
+    check(queries, points, K, self_join=self_join, **given)
+
+
+def test_parts_of_an_array_share_its_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page can be locked once, and parts of an array share pages. Only one device sees the memory as a tensor."""
+    locked: list[tuple[int, int]] = []
+    runtime = types.SimpleNamespace(
+        cudaHostRegister=lambda begin, size, flags: (locked.append((begin, size)), 0)[1],
+        cudaHostUnregister=lambda begin: locked.remove(next(lock for lock in locked if lock[0] == begin)),
+    )
+    monkeypatch.setattr(torch.cuda, "cudart", lambda: runtime)
+    monkeypatch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
+    monkeypatch.setattr(HostRows, "_seen", lambda self: (self._locked_by, self._device))
+    rows = np.zeros((100, 16), np.uint8)
+    whole = HostRows(rows, "cuda:0")
+    parts = [HostRows(rows[begin : begin + 50], f"cuda:{at}") for at, begin in enumerate((0, 50))]
+    del whole
+    assert locked == [(rows.ctypes.data, rows.nbytes)]
+    assert [part._locked_by.index for part in parts] == [0, 0]
+    parts.clear()
+    assert not locked
+
+
 def test_an_index_answers_again_and_again_and_widens(monkeypatch: pytest.MonkeyPatch) -> None:
     queries, points = gaussian(M, D, 1), gaussian(N, D)
     plan = plan_of(queries, points, K, form_dim=4, width=2, group=8, **HERE)
@@ -219,11 +254,12 @@ def test_rows_with_many_near_groups_but_few_near_points_are_proved_at_once(monke
 
 
 @pytest.mark.parametrize("choices", [{"self_join": True}, {"query_batch": 4, "metric": "cosine"}], ids=str)
-def test_what_is_compiled_ahead_is_what_is_launched(choices: dict[str, Any]) -> None:
-    points = near_a_plane(N, D)
+def test_what_is_compiled_ahead_is_what_is_launched(choices: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "CODED_LEFT", ())  # no row is left
+    points = near_a_plane(40, D)
     queries = points if "self_join" in choices else (points[:7] + np.float32(1e-3)).astype(np.float64)
     plan = plan_of(queries, points, K, form_dim=4, width=64, **choices, **HERE)
-    self_join = plan.m == N
+    self_join = plan.m == len(points)
     with launched() as seen:
         run.search_once(queries, points, plan, self_join=self_join)
     with rehearsing(card_of(DEVICE) if DEVICE != "cpu" else Card((0, 0), 1)) as rehearsal:
@@ -231,6 +267,94 @@ def test_what_is_compiled_ahead_is_what_is_launched(choices: dict[str, Any]) -> 
         codes.rehearse_codes(plan, queries.dtype.name, self_join=self_join)
     assert {variant[0].__name__ for variant in set(seen) - set(rehearsal.calls)} == set()
     assert {variant[0].__name__ for variant in set(rehearsal.calls) - set(seen)} <= {"products_kernel"}
+
+
+class Redone:
+    """A stand-in for a CUDA graph: a replay does all the work again."""
+
+    made: ClassVar[list[Redone]] = []
+
+    def __init__(self, work: Any) -> None:
+        self.work, self.done, self.replays = work, work(), 0
+        self.made.append(self)
+
+    def replay(self) -> None:
+        self.replays += 1
+        again = self.work()
+        for ours, theirs in zip((*self.done.found, *self.done[1:]), (*again.found, *again[1:]), strict=True):
+            ours.copy_(theirs)
+
+
+@pytest.fixture
+def redone(monkeypatch: pytest.MonkeyPatch) -> list[Redone]:
+    """The captured batches, also without a GPU."""
+    monkeypatch.setattr(Redone, "made", [])
+
+    def record(work: Any, device: Any, *, run_first: bool) -> tuple[Any, Any]:
+        graph = Redone(work)
+        return graph, graph.done
+
+    monkeypatch.setattr(codes, "record", record)
+    monkeypatch.setattr(codes, "_captures", lambda device: True)
+    return Redone.made
+
+
+def test_the_second_search_of_some_sizes_is_captured(redone: list[Redone]) -> None:
+    points, given = near_a_plane(N, D), {"width": 16, "form_dim": 4, **HERE}
+    queries = [near_a_plane(M, D, seed) for seed in range(1, 4)]
+    plan = plan_of(queries[0], points, K, **given)
+    prepared = run.prepare(points, plan)
+    for each in queries:
+        assert_same_neighbors(on_host(run.search(each, prepared, plan)), brute(each, points, K))
+    assert [graph.replays for graph in redone] == [2]
+    queries[2][2, 1] = np.nan
+    with pytest.raises(ValueError, match="queries: row 2"):
+        run.search(queries[2], prepared, plan)
+    assert_same_neighbors(on_host(run.search(queries[0], prepared, plan)), brute(queries[0], points, K))
+    assert [graph.replays for graph in redone] == [4]
+    assert codes._forget_replays()
+    assert not codes._forget_replays()
+
+
+def test_the_row_of_a_refused_value_counts_from_the_first_batch(redone: list[Redone]) -> None:
+    points, queries = near_a_plane(N, D), near_a_plane(6, D, 1)
+    plan = plan_of(queries, points, 1, width=16, form_dim=4, query_batch=2, **HERE)
+    prepared = run.prepare(points, plan)
+    queries[5, 0] = np.inf
+    with pytest.raises(ValueError, match="queries: row 5"):
+        run.search(queries, prepared, plan)
+    assert [graph.replays for graph in redone] == [2]
+
+
+def test_a_search_that_cannot_be_captured_is_launched_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codes, "_captures", lambda device: True)
+    tried: list[Any] = []
+
+    def no_room(*given: Any) -> None:
+        tried.append(given)
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(codes, "check_room", no_room)
+    points, queries = near_a_plane(N, D), near_a_plane(M, D, 1)
+    plan = plan_of(queries, points, K, width=16, form_dim=4, **HERE)
+    prepared = run.prepare(points, plan)
+    with recording("search", 3 * M) as noted:
+        for _ in range(3):
+            assert_same_neighbors(on_host(run.search(queries, prepared, plan)), brute(queries, points, K))
+    assert len(tried) == 1
+    why = [choice.why for choice in noted.choices if choice.what == "replay"]
+    assert why == ["searches like this one are launched step by step: no room"]
+
+
+def test_as_many_graphs_are_kept_as_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "CODED_GRAPHS", 2)
+    replays: Any = codes.Replays()
+    for key in "abc":
+        assert replays.graph((key,), object) is None
+    _, second, third = (replays.graph((key,), object) for key in "abc")
+    assert replays.graph(("b",), object) is second
+    assert replays.graph(("c",), object) is third
+    assert replays.graph(("a",), object) is None, "it was dropped, and is seen for the first time again"
 
 
 def test_the_width_is_fitted_to_long_searches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,7 +413,7 @@ def test_what_a_device_holds_of_500_million_rows() -> None:
     ("choices", "message"),
     [
         ({"host_points": False}, "reads rows from host memory, but the points are on a device"),
-        ({"devices": ("cuda:0", "cuda:1")}, "takes one device, not 2: name one"),
+        ({"devices": ("cuda:0", "cuda:1"), "shard": "queries"}, "does not hold all points on each device"),
         ({"precisions": ("float16", "values")}, "screens in int8 only"),
         ({"form_dim": "pilot"}, "pilot rows choose for route='resident' only, got route='codes'"),
         ({"form_dim": 600, "d": 960}, "form_dim=600: route='codes' takes at most 247 coordinates"),

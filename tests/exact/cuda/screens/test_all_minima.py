@@ -329,10 +329,12 @@ from tonari.exact.cuda.kernels.screens.all_minima_hopper import screen_hopper_ke
 
 half = tuning.HOPPER_ROWS // 2
 names = kernel.arg_names
-for size, name, element in ((2, "fp16", gl.float16), (1, "i8", gl.int8)):
+for size, folded in ((2, False), (1, False), (1, True)):
+    name, element = {1: ("i8", gl.int8), 2: ("fp16", gl.float16)}[size]
     width = tuning.HOPPER_BYTES // size
     constants = {"HALF": half, "COLUMNS": all_minima.POINT_TILE, "WIDTH": width, "STAGES": tuning.HOPPER_STAGES,
-                 "TILES": tuning.HOPPER_TILES}
+                 "TILES": tuning.HOPPER_TILES, "FOLDED": folded}
+    constants |= dict.fromkeys(("low_ptr", "e1_ptr", "e2_ptr", "norm_ptr", "rest_ptr")) if folded else {}
 
     def tiles(*shape):
         return f"tensordesc<{name}{list(shape)},{gl.NVMMASharedLayout.get_default_for(list(shape), element)!r}>"
@@ -353,7 +355,7 @@ for size, name, element in ((2, "fp16", gl.float16), (1, "i8", gl.int8)):
 @pytest.mark.process
 def test_the_kernel_for_hopper_compiles(tmp_path: Path) -> None:
     """Without a GPU nothing else uses this kernel, and names of Gluon change between versions of Triton."""
-    assert compiled(_COMPILE, tmp_path) == ["True True"] * 2
+    assert compiled(_COMPILE, tmp_path) == ["True True"] * 3
 
 
 @on_gpu

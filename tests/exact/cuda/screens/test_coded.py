@@ -15,6 +15,7 @@ from tests.helpers.gpu_checks import DEVICE, plan_of, tensors
 pytestmark = needs_torch
 if HAS_TORCH:
     from tonari.exact.cuda.routes.codes import prepare_codes
+    from tonari.exact.cuda.rows.codes import code_queries
     from tonari.exact.cuda.rows.pack import new_flags
     from tonari.exact.cuda.screens.coded import CodedScreen
 
@@ -25,7 +26,7 @@ def test_limits() -> None:
     prepared = prepare_codes(points, plan)
     (there,) = tensors(DEVICE, queries)
     screen = CodedScreen(prepared, plan, new_flags(there.device), double=False)
-    coded = screen.code(there, prepared.coding, 0)
+    coded = code_queries(there, prepared.coding, screen.flags, first=0)
     look = screen.coded_look(coded, None, 4, None)
     kth = np.array([0.5, 2.0, 4.0], np.float32)
     squares, scores = (part.cpu().numpy() for part in screen.limits(look, tensors(DEVICE, kth)[0]))

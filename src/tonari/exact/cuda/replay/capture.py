@@ -34,6 +34,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import decided
 from tonari.costs.model import brute_pair_seconds
 from tonari.cuda.devices import on
+from tonari.cuda.recorded import check_room, record
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.ladder import attempt, attempt_again
@@ -42,7 +43,6 @@ from tonari.exact.cuda.refine.group_lists import listed_room
 from tonari.exact.cuda.replay.cache import GRAPHS, Graph, key_of, key_on
 from tonari.exact.cuda.replay.few import FewKept
 from tonari.exact.cuda.replay.kept import KeptSearch
-from tonari.exact.cuda.replay.recorded import check_room, record
 from tonari.exact.cuda.replay.spread import SpreadSearch
 from tonari.exact.cuda.routes.multi_gpu import SpreadPoints, parts_of
 from tonari.exact.cuda.rows.groups import LEAST_GROUP, group_count

@@ -27,13 +27,13 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import decided
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import on, to_device
+from tonari.cuda.recorded import check_room, record
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.ladder import attempt, finish
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.replay.cache import GRAPHS
 from tonari.exact.cuda.replay.kept import KeptSearch
-from tonari.exact.cuda.replay.recorded import check_room, record
 from tonari.exact.cuda.routes.multi_gpu import PARTS, SpreadPoints, join, merged_name, parts_of
 from tonari.exact.report import Report
 from tonari.inputs.arrays.values import NO_ROW

@@ -12,9 +12,13 @@ longer lists. The remaining rows are searched in all dimensions (host_search.py)
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
+import threading
 import time
+import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -23,6 +27,7 @@ import numpy.typing as npt
 import torch
 
 from tonari import inputs
+from tonari.core.process.garbage import collection_off
 from tonari.core.process.progress import Counter, ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
@@ -30,17 +35,18 @@ from tonari.core.trail import decided
 from tonari.cuda.compiling.ahead import expecting
 from tonari.cuda.compiling.rehearsal import joined, to_visit
 from tonari.cuda.copying.prefetch import slabs
-from tonari.cuda.devices import to_device
+from tonari.cuda.devices import over, to_device
 from tonari.cuda.host_rows import HostRows
+from tonari.cuda.recorded import check_room, record
 from tonari.cuda.streams import Written
 from tonari.exact.cuda import tuning
-from tonari.exact.cuda.attempts.in_batches import in_batches
+from tonari.exact.cuda.attempts.in_batches import IDLE, in_batches
 from tonari.exact.cuda.coded_memory import CODED_BYTES
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.groups import NO_MEMBER, refine_groups
 from tonari.exact.cuda.routes.host_search import HostSearch, Sent, ascending
 from tonari.exact.cuda.routes.partition import search_whole
-from tonari.exact.cuda.rows.codes import Coding, FoldedCodes, code_points, codes_for, coding_of
+from tonari.exact.cuda.rows.codes import Coding, FoldedCodes, code_points, code_queries, codes_for, coding_of
 from tonari.exact.cuda.rows.contraction import ContractedRows, sample_rows
 from tonari.exact.cuda.rows.pack import new_flags
 from tonari.exact.cuda.rows.part import Place
@@ -49,6 +55,7 @@ from tonari.exact.cuda.screens.contracted import retried_at_once
 from tonari.exact.cuda.screens.sampling import Sample
 from tonari.exact.cuda.screens.widths import Fitted, fitted_width
 from tonari.exact.report import Report
+from tonari.inputs.arrays.values import NO_ROW
 from tonari.select.cuda.order import merge_lists
 
 
@@ -69,6 +76,7 @@ class CodedPoints:
         The original rows, as the device reads them.
     fitted : dict of int to Fitted
         The number of refined groups that earlier searches fitted, by k.
+    replays : Replays
     """
 
     def __init__(self, points: npt.NDArray[Any], plan: CudaPlan) -> None:
@@ -115,6 +123,7 @@ class CodedPoints:
         """Keep the codes of all points."""
         self.rows = ContractedRows(whole.values[: whole.n, : whole.p], None)
         self.fitted: dict[int, Fitted] = {}
+        self.replays = Replays()
         self.copies: Any = _Samples(whole)  # codes, which are packed rows of another kind
         tensors = (self.by.directions, self.by.origin, self.by.stretch, self.coding.shift, self.farthest, self.flags)
         self.written = Written(self.form.centre, self.form.scale, *tensors, self.beyond, whole.values)
@@ -151,15 +160,77 @@ def rehearse_codes(plan: CudaPlan, query_dtype: str, *, self_join: bool) -> None
     """Launch the kernels of the first pass of a search on tensors without data; see attempts/rehearse.py."""
     sizes = {some.stop - some.start for some in cut(plan.m, plan.query_batch)}
     _rehearse_pass(plan, query_dtype, sizes, plan.contracted_width, self_join=self_join)
+    # Many searches leave a few rows, for which other kernels would be compiled while the search waits.
+    few = {min(plan.m, rows) for rows in tuning.CODED_LEFT}
+    _rehearse_pass(plan, query_dtype, few, tuning.WIDER * plan.contracted_width, self_join=self_join)
+
+
+class Replays:
+    """Batches of searches that are replayed as CUDA graphs, by their sizes. Several threads may use it at once.
+
+    The first batch of some sizes is launched step by step, the second one is captured.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Any, ...], _Graph | None] = {}  # None: seen, or not to be captured
+        self._failed: set[tuple[Any, ...]] = set()
+        self._lock = threading.Lock()
+        _ALL.add(self)
+
+    def graph(self, key: tuple[Any, ...], make: Callable[[], _Graph]) -> _Graph | None:
+        """Return the graph of a batch, captured by `make`; None for the first batch, or if the capture has failed."""
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = None
+                while len(self._known) > tuning.REMEMBERED:
+                    del self._known[next(iter(self._known))]
+                return None
+            graph = self._known.pop(key)
+            if graph is None and key not in self._failed:
+                self._drop_all_but(tuning.CODED_GRAPHS - 1)
+                try:
+                    graph = make()
+                except (RuntimeError, MemoryError) as error:  # torch's out-of-memory error is a RuntimeError
+                    decided("replay", f"searches like this one are launched step by step: {error}")
+                    self._failed.add(key)
+            self._known[key] = graph
+            return graph
+
+    def forget(self) -> bool:
+        """Drop all graphs; return whether there were any."""
+        with self._lock:
+            return self._drop_all_but(0)
+
+    def _drop_all_but(self, count: int) -> bool:
+        kept = [key for key, graph in self._known.items() if graph is not None]
+        for key in kept[: max(0, len(kept) - count)]:
+            del self._known[key]
+        return len(kept) > count
+
+
+_ALL: weakref.WeakSet[Replays] = weakref.WeakSet()
+
+
+def _forget_replays() -> bool:
+    if not any(list(_ALL)):
+        return False
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+    dropped = [replays.forget() for replays in list(_ALL)]  # of all points, not of the first ones with a graph
+    return any(dropped)
+
+
+atexit.register(_forget_replays)  # before CUDA is shut down
+IDLE.append(_forget_replays)
 
 
 def _rehearse_pass(plan: CudaPlan, query_dtype: str, sizes: set[int], width: int, *, self_join: bool) -> None:
     prepared = CodedPoints.without_data(plan)
-    steps = _Steps(prepared, plan, prepared.flags, double="float64" in (query_dtype, plan.dtype))
+    steps = _Steps(prepared, plan, double="float64" in (query_dtype, plan.dtype))
     for rows in sizes:
         queries = torch.empty((rows, plan.d), dtype=getattr(torch, query_dtype), device="meta")
         own = torch.empty(rows, dtype=torch.int64, device="meta") if self_join else None
-        steps.launch(queries, own, width, steps.screen.sample(width), 0)
+        steps.launch(queries, own, width, steps.screen.sample(width), 0, prepared.flags)
 
 
 def prepare_codes(points: npt.NDArray[Any], plan: CudaPlan, progress: ProgressLike = None) -> CodedPoints:
@@ -214,7 +285,12 @@ class _Search(HostSearch):
     def __init__(self, queries: Any, prepared: CodedPoints, plan: CudaPlan, place: Place, bar: Counter) -> None:
         super().__init__(queries, prepared, plan, place, bar)
         self.prepared = prepared
-        self.steps = _Steps(prepared, plan, self.flags, double=self.double)
+        self.steps = _Steps(prepared, plan, double=self.double)
+        self._first_flags = [NO_ROW] * 3
+
+    def check_queries(self) -> None:
+        """See :class:`HostSearch`; the flags of all batches have arrived."""
+        inputs.check_flags(self._first_flags, self.queries, self._name, first=self.place.first_query)
 
     def run(self) -> None:
         """Answer all queries."""
@@ -225,7 +301,7 @@ class _Search(HostSearch):
             if worth:
                 left = self._certified(left, width, first_pass=True)
                 self.check_queries()
-                if len(left) and width < tuning.WIDEST * self.plan.contracted_width:
+                if len(left) and width < tuning.CODED_WIDEST * self.plan.contracted_width:
                     self.prepared.fitted[k] = Fitted(2 * width, 0.0)  # for the next search
                 for times in (tuning.WIDER, tuning.ROOMY):
                     left = self._certified(left, times * width)
@@ -244,7 +320,7 @@ class _Search(HostSearch):
                 self.check_queries()
                 return float(np.count_nonzero(~proved)) / len(rows)
 
-            fitted[plan.k] = fitted_width(plan.contracted_width, unproved_at)
+            fitted[plan.k] = fitted_width(plan.contracted_width, unproved_at, widest=tuning.CODED_WIDEST)
         return fitted.get(plan.k, Fitted(plan.contracted_width, 0.0))
 
     def _certified(
@@ -267,8 +343,9 @@ class _Search(HostSearch):
         sample = self.steps.screen.sample(width)
 
         def finish(batch: _Batch) -> None:
-            distances, indices, proved[batch.some], refined = batch.sent.arrive()
+            distances, indices, proved[batch.some], refined, flags = batch.sent.arrive()
             self.report.refined += int(refined)
+            self._first_flags = [min(pair) for pair in zip(self._first_flags, flags.tolist(), strict=True)]
             self.write(numbers[batch.some], Neighbors(distances, indices))
             if bar is not None:
                 bar.add(len(distances) * len(self.points))
@@ -279,7 +356,9 @@ class _Search(HostSearch):
                 finish(ahead[0])
             ahead[:] = [batch]
 
-        size = min(self.plan.query_batch, retried_at_once(width, CODED_BYTES))
+        size = self.plan.query_batch  # which has room for the widest lists of a first pass
+        if width > tuning.CODED_WIDEST * self.plan.contracted_width:
+            size = min(size, retried_at_once(width, CODED_BYTES))
         sizes = {some.stop - some.start for some in cut(len(numbers), size)}
         dtype, self_join = inputs.name_of_dtype(self.queries), self.place.self_join
         with expecting(functools.partial(_rehearse_pass, self.plan, dtype, sizes, width, self_join=self_join)):
@@ -289,9 +368,30 @@ class _Search(HostSearch):
 
     def _launch(self, numbers: npt.NDArray[np.int64], width: int, sample: Sample | None) -> Sent:
         """Launch all steps of a batch; waits for the device only if rows are read by the CPU."""
-        rows, own = self.there(self.on_host(numbers)), self.own_there(numbers)
-        done = self.steps.launch(rows, own, width, sample, int(numbers[0]))
-        return Sent(*done.found, done.proved, done.refined)
+        rows = self.on_host(numbers)
+        graph = self._graph_of(rows, width, sample) if self._is_replayed(len(rows), width) else None
+        if graph is not None:
+            return graph.launch(rows)
+        own, flags = self.own_there(numbers), new_flags(self.device)
+        done = self.steps.launch(self.there(rows), own, width, sample, int(numbers[0]), flags)
+        return Sent(*done.found, done.proved, done.refined, flags)
+
+    def _is_replayed(self, rows: int, width: int) -> bool:
+        """Whether launching a batch step by step may take longer than the device needs for it."""
+        short = rows * len(self.points) <= tuning.CODED_REPLAYED
+        listed = tuning.NEAR_KEPT * width <= tuning.CODED_REPLAYED_LIST  # longer ones are sorted in other ways
+        return short and listed and not self.place.self_join and _captures(self.device) and self.prepared.host.is_mapped
+
+    def _graph_of(self, rows: npt.NDArray[Any], width: int, sample: Sample | None) -> _Graph | None:
+        key = rows.shape, rows.dtype, self.plan.k, width, sample, self.double, self.plan.group
+
+        def make() -> _Graph:
+            check_room(self.device, self.plan.working_bytes)
+            # The graph is dropped with the points, and must not keep them.
+            steps = _Steps(weakref.proxy(self.prepared), self.plan, double=self.double)
+            return _Graph(self.there(rows), steps, width, sample)
+
+        return self.prepared.replays.graph(key, make)
 
 
 class _Done(NamedTuple):
@@ -302,6 +402,50 @@ class _Done(NamedTuple):
     refined: Any
 
 
+def _captures(device: Any) -> bool:
+    return bool(device.type == "cuda")
+
+
+class _Graph:
+    """The steps of a batch, captured as a CUDA graph.
+
+    Parameters
+    ----------
+    rows : tensor of shape (rows, d)
+        Queries like those of later batches.
+    steps : _Steps
+    width : int
+    sample : Sample, optional
+    """
+
+    def __init__(self, rows: Any, steps: _Steps, width: int, sample: Sample | None) -> None:
+        self._lock, self._device = threading.Lock(), rows.device
+        # Buffers made in inference mode could not be written to outside it. The capture would fail if the collector
+        # destroyed another graph.
+        with torch.inference_mode(False), torch.no_grad(), collection_off():
+            self._rows, self._flags = rows.clone(), new_flags(rows.device)
+
+            def work() -> _Done:
+                self._flags.fill_(NO_ROW)
+                return steps.launch(self._rows, None, width, sample, 0, self._flags)
+
+            self._graph, self._done = record(work, rows.device, run_first=True)
+            self._used = torch.cuda.Event() if rows.device.type == "cuda" else None
+
+    def launch(self, rows: npt.NDArray[Any]) -> Sent:
+        """Launch the steps for other queries; the flags number the rows of the batch."""
+        # The lock and the event protect the buffers: another stream waits until the results have been copied.
+        with self._lock, torch.inference_mode(False), torch.no_grad():
+            if self._used is not None:
+                self._used.wait()
+            self._rows.copy_(over(rows).pin_memory() if self._used is not None else over(rows), non_blocking=True)
+            self._graph.replay()
+            sent = Sent(*self._done.found, self._done.proved, self._done.refined, self._flags)
+            if self._used is not None:
+                self._used.record()
+        return sent
+
+
 class _Steps:
     """The steps of a batch of queries on the device.
 
@@ -309,19 +453,20 @@ class _Steps:
     ----------
     prepared : CodedPoints
     plan : CudaPlan
-    flags : int64 tensor of shape (3,)
-        Output: flags of the queries.
     double : bool
         Whether values are returned as float64.
     """
 
-    def __init__(self, prepared: CodedPoints, plan: CudaPlan, flags: Any, *, double: bool) -> None:
+    def __init__(self, prepared: CodedPoints, plan: CudaPlan, *, double: bool) -> None:
         self.prepared, self.plan, self.double = prepared, plan, double
-        self.screen = CodedScreen(prepared, plan, flags, double=double)
+        self.screen = CodedScreen(prepared, plan, prepared.flags, double=double)
 
-    def launch(self, rows: Any, own: Any, width: int, sample: Sample | None, first: int) -> _Done:
-        """Launch all steps for some queries; `first` is the number of the first one, for flags."""
-        coded = self.screen.code(rows, self.prepared.coding, first)
+    def launch(self, rows: Any, own: Any, width: int, sample: Sample | None, first: int, flags: Any) -> _Done:
+        """Launch all steps for some queries.
+
+        `flags`, int64 (3,), is an output: flags of the queries, whose first one has the number `first`.
+        """
+        coded = code_queries(rows, self.prepared.coding, flags, first=first)
         look = self.screen.coded_look(coded, own, width, sample)
         nearest = look.nearest if _has_no_data(rows) else ascending(look.nearest)
         best = self._refine(rows, nearest)

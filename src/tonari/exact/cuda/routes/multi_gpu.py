@@ -32,10 +32,11 @@ from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import await_copies, on, to_device
+from tonari.cuda.host_rows import HostRows
 from tonari.exact.cuda.attempts.attempt import Begun
 from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.routes import host_refine, resident, streamed
+from tonari.exact.cuda.routes import codes, host_refine, resident, streamed
 from tonari.exact.cuda.routes.partition import SearchPart
 from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report
@@ -53,6 +54,7 @@ _ROUTES = {
     "resident": _Route(resident.prepare_resident, resident.search_part),
     "streamed": _Route(streamed.prepare_streamed, streamed.search_part),
     "host_refine": _Route(host_refine.prepare_host_refine, host_refine.search_part),
+    "codes": _Route(codes.prepare_codes, codes.search_part),
 }
 
 
@@ -112,6 +114,9 @@ def prepare_on_several(
         rows = points[bounds[at]]
         return to_device(rows, plan.devices[at], at_once=len(bounds)) if resident else rows
 
+    # Parts may share a page, which can be locked only once: the parts find the lock of the whole array.
+    locked = HostRows(points, plan.devices[0]) if plan.route == "codes" else None
+
     def prepare(at: int, rows: Any) -> Any:
         part = plan_for_part(plan, len(rows), plan.m, plan.devices[at])
         with on(plan.devices[at]):
@@ -125,6 +130,7 @@ def prepare_on_several(
     else:
         workers = a_thread_each(plan.devices)
         parts = side_by_side(workers, plan.devices, len(bounds), lambda at: prepare(at, rows_of(at)))
+    del locked
     if not once and not host:  # a search that follows at once waits for all devices itself
         await_copies(points, plan.devices)
     return SpreadPoints(bounds, parts)

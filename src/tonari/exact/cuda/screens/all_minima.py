@@ -191,18 +191,18 @@ def split_for_hopper(m: int, n: int, device: Any) -> Split:
 
 
 def _launch_on_hopper(queries: Any, points: Any, rows: slice, thresholds: Any, lists: Lists, split: Split) -> None:
+    terms = {**points.terms, **queries.errors(rows), **lists.output, "thresholds_ptr": thresholds, "offset": 0}
+    launch_on_hopper(queries.values[rows], points.values, split, terms, folded=False)
+
+
+def launch_on_hopper(queries: Any, points: Any, split: Split, terms: dict[str, Any], *, folded: bool) -> None:
+    """Launch the kernel for Hopper on packed queries and points; `terms` are its other arguments."""
     from tonari.exact.cuda.kernels.screens.all_minima_hopper import screen_hopper_kernel
 
-    terms = {**points.terms, **queries.errors(rows), **lists.output, "thresholds_ptr": thresholds}
-    launch_on_hopper(screen_hopper_kernel, queries.values[rows], points.values, split, terms)
-
-
-def launch_on_hopper(kernel: Any, queries: Any, points: Any, split: Split, terms: dict[str, Any]) -> None:
-    """Launch a kernel with the tiles of Hopper on packed queries and points; `terms` are its other arguments."""
     m, width = queries.shape
     half = tuning.HOPPER_ROWS // 2
     launch(
-        kernel,
+        screen_hopper_kernel,
         split.row_tiles * split.parts,
         {
             "queries": swizzled(queries, half, width),
@@ -219,6 +219,7 @@ def launch_on_hopper(kernel: Any, queries: Any, points: Any, split: Split, terms
             "WIDTH": width,
             "STAGES": tuning.HOPPER_STAGES,
             "TILES": tuning.HOPPER_TILES,
+            "FOLDED": folded,
         },
         warps=8,
     )

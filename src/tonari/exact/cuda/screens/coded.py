@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine.group_lists import AllMinima, Listed
-from tonari.exact.cuda.rows.codes import CodedQueries, Coding, code_queries
+from tonari.exact.cuda.rows.codes import CodedQueries
 from tonari.exact.cuda.rows.groups import group_count
 from tonari.exact.cuda.screens.contracted import ContractedScreen, Look
 from tonari.exact.cuda.screens.folded import screen_folded, screen_folded_below
@@ -33,10 +33,6 @@ class CodedScreen(ContractedScreen):
     def sample(self, width: int) -> Sample | None:
         """Return the sample whose threshold keeps the groups of `width` points; None if no sample is used."""
         return sample_for_codes(len(self.prepared.points), self.plan.m, width, self.plan.group)
-
-    def code(self, queries: Any, coding: Coding, first: int) -> CodedQueries:
-        """Return the codes of a batch; `first` is the number of its first query, for flags."""
-        return code_queries(queries, coding, self.flags, first=first)
 
     def coded_look(self, coded: CodedQueries, own: Any, width: int, sample: Sample | None) -> Look:
         """Screen a batch, and find the nearest points by the distances from their codes."""

@@ -100,7 +100,6 @@ def _launch(
 
 
 def _launch_on_hopper(queries: Any, points: FoldedCodes, split: Split, thresholds: Any, lists: Lists) -> None:
-    from tonari.exact.cuda.kernels.screens.folded_hopper import screen_folded_hopper_kernel
-
-    terms = {**lists.output, "thresholds_ptr": thresholds, "offset": points.offset}
-    launch_on_hopper(screen_folded_hopper_kernel, queries, points.values, split, terms)
+    terms = dict.fromkeys(("low_ptr", "e1_ptr", "e2_ptr", "norm_ptr", "rest_ptr"))
+    terms |= {**lists.output, "thresholds_ptr": thresholds, "offset": points.offset}
+    launch_on_hopper(queries, points.values, split, terms, folded=True)

@@ -38,7 +38,9 @@ class Fitted(NamedTuple):
     unproved: float
 
 
-def fitted_width(least: int, unproved_at: Callable[[int], float], again: float | None = None) -> Fitted:
+def fitted_width(
+    least: int, unproved_at: Callable[[int], float], again: float | None = None, *, widest: int | None = None
+) -> Fitted:
     """Return the fastest width: the number of groups refined per row.
 
     A larger width takes longer, but leaves fewer rows unproved (not certified as exact), which are searched again.
@@ -53,6 +55,8 @@ def fitted_width(least: int, unproved_at: Callable[[int], float], again: float |
         Searches the first rows with a width, and returns the share of unproved rows.
     again : float
         The time to search a row again, in units of the time for `least` groups. Default: SEARCHED_AGAIN.
+    widest : int, optional
+        The largest width, as a multiple of `least`. Default: WIDEST.
 
     Examples
     --------
@@ -61,7 +65,7 @@ def fitted_width(least: int, unproved_at: Callable[[int], float], again: float |
     """
     again = tuning.SEARCHED_AGAIN if again is None else again
     tried: list[tuple[float, Fitted]] = []
-    for width in widths_from(least, least):
+    for width in widths_from(least, least, widest):
         if tried and width / least >= min(tried)[0]:
             break
         unproved = unproved_at(width)
@@ -69,10 +73,11 @@ def fitted_width(least: int, unproved_at: Callable[[int], float], again: float |
     return min(tried)[1]
 
 
-def widths_from(width: int, least: int) -> list[int]:
+def widths_from(width: int, least: int, widest: int | None = None) -> list[int]:
     """Return the numbers of refined groups per row to try, starting with the given one.
 
     >>> widths_from(34, 17)
     [34, 68, 136]
     """
-    return [width << times for times in range(tuning.WIDEST.bit_length()) if width << times <= tuning.WIDEST * least]
+    most = tuning.WIDEST if widest is None else widest
+    return [width << times for times in range(most.bit_length()) if width << times <= most * least]

@@ -7,6 +7,9 @@
 
         issue b(i) | wait a(i), minima of a(i) | issue a(i + 1) | wait b(i), minima of b(i) | refill tile i
 
+With FOLDED, rows are codes whose squared lengths are folded into the products, and the maxima of products are taken
+(kernels/screens/folded.py).
+
 There are two warpgroups, each with 64 rows of each half. All values keep the layout of the accumulator until they are
 stored, so that threads exchange no data; by default Triton would move stored values through shared memory. In all else
 the kernel is that of kernels/screens/all_minima.py, except that `low` is added to the product afterwards.
@@ -41,6 +44,13 @@ def lowest_parts(scores, COLUMNS: gl.constexpr, HALF: gl.constexpr):
 
 
 @gluon.jit
+def largest_parts(sums, COLUMNS: gl.constexpr, HALF: gl.constexpr):
+    """Reduce products [HALF, COLUMNS] to maxima [HALF, parts of 8, 4 lanes]."""
+    sums = sums.reshape([HALF, COLUMNS // 32, 4, 4, 2])
+    return gl.max(gl.max(sums, 4), 2)
+
+
+@gluon.jit
 def never_rounded(minima, WHOLE: gl.constexpr):
     """Clip minima of int8 scores to numbers that float32 represents; see the function in kernels/screens/record.py."""
     if WHOLE:
@@ -51,10 +61,32 @@ def never_rounded(minima, WHOLE: gl.constexpr):
 
 
 @gluon.jit
+def take(
+    scores, low, norm, rest, e1, e2, thresholds, counts, starts, first_group,
+    values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr, WHOLE: gl.constexpr,
+):  # fmt: skip
+    """Append a tile's groups at or below the thresholds; return the new counts."""
+    lowest = never_rounded(lowest_parts(scores + low[None, :], COLUMNS, HALF), WHOLE)
+    bound = norm * e1 + rest * e2
+    lowest = lowest - bound[:, None, None]
+    return append(lowest, thresholds, counts, starts, first_group, values_ptr, entries_ptr, room, COLUMNS)
+
+
+@gluon.jit
+def take_folded(
+    sums, offset, thresholds, counts, starts, first_group,
+    values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr,
+):  # fmt: skip
+    """As :func:`take`, by products that contain the squared lengths."""
+    lowest = ((offset - largest_parts(sums, COLUMNS, HALF)) * 2).to(gl.float32)
+    return append(lowest, thresholds, counts, starts, first_group, values_ptr, entries_ptr, room, COLUMNS)
+
+
+@gluon.jit
 def append(
     lowest, thresholds, counts, starts, first_group, values_ptr, entries_ptr, room, COLUMNS: gl.constexpr
 ):  # fmt: skip
-    """Append the groups whose lowest values [HALF, parts of 8, 4 lanes] reach the thresholds; return the new counts."""
+    """Append the groups with minima at or below the thresholds; return the new counts."""
     layout: gl.constexpr = lowest.type.layout
     part = gl.arange(0, COLUMNS // 32, layout=gl.SliceLayout(0, gl.SliceLayout(2, layout)))
     passed = (lowest <= thresholds[:, None, None]).to(gl.int32) << part[None, :, None]
@@ -69,26 +101,13 @@ def append(
     return counts + hit.to(gl.int32)
 
 
-@gluon.jit
-def take(
-    scores, low, norm, rest, e1, e2, thresholds, counts, starts, first_group,
-    values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr, WHOLE: gl.constexpr,
-):  # fmt: skip
-    """Append a tile's groups at or below the thresholds; return the new counts."""
-    lowest = never_rounded(lowest_parts(scores + low[None, :], COLUMNS, HALF), WHOLE)
-    bound = norm * e1 + rest * e2
-    return append(
-        lowest - bound[:, None, None], thresholds, counts, starts, first_group, values_ptr, entries_ptr, room, COLUMNS
-    )
-
-
-@gluon.jit(do_not_specialize=["m", "tiles", "segments", "room", "row_tiles", "tiles_per_program"])
+@gluon.jit(do_not_specialize=["m", "tiles", "segments", "room", "row_tiles", "tiles_per_program", "offset"])
 def screen_hopper_kernel(
     queries, points, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, thresholds_ptr,
     values_ptr, entries_ptr, counts_ptr,
-    m, tiles, segments, room, row_tiles, tiles_per_program,
+    m, tiles, segments, room, row_tiles, tiles_per_program, offset,
     HALF: gl.constexpr, COLUMNS: gl.constexpr, WIDTH: gl.constexpr, STAGES: gl.constexpr,
-    TILES: gl.constexpr,
+    TILES: gl.constexpr, FOLDED: gl.constexpr,
 ):  # fmt: skip
     ELEMENT: gl.constexpr = queries.dtype
     SIZE: gl.constexpr = ELEMENT.primitive_bitwidth // 8
@@ -125,10 +144,11 @@ def screen_hopper_kernel(
     column = gl.arange(0, COLUMNS, layout=gl.SliceLayout(0, mma))
     row_a = first_row + gl.arange(0, HALF, layout=by_row)
     row_b = row_a + HALF
-    norm_a = gl.load(norm_ptr + row_a, mask=row_a < m, other=0.0)  # [HALF]
-    norm_b = gl.load(norm_ptr + row_b, mask=row_b < m, other=0.0)  # [HALF]
-    rest_a = gl.load(rest_ptr + row_a, mask=row_a < m, other=0.0)
-    rest_b = gl.load(rest_ptr + row_b, mask=row_b < m, other=0.0)
+    if not FOLDED:
+        norm_a = gl.load(norm_ptr + row_a, mask=row_a < m, other=0.0)  # [HALF]
+        norm_b = gl.load(norm_ptr + row_b, mask=row_b < m, other=0.0)  # [HALF]
+        rest_a = gl.load(rest_ptr + row_a, mask=row_a < m, other=0.0)
+        rest_b = gl.load(rest_ptr + row_b, mask=row_b < m, other=0.0)
     thresholds_a = gl.load(thresholds_ptr + row_a, mask=row_a < m, other=-float("inf"))
     thresholds_b = gl.load(thresholds_ptr + row_b, mask=row_b < m, other=-float("inf"))
     local = gl.arange(0, HALF, layout=gl.SliceLayout(1, by_lane))
@@ -150,16 +170,23 @@ def screen_hopper_kernel(
             tile = first + number
             here = x.index((step + number) % STAGES)
             running_b = warpgroup_mma(q.index(1), here.permute((1, 0)), b, use_acc=False, is_async=True)
-            low = gl.load(
-                low_ptr + tile * COLUMNS + column, mask=(tile < tiles) & (column < COLUMNS), other=float("inf")
-            )
-            e1 = gl.load(e1_ptr + tile, mask=tile < tiles, other=0.0)
-            e2 = gl.load(e2_ptr + tile, mask=tile < tiles, other=0.0)
+            if not FOLDED:
+                low = gl.load(
+                    low_ptr + tile * COLUMNS + column, mask=(tile < tiles) & (column < COLUMNS), other=float("inf")
+                )
+                e1 = gl.load(e1_ptr + tile, mask=tile < tiles, other=0.0)
+                e2 = gl.load(e2_ptr + tile, mask=tile < tiles, other=0.0)
             a = warpgroup_mma_wait(1, deps=[running_a])
-            counts_a = take(
-                scores_of(a), low, norm_a, rest_a, e1, e2, thresholds_a, counts_a, starts_a, tile * (COLUMNS // 32),
-                values_ptr, entries_ptr, room, HALF, COLUMNS, WHOLE,
-            )  # fmt: skip
+            if FOLDED:
+                counts_a = take_folded(
+                    a, offset, thresholds_a, counts_a, starts_a, tile * (COLUMNS // 32),
+                    values_ptr, entries_ptr, room, HALF, COLUMNS,
+                )  # fmt: skip
+            else:
+                counts_a = take(
+                    scores_of(a), low, norm_a, rest_a, e1, e2, thresholds_a, counts_a, starts_a,
+                    tile * (COLUMNS // 32), values_ptr, entries_ptr, room, HALF, COLUMNS, WHOLE,
+                )  # fmt: skip
             if number + 1 < TILES:
                 following = step + number + 1
                 mbarrier.wait(loaded.index(following % STAGES), (following // STAGES) & 1)
@@ -174,10 +201,16 @@ def screen_hopper_kernel(
             buffer = (step + number) % STAGES
             mbarrier.expect(loaded.index(buffer), COLUMNS * WIDTH * SIZE, pred=refill)
             load_tile(points, [(tile + STAGES) * COLUMNS, 0], loaded.index(buffer), here, pred=refill)
-            counts_b = take(
-                scores_of(b), low, norm_b, rest_b, e1, e2, thresholds_b, counts_b, starts_b, tile * (COLUMNS // 32),
-                values_ptr, entries_ptr, room, HALF, COLUMNS, WHOLE,
-            )  # fmt: skip
+            if FOLDED:
+                counts_b = take_folded(
+                    b, offset, thresholds_b, counts_b, starts_b, tile * (COLUMNS // 32),
+                    values_ptr, entries_ptr, room, HALF, COLUMNS,
+                )  # fmt: skip
+            else:
+                counts_b = take(
+                    scores_of(b), low, norm_b, rest_b, e1, e2, thresholds_b, counts_b, starts_b,
+                    tile * (COLUMNS // 32), values_ptr, entries_ptr, room, HALF, COLUMNS, WHOLE,
+                )  # fmt: skip
     for stage in gl.static_range(STAGES + 1):
         mbarrier.invalidate(loaded.index(stage))
 

@@ -7,7 +7,7 @@ from tests.helpers.devices import HAS_TORCH, on_gpu
 if HAS_TORCH:
     import torch
 
-    from tonari.exact.cuda.replay.recorded import record
+    from tonari.cuda.recorded import record
 
 
 @on_gpu

@@ -22,7 +22,7 @@ def check_room(device: Any, nbytes: int) -> None:
         raise MemoryError(f"a CUDA graph of them may need {nbytes} bytes, and {device} has {free} free")
 
 
-def record(work: Callable[[], Any], device: Any, earlier: Any = None) -> tuple[Any, Any]:
+def record(work: Callable[[], Any], device: Any, earlier: Any = None, *, run_first: bool = False) -> tuple[Any, Any]:
     """Capture the launches of `work` without running them; call :func:`check_room` just before.
 
     Parameters
@@ -32,6 +32,8 @@ def record(work: Callable[[], Any], device: Any, earlier: Any = None) -> tuple[A
     earlier : CUDAGraph, optional
         A graph whose memory is reused, except for tensors that still exist. The two graphs must not run at the same
         time.
+    run_first : bool
+        Run `work` before on the stream of the capture, where libraries may allocate memory at their first use.
 
     Returns
     -------
@@ -42,12 +44,16 @@ def record(work: Callable[[], Any], device: Any, earlier: Any = None) -> tuple[A
     stream.wait_stream(torch.cuda.current_stream(device))
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.stream(stream):
+        if run_first:
+            work()
         shared = {} if earlier is None else {"pool": earlier.pool()}
         graph.capture_begin(**shared, capture_error_mode="thread_local")  # other threads may go on allocating
         try:
             result = work()
         finally:
             graph.capture_end()
+    if run_first:
+        torch.cuda.current_stream(device).wait_stream(stream)
     return graph, result
 
 

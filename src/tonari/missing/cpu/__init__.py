@@ -1,0 +1,1 @@
+"""Rows with missing values on the CPU."""

@@ -1,0 +1,1 @@
+"""Rows with missing values on CUDA: refused."""

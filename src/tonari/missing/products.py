@@ -1,0 +1,187 @@
+"""Rows whose inner product shows whether the distance of two rows with missing values is within a limit.
+
+Let m be 1 in the columns that a row has and 0 elsewhere, x and y a query and a point (0 where missing), and t a limit
+of the mean squared difference N / C. Over the columns,
+
+    t C - N  =  S (t - x^2) m'  -  S m y^2  +  S 2 x y
+
+is the inner product of the rows [(t - x^2) m / b, -m b, 2 x] and [m' b, y^2 / b, y], with a power of two b that gives
+their numbers similar sizes. The order of distances does not change if the same vector is subtracted from all rows, or
+if all are multiplied by a power of two: rows are centred, and points scaled to at most 1 in magnitude. A query that is
+larger by a factor g is divided by g, with t and the terms of the points divided by g or g^2.
+
+Rounding. A number of a row is rounded once, when it is centred, by at most u = 2^-53 of it. With the rounding of
+squares, products and the sum of 3 d + 1 terms, the computed inner product differs from its exact value by less than
+
+    kappa (2 |x|^2 + 2 |y|^2 + t c),    kappa = (3 d + 60) 2^-52,
+
+where c is the number of columns of the query; underflow adds less than 2^-1000. One more column adds the part of y to
+the product, and the part of x is subtracted from the limit.
+
+Pairs without a common column have the product 0. The limit t is therefore increased by some eta, above the rounding:
+pairs within the limit have a product of at least eta C, so pairs without a common column are found only if the point is
+far larger than other points. They have no value, and are dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+
+Float64 = npt.NDArray[np.float64]
+
+ALL = 5.0  # above every mean squared difference of rows of at most 1 in magnitude, 4
+_UNDERFLOW = 2.0**-1000
+
+
+@dataclass(frozen=True)
+class Form:
+    """How rows are centred and scaled, chosen from the points.
+
+    Attributes
+    ----------
+    centre : float64 array of shape (d,)
+    exponent : int
+        Rows are multiplied by 2**exponent.
+    square : float
+        The mean squared length of the points.
+    balance : float
+        A power of two near the size of a number of the scaled points.
+    """
+
+    centre: Float64
+    exponent: int
+    square: float
+    balance: float
+
+    @property
+    def kappa(self) -> float:
+        """The bound of rounding errors, relative to squared lengths."""
+        return (3 * len(self.centre) + 60) * 2.0**-52
+
+
+def centre_of(points: npt.NDArray[Any]) -> Float64:
+    """Return the mean of the numbers in each column; 0 for a column without numbers.
+
+    >>> centre_of(np.array([[1.0, np.nan], [2.0, np.nan]])).tolist()
+    [1.5, 0.0]
+    """
+    wide = _wide(points)
+    there = ~np.isnan(wide)
+    sums = np.where(there, wide, 0.0).sum(axis=0)
+    return np.asarray(sums / np.maximum(there.sum(axis=0), 1))
+
+
+def point_rows(points: npt.NDArray[Any]) -> tuple[Form, Float64]:
+    """Return the form of the points, and the rows [m' b, y^2 / b, y, rounding]."""
+    moved, there, exponents = _moved(points, centre_of(points))
+    exponent = -int(exponents.max(initial=0, where=there.any(axis=1)))
+    y = np.ldexp(moved, exponent)
+    square = np.square(y)
+    lengths = square.sum(axis=1)
+    _, size = np.frexp(np.sqrt(lengths.sum() / max(1, np.count_nonzero(there))))
+    form = Form(centre_of(points), exponent, float(lengths.mean()), float(np.ldexp(1.0, int(size))))
+    return form, np.hstack([there * form.balance, square / form.balance, y, (2 * form.kappa * lengths)[:, None]])
+
+
+def query_rows(queries: npt.NDArray[Any], form: Form) -> QueryRows:
+    """Return the queries in the form of the points."""
+    moved, there, exponents = _moved(queries, form.centre)
+    larger = np.maximum(exponents + form.exponent, 0)  # g = 2**larger
+    return QueryRows(np.ldexp(moved, (form.exponent - larger)[:, None]), there, larger, form)
+
+
+@dataclass(frozen=True)
+class QueryRows:
+    """Centred and scaled queries.
+
+    Attributes
+    ----------
+    x : float64 array of shape (m, d)
+        0 where missing.
+    there : bool array of shape (m, d)
+    larger : int array of shape (m,)
+        Query i is divided by 2**larger[i] more than the points.
+    form : Form
+    """
+
+    x: Float64
+    there: npt.NDArray[np.bool_]
+    larger: npt.NDArray[Any]
+    form: Form
+
+    def some(self, rows: npt.NDArray[Any]) -> QueryRows:
+        """Return some of the queries."""
+        return QueryRows(self.x[rows], self.there[rows], self.larger[rows], self.form)
+
+    def means_of(self, limits: npt.NDArray[Any]) -> Float64:
+        """Return for limits of returned distances the largest mean squared differences of scaled rows.
+
+        Parameters
+        ----------
+        limits : array of shape (m,), of the dtype of returned distances
+            Negative limits count as 0.
+        """
+        d, positive = self.x.shape[1], np.maximum(limits, 0)
+        with np.errstate(over="ignore", under="ignore"):
+            above = np.nextafter(positive, np.asarray(np.inf, positive.dtype)).astype(np.float64)
+            means = np.square(above) / d * (1 + (d + 40) * 2.0**-52) + 2.0**-1074
+            return np.asarray(np.ldexp(means, 2 * (self.form.exponent - self.larger)))
+
+    def with_means(self, means: Float64) -> tuple[Float64, Float64]:
+        """Return the rows [(t - x^2) m / b, -m b, 2 x, 1], and the least product of each query within its limit.
+
+        Parameters
+        ----------
+        means : float64 array of shape (m,)
+            The largest mean squared differences of scaled rows; inf includes all pairs with a common column.
+        """
+        form = self.form
+        square, factor = np.square(self.x), np.ldexp(1.0, -self.larger)
+        lengths, count = square.sum(axis=1), self.there.sum(axis=1)
+        t = np.minimum(means, ALL)
+        t = t + (2.0**-20 * t + 8 * form.kappa * (2 * lengths + 2 * factor**2 * form.square + t * count) + _UNDERFLOW)
+        eta = t - np.minimum(means, ALL)
+        rows = np.hstack(
+            [
+                np.where(self.there, t[:, None] - square, 0.0) / form.balance,
+                np.where(self.there, -(factor**2 * form.balance)[:, None], 0.0),
+                2 * self.x * factor[:, None],
+                (factor**2)[:, None],
+            ]
+        )
+        return rows, eta * (1 - 2.0**-20) - form.kappa * (2 * lengths + t * count) - _UNDERFLOW
+
+    def means(self, points: Float64) -> npt.NDArray[np.float32]:
+        """Estimate the mean squared differences to some points, given as rows of :func:`point_rows`; inf if missing.
+
+        The estimates are products of matrices, whose rounding depends on the machine: they decide no answer.
+        """
+        d, factor = self.x.shape[1], np.ldexp(1.0, -self.larger)[:, None]
+        there, square, y = (points[:, begin : begin + d].T.astype(np.float32) for begin in (0, d, 2 * d))
+        x = self.x.astype(np.float32)
+        there, square = there / np.float32(self.form.balance), square * np.float32(self.form.balance)
+        sums = np.square(x) @ there
+        sums += (factor**2 * self.there).astype(np.float32) @ square
+        sums -= (2 * factor * self.x).astype(np.float32) @ y
+        count = self.there.astype(np.float32) @ there
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(count > 0, np.maximum(sums, 0) / count, np.inf)
+
+
+def _wide(rows: npt.NDArray[Any]) -> Float64:
+    return inputs.as_floats(rows).astype(np.float64)
+
+
+def _moved(rows: npt.NDArray[Any], centre: Float64) -> tuple[Float64, npt.NDArray[np.bool_], npt.NDArray[Any]]:
+    """Return centred rows, 0 where missing, which numbers there are, and the exponent of the largest of each row."""
+    moved = _wide(rows) - centre
+    there = ~np.isnan(moved)
+    moved[~there] = 0.0
+    _, exponents = np.frexp(np.abs(moved).max(axis=1))
+    return moved, there, np.where((moved != 0).any(axis=1), exponents, -(1 << 14))
