@@ -73,8 +73,8 @@ class Step(NamedTuple):
     write : callable(worker, args, computed)
         Consumes all computed pieces, in order, from an iterator.
     together : callable(worker, list of args), optional
-        Reads several tasks of one piece each in one pass over the source, and returns their pieces. The pieces have the
-        same contents as those of `read`.
+        Reads several tasks of one piece each in one pass over the source, and returns their pieces. `read` yields
+        pieces with the same contents.
     """
 
     read: Callable[[Worker, Any], Iterator[Any]]
@@ -106,8 +106,8 @@ class Stage(NamedTuple):
     drops : tuple of str
         Names of parts.
     disk_bytes : int
-        The room on the disk that the build needs at its peak, as far as it is known before these tasks; 0 if nothing is
-        known beyond the plan.
+        The most bytes that the build needs on the disk, if earlier tasks have given a better estimate than the plan;
+        else 0.
     """
 
     tasks: list[Task]

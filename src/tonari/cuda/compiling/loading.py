@@ -73,7 +73,7 @@ class Loading(Executor):
 
     def translate(self, usual: Callable[..., Any], *given: Any, **named: Any) -> Any:
         """Translate a kernel as Triton does, then let the next thread begin."""
-        self.missing += 1  # one thread at a time
+        self.missing += 1  # needs no lock, since one translation follows another
         self._launcher_of.built = getattr(usual.__self__, "launcher_built", None)  # type: ignore[attr-defined]
         try:
             return usual(*given, **named)
