@@ -20,9 +20,9 @@ Ids = npt.NDArray[np.int64]
 
 
 class KNNImputer(impute.KNNImputer):
-    """Fill missing values with means of the nearest rows, like ``sklearn.impute.KNNImputer``, by exact neighbours.
+    """Fill missing values by exact nearest neighbours, with the interface of ``sklearn.impute.KNNImputer``.
 
-    For each missing value, the nearest fitted rows that have a number in its column are averaged. Distances are those
+    A missing value becomes the mean of the numbers that the nearest fitted rows have in its column. Distances are those
     of "nan_euclidean".
 
     Parameters
