@@ -73,7 +73,7 @@ class Step(NamedTuple):
     write : callable(worker, args, computed)
         Consumes all computed pieces, in order, from an iterator.
     together : callable(worker, list of args), optional
-            Reads several tasks of one piece each in one pass over the source, and returns their pieces. `read` yields
+        Reads several tasks of one piece each in one pass over the source, and returns their pieces. `read` yields
         pieces with the same contents.
     """
 
@@ -106,7 +106,7 @@ class Stage(NamedTuple):
     drops : tuple of str
         Names of parts.
     disk_bytes : int
-            The most bytes that the build needs on the disk, if earlier tasks have given a better estimate than the plan;
+        The most bytes that the build needs on the disk, if earlier tasks have given a better estimate than the plan;
         else 0.
     """
 
