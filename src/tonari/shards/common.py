@@ -303,8 +303,8 @@ def _compute_truth(worker: Worker, args: tuple[int, int, int], data: Any) -> Nei
     if len(parts) == 1 and worker.sampled is None:
         worker.sampled = _sample_rows(worker, parts[0])
     for part in parts:
-        asked = _sample_rows(worker, part) if worker.sampled is None else worker.sampled
-        found.append(nearest_of_all(worker, rows[part], **among, asked=asked))
+        queries = _sample_rows(worker, part) if worker.sampled is None else worker.sampled
+        found.append(nearest_of_all(worker, rows[part], **among, asked=queries))
     return Neighbors(*map(np.concatenate, zip(*found, strict=True)))
 
 

@@ -74,7 +74,7 @@ class Step(NamedTuple):
         Consumes all computed pieces, in order, from an iterator.
     together : callable(worker, list of args), optional
         Reads several tasks of one piece each in one pass over the source, and returns their pieces. The pieces have the
-        same contents as those of `read`.
+        same contents as the pieces of `read`.
     """
 
     read: Callable[[Worker, Any], Iterator[Any]]
@@ -106,8 +106,7 @@ class Stage(NamedTuple):
     drops : tuple of str
         Names of parts.
     disk_bytes : int
-        The room on the disk that the build needs at its peak, as far as it is known before these tasks; 0 if nothing is
-        known beyond the plan.
+        The room on the disk that the build needs at its peak, if it is known better than from the plan; otherwise 0.
     """
 
     tasks: list[Task]
