@@ -106,8 +106,8 @@ class Stage(NamedTuple):
     drops : tuple of str
         Names of parts.
     disk_bytes : int
-            The most bytes that the build needs on the disk, if earlier tasks have given a better estimate than the plan;
-        else 0.
+            The most bytes that the build needs on the disk, if earlier tasks have given a better estimate than the
+        plan; else 0.
     """
 
     tasks: list[Task]
