@@ -46,6 +46,14 @@ _CALLS = (
         ("tests/filters/test_scope.py::test_what_was_captured_is_replayed",),
     ),
     Fault(
+        "methods-lists-lack-overflowed-values",
+        "src/tonari/methods/rows/points.py",
+        "        check_far(limits, queries, self.rows, record, count, filtered=filtered, listed=True, names=names)\n",
+        "",
+        "with radius=inf and closed=False, pairs whose values overflow are left out of lists",
+        ("tests/methods/rows/test_value_range.py::test_lists_that_lack_overflowed_values_are_refused_like_counts",),
+    ),
+    Fault(
         "methods-pairs-name-rows-of-the-block",
         "src/tonari/methods/rows/points.py",
         "later=True), progress, names=own)",

@@ -50,7 +50,7 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         ),
         "METRIC_NaNEuclidean": "use tonari.search(queries, points, k, metric='nan_euclidean')",
         "METRIC_BrayCurtis": "use tonari.search(queries, points, k, metric='braycurtis') for rows that each sum to one",
-        **dict.fromkeys(("vector_to_array", "swig_ptr", "rev_swig_ptr"), "arrays are those of NumPy here"),
+        **dict.fromkeys(("vector_to_array", "swig_ptr", "rev_swig_ptr"), "arrays are NumPy's here"),
         "METRIC_Jaccard": "use faiss for real vectors, or tonari.Index(bits, metric='jaccard') for sets",
         "METRIC_ABS_INNER_PRODUCT": "use faiss for this metric",
         **dict.fromkeys(

@@ -20,9 +20,9 @@ Ids = npt.NDArray[np.int64]
 
 
 class KNNImputer(impute.KNNImputer):
-    """Fill missing values with means of the nearest rows, like ``sklearn.impute.KNNImputer``, by exact neighbours.
+    """Fill missing values by exact nearest neighbours, with the interface of ``sklearn.impute.KNNImputer``.
 
-    For each missing value, the nearest fitted rows that have a number in its column are averaged. Distances are those
+    A missing value becomes the mean of the numbers that the nearest fitted rows have in its column. Distances are those
     of "nan_euclidean".
 
     Parameters
@@ -32,8 +32,8 @@ class KNNImputer(impute.KNNImputer):
     n_jobs : int, optional
         Threads, as for :class:`NearestNeighbors`.
     memory : int or str, optional
-        Limit on the memory of searches, as for :func:`tonari.search`. Lists of neighbours of the rows with missing
-        values are in addition to it.
+        Limit on the memory of searches, as for :func:`tonari.search`. It does not include the lists of neighbours of
+        the rows with missing values.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class KNNImputer(impute.KNNImputer):
 
     Notes
     -----
-    Of donors at the same distance, those with the smallest row numbers count; scikit-learn's choice depends on its
-    partial sort. If no fitted row with a number in the column shares another column with a row, the mean of the column
-    is filled in, as in scikit-learn.
+    If rows are at the same distance, the smaller row numbers are nearer; scikit-learn's choice among them depends on
+    its partial sort. If no row that has a number in the column shares another column with the row to be filled, the
+    mean of the column is filled in, as in scikit-learn.
 
     Examples
     --------
@@ -158,26 +158,27 @@ class KNNImputer(impute.KNNImputer):
         return filled
 
     def _donors(self, found: Neighbors, there: npt.NDArray[np.bool_], everything: bool) -> tuple[Neighbors, Any]:
-        """Return the nearest rows that have a number in a column, -1 where missing, and which lists are complete."""
+        """Return lists of the nearest rows that have a number in a column, -1 where there are too few, and whether each
+        is complete."""
         distances, indices = found
         k = min(self.n_neighbors, int(there.sum()))
         gives = (indices >= 0) & there[np.maximum(indices, 0)]
         rank = np.cumsum(gives, axis=1) - 1
-        kept = gives & (rank < k)
+        first = gives & (rank < k)
         near = Neighbors(np.full((len(indices), k), np.nan, np.float64), np.full((len(indices), k), -1, np.int64))
-        row, place = np.nonzero(kept)
+        row, place = np.nonzero(first)
         near.distances[row, rank[row, place]] = distances[row, place]
         near.indices[row, rank[row, place]] = indices[row, place]
         whole = (gives.sum(axis=1) >= k) | (indices[:, -1] < 0) | everything
         return near, whole
 
     def _means(self, near: Neighbors, column: int) -> Float64:
-        """Return the weighted mean of the donors of each row; the mean of the column for rows without a donor."""
+        """Return the weighted mean of the listed rows for each list; the mean of the column for empty lists."""
         values = self._fit_X[:, column].astype(np.float64)
         donors = values[near.indices]
-        given = self.weights(near.distances) if callable(self.weights) else weights_of(near, self.weights)
+        factors = self.weights(near.distances) if callable(self.weights) else weights_of(near, self.weights)
         weights = (
-            np.ones(donors.shape) if given is None else np.broadcast_to(np.nan_to_num(given, nan=0.0), donors.shape)
+            np.ones(donors.shape) if factors is None else np.broadcast_to(np.nan_to_num(factors, nan=0.0), donors.shape)
         )
         weights = np.where(near.indices < 0, 0.0, weights)
         sums = weights.sum(axis=1)

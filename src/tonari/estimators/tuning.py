@@ -9,4 +9,4 @@ RADIUS_ENTRIES = 1 << 19  # of lists within a radius in memory at once, without 
 # Not measured.
 FEW_CLASSES = 8  # up to this many classes per neighbour, summing all of them is faster than sorting the labels
 UNCOUNTED_ROWS = 1024  # if lists of all points fit for this many rows, points are not counted before they are listed
-IMPUTED_SPARE = 1.5  # neighbours that are listed for each wanted donor, beyond those that miss the column
+IMPUTED_SPARE = 1.5  # factor on the number of listed neighbours, in case near rows have no number in the column

@@ -258,7 +258,7 @@ BIT_METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (Metric("hamming", "bits", definitions.hamming), Metric("jaccard", "bits", definitions.jaccard))
 }
-# Metrics of rows in which NaN is a missing value.
+# Metrics of rows with missing values (NaN).
 MISSING_METRICS: dict[str, Metric] = {
     metric.name: metric for metric in (Metric("nan_euclidean", "missing", definitions.nan_euclidean),)
 }

@@ -1,6 +1,6 @@
 """Exact search among rows with missing values (NaN), by the metric "nan_euclidean".
 
-    plan.py        a search on the CPU, and what is refused
+    plan.py        a search on the CPU, and the reasons for refusing one
     products.py    an inner product of transformed rows whose sign tells whether a distance is within a limit
     tuning.py      sizes of blocks and samples
     reference.py   the plain definition: all distances, then a stable sort

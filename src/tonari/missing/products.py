@@ -10,8 +10,9 @@ their numbers similar sizes. The order of distances does not change if the same 
 if all are multiplied by a power of two: rows are centred, and points scaled to at most 1 in magnitude. A query that is
 larger by a factor g is divided by g, with t and the terms of the points divided by g or g^2.
 
-Rounding. A number of a row is rounded once, when it is centred, by at most u = 2^-53 of it. With the rounding of
-squares, products and the sum of 3 d + 1 terms, the computed inner product differs from its exact value by less than
+Rounding. A number of a row is rounded once, when it is centred, with a relative error of at most u = 2^-53. With the
+rounding of squares, products and the sum of 3 d + 1 terms, the computed inner product differs from its exact value by
+less than
 
     kappa (2 |x|^2 + 2 |y|^2 + t c),    kappa = (3 d + 60) 2^-52,
 

@@ -1,7 +1,7 @@
 """Tuned numbers of searches among rows with missing values: they affect the speed, but no answer."""
 
 # Case: consumers gaps. Chosen on: AMD EPYC, 2 threads.
-SAMPLE = 512  # points by which the distance of the k-th neighbour is estimated
+SAMPLE = 512  # points for the estimate of the distance of the k-th neighbour
 SPACE = 2.0**-16  # added to estimates, relatively, so that their rounding excludes no point of the sample
 SPREAD = 1.5  # standard deviations that are added to the expected rank in the sample
 QUERY_BLOCK = 1 << 13  # queries at once

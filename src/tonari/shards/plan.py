@@ -28,8 +28,8 @@ class ShardPlan:
         Number of centres that assign rows to shards; 0 for the other routes.
     group : int
         For "ggm", the largest number of slabs in a group; the lists of a group stay in memory while its slabs are
-        compared with those of another group (pair_rounds.py). For "clusters", the number of shards whose rows are read
-        in one pass.
+        compared with the slabs of another group (pair_rounds.py). For "clusters", the number of shards whose rows are
+        read in one pass.
     segment : int
         For "clusters", the number of blocks in a segment. The lists of a shard are stored in one part for each segment,
         which is removed when the rows of the segment are merged. So the disk never holds the lists of all shards and

@@ -2,9 +2,9 @@
 
 Triton's own code makes the keys of its cache, so other processes can load the variants that this process compiles. Nine
 tenths of the work are passes of MLIR and LLVM, ptxas, and gcc for the launcher of a kernel. This work does not hold the
-interpreter's lock, so threads share it. The translation of a kernel from Python holds the lock, and so would linking
-libdevice (metrics/kernels/instructions.py). Kernels are therefore translated one after another, first the kernels that
-take longest to compile:
+interpreter's lock, so threads share it. The translation of a kernel from Python holds the lock; linking libdevice would
+hold it too (metrics/kernels/instructions.py). Kernels are therefore translated one after another. The kernels that take
+longest to compile are first:
 
     look up      a b c d              in Triton's cache on disk, by one thread after another
     translate      a b c d            by one thread after another
@@ -15,8 +15,8 @@ take longest to compile:
     launchers      a b c d            until Triton 3.6: from the signature, in C, by other threads at the same time
 
 Other processes would not share the interpreter's lock. But 8 processes, started while the search was imported, did not
-make the first graph of a million rows faster on an H100 with 16 processors: their imports slowed down those of the
-search.
+make the first graph of a million rows faster on an H100 with 16 processors: their imports slowed down the imports of
+the search.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ def _instead_of_making_ir(
     class Source(usual):  # type: ignore[misc, valid-type]
         """The source of a kernel with a different first step of compilation."""
 
-        def __init__(self, *given: Any, **named: Any) -> None:
-            super().__init__(*given, **named)
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
             if prepare is not None:
                 prepare(self)
 

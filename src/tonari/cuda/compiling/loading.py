@@ -18,8 +18,8 @@ _Job: TypeAlias = tuple[Callable[[], Any], "Future[Any]"]
 class Loading(Executor):
     """Threads that compile kernels and load them on the current device of their creator.
 
-    One kernel is translated after another, in the order of submission. A translation holds the interpreter's lock, so
-    if all were translated at the same time, all would finish late.
+    Kernels are translated one at a time, in the order of submission. A translation holds the interpreter's lock, so if
+    all were translated at the same time, all would finish late.
 
     A ThreadPoolExecutor can lose a thread if Ctrl-C interrupts its start. This class records all threads before it
     starts them.
@@ -73,7 +73,7 @@ class Loading(Executor):
 
     def translate(self, usual: Callable[..., Any], *given: Any, **named: Any) -> Any:
         """Translate a kernel as Triton does, then let the next thread begin."""
-        self.missing += 1  # one thread at a time
+        self.missing += 1  # needs no lock, since one translation follows another
         self._launcher_of.built = getattr(usual.__self__, "launcher_built", None)  # type: ignore[attr-defined]
         try:
             return usual(*given, **named)

@@ -123,8 +123,8 @@ def form_dim_of(overrides: dict[str, Any], problem: Problem) -> int:
     if option == PILOT:
         return largest_form_dim(problem.d)  # memory is planned for the most
     whole = type(option) is int or (isinstance(option, str) and option.isdecimal())  # the command line passes text
-    asked = int(option) if whole else 0
-    if not 2 <= asked < problem.d:
+    columns = int(option) if whole else 0
+    if not 2 <= columns < problem.d:
         raise ValueError(
             f"form_dim={option!r}: expected 'full', 'pilot' or a whole number from 2 to d - 1 = {problem.d - 1}"
         )
@@ -136,9 +136,9 @@ def form_dim_of(overrides: dict[str, Any], problem: Problem) -> int:
         )
     if overrides.get("route") == "streamed":
         raise Unsupported(f"form_dim={option}: route='streamed' screens all dimensions; leave form_dim or route out")
-    if overrides.get("route") == "codes" and asked > MOST_CODED:
+    if overrides.get("route") == "codes" and columns > MOST_CODED:
         raise ValueError(f"form_dim={option}: route='codes' takes at most {MOST_CODED} coordinates")
-    return asked
+    return columns
 
 
 def divisions(

@@ -67,7 +67,7 @@ def _by_parts(look: Callable[[slice], T], rows: npt.NDArray[Any], threads: int |
 
 
 def check_gaps(rows: npt.NDArray[Any], name: str) -> None:
-    """Refuse infinity and values beyond 1e150 in rows in which NaN is a missing value.
+    """Refuse infinity and values beyond 1e150 in rows that may have missing values (NaN).
 
     >>> check_gaps(np.array([[0.0, np.nan], [np.inf, 1.0]]), "points")
     Traceback (most recent call last):

@@ -38,7 +38,8 @@ class PreparedTrees:
     kept: KeptTrees | None = None
 
     def arriving(self, plan: TreePlan, at: int) -> Generator[DeviceTree | None, None, None]:
-        """Yield the tree of each slab on the plan's device number `at`; each is valid until the next one."""
+        """Yield the tree of each slab, on device number `at` of the plan; a tree is valid until the next one is
+        yielded."""
         if plan.point_slab == plan.n and self.trees:
             yield self.trees[at]
         elif plan.kept_bytes and plan.point_slab == self.slab and self.kept is not None:

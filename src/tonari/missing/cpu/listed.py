@@ -44,9 +44,9 @@ def search_listed(
         order = np.lexsort((ids, values, of))
         of, ids, values = of[order], ids[order], values[order]
         rank = np.arange(len(of)) - np.searchsorted(of, of)
-        kept = rank < k
-        found.distances[of[kept], rank[kept]] = values[kept]
-        found.indices[of[kept], rank[kept]] = ids[kept]
+        first = rank < k
+        found.distances[of[first], rank[first]] = values[first]
+        found.indices[of[first], rank[first]] = ids[first]
     return found
 
 
@@ -70,7 +70,7 @@ def count_listed(
 def _pairs(
     queries: npt.NDArray[Any], points: npt.NDArray[Any], listed: Listed, rows: slice, threads: int | None
 ) -> tuple[Ids, Ids, npt.NDArray[Any]]:
-    """Return the listed pairs of some queries, without those that a query must not find, and their distances."""
+    """Return the listed pairs of some queries, without pairs of a query and itself, and their distances."""
     lengths = listed.lengths[rows]
     of = np.repeat(np.arange(rows.start, rows.stop), lengths)
     ahead = np.cumsum(lengths) - lengths

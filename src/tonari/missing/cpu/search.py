@@ -1,8 +1,8 @@
 """Search rows with missing values on the CPU.
 
 Inner products list all points within a limit of each query (``products.py``), and exact values order them. For the k
-nearest, the limit is estimated from a sample of the points. Queries that find fewer than k points within it are
-searched again within a larger one, at last within a limit that contains all points with a common column.
+nearest, the limit is estimated from a sample of the points. Queries that find fewer than k points within their limit
+are searched again within a larger limit, at last within one that contains all points with a common column.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class PreparedMissing:
 
     def within(self, request: Within, plan: MissingPlan) -> RadiusNeighbors:
         """Find the points whose product with a query is at least its limit."""
-        made = _EXACT.plan(products_of(_problem(plan, len(request.queries))), prepared_by=self._plan)
-        return _EXACT.find_within(request, self._packed, made, False)
+        products = _EXACT.plan(products_of(_problem(plan, len(request.queries))), prepared_by=self._plan)
+        return _EXACT.find_within(request, self._packed, products, False)
 
 
 class Pairs(NamedTuple):
@@ -214,8 +214,8 @@ def count_missing(
 def _estimates(those: QueryRows, prepared: PreparedMissing, plan: MissingPlan) -> npt.NDArray[np.float64]:
     """Estimate for each query the mean squared difference within which it has k points, from a sample.
 
-    Each column of the result has the limits of one search, larger than those of the column before, and the last one
-    infinity.
+    Each column of the result has the limits of one search. They are larger in each next column, and infinite in the
+    last.
     """
     n, k = len(prepared.points), plan.k
     sample = prepared.rows[:: -(-n // plan.sample)]
@@ -237,9 +237,9 @@ def _take_nearest(found: Neighbors, some: _Left, pairs: Pairs) -> npt.NDArray[np
     k, begins = found.indices.shape[1], np.searchsorted(pairs.rows, some.rows)
     counts = np.searchsorted(pairs.rows, some.rows, side="right") - begins
     rank = np.arange(len(pairs.rows)) - np.repeat(begins, counts)
-    kept = rank < k
-    found.distances[pairs.rows[kept], rank[kept]] = pairs.values[kept]
-    found.indices[pairs.rows[kept], rank[kept]] = pairs.ids[kept]
+    first = rank < k
+    found.distances[pairs.rows[first], rank[first]] = pairs.values[first]
+    found.indices[pairs.rows[first], rank[first]] = pairs.ids[first]
     last = found.distances[some.rows, k - 1]
     within: npt.NDArray[np.bool_] = some.those.means_of(last) <= some.means
     complete: npt.NDArray[np.bool_] = (within & (counts >= k)) | (some.means >= ALL)

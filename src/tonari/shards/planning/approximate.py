@@ -28,9 +28,9 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
         if not sizes.devices:  # the group that is written while the engine works on the next
             return Needs(sizes, rows_held=rows, lists_held=rows)
         # The computed, the waiting and the written rows. If several shards are read together, one is copied from them.
-        memory = waiting(rows, staged=staged)
-        memory["rows_held"] += rows // group if group > 1 else 0
-        return Needs(sizes, **memory, lists_held=_LOCKED * 3 * (rows // group))
+        waits = waiting(rows, staged=staged)
+        waits["rows_held"] += rows // group if group > 1 else 0
+        return Needs(sizes, **waits, lists_held=_LOCKED * 3 * (rows // group))
 
     def bytes_of(rows: int) -> int:
         return needs(rows).beside_engine + sizes.descent(rows // group).total_bytes
@@ -79,7 +79,7 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 def _shards_at_once(sizes: Sizes, rows: int, least: int) -> int:
-    """Return the number of shards to divide these rows among, which a device reads in one pass.
+    """Return the number of shards that a device reads in one pass, if they have this many rows together.
 
     With more shards, each is built and written in fewer seconds, so a build that is killed repeats less.
     """

@@ -113,11 +113,11 @@ def _work(
                 task, piece = some.popleft()
                 pipeline.check()
                 step, started = step_of(job, task), time.perf_counter()
-                made = _tried(functools.partial(worker.compute, step, task, piece))
+                computed = _tried(functools.partial(worker.compute, step, task, piece))
                 logger.debug("%s: computed in %.3g s", task.name, time.perf_counter() - started)
                 del piece
-                writer.put((task, made))
-                del made
+                writer.put((task, computed))
+                del computed
 
 
 def _read(worker: Worker, todo: SimpleQueue[Task], pipeline: Pipeline) -> Iterator[deque[tuple[Task, Any]]]:

@@ -160,7 +160,7 @@ def rehearse_codes(plan: CudaPlan, query_dtype: str, *, self_join: bool) -> None
     """Launch the kernels of the first pass of a search on tensors without data; see attempts/rehearse.py."""
     sizes = {some.stop - some.start for some in cut(plan.m, plan.query_batch)}
     _rehearse_pass(plan, query_dtype, sizes, plan.contracted_width, self_join=self_join)
-    # Many searches leave a few rows, for which other kernels would be compiled while the search waits.
+    # Many searches leave a few rows. Other kernels answer them, and would be compiled while the search waits.
     few = {min(plan.m, rows) for rows in tuning.CODED_LEFT}
     _rehearse_pass(plan, query_dtype, few, tuning.WIDER * plan.contracted_width, self_join=self_join)
 
@@ -412,7 +412,7 @@ class _Graph:
     Parameters
     ----------
     rows : tensor of shape (rows, d)
-        Queries like those of later batches.
+        Queries of the same number and dtype as in later batches.
     steps : _Steps
     width : int
     sample : Sample, optional

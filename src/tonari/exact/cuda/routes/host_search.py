@@ -91,7 +91,7 @@ class HostSearch:
 
     @property
     def long_seconds(self) -> float:
-        """The least seconds of the CPU for which the device may answer rows, although it may have to compile
+        """If the CPU would take at least this many seconds, the device may answer rows even if it has to compile
         kernels."""
         return tuning.HOST_LONG_SECONDS
 

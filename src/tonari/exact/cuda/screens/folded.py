@@ -1,6 +1,6 @@
 """The screen of codes by products of int8 that contain the squared lengths: minima of all groups, or lists.
 
-The interface and the division of work among programs are those of screens/all_minima.py.
+The interface and the division of work among programs are the same as in screens/all_minima.py.
 """
 
 from __future__ import annotations

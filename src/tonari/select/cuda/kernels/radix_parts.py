@@ -1,7 +1,7 @@
 """Radix selection from few long rows: `parts` programs share a row, `chunk` values each, and every pass is a launch.
 
 The programs of a pass add their counts in memory, and every program of the next pass derives the same state from them.
-The method and the state are those of radix.py.
+The method and the state are the same as in radix.py.
 """
 
 from __future__ import annotations
