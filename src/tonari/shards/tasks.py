@@ -106,7 +106,7 @@ class Stage(NamedTuple):
     drops : tuple of str
         Names of parts.
     disk_bytes : int
-            The most bytes that the build needs on the disk, if earlier tasks have given a better estimate than the plan;
+        The most bytes that the build needs on the disk, if earlier tasks have given a better estimate than the plan;
         else 0.
     """
 
