@@ -40,7 +40,7 @@ SparseBlock::SparseBlock(Isa isa, const SparsePoints& points, const SparseRows& 
       queries_(static_cast<std::size_t>(end - begin)),
       sums_(static_cast<std::size_t>(kSparseBlock)),
       survivors_(static_cast<std::size_t>(kSparseBlock)),
-      spread_(static_cast<std::size_t>(points.bound[2])),
+      spread_(static_cast<std::size_t>(points.bound[kRare])),
       answers_(queries_.size()),
       found_(queries_.size()) {
   for (std::int64_t row = begin; row < end; ++row) {
@@ -98,8 +98,8 @@ void SparseBlock::prepare(std::int64_t row, Query& query) {
   for (const auto& [rank, weight] : entries) {
     entry_ranks_.push_back(rank);
     entry_weights_.push_back(weight);
-    const bool rare = rank >= points_.bound[2];
-    const std::int64_t* start = points_.starts.data() + (rare ? rank - points_.bound[2] : 0);
+    const bool rare = rank >= points_.bound[kRare];
+    const std::int64_t* start = points_.starts.data() + (rare ? rank - points_.bound[kRare] : 0);
     cursors_.push_back(rare ? start[0] : 0);
     lasts_.push_back(rare ? start[1] : 0);
   }
@@ -184,7 +184,7 @@ void SparseBlock::find_lists(const Query& query, std::int64_t block) {
   const std::int64_t* marks = points_.marks.data() + block * (points_.frequent() + 1) - points_.bound[0];
   lists_.clear();
   lists_first_ = query.split[0];
-  for (std::int64_t i = query.split[0]; i < query.split[2]; ++i) {
+  for (std::int64_t i = query.split[0]; i < query.split[kRare]; ++i) {
     const std::int32_t rank = entry_ranks_[static_cast<std::size_t>(i)];
     const SparseTerm* first = points_.frequent_terms.data() + marks[rank];
     lists_.emplace_back(first, points_.frequent_terms.data() + marks[rank + 1]);
@@ -223,7 +223,7 @@ void SparseBlock::scan(std::int64_t block) {
     Query& query = queries_[static_cast<std::size_t>(at)];
     std::fill_n(sums_.data(), length, 0.0f);
     find_lists(query, block);
-    for (std::int64_t i = query.split[2]; i < query.end; ++i) {
+    for (std::int64_t i = query.split[kRare]; i < query.end; ++i) {
       const auto ahead = static_cast<std::size_t>(std::min(i + kAhead, query.end - 1));
       __builtin_prefetch(points_.rare_terms.data() + cursors_[ahead]);
       add_rare(i, begin, end);

@@ -39,11 +39,11 @@
 
 namespace tonari {
 
-// The conditions of a search. k: only the k nearest points are found; 0 for all, which needs limits. limits: the largest
-// value (for inner_product: the smallest) that each query accepts; null for any. own: query i is point i, and does not
-// find itself. later: a query finds only points after itself. counted: points are counted, and not stored. allowed: the
-// points that each query may find; null for all. left: the points that any query may find; null for all. narrow: returned
-// values are float32.
+// The conditions of a search. k: only the k nearest points are found; 0 for all, which needs limits. limits: the
+// largest value (for inner_product: the smallest) that each query accepts; null for any. own: query i is point i, and
+// does not find itself. later: a query finds only points after itself. counted: points are counted, and not stored.
+// allowed: the points that each query may find; null for all. left: the points that any query may find; null for all.
+// narrow: returned values are float32.
 struct SparseRequest {
   std::int64_t k = 1;
   const double* limits = nullptr;

@@ -32,7 +32,8 @@ SparsePoints::SparsePoints(Metric of_metric, bool of_sets, const SparseRows& of_
   for (std::int64_t i = 0; i < entries; ++i) ++counts[static_cast<std::size_t>(ranks[i])];
   bound[0] = ranks_with(counts, n, kDenseShare);
   bound[1] = ranks_with(counts, n, kFrequentShare);
-  bound[2] = ranks_with(counts, n, kRareShare);
+  bound[2] = ranks_with(counts, n, kCommonShare);
+  bound[kRare] = ranks_with(counts, n, kRareShare);
 
   const auto size = static_cast<std::size_t>(n);
   squares.resize(size);
@@ -57,12 +58,12 @@ SparsePoints::SparsePoints(Metric of_metric, bool of_sets, const SparseRows& of_
   // The beginnings of the lists: first the lengths are stored, each one place further on, and then running sums.
   const auto frequents = static_cast<std::size_t>(frequent()), row = frequents + 1;
   marks.assign(static_cast<std::size_t>(blocks) * row, 0);
-  starts.assign(static_cast<std::size_t>(ranked - bound[2]) + 1, 0);
+  starts.assign(static_cast<std::size_t>(ranked - bound[kRare]) + 1, 0);
   for (std::int64_t at = 0; at < n; ++at) {
     std::int64_t* lengths = marks.data() + static_cast<std::size_t>(at / kSparseBlock) * row - bound[0] + 1;
     for (std::int64_t i = rows.indptr[at]; i < rows.indptr[at + 1]; ++i) {
-      if (ranks[i] >= bound[2]) {
-        ++starts[static_cast<std::size_t>(ranks[i] - bound[2]) + 1];
+      if (ranks[i] >= bound[kRare]) {
+        ++starts[static_cast<std::size_t>(ranks[i] - bound[kRare]) + 1];
       } else if (ranks[i] >= bound[0]) {
         ++lengths[ranks[i]];
       }
@@ -82,7 +83,7 @@ SparsePoints::SparsePoints(Metric of_metric, bool of_sets, const SparseRows& of_
   heavy.assign(static_cast<std::size_t>(bound[0] * n), 0.0f);
   row_starts.assign(size + 1, 0);
   std::int64_t kept = 0;
-  for (std::int64_t rank = 0; rank < bound[2]; ++rank) kept += counts[static_cast<std::size_t>(rank)];
+  for (std::int64_t rank = 0; rank < bound[kRare]; ++rank) kept += counts[static_cast<std::size_t>(rank)];
   row_ranks.reserve(static_cast<std::size_t>(kept));
   row_weights.reserve(static_cast<std::size_t>(kept));
 
@@ -110,14 +111,14 @@ SparsePoints::SparsePoints(Metric of_metric, bool of_sets, const SparseRows& of_
       positive = positive && weight >= kLeastFactor;
       if (rank < bound[0]) {
         heavy[static_cast<std::size_t>(begin * bound[0] + rank * length + point - begin)] = weight;
-      } else if (rank < bound[2]) {
+      } else if (rank < bound[kRare]) {
         const std::int64_t place = next_frequent[static_cast<std::size_t>(rank - bound[0])]++;
         frequent_terms[static_cast<std::size_t>(place)] = {static_cast<std::int32_t>(point - begin), weight};
       } else {
-        const std::int64_t place = next_rare[static_cast<std::size_t>(rank - bound[2])]++;
+        const std::int64_t place = next_rare[static_cast<std::size_t>(rank - bound[kRare])]++;
         rare_terms[static_cast<std::size_t>(place)] = {static_cast<std::int32_t>(point), weight};
       }
-      if (rank < bound[2]) by_rank.emplace_back(static_cast<std::int32_t>(rank), weight);
+      if (rank < bound[kRare]) by_rank.emplace_back(static_cast<std::int32_t>(rank), weight);
     }
     std::sort(by_rank.begin(), by_rank.end());
     for (const auto& [rank, weight] : by_rank) {

@@ -1,16 +1,16 @@
 // Sparse points, prepared for the screen (sparse/block.hpp).
 //
-// Columns are numbered by rank: the column that occurs in the most points is first. Three bounds divide the ranks into
+// Columns are numbered by rank: the column that occurs in the most points is first. Four bounds divide the ranks into
 // levels:
 //
-//     rank < bound[0]               dense       columns that at least one point in kDenseShare has: dense arrays,
-//                                               heavy[begin * bound[0] + rank * length + i] for point begin + i of the
-//                                               block of `length` points from `begin` on
-//     bound[0] <= rank < bound[2]   frequent    inverted lists of each block of points, one after another
-//     bound[2] <= rank              rare        inverted lists of all points
+//     rank < bound[0]                   dense       columns that at least one point in kDenseShare has: dense arrays,
+//                                                   heavy[begin * bound[0] + rank * length + i] for point begin + i of
+//                                                   the block of `length` points from `begin` on
+//     bound[0] <= rank < bound[kRare]   frequent    inverted lists of each block of points, one after another
+//     bound[kRare] <= rank              rare        inverted lists of all points
 //
-// For each bound, the norm of the elements of smaller rank is stored for every point. The elements of rank < bound[2]
-// are also stored by rows, in ascending order of rank, to complete the products of single points.
+// For each bound, the norm of the elements of smaller rank is stored for every point. The elements of rank
+// < bound[kRare] are also stored by rows, in ascending order of rank, to complete the products of single points.
 //
 // Values are scaled and stored as float32. For cosine each row is scaled to length 1; for other metrics all rows are
 // scaled by the same power of two, so that the longest has at most length 1. Sets have the value 1 in each of their
@@ -26,8 +26,8 @@ namespace tonari {
 
 constexpr std::int64_t kSparseBlock =
     4096;  // points whose sums are in memory at once: they fit in the first-level cache
-constexpr int kSparseBounds = 3;
-constexpr std::int64_t kDenseShare = 10, kFrequentShare = 64, kRareShare = 512;
+constexpr int kSparseBounds = 4, kRare = kSparseBounds - 1;
+constexpr std::int64_t kDenseShare = 10, kFrequentShare = 64, kCommonShare = 192, kRareShare = 512;
 constexpr double kShortest = 0x1p-450;  // shorter rows are not screened: their products lose bits in float64
 
 inline std::int64_t sparse_blocks(std::int64_t n) { return (n + kSparseBlock - 1) / kSparseBlock; }
@@ -55,7 +55,7 @@ struct SparsePoints {
   std::vector<std::int64_t> counts;        // number of points that have each rank
   std::vector<std::int64_t> marks;         // list r of block b begins at marks[b * (frequent() + 1) + r]
   std::vector<SparseTerm> frequent_terms;  // the lists of rank bound[0] + r
-  std::vector<std::int64_t> starts;        // the list of rank bound[2] + r begins at starts[r]
+  std::vector<std::int64_t> starts;        // the list of rank bound[kRare] + r begins at starts[r]
   std::vector<SparseTerm> rare_terms;
   std::vector<std::int64_t> row_starts;
   std::vector<std::int32_t> row_ranks;
@@ -64,7 +64,7 @@ struct SparsePoints {
   // `ranks` has the rank of each entry of the rows; counts descend.
   SparsePoints(Metric metric, bool sets, const SparseRows& rows, const std::int32_t* ranks, std::int64_t ranked);
 
-  std::int64_t frequent() const { return bound[2] - bound[0]; }
+  std::int64_t frequent() const { return bound[kRare] - bound[0]; }
   bool has_squares() const { return is_euclidean(metric); }
   std::int64_t bytes() const;
 };

@@ -267,6 +267,8 @@ def test_values_beyond_their_type_are_refused() -> None:
     for metric in ("sqeuclidean", "inner_product"):
         with pytest.raises(ValueError, match="underflows"):
             tonari.search(small, small, 5, metric=metric)
+        with pytest.raises(ValueError, match="underflows"):
+            tonari.kth_distance(small, 5, metric=metric)
     assert (tonari.search(small, small, 1).distances == 0).all()
     for radius in (0.0, float("inf")):
         with pytest.raises(ValueError, match=r"underflows|overflows"):

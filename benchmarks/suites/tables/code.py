@@ -28,6 +28,7 @@ _CODE: dict[tuple[str, str], tuple[str, ...]] = {
     ("bits", "cpu"): ("src/tonari/bits", ":!src/tonari/bits/cuda", "native/bits"),
     ("bits", "cuda"): ("src/tonari/bits/cuda", "src/tonari/select/cuda", "src/tonari/cuda"),
     ("radius", "cpu"): (*_EXACT_CPU, *_KDTREE_CPU, "src/tonari/methods/radius.py"),
+    ("radius_rules", "cpu"): ("src/tonari/filters", "src/tonari/kdtree/cpu", "native/kdtree"),
     ("radius_cuda", "cuda"): (*_EXACT_CUDA, "src/tonari/kdtree/cuda"),
     ("consumers", "cpu"): ("src/tonari/estimators", "src/tonari/graph/exports", *_DESCENT_CPU),
     ("spanning", "cpu"): ("src/tonari/spanning", "native/spanning", "src/tonari/filters", *_EXACT_CPU, *_KDTREE_CPU),

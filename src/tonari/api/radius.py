@@ -148,7 +148,8 @@ def radius_search(
     ------
     TypeError, ValueError
         As for :func:`search`; also for a radius that is negative, NaN or of another shape, a radius for a metric that
-        needs `min_similarity` (or the reverse), and a `min_similarity` that is not finite.
+        needs `min_similarity` (or the reverse), and a `min_similarity` that is not finite. A radius that is infinite
+        is refused for rows with distances that overflow.
 
     Notes
     -----

@@ -214,7 +214,11 @@ class Among:
             def progress(done: int, total: int) -> None:
                 counted(done // n, total // n)
 
-        return kth_sparse(self.points, *self.ready(self.points, problem), progress=progress)
+        def check(rows: slice, found: Neighbors) -> None:
+            counts = np.full(len(found.indices), problem.k)
+            self._check_range(self.points, found.distances.ravel(), found.indices.ravel(), counts, rows.start)
+
+        return kth_sparse(self.points, *self.ready(self.points, problem), check, progress=progress)
 
     def _doubtful(
         self, queries: SparseRows, limits: npt.NDArray[Any], counts: npt.NDArray[np.int64]

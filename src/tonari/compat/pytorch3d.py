@@ -211,5 +211,5 @@ def _present(clouds: Any, lengths: Any, name: str) -> Any:
         raise ValueError(f"{name}: expected {count} whole numbers, got {numbers.dtype} of shape {numbers.shape}")
     if count and (numbers.min() < 0 or numbers.max() > most):
         raise ValueError(f"{name}: has numbers from {numbers.min()} to {numbers.max()}, expected 0 to {most}")
-    held = torch.as_tensor(numbers.astype("int64"), device=clouds.device)
-    return torch.arange(most, device=clouds.device) < held[:, None]
+    sizes = torch.as_tensor(numbers.astype("int64"), device=clouds.device)
+    return torch.arange(most, device=clouds.device) < sizes[:, None]

@@ -135,9 +135,9 @@ class DirectCosts:
     def seconds(self, n: int, m: int, d: int, k: int) -> float:
         """Return the cost of a search."""
         # The j-th point of a random order is among the k nearest of the first j with probability k / j.
-        kept = k * (1 + math.log(n / k))
+        insertions = k * (1 + math.log(n / k))
         pairs = n * (self.pair + self.value * max(d, self.columns))
-        each = pairs + kept * self.kept + k * (self.neighbour + self.neighbour_value * d)
+        each = pairs + insertions * self.kept + k * (self.neighbour + self.neighbour_value * d)
         return self.start + m * (self.query + each)
 
 

@@ -108,7 +108,7 @@ class Needs:
         times, so only the largest of these counts. Smaller buffers are added.
         """
         block = self.block_bytes(choice)
-        held = min(max(self.threads, self.splits), -(-self.m // choice.query_block) * self.splits) * block
+        largest = min(max(self.threads, self.splits), -(-self.m // choice.query_block) * self.splits) * block
         retries = len(self.precisions) > 1
         if retries or choice.resident_points < self.n:
             rows = self.rows_at_once(choice)
@@ -116,15 +116,15 @@ class Needs:
             slices = self.threads * self.packed_bytes(finest, min(self.n, choice.stream_chunk))
             # Rows that are retried are copied, and so are their results.
             copies = rows * (self.d * 8 + self.k * 16) if retries else 0
-            held = max(held, rows // choice.query_block * self.splits * block + copies + slices)
+            largest = max(largest, rows // choice.query_block * self.splits * block + copies + slices)
         if choice.active_rows:
             active = min(choice.active_rows, self.n) * (join_row_bytes(self.k) + self.k * SURVIVOR_BYTES)
-            held = max(held, active + tuning.JOIN_GROWTH * SURVIVOR_BYTES)
+            largest = max(largest, active + tuning.JOIN_GROWTH * SURVIVOR_BYTES)
         columns = self.look_dim if self.form_dim == self.d and self.look_dim else self.form_dim
         if columns < self.d:
-            held = max(held, contracting_bytes(self.d, columns))
+            largest = max(largest, contracting_bytes(self.d, columns))
         forms = self.threads * _ROWS_IN_FORM * (self.d + columns) * 8
-        return _SMALL_CHANGE + forms + self.m * _QUERY_BYTES + held
+        return _SMALL_CHANGE + forms + self.m * _QUERY_BYTES + largest
 
     def total_bytes(self, choice: BlockSizes) -> int:
         packed = self.packed_bytes(self.precisions[0], choice.resident_points)

@@ -106,8 +106,8 @@ def _by_lists(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules
     counts = np.zeros(len(queries), np.int64)
     for block in in_room(np.full(len(queries), PAIR * scope.n + row_bytes(queries)), scope.room):
         rows = np.arange(block.start, block.stop)
-        asked = queries if len(rows) == len(queries) else inputs.rows_at(queries, rows)
-        counts[block] = _allowed(on_host(scope.within(asked, limits[block], False)), rules, rows)
+        chosen = queries if len(rows) == len(queries) else inputs.rows_at(queries, rows)
+        counts[block] = _allowed(on_host(scope.within(chosen, limits[block], False)), rules, rows)
     return counts
 
 
@@ -130,9 +130,9 @@ def _are_large(scope: Scope, queries: Any, rules: Rules) -> bool:
     """Whether to count for each group of queries separately: if all groups are large, and there are few groups."""
     if rules.query_groups is None or rules.point_groups is None:
         return False
-    asked = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]
+    query_groups = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]
     points = rules.point_groups if rules.ids is None else rules.point_groups[rules.ids]
-    groups, members = np.unique(asked, return_counts=True)
+    groups, members = np.unique(query_groups, return_counts=True)
     if len(groups) > tuning.APART_GROUPS:
         return False
     own = np.array([np.count_nonzero(points == group) for group in groups])

@@ -117,11 +117,11 @@ def _cut(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, row
     whole = len(rows) == len(queries)
     with part(f"nearest {size} without rules", len(rows)):
         near = on_host(scope.nearest(queries if whole else inputs.rows_at(queries, rows), size, False))
-    kept = rules.allowed(rows[:, None], near.indices)
-    first = np.argsort(~kept, axis=1, kind="stable")[:, :k]
-    kept = np.take_along_axis(kept, first, axis=1)
+    allowed = rules.allowed(rows[:, None], near.indices)
+    first = np.argsort(~allowed, axis=1, kind="stable")[:, :k]
+    allowed = np.take_along_axis(allowed, first, axis=1)
     for mine, new in zip(found, near, strict=True):
         own = mine[rows]
-        own[:, : first.shape[1]] = np.where(kept, np.take_along_axis(new, first, axis=1), own[:, : first.shape[1]])
+        own[:, : first.shape[1]] = np.where(allowed, np.take_along_axis(new, first, axis=1), own[:, : first.shape[1]])
         mine[rows] = own
-    return kept.sum(axis=1) >= k
+    return allowed.sum(axis=1) >= k

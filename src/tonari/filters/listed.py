@@ -108,9 +108,9 @@ def allowed_of(rules: Rules, rows: Ids, listed: Listed) -> Listed:
     ahead = np.cumsum(lengths) - lengths
     asked_by = np.repeat(np.arange(len(rows)), lengths)
     ids = listed.numbers[np.arange(len(asked_by)) + np.repeat(listed.begins - ahead, lengths)]
-    kept = rules.allowed(rows[asked_by], ids)
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(asked_by[kept], minlength=len(rows)))])
-    return Listed(ids[kept], bounds[:-1], bounds[1:])
+    allowed = rules.allowed(rows[asked_by], ids)
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(asked_by[allowed], minlength=len(rows)))])
+    return Listed(ids[allowed], bounds[:-1], bounds[1:])
 
 
 def kept_of(found: RadiusNeighbors, rules: Rules, rows: Ids) -> tuple[Ids, Ids]:
@@ -121,11 +121,11 @@ def kept_of(found: RadiusNeighbors, rules: Rules, rows: Ids) -> tuple[Ids, Ids]:
     places, bounds : int64 arrays
         The entries of query ``rows[i]`` are ``places[bounds[i]:bounds[i + 1]]``, ascending.
     """
-    lengths, kept = np.diff(found.indptr), np.empty(len(found.indices), bool)
+    lengths, allowed = np.diff(found.indptr), np.empty(len(found.indices), bool)
     for block in in_room(lengths, tuning.TABLE_BLOCK):
         entries = slice(found.indptr[block.start], found.indptr[block.stop])
-        kept[entries] = rules.allowed(np.repeat(rows[block], lengths[block]), found.indices[entries])
-    places = np.flatnonzero(kept)
+        allowed[entries] = rules.allowed(np.repeat(rows[block], lengths[block]), found.indices[entries])
+    places = np.flatnonzero(allowed)
     return places, np.searchsorted(places, found.indptr)
 
 

@@ -82,8 +82,8 @@ def _by_dropping(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Ru
     parts = list[Part]()
     for block in in_room(np.full(len(queries), PAIR * scope.n + row_bytes(queries)), scope.room):
         rows = np.arange(block.start, block.stop)
-        asked = queries if len(rows) == len(queries) else inputs.rows_at(queries, rows)
-        found = RadiusNeighbors(*on_host(scope.within(asked, limits[block], False)))
+        chosen = queries if len(rows) == len(queries) else inputs.rows_at(queries, rows)
+        found = RadiusNeighbors(*on_host(scope.within(chosen, limits[block], False)))
         parts.append((rows, _allowed_ones(found, rules, rows)))
         bar.add(len(rows))
     return _of_parts(parts, scope, queries)
@@ -117,8 +117,8 @@ def _by_rows(
     rows = np.flatnonzero(~(listed | many))
     for block in in_room(PAIR * near[rows] + row_bytes(queries), scope.room):
         some = rows[block]
-        asked = queries if len(some) == m else inputs.rows_at(queries, some)
-        found = RadiusNeighbors(*on_host(ready.within(asked, limits[some], False)))
+        chosen = queries if len(some) == m else inputs.rows_at(queries, some)
+        found = RadiusNeighbors(*on_host(ready.within(chosen, limits[some], False)))
         found = _allowed_ones(found, rules, some) if cuts else found
         parts.append((some, _nearest(found, most)))
         bar.add(len(some))
@@ -193,12 +193,12 @@ def _among(
     ids: Ids,
 ) -> RadiusNeighbors:
     """Search a copy of some points for some queries; results have row numbers among all points."""
-    asked = queries if rows is None else inputs.rows_at(queries, rows)
+    chosen = queries if rows is None else inputs.rows_at(queries, rows)
     if not len(ids):
-        bar.add(len(asked))
-        return _of_parts([], scope, asked)
+        bar.add(len(chosen))
+        return _of_parts([], scope, chosen)
     here = limits if rows is None else limits[rows]
-    found = _within(scope.among(ids), asked, here, rules.part(rows, ids), most, bar)
+    found = _within(scope.among(ids), chosen, here, rules.part(rows, ids), most, bar)
     return RadiusNeighbors(found.indptr, ids.astype(index_dtype(scope.n))[found.indices], found.distances)
 
 

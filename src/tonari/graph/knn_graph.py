@@ -159,11 +159,11 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Changing, Hinted):
     @classmethod
     def of_lists(cls, lists: Lists) -> KNNGraph:
         """Make a graph from lists that this package built, without the constructor's checks."""
-        made = object.__new__(cls)
+        graph = object.__new__(cls)
         facts = dict(vars(lists))
         distances, indices = facts.pop("found")
-        vars(made).update(indices=indices, distances=distances, **facts)
-        return made
+        vars(graph).update(indices=indices, distances=distances, **facts)
+        return graph
 
     @property
     def lists(self) -> Lists:

@@ -44,19 +44,19 @@ def permute(lists: Lists, order: Any) -> Lists:
 
 def _numbers(rows: Any, name: str, n: int) -> npt.NDArray[np.int64]:
     """Return row numbers, checked to be distinct, or the rows where a mask is True."""
-    given = from_host(inputs.to_host(rows), name, "(m,)")
-    if given.size and (given.ndim != 1 or given.dtype.kind not in "iub"):
-        raise TypeError(f"{name}: expected whole numbers of shape (m,) or a mask of shape (n,), got {given.dtype}")
-    if given.dtype == bool:
-        if len(given) != n:
-            raise ValueError(f"{name}: a mask of {len(given)} values for {n} points")
-        given = np.flatnonzero(given)
-    if not len(given):
+    array = from_host(inputs.to_host(rows), name, "(m,)")
+    if array.size and (array.ndim != 1 or array.dtype.kind not in "iub"):
+        raise TypeError(f"{name}: expected whole numbers of shape (m,) or a mask of shape (n,), got {array.dtype}")
+    if array.dtype == bool:
+        if len(array) != n:
+            raise ValueError(f"{name}: a mask of {len(array)} values for {n} points")
+        array = np.flatnonzero(array)
+    if not len(array):
         raise ValueError(f"{name}: no point is left, expected one or more")
-    least, most = int(given.min()), int(given.max())
+    least, most = int(array.min()), int(array.max())
     if least < 0 or most >= n:
         raise ValueError(f"{name}: got {least if least < 0 else most}, expected numbers of points from 0 to {n - 1}")
-    numbers = given.astype(np.int64)
+    numbers = array.astype(np.int64)
     if np.bincount(numbers, minlength=n).max() > 1:
         raise ValueError(f"{name}: point {np.bincount(numbers).argmax()} comes more than once")
     return numbers

@@ -87,12 +87,12 @@ def spectral_map(lists: Lists, *, most: int = 2000, seed: int = 0, labels: Any =
     if len(drawn) < len(members):
         _take_in(lists, owners, members)
     matrix = _between(lists, owners, len(drawn))
-    kept = _largest(matrix)
-    if len(kept) < _LEAST:
+    part = _largest(matrix)
+    if len(part) < _LEAST:
         return None
-    covered = int(np.isin(owners, kept).sum())
-    positions = _eigenvectors(matrix[kept][:, kept], rng)
-    return Map(drawn[kept], positions, covered, len(members))
+    covered = int(np.isin(owners, part).sum())
+    positions = _eigenvectors(matrix[part][:, part], rng)
+    return Map(drawn[part], positions, covered, len(members))
 
 
 def _take_in(lists: Lists, owners: npt.NDArray[np.int64], members: npt.NDArray[Any]) -> None:
@@ -119,8 +119,8 @@ def _between(lists: Lists, owners: npt.NDArray[np.int64], count: int) -> scipy.s
     for rows, found in in_blocks(lists):
         heads = np.where(found.indices >= 0, owners[found.indices], -1)
         tails = np.broadcast_to(owners[rows][:, None], heads.shape)
-        kept = (heads >= 0) & (tails >= 0) & (heads != tails)
-        ends = tails[kept], heads[kept]
+        valid = (heads >= 0) & (tails >= 0) & (heads != tails)
+        ends = tails[valid], heads[valid]
         matrix = matrix + csr_matrix((np.ones(len(ends[0])), ends), shape=(count, count))
     return (matrix + matrix.T).tocsr()
 
@@ -148,5 +148,5 @@ def _eigenvectors(matrix: scipy.sparse.csr_matrix, rng: np.random.Generator) -> 
         vectors = found[:, np.argsort(values)[1:]]
     positions = vectors / roots[:, None]
     farthest = positions[np.abs(positions).argmax(axis=0), [0, 1]]
-    made: npt.NDArray[np.float64] = positions * np.where(farthest < 0, -1.0, 1.0)
-    return made
+    signed: npt.NDArray[np.float64] = positions * np.where(farthest < 0, -1.0, 1.0)
+    return signed

@@ -79,9 +79,9 @@ def _converted(
 ) -> Iterator[Array]:
     for start, block in pieces(rows):
         with np.errstate(over="ignore", invalid="ignore"):
-            given = block.astype(dtype, copy=False)
-        _check(block, given, start, source, rounded)
-        yield given
+            converted = block.astype(dtype, copy=False)
+        _check(block, converted, start, source, rounded)
+        yield converted
         done(start + len(block), len(rows))
 
 

@@ -30,12 +30,12 @@ def choose(overrides: dict[str, Any]) -> str:
     >>> choose({}), choose({"traversal": "buffered"})
     ('walk', 'buffered')
     """
-    asked = overrides.get("traversal", DEFAULT)
-    if asked not in TRAVERSALS:
-        raise ValueError(f"traversal={asked!r}: expected {' or '.join(map(repr, TRAVERSALS))}")
-    if asked == "walk" and "buffer" in overrides:
+    traversal = overrides.get("traversal", DEFAULT)
+    if traversal not in TRAVERSALS:
+        raise ValueError(f"traversal={traversal!r}: expected {' or '.join(map(repr, TRAVERSALS))}")
+    if traversal == "walk" and "buffer" in overrides:
         raise ValueError("buffer: the walk has no buffers; set traversal='buffered' with it")
-    return str(asked)
+    return str(traversal)
 
 
 def check_supported(traversal: str, metric: str, held: str, *, on_cuda: bool) -> None:

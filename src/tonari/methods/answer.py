@@ -68,15 +68,15 @@ def decide(
     """
     method = call.method
     if plan is None:
-        made = kept_decision(problem, method)
-        if made is None:
+        decision = kept_decision(problem, method)
+        if decision is None:
             if method == "auto":
-                made = choose(problem, points, queries, progress=progress)
+                decision = choose(problem, points, queries, progress=progress)
             else:
                 named = method_for(method, problem.device)
-                made = by_plan(named, named.plan(problem))
-            keep_decision(made, problem, method)
-        return made
+                decision = by_plan(named, named.plan(problem))
+            keep_decision(decision, problem, method)
+        return decision
     if problem.threads is not None or problem.memory is not None:
         raise ValueError("a plan has its own threads and memory: pass them to tonari.plan, not together with plan=")
     if method not in ("auto", plan.method):

@@ -80,18 +80,18 @@ class Call:
         place = place_for(device, **given)
         if place.devices:
             check_no_threads(threads, place.devices)
-        made = cls(
+        call = cls(
             metric=get_metric(metric),
             place=place,
             method=method,
             threads=inputs.check_threads(threads),
             memory=inputs.parse_memory(memory),
         )
-        if key is not None and key[-1] is not None and not made.metric.own:
+        if key is not None and key[-1] is not None and not call.metric.own:
             if len(_calls) >= tuning.KEPT_CALLS:
                 _calls.clear()
-            _calls[key] = made
-        return made.with_progress(progress)
+            _calls[key] = call
+        return call.with_progress(progress)
 
     def with_progress(self, progress: Any) -> Call:
         """Return the call with another `progress` argument, after checking it."""

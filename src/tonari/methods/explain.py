@@ -81,13 +81,13 @@ class Explanation(NamedTuple):
 
     def __str__(self) -> str:
         lines = [f"{'auto':>12}  {self.method or '?'}: {self.reason}"]
-        for made in self.candidates:
-            text = made.why_not
-            if made.seconds is not None and made.nbytes is not None:
-                text = f"{made.seconds:.3g} s, {made.nbytes / MIB:,.1f} MiB"
-                if made.plan is not None and made.plan.devices_chosen:
-                    text += f"; devices: {made.plan.devices_chosen}"
-            lines.append(f"{made.method:>12}  {text}")
+        for candidate in self.candidates:
+            text = candidate.why_not
+            if candidate.seconds is not None and candidate.nbytes is not None:
+                text = f"{candidate.seconds:.3g} s, {candidate.nbytes / MIB:,.1f} MiB"
+                if candidate.plan is not None and candidate.plan.devices_chosen:
+                    text += f"; devices: {candidate.plan.devices_chosen}"
+            lines.append(f"{candidate.method:>12}  {text}")
         return "\n".join(lines if self.record is None else [*lines, "", *self.record.lines()])
 
 
@@ -168,9 +168,9 @@ def explain(
     if inputs.check_flag(run, "run") and shapes:
         raise ValueError("run=True searches, but shapes were given: pass the arrays")
     name = get_metric(metric).name
-    given: dict[str, Any] = {"self_join": graph, "threads": threads, "memory": memory}
+    options: dict[str, Any] = {"self_join": graph, "threads": threads, "memory": memory}
     if shapes:
-        problem = _problem_of_shapes(queries, points, k, name, device, dtype, given)
+        problem = _problem_of_shapes(queries, points, k, name, device, dtype, options)
         look: Callable[[], Decision | None] = functools.partial(_from_sizes, problem, recall)
         search: Callable[[Decision], object] | None = None
     else:
@@ -180,8 +180,8 @@ def explain(
         problem = call.problem(base, rows, k, self_join=graph)
         look = functools.partial(choose, problem, base, rows, progress=False)
         if recall is not None:
-            asked: dict[str, Any] = {"recall": recall, "seed": None, "start": "clusters", "progress": False}
-            look = functools.partial(choose_graph, problem, base, **asked)
+            settings: dict[str, Any] = {"recall": recall, "seed": None, "start": "clusters", "progress": False}
+            look = functools.partial(choose_graph, problem, base, **settings)
         search = functools.partial(_search, Points(base, call), rows, k, graph, recall is None)
     candidates = tuple(candidate(name, problem, recall) for name in NAMES)
     try:
@@ -227,8 +227,8 @@ def _problem_of_shapes(
 
 def _from_sizes(problem: Problem, recall: float | None) -> Decision | None:
     """Decide from the sizes; None if the decision depends on the data."""
-    made = by_sizes(problem, problem.m)
-    decision = made if isinstance(made, Decision) else without_looking(made) if recall is None else None
+    judged = by_sizes(problem, problem.m)
+    decision = judged if isinstance(judged, Decision) else without_looking(judged) if recall is None else None
     if decision is None:
         return None
     descent = None if recall is None else candidate("nn-descent", problem, recall).plan
@@ -237,9 +237,9 @@ def _from_sizes(problem: Problem, recall: float | None) -> Decision | None:
 
 def candidate(name: str, problem: Problem, recall: float | None) -> Candidate:
     """Return the expected time and memory of the method of this name for a problem."""
-    given = {} if is_exact(name) else {"recall": recall}
+    options = {} if is_exact(name) else {"recall": recall}
     try:
-        plan = method_for(name, problem.device).plan(problem, **given)
+        plan = method_for(name, problem.device).plan(problem, **options)
     except (Unsupported, BudgetExceeded) as why_not:
         return Candidate(name, None, None, str(why_not), None)
     return Candidate(name, plan.seconds, plan.total_bytes, "", plan)

@@ -51,13 +51,13 @@ def decide_within(
     method : str
     progress : None, bool or callable(done, total)
     """
-    made = kept_decision(problem, method, "within")
-    if made is None:
-        made = _chosen(problem, points, queries, limits, method, progress)
-        keep_decision(made, problem, method, "within")
-    if made.prepared is None:
-        made = made._replace(prepared=made.method.prepare_within(points, made.plan, progress))
-    return made
+    decision = kept_decision(problem, method, "within")
+    if decision is None:
+        decision = _chosen(problem, points, queries, limits, method, progress)
+        keep_decision(decision, problem, method, "within")
+    if decision.prepared is None:
+        decision = decision._replace(prepared=decision.method.prepare_within(points, decision.plan, progress))
+    return decision
 
 
 def _chosen(
@@ -72,8 +72,8 @@ def _chosen(
             method, prepared = choice.plan.method, choice.prepared
         else:
             method, prepared = _by_look(problem, points, queries, limits, progress)
-    made = search_method(method, problem.device)
-    return by_plan(made, made.plan(problem), prepared)._replace(by_data=by_data)
+    by = search_method(method, problem.device)
+    return by_plan(by, by.plan(problem), prepared)._replace(by_data=by_data)
 
 
 def _by_look(

@@ -88,10 +88,10 @@ def answered(key: Key | None, queries: Any, points: Any, progress: ProgressLike)
     TypeError, ValueError
         As for a first search: `progress` or the values of the rows are invalid.
     """
-    kept = _valid(key)
-    if kept is None:
+    entry = _valid(key)
+    if entry is None:
         return None
-    call, decision = kept.call, kept.decision
+    call, decision = entry.call, entry.decision
     progress = None if progress is None else check_progress(progress)
     found = decision.search_unchecked(queries, points, progress)
     if found is not None:
@@ -104,14 +104,14 @@ def graph(key: Key | None, points: Any, progress: ProgressLike) -> tuple[Neighbo
 
     Returns its lists, the call and a record, or None if no decision is cached.
     """
-    kept = _valid(key)
-    if kept is None:
+    entry = _valid(key)
+    if entry is None:
         return None
     progress = None if progress is None else check_progress(progress)
-    rows = kept.call.rows(points, "points")
+    rows = entry.call.rows(points, "points")
     with recording("knn_graph", len(rows)) as record:
-        found = answer(rows, rows, kept.decision, kept.call.metric, progress, self_join=True)
-    return found, kept, record
+        found = answer(rows, rows, entry.decision, entry.call.metric, progress, self_join=True)
+    return found, entry, record
 
 
 def key_within(queries: Any, points: Any, radius: Any, min_similarity: Any, closed: Any, *words: Any) -> Key | None:
@@ -130,15 +130,15 @@ def within(
 
     Return None if no equal search is cached. Raises TypeError and ValueError like :func:`answered`.
     """
-    kept = _valid(key)
-    if kept is None:
+    entry = _valid(key)
+    if entry is None:
         return None
-    assert kept.limits is not None
-    call, decision = kept.call if progress is None else kept.call.with_progress(progress), kept.decision
+    assert entry.limits is not None
+    call, decision = entry.call if progress is None else entry.call.with_progress(progress), entry.decision
     rows, base = call.both(queries, points)
     prepared = decision.method.prepare_within(base, decision.plan, call.progress)
-    made = Decision(decision.method, decision.plan, prepared, decision.seconds, decision.reason)
-    return rows, DecidedPoints(base, call, made), kept.limits
+    renewed = Decision(decision.method, decision.plan, prepared, decision.seconds, decision.reason)
+    return rows, DecidedPoints(base, call, renewed), entry.limits
 
 
 def keep(key: Key | None, call: Call, decision: Decision, limits: npt.NDArray[Any] | None = None) -> None:
@@ -156,7 +156,7 @@ def keep(key: Key | None, call: Call, decision: Decision, limits: npt.NDArray[An
 
 
 def _valid(key: Key | None) -> Kept | None:
-    kept = None if key is None else _kept.get(key)
-    if kept is None or (kept.processors is not None and kept.processors != default_threads()):
+    entry = None if key is None else _kept.get(key)
+    if entry is None or (entry.processors is not None and entry.processors != default_threads()):
         return None
-    return kept
+    return entry

@@ -72,5 +72,5 @@ def warm(
     0
     """
     inputs.check_progress(progress)
-    made = plan(n, m, d, k, dtype=dtype, metric=metric, method="exact", device=device, self_join=self_join)
-    return search_method("exact", made.device).warm(made, self_join=self_join, progress=progress)
+    planned = plan(n, m, d, k, dtype=dtype, metric=metric, method="exact", device=device, self_join=self_join)
+    return search_method("exact", planned.device).warm(planned, self_join=self_join, progress=progress)

@@ -116,8 +116,8 @@ class Change:
         """Convert values of `base` to values of this metric, as a NumPy array or a tensor."""
         if self.finish is None:
             return values
-        made = _in_blocks(self.finish, values if isinstance(values, np.ndarray) else values.cpu().numpy())
-        return made if isinstance(values, np.ndarray) else values.new_tensor(made)
+        converted = _in_blocks(self.finish, values if isinstance(values, np.ndarray) else values.cpu().numpy())
+        return converted if isinstance(values, np.ndarray) else values.new_tensor(converted)
 
     def within(self, m: int, *, radius: Any, min_similarity: Any, closed: Any) -> dict[str, Any]:
         """Return the radius by `base` that corresponds to a radius by this metric.
@@ -135,9 +135,9 @@ class Change:
         """
         if self.finish is None:
             return {"radius": radius, "min_similarity": min_similarity, "closed": closed}
-        given: dict[str, Any] = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
+        radii: dict[str, Any] = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
         many = hasattr(radius, "__len__") and getattr(radius, "shape", None) != ()
-        outside = first_outside(self.finish, limits_of(get_metric(self.metric), m if many else 1, np.float64, **given))
+        outside = first_outside(self.finish, limits_of(get_metric(self.metric), m if many else 1, np.float64, **radii))
         return {"radius": outside if many else outside.item(), "min_similarity": None, "closed": False}
 
 
@@ -308,11 +308,11 @@ def check_weights(metric: str, weights: Any) -> Weights | None:
 
 def _in_blocks(function: Callable[[Float64], Float64], values: Float64) -> Float64:
     """Apply a function of elements to blocks, so that its temporaries stay in the cache."""
-    made = np.empty(values.shape)
-    flat, given = made.reshape(-1), values.reshape(-1)
+    out = np.empty(values.shape)
+    flat, given = out.reshape(-1), values.reshape(-1)
     for part in cut(len(flat), tuning.CHANGED_ELEMENTS):
         flat[part] = function(given[part])
-    return made
+    return out
 
 
 def _minkowski(metric: str, base: str, largest: float, root: Callable[[Float64], Float64]) -> Change:

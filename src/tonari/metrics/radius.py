@@ -63,15 +63,15 @@ def limits_of(
         wanted = "min_similarity" if record.descending else "radius or min_similarity" if similar else "radius"
         raise ValueError(f"{wanted}: is missing, metric={metric!r} needs it")
     if min_similarity is not None:
-        asked = _numbers(min_similarity, m, "min_similarity")
-        if not np.isfinite(asked).all():
-            raise ValueError(f"min_similarity: got {_first(asked, ~np.isfinite(asked))}, expected a finite number")
-        asked = asked if record.descending else 1.0 - asked
+        bounds = _numbers(min_similarity, m, "min_similarity")
+        if not np.isfinite(bounds).all():
+            raise ValueError(f"min_similarity: got {_first(bounds, ~np.isfinite(bounds))}, expected a finite number")
+        bounds = bounds if record.descending else 1.0 - bounds
     else:
-        asked = _numbers(radius, m, "radius")
-        if (asked < 0).any():
-            raise ValueError(f"radius: got {_first(asked, asked < 0)}; a radius must not be negative")
-    return limits_for(asked, m, dtype, closed=closed, descending=record.descending)
+        bounds = _numbers(radius, m, "radius")
+        if (bounds < 0).any():
+            raise ValueError(f"radius: got {_first(bounds, bounds < 0)}; a radius must not be negative")
+    return limits_for(bounds, m, dtype, closed=closed, descending=record.descending)
 
 
 def _numbers(given: Any, m: int, name: str) -> npt.NDArray[np.float64]:
@@ -87,10 +87,10 @@ def _numbers(given: Any, m: int, name: str) -> npt.NDArray[np.float64]:
         raise TypeError(f"{name}: expected a number or an array of numbers, got {type(given).__name__}")
     if array.shape not in ((), (m,)):
         raise ValueError(f"{name}: has shape {array.shape}, expected one number or one for each of {m} queries")
-    asked = array.astype(np.float64)
-    if np.isnan(asked).any():
-        raise ValueError(f"{name}: got {_first(asked, np.isnan(asked))}, expected a number")
-    return asked
+    numbers = array.astype(np.float64)
+    if np.isnan(numbers).any():
+        raise ValueError(f"{name}: got {_first(numbers, np.isnan(numbers))}, expected a number")
+    return numbers
 
 
 def _first(numbers: npt.NDArray[np.float64], bad: npt.NDArray[np.bool_]) -> str:

@@ -86,7 +86,7 @@ def plan_descent(
         raise ValueError(f"start={start!r}: expected one of {', '.join(map(repr, STARTS))}")
     refuse_unused(update, start, overrides)
     copied = n * d * inputs.dtype_of(problem.dtype).itemsize if on_cuda and problem.host_points else 0
-    made = DescentPlan(
+    plan = DescentPlan(
         **problem.plan_fields(),
         method="nn-descent",
         isa=isa,
@@ -102,12 +102,12 @@ def plan_descent(
         seconds=0.0,
         **_numbers(n, k, target, update, start, overrides, on_cuda=on_cuda),
     )
-    seconds = arrival_seconds(problem) + descent_seconds(made)
-    made = dataclasses.replace(
-        made, packed_bytes=packed_bytes(made), working_bytes=working_bytes(made), seconds=seconds
+    seconds = arrival_seconds(problem) + descent_seconds(plan)
+    plan = dataclasses.replace(
+        plan, packed_bytes=packed_bytes(plan), working_bytes=working_bytes(plan), seconds=seconds
     )
-    _check_budget(made, problem.memory, free_bytes)
-    return made
+    _check_budget(plan, problem.memory, free_bytes)
+    return plan
 
 
 def refusal(problem: Problem) -> str | None:

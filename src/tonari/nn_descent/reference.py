@@ -72,7 +72,7 @@ class ReferenceBackend:
         if light:
             return ReferenceBackend(self.points, self.plan.light).round(entries, boundary)
         n, k = self.plan.n, self.plan.k
-        kept = np.empty_like(entries)
+        following = np.empty_like(entries)
         distances, indices = np.empty((n, k), self.dtype), np.empty((n, k), np.int32)
         behind, changed = self.reverse(entries), 0
         for begin in range(0, n, _BLOCK):
@@ -82,11 +82,11 @@ class ReferenceBackend:
             place = _places(ids, own)
             waits = (place >= min(self.plan.n_hubs, own.shape[1])) & (np.take_along_axis(own, place, axis=1) & NEW != 0)
             new = (ids >= 0) & ((place < 0) | waits)
-            kept[rows] = np.where(new, ids | np.int32(NEW), ids)
+            following[rows] = np.where(new, ids | np.int32(NEW), ids)
             distances[rows], indices[rows] = values[:, :k], ids[:, :k]
             changed += int(((place < 0) & (ids >= 0))[:, :k].sum())
         phi = float(distances[np.isfinite(distances)].sum(dtype=np.float64))
-        return Round(kept, Neighbors(distances, indices), changed, phi)
+        return Round(following, Neighbors(distances, indices), changed, phi)
 
     def exact(self, rows: npt.NDArray[np.int64], k: int) -> Neighbors:
         return reference.brute(self.points[rows], self.points, k, self.plan.metric, self_ids=rows)

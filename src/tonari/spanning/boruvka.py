@@ -88,10 +88,10 @@ class Forest:
         """Run one round, and return the edges that it adds to the tree."""
         self.pool.keep_leaving(self.labels)
         lightest, known = self._settle_half()
-        taken = Lightest(lightest.weights[known], lightest.pairs[known])
-        self._merge(np.flatnonzero(known), taken.pairs)
-        pairs, first = np.unique(taken.pairs, return_index=True)
-        return Lightest(taken.weights[first], pairs)
+        edges = Lightest(lightest.weights[known], lightest.pairs[known])
+        self._merge(np.flatnonzero(known), edges.pairs)
+        pairs, first = np.unique(edges.pairs, return_index=True)
+        return Lightest(edges.weights[first], pairs)
 
     def _settle_half(self) -> tuple[Lightest, npt.NDArray[np.bool_]]:
         """Search until half of the components know their lightest edge; return edges, and a mask of components."""

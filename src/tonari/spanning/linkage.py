@@ -14,7 +14,7 @@ def linkage_of(edges: npt.NDArray[Any], weights: npt.NDArray[Any]) -> npt.NDArra
     n = joins + 1
     above = list(range(n + joins))  # towards the cluster that holds a point or cluster
     sizes = [1] * n + [0] * joins
-    made = []
+    merges = []
 
     def top(cluster: int) -> int:
         while above[cluster] != cluster:
@@ -26,8 +26,8 @@ def linkage_of(edges: npt.NDArray[Any], weights: npt.NDArray[Any]) -> npt.NDArra
         low, high = sorted((top(left), top(right)))
         above[low] = above[high] = new
         sizes[new] = sizes[low] + sizes[high]
-        made.append((low, high, sizes[new]))
+        merges.append((low, high, sizes[new]))
     matrix = np.empty((joins, 4))
     matrix[:, 2] = weights
-    matrix[:, [0, 1, 3]] = np.array(made, np.float64).reshape(joins, 3)
+    matrix[:, [0, 1, 3]] = np.array(merges, np.float64).reshape(joins, 3)
     return matrix

@@ -53,8 +53,8 @@ class Pool:
 
     def keep_leaving(self, labels: Ids) -> None:
         """Drop the edges within a component."""
-        kept = labels[self.sources] != labels[self.targets]
-        self.sources, self.targets, self.weights = self.sources[kept], self.targets[kept], self.weights[kept]
+        leaving = labels[self.sources] != labels[self.targets]
+        self.sources, self.targets, self.weights = self.sources[leaving], self.targets[leaving], self.weights[leaving]
 
     def listed(self) -> Ids:
         """Return the number of edges that start at each point: (n,)."""

@@ -46,15 +46,15 @@ def spanning_tree_of(weights: npt.NDArray[Any]) -> SpanningTree:
     best = weights[0].copy()  # the weight of each outside point's first edge into the tree
     pairs = pairs_of(np.zeros(n, np.int64), np.arange(n), n)
     inside[0] = True
-    taken = []
+    edges = []
     for _ in range(n - 1):
         outside = np.flatnonzero(~inside)
         at = outside[np.lexsort((pairs[outside], best[outside]))[0]]
-        taken.append((best[at], pairs[at]))
+        edges.append((best[at], pairs[at]))
         inside[at] = True
         offered = pairs_of(np.full(n, at), np.arange(n), n)
         earlier = (weights[at] < best) | ((weights[at] == best) & (offered < pairs))
         best, pairs = np.where(earlier, weights[at], best), np.where(earlier, offered, pairs)
-    found = Lightest(np.array([weight for weight, _ in taken], weights.dtype), np.array([pair for _, pair in taken]))
+    found = Lightest(np.array([weight for weight, _ in edges], weights.dtype), np.array([pair for _, pair in edges]))
     order = np.lexsort((found.pairs, found.weights))
     return tree_of(Lightest(found.weights[order], found.pairs[order]), n)

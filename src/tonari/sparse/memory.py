@@ -29,7 +29,7 @@ def packed_bytes(n: int, counts: npt.NDArray[np.int64], metric: str) -> int:
     in_dense, by_rows = int(counts[:dense].sum()), int(counts[:frequent].sum())
     blocks = -(-n // BLOCK)
     half = "euclidean" in metric or metric == "jaccard"
-    rows = n * (8 + 3 * 4 + 4 + (4 if half else 0) + 8) + 8
+    rows = n * (8 + 4 * 4 + 4 + (4 if half else 0) + 8) + 8
     lists = 8 * (entries - in_dense) + 8 * (2 * ranked - frequent + 1) + 8 * (frequent - dense + 1) * blocks
     return rows + lists + 4 * dense * n + 8 * by_rows + 4 * entries
 

@@ -40,8 +40,8 @@ def _stream(source: Source, index: Searcher, k: int, output: Output, progress: P
     pace = pace_of(index, source, k)
     with Pipeline() as pipeline, progress_of(progress, source.rows, output.rows) as bar:
         first = 0 if source.array is None else output.rows
-        given = source.chunks(index.d, pace, pipeline, first=first)
-        chunks = pipeline.prefetch(output.to_do(given, first=first), "read", foreign=True)
+        pieces = source.chunks(index.d, pace, pipeline, first=first)
+        chunks = pipeline.prefetch(output.to_do(pieces, first=first), "read", foreign=True)
         found = pipeline.prefetch(answers(index, chunks, k, pace, pipeline, bar), "search")
         for _ in pipeline.prefetch(output.written(found), "write"):
             pass

@@ -382,3 +382,8 @@ def test_lists_that_lack_overflowed_values_are_refused_like_counts(method: str, 
             graph(np.concatenate([queries[4:], x]), method=method, **within)
     with pytest.raises(ValueError, match="has a euclidean value of inf"):
         list(index.radius_chunks(iter([x[:2], queries]), **within))
+
+
+def test_rows_of_zeros_are_counted_without_a_warning() -> None:
+    zeros, ones = np.zeros((3, 2), np.float32), np.full((4, 2), 1e-30, np.float32)
+    assert tonari.radius_count(ones, zeros, min_similarity=0.0, metric="inner_product").tolist() == [3] * 4

@@ -47,9 +47,9 @@ def search_listed(
     with on(device):
         for rows, ids in listed.batches(device, widening=tuning.WIDENING, most=tuning.LISTED_ENTRIES):
             near = k_smallest(_values(queries, points, metric, rows, ids, own), min(k, ids.shape[1]))
-            kept = ids.gather(1, near.indices.long())
-            distances[rows, : kept.shape[1]] = near.values
-            indices[rows, : kept.shape[1]] = kept.masked_fill(near.values.isinf(), -1)
+            near_ids = ids.gather(1, near.indices.long())
+            distances[rows, : near_ids.shape[1]] = near.values
+            indices[rows, : near_ids.shape[1]] = near_ids.masked_fill(near.values.isinf(), -1)
     return Neighbors(distances, indices)
 
 

@@ -106,8 +106,8 @@ class BitNeeds:
 
     def total_bytes(self, sizes: BitSizes) -> int:
         """Return the bytes on a device beyond the input."""
-        kept = self.packed_bytes(sizes) + self.copied_bytes(sizes)
-        return kept + self.working_bytes(sizes) + self.output_bytes(sizes)
+        resident = self.packed_bytes(sizes) + self.copied_bytes(sizes)
+        return resident + self.working_bytes(sizes) + self.output_bytes(sizes)
 
     def _lists(self, rows: int) -> int:
         return rows * self.k * (4 + index_dtype(self.n).itemsize)

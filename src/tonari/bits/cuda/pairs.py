@@ -106,14 +106,14 @@ class Pairs:
         The values are valid until the next slab is requested.
         """
         plan, count = self._plan, rows.stop - rows.start
-        asked = unpack(to_device(self._queries[rows], self.device), self._asked)
+        unpacked = unpack(to_device(self._queries[rows], self.device), self._asked)
         with contextlib.closing(self._prepared.arriving(plan, self._at)) as arriving:
             for slab in self.slabs:
                 self._check()
                 points = unpack(next(arriving), self._points)
                 values = self._values[:count, : slab.stop - slab.start]
                 own = rows.start - slab.start if self._self_join else None
-                write_values(asked, points, plan.metric, values, first_own=own)
+                write_values(unpacked, points, plan.metric, values, first_own=own)
                 yield slab, values
                 self._pace.step()
                 self._bar.add(values.numel())

@@ -39,20 +39,20 @@ def unpack(rows: Any, room: Unpacked) -> Unpacked:
     from tonari.bits.cuda.kernels.unpack import unpack_kernel
 
     count, d = rows.shape
-    made = Unpacked(room.rows[:count], room.counts[:count])
+    unpacked = Unpacked(room.rows[:count], room.counts[:count])
     launch(
         unpack_kernel,
         -(-count // _ROWS),
         {
             "rows_ptr": rows,
-            "unpacked_ptr": made.rows,
-            "counts_ptr": made.counts,
+            "unpacked_ptr": unpacked.rows,
+            "counts_ptr": unpacked.counts,
             "rows": count,
             "d": d,
             "stride": rows.stride(0),
-            "width": made.rows.shape[1],
+            "width": unpacked.rows.shape[1],
         },
         constants={"ROWS": _ROWS, "BYTES": _BYTES},
         warps=_WARPS,
     )
-    return made
+    return unpacked

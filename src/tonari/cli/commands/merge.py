@@ -61,12 +61,12 @@ def merge(
     read.check([points_a, points_b])
     started = time.perf_counter()
     with _common.warnings_as_lines():
-        made = verbs.merge(
+        graph = verbs.merge(
             KNNGraph.load(graph_a),
             KNNGraph.load(graph_b),
             read.read(points_a, key),
             read.read(points_b, key),
             **options,
         )
-    made.save(output)
-    emit_graph(made, output, time.perf_counter() - started, read, as_json=as_json)
+    graph.save(output)
+    emit_graph(graph, output, time.perf_counter() - started, read, as_json=as_json)

@@ -176,9 +176,9 @@ class cKDTree(Hinted, TwoTrees):
         lists = lists_of(index.radius_search(rows, radii, threads=threads), ascending=ascending)
         if not lead:
             return lists[0]
-        made = np.empty(len(lists), object)
-        made[:] = lists
-        return made.reshape(lead)
+        array = np.empty(len(lists), object)
+        array[:] = lists
+        return array.reshape(lead)
 
 
 class KDTree(cKDTree):

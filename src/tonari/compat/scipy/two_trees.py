@@ -190,8 +190,8 @@ class TwoTrees(ABC):
             return records
         from scipy.sparse import coo_matrix
 
-        made = coo_matrix((distances, (rows, indices)), shape=(self.n, tree.n))
-        return made if output_type == "coo_matrix" else made.todok()
+        matrix = coo_matrix((distances, (rows, indices)), shape=(self.n, tree.n))
+        return matrix if output_type == "coo_matrix" else matrix.todok()
 
 
 def lists_of(found: RadiusNeighbors, *, ascending: bool) -> list[list[int]]:

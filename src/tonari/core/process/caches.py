@@ -34,9 +34,9 @@ def cached(maxsize: int | None = None) -> Callable[[Callable[..., T]], _lru_cach
     """
 
     def decorate(function: Callable[..., T]) -> _lru_cache_wrapper[T]:
-        made = functools.lru_cache(maxsize)(function)
-        emptied_by(made.cache_clear)
-        return made
+        wrapped = functools.lru_cache(maxsize)(function)
+        emptied_by(wrapped.cache_clear)
+        return wrapped
 
     return decorate
 

@@ -51,11 +51,11 @@ def default_threads(seconds: float = math.inf) -> int:
     >>> default_threads(seconds=1e-4)
     1
     """
-    asked = os.environ.get("TONARI_NUM_THREADS")
-    if asked is not None:
-        if not (asked.isascii() and asked.isdigit()) or int(asked) < 1:
-            raise ValueError(f"TONARI_NUM_THREADS={asked!r}: expected a whole number of at least 1")
-        return int(asked)
+    setting = os.environ.get("TONARI_NUM_THREADS")
+    if setting is not None:
+        if not (setting.isascii() and setting.isdigit()) or int(setting) < 1:
+            raise ValueError(f"TONARI_NUM_THREADS={setting!r}: expected a whole number of at least 1")
+        return int(setting)
     if not worth_sharing(seconds):
         return 1
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -204,15 +204,15 @@ class _Thread(Helper):
             self._given.put(None)
 
     def _serve(self) -> None:
-        given = self._given.get()
-        while given is not None:
-            work, ended = given
+        task = self._given.get()
+        while task is not None:
+            work, ended = task
             try:
                 work()
             finally:
-                del given, work  # otherwise, their objects would stay in memory while the thread waits
+                del task, work  # otherwise, their objects would stay in memory while the thread waits
                 ended.put(None)
-            given = self._next() if self._idle else None
+            task = self._next() if self._idle else None
 
     def _next(self) -> tuple[Callable[[], None], SimpleQueue[None]] | None:
         try:

@@ -135,12 +135,12 @@ def limits_for(
     outwards = -1.0 if descending else 1.0
     if type(radius) is float or np.ndim(radius) == 0:
         return _one_limit(float(radius), m, np.dtype(dtype), outwards, closed)
-    asked = np.asarray(radius, dtype=np.float64)
+    radii = np.asarray(radius, dtype=np.float64)
     if closed and np.dtype(dtype) == np.float64:
-        return asked.copy()
+        return radii.copy()
     with np.errstate(over="ignore"):
-        limits = asked.astype(dtype)
-    inside = limits * outwards <= asked * outwards if closed else limits * outwards < asked * outwards
+        limits = radii.astype(dtype)
+    inside = limits * outwards <= radii * outwards if closed else limits * outwards < radii * outwards
     limits[~inside] = np.nextafter(limits[~inside], np.asarray(-np.inf * outwards, dtype=dtype))
     return limits
 
@@ -226,8 +226,8 @@ def _kept_there(found: RadiusNeighbors, keeps: Callable[[Any, Any, Any], Any]) -
         ends = torch.nn.functional.pad(mask.cumsum(0), (1, 0))
         counts += ends[(indptr - block.start).clamp(0, len(mask))].diff()
         parts.append((indices[block][mask], distances[block][mask]))
-    kept = [torch.cat(part) for part in zip(*parts, strict=True)] if parts else [indices, distances]
-    return RadiusNeighbors(torch.nn.functional.pad(counts.cumsum(0), (1, 0)), *kept)
+    joined = [torch.cat(part) for part in zip(*parts, strict=True)] if parts else [indices, distances]
+    return RadiusNeighbors(torch.nn.functional.pad(counts.cumsum(0), (1, 0)), *joined)
 
 
 def cut_lists(found: Neighbors, limits: npt.NDArray[Any], *, descending: bool) -> RadiusNeighbors:
@@ -245,8 +245,8 @@ def cut_lists(found: Neighbors, limits: npt.NDArray[Any], *, descending: bool) -
     distances, indices = (np.asarray(part) if _is_host(part) else part.cpu().numpy() for part in found)
     inside = distances >= limits[:, None] if descending else distances <= limits[:, None]
     inside &= indices >= 0
-    kept = RadiusNeighbors(_indptr(inside.sum(axis=1)), indices[inside], distances[inside])
-    return _like(kept, found)
+    lists = RadiusNeighbors(_indptr(inside.sum(axis=1)), indices[inside], distances[inside])
+    return _like(lists, found)
 
 
 def _indptr(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -138,8 +138,8 @@ def _instead_of_making_ir(
     class Source(usual):  # type: ignore[misc, valid-type]
         """The source of a kernel with a different first step of compilation."""
 
-        def __init__(self, *given: Any, **named: Any) -> None:
-            super().__init__(*given, **named)
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
             if prepare is not None:
                 prepare(self)
 

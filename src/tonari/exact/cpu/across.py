@@ -120,9 +120,9 @@ def _search_again(
     k = min(plan.k, other.stop - other.start)
     sizes = other.stop - other.start, len(rows), plan.d, k
     problem = make_problem(*sizes, dtype=plan.dtype, metric=plan.metric, memory=plan.total_bytes, threads=plan.threads)
-    made = plan_on_cpu(problem)
-    prepared = PreparedPoints(points[other], made, progress)
-    lists, _ = search_prepared(points[rows], prepared, made, progress=progress)
+    planned = plan_on_cpu(problem)
+    prepared = PreparedPoints(points[other], planned, progress)
+    lists, _ = search_prepared(points[rows], prepared, planned, progress=progress)
     found.distances[rows, :k], found.indices[rows, :k] = lists.distances, lists.indices + other.start
     found.distances[rows, k:] = -np.inf if get_metric(plan.metric).descending else np.inf
     found.indices[rows, k:] = -1

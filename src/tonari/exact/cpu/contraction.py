@@ -83,10 +83,10 @@ def arrange_points(
         if not plan.look_dim:
             return Arrangement(screened, plan.form_dim)
         looked = _contracted(some, form, plan.look_dim) if screened is form else screened.narrowed(plan.look_dim)
-        made = looked if screened is form else screened
-        if made.columns < CLUSTER_COLUMNS <= d:
-            made = _contracted(some, form, CLUSTER_COLUMNS)
-        return Arrangement(screened, plan.form_dim, looked, _clusters(points, made, plan, kept))
+        contracted = looked if screened is form else screened
+        if contracted.columns < CLUSTER_COLUMNS <= d:
+            contracted = _contracted(some, form, CLUSTER_COLUMNS)
+        return Arrangement(screened, plan.form_dim, looked, _clusters(points, contracted, plan, kept))
     if not plan.may_contract or _whole_seconds(plan, asked) < tuning.PILOT_FROM_SECONDS:
         return Arrangement(form, d)
     step = -(-n // tuning.EVEN_ROWS)
@@ -98,8 +98,8 @@ def arrange_points(
         )
         return Arrangement(form, d)
     widths = contracted_widths(d)
-    made, whole = _contracted_and_whole(some, form, widths[-1], plan)
-    seen = _pilot(some, made, whole, plan)
+    contracted, whole = _contracted_and_whole(some, form, widths[-1], plan)
+    seen = _pilot(some, contracted, whole, plan)
     choices = [(columns, look) for columns in widths for look in (0, LOOKED_FIRST)]
     alone = {choice: _contracted_seconds(plan, asked, seen, *choice) for choice in choices}
     columns, look = min(alone, key=alone.__getitem__)
@@ -111,11 +111,11 @@ def arrange_points(
         return Arrangement(form, d)
     if first < alone[columns, look]:
         decided("columns", f"all {d}, after a look at {LOOKED}: {costs}")
-        return Arrangement(form, d, made.narrowed(LOOKED), _clusters(points, made, plan, kept))
+        return Arrangement(form, d, contracted.narrowed(LOOKED), _clusters(points, contracted, plan, kept))
     decided("columns", f"{columns}{f', after a look at {look}' if look else ''}: {costs}")
     # Single queries gain nothing from an order that they have to look up, if all points are compared anyway.
-    clusters = _clusters(points, made, plan, kept) if look or plan.active_rows else None
-    return Arrangement(made.narrowed(columns), columns, made.narrowed(look) if look else None, clusters)
+    clusters = _clusters(points, contracted, plan, kept) if look or plan.active_rows else None
+    return Arrangement(contracted.narrowed(columns), columns, contracted.narrowed(look) if look else None, clusters)
 
 
 def look_pays(plan: ExactPlan, precision: str, look_dim: int, looked: tuple[int, int, int]) -> bool:

@@ -63,12 +63,12 @@ def first_copies(
     is_first = np.ones(n, np.bool_)
     for run in np.flatnonzero(lengths > most):
         is_first[begins[run] + most : begins[run + 1]] = False
-    kept: Numbers = np.sort(order[is_first])
-    fits = len(kept) * copied <= (n - len(kept)) * (memory / n) + spare
+    numbers: Numbers = np.sort(order[is_first])
+    fits = len(numbers) * copied <= (n - len(numbers)) * (memory / n) + spare
     if not fits:
         return None
-    decided("copies", f"{len(kept):,} of {n:,} points are searched: no answer holds a later copy of a row")
-    return kept
+    decided("copies", f"{len(numbers):,} of {n:,} points are searched: no answer holds a later copy of a row")
+    return numbers
 
 
 def _share(points: npt.NDArray[Any]) -> float:

@@ -62,10 +62,10 @@ class ExactOnCpu(OnCpu):
         if plan.direct:
             return search_directly(queries, points, plan, self_ids=own, progress=progress)
         memory, meeting = plan.packed_bytes + plan.working_bytes, SURVIVOR + SURVIVOR_VALUE * plan.d
-        kept = first_copies(points, plan, meeting, memory, copied=_NUMBER)
-        if kept is not None:
-            plan = plan_for(plan, len(kept))
-        return self.nearest(queries, PreparedPoints(points, plan, progress, kept=kept), plan, own, progress)
+        numbers = first_copies(points, plan, meeting, memory, copied=_NUMBER)
+        if numbers is not None:
+            plan = plan_for(plan, len(numbers))
+        return self.nearest(queries, PreparedPoints(points, plan, progress, kept=numbers), plan, own, progress)
 
     def nearest(
         self,

@@ -129,12 +129,12 @@ class PreparedPoints:
         first, slices = self.slices[0], self.slices
         wanted = len(slices) if count == self.count else count // (first[1] - first[0])
         with self._holding:
-            held = self.resident(kernel)[:wanted]
-            self._held = kernel, held  # release slices before packing new ones
-            if len(held) < wanted:
-                held = held + self.pack(kernel, slices[len(held) : wanted], workers, bar)
-                self._held = kernel, held
-            return held
+            packed = self.resident(kernel)[:wanted]
+            self._held = kernel, packed  # release slices before packing new ones
+            if len(packed) < wanted:
+                packed = packed + self.pack(kernel, slices[len(packed) : wanted], workers, bar)
+                self._held = kernel, packed
+            return packed
 
     def release(self) -> None:
         """Free all packed points; a running search keeps the slices that it uses."""
@@ -172,8 +172,8 @@ class PreparedPoints:
 
     def resident(self, kernel: str) -> list[PackedPoints]:
         """Return the leading slices that are packed for `kernel`."""
-        held = self._held
-        return held[1] if kernel == held[0] else []
+        packed = self._held
+        return packed[1] if kernel == packed[0] else []
 
     def holds(self, kernel: str) -> bool:
         """Whether all points are packed for `kernel`."""

@@ -97,8 +97,8 @@ def _put_back(found: RadiusNeighbors, order: npt.NDArray[np.int64]) -> RadiusNei
     begins = np.empty(len(order), np.int64)
     counts[order], begins[order] = np.diff(found.indptr), found.indptr[:-1]
     indptr = np.concatenate([np.zeros(1, np.int64), counts]).cumsum()
-    taken = np.repeat(begins - indptr[:-1], counts) + np.arange(indptr[-1])
-    return RadiusNeighbors(indptr, found.indices[taken], found.distances[taken])
+    places = np.repeat(begins - indptr[:-1], counts) + np.arange(indptr[-1])
+    return RadiusNeighbors(indptr, found.indices[places], found.distances[places])
 
 
 def _run(answer: Parts, prepared: PreparedPoints, plan: ExactPlan, progress: ProgressLike) -> None:

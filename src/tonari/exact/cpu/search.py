@@ -135,9 +135,9 @@ def _search(
         if stays:
             at -= 1
             decided("precision", f"{plan.precisions[at]} again for a few rows, by exact values of all candidates")
-        asked = np.ascontiguousarray(queries(rows))
+        block = np.ascontiguousarray(queries(rows))
         near = None if search.near is None else search.near.of(rows)
-        status = search.rows(asked, ids, part, level=at, sampled=with_sample, may_retry=not stays, near=near)
+        status = search.rows(block, ids, part, level=at, sampled=with_sample, may_retry=not stays, near=near)
         if not isinstance(rows, slice):
             found.distances[rows], found.indices[rows] = part
         todo += search.unfinished(rows, status, at)

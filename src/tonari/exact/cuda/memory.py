@@ -129,8 +129,8 @@ class CudaNeeds:
 
     def packed_bytes(self, slabs: Slabs, precision: str) -> int:
         """Return the bytes of a packed copy of the points, with the contracted rows that it is made from."""
-        held = self.held(slabs)
-        return packed_bytes(held, self.screened, precision) + held * self._contracted_row()
+        count = self.held(slabs)
+        return packed_bytes(count, self.screened, precision) + count * self._contracted_row()
 
     def copied_bytes(self, slabs: Slabs) -> int:
         """Return the bytes of original rows that are copied to the device; they stay there as long as their slab."""
@@ -152,16 +152,16 @@ class CudaNeeds:
 
     def working_bytes(self, slabs: Slabs, batch: int) -> int:
         """Return the working memory: a batch of queries, slabs in transfer, packed samples, and copies for retries."""
-        held = self.held(slabs)
-        retry = sum(packed_bytes(held, self.screened, precision) for precision in self.precisions[1:-1])
+        count = self.held(slabs)
+        retry = sum(packed_bytes(count, self.screened, precision) for precision in self.precisions[1:-1])
         contracting = 0
         if self.form_dim and slabs.route == "host_refine":  # bytes of a copy of some rows
             contracting = contraction_bytes(self.d, self.form_dim) + sample_rows(self.d) * self.d * self.itemsize
         elif self.form_dim:  # the last retry of unproved rows screens all dimensions
-            retry += sum(packed_bytes(held, self.d, precision) for precision in self.precisions[:-1])
+            retry += sum(packed_bytes(count, self.d, precision) for precision in self.precisions[:-1])
             contracting = max(contraction_bytes(self.d, self.form_dim), pilot_bytes(self.d))
-        sample = sample_for(held, self.width, self.group) if self.gemm else None
-        sampled = 0 if sample is None else self._sample_bytes(held, sample.stride)
+        sample = sample_for(count, self.width, self.group) if self.gemm else None
+        sampled = 0 if sample is None else self._sample_bytes(count, sample.stride)
         comes = self.points_come and slabs.route != "resident"
         buffers = (2 if slabs.points < self.n else 1) * slabs.points * self.d * self.itemsize if comes else 0
         merged = self.merged or slabs.route == "streamed"
@@ -171,8 +171,8 @@ class CudaNeeds:
 
     def total_bytes(self, slabs: Slabs, batch: int) -> int:
         """Return the bytes that the search allocates on one device."""
-        kept = self.packed_bytes(slabs, self.precisions[0]) + self.copied_bytes(slabs)
-        return kept + self.working_bytes(slabs, batch) + self.output_bytes(slabs)
+        resident = self.packed_bytes(slabs, self.precisions[0]) + self.copied_bytes(slabs)
+        return resident + self.working_bytes(slabs, batch) + self.output_bytes(slabs)
 
     def subset_bytes(self) -> int:
         """Return the additional bytes of a search among some of the points: their rows and packed copies."""

@@ -52,10 +52,10 @@ class ExactOnCuda(SearchMethod):
         if before is None or not is_contracted_for(problem, searched):
             return super().prepare_kind(points, problem, searched, before, progress)
         plan = plan_on_cuda(dataclasses.replace(problem, m=problem.m + searched))
-        made = dispatch.contract_beside(before.points, plan, progress)
-        if made is None:
+        contracted = dispatch.contract_beside(before.points, plan, progress)
+        if contracted is None:
             return before
-        return Preparation(dataclasses.replace(plan, copied_bytes=0), made)  # `before` has the same original rows
+        return Preparation(dataclasses.replace(plan, copied_bytes=0), contracted)  # `before` has the same original rows
 
     def _prepare_coded(self, points: Any, problem: Problem, before: Preparation, progress: ProgressLike) -> Preparation:
         """Return the codes of the points, or the earlier preparation if the device has no room left for them."""

@@ -183,8 +183,8 @@ def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
 
 def _may_be_bytes(problem: Problem, overrides: dict[str, Any]) -> bool:
     """Whether int8 would be faster for integers of one byte, and the caller has not chosen other precisions."""
-    asked = "precisions" in overrides or overrides["form_dim"] not in (PILOT, "full")
-    return get_metric(problem.metric).squares and problem.d > tuning.SPLIT_FIRST and not asked
+    is_set = "precisions" in overrides or overrides["form_dim"] not in (PILOT, "full")
+    return get_metric(problem.metric).squares and problem.d > tuning.SPLIT_FIRST and not is_set
 
 
 def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:

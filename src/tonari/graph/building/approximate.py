@@ -74,8 +74,8 @@ def choose_or_plan(problem: Problem, rows: Any, method: str, options: GraphOptio
     named: dict[str, Any] = {} if start is None else {"start": kind_of_start(start)}
     if update is not None:
         named["update"] = update
-    made = method_for(method, problem.device)
-    return by_plan(made, made.plan(problem, recall=recall, seed=seed, **named))
+    descent = method_for(method, problem.device)
+    return by_plan(descent, descent.plan(problem, recall=recall, seed=seed, **named))
 
 
 def entries_of_start(place: Place, start: Any, n: int) -> Any:

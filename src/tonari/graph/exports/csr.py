@@ -140,9 +140,9 @@ def _both_ways(matrix: scipy.sparse.csr_matrix, *, mutual: bool, descending: boo
     twice = np.flatnonzero(~first)
     nearer = np.maximum if descending else np.minimum
     values[twice - 1] = nearer(values[twice - 1], values[twice])
-    kept = twice - 1 if mutual else np.flatnonzero(first)
-    rows, columns = np.divmod(keys[kept], n)
-    return type(matrix)((values[kept], columns, np.searchsorted(rows, np.arange(n + 1))), shape=(n, n))
+    places = twice - 1 if mutual else np.flatnonzero(first)
+    rows, columns = np.divmod(keys[places], n)
+    return type(matrix)((values[places], columns, np.searchsorted(rows, np.arange(n + 1))), shape=(n, n))
 
 
 def _nearest_first(matrix: scipy.sparse.csr_matrix, *, descending: bool) -> scipy.sparse.csr_matrix:

@@ -49,5 +49,5 @@ def edges(lists: Lists, symmetric: str | None) -> tuple[Any, Any]:
     """
     matrix = matrix_of(lists, symmetric=symmetric)
     rows = np.repeat(np.arange(lists.n), np.diff(matrix.indptr))
-    kept = slice(None) if symmetric is None else rows < matrix.indices
-    return np.column_stack([rows[kept], matrix.indices[kept]]), matrix.data[kept]
+    stays = slice(None) if symmetric is None else rows < matrix.indices
+    return np.column_stack([rows[stays], matrix.indices[stays]]), matrix.data[stays]

@@ -35,8 +35,8 @@ def to_networkx(graph: HasLists, *, symmetric: Literal["union", "mutual"] | None
     except ImportError as error:
         raise ImportError("to_networkx needs networkx: pip install networkx") from error
     pairs, distances = edges(graph.lists, symmetric)
-    made = networkx.DiGraph() if symmetric is None else networkx.Graph()
-    made.add_nodes_from(range(graph.lists.n))
+    network = networkx.DiGraph() if symmetric is None else networkx.Graph()
+    network.add_nodes_from(range(graph.lists.n))
     rows, columns = pairs.T.tolist()
-    made.add_weighted_edges_from(zip(rows, columns, distances.tolist(), strict=True), weight="distance")
-    return made
+    network.add_weighted_edges_from(zip(rows, columns, distances.tolist(), strict=True), weight="distance")
+    return network

@@ -84,10 +84,10 @@ def to_scanpy(
             f"n_neighbors={wanted}: scanpy counts the observation itself, and the graph has {most - 1} neighbours "
             f"without it; build it with k={wanted - 1} or more"
         )
-    kept = trim(lists, wanted - 1 + lists.include_self)
-    refuse_missing(with_self(kept, False), "scanpy")
+    short = trim(lists, wanted - 1 + lists.include_self)
+    refuse_missing(with_self(short, False), "scanpy")
     scanpy.pp.neighbors(
-        adata, transformer=_Ready(kept, wanted), metric=lists.metric, use_rep=use_rep, n_pcs=n_pcs, key_added=key_added
+        adata, transformer=_Ready(short, wanted), metric=lists.metric, use_rep=use_rep, n_pcs=n_pcs, key_added=key_added
     )
 
 

@@ -143,8 +143,8 @@ def _memberships(near: npt.NDArray[np.float64], present: npt.NDArray[np.bool_], 
             middle = np.where(unbounded, 2 * scale[open_rows], (low[open_rows] + high[open_rows]) / 2)
             scale[open_rows] = middle
         scale = np.maximum(scale, _LEAST_SCALE * np.where(nearest > 0, 1.0, mean / unit[:, 0]))
-        made: npt.NDArray[np.float64] = np.exp(-beyond / scale[:, None])
-    return made
+        weights: npt.NDArray[np.float64] = np.exp(-beyond / scale[:, None])
+    return weights
 
 
 def _jaccard(lists: Lists) -> scipy.sparse.csr_matrix:

@@ -72,14 +72,14 @@ def in_order(
     keys[own] = -np.inf if include_self else np.inf
     order = np.lexsort((np.where(ids < 0, n, ids), keys), axis=1)
     ids, values = (np.take_along_axis(part, order, axis=1) for part in (ids, values))
-    kept = ids.shape[1]
+    columns = ids.shape[1]
     if not include_self and own.any():
-        kept -= 1
+        columns -= 1
         if not same_length:
-            kept = int((ids >= 0).sum(axis=1).max())
-        if not kept:
+            columns = int((ids >= 0).sum(axis=1).max())
+        if not columns:
             raise ValueError("the lists have no neighbour other than the point itself, expected at least one")
-    return np.ascontiguousarray(ids[:, :kept]), np.ascontiguousarray(values[:, :kept])
+    return np.ascontiguousarray(ids[:, :columns]), np.ascontiguousarray(values[:, :columns])
 
 
 def from_arrays(indices: Any, distances: Any, metric: str, include_self: bool) -> tuple[Array, Array]:

@@ -49,9 +49,9 @@ def bars(of: Histogram, *, label: str, unit: str, whole: bool = False) -> str:
     for at, (count, height) in enumerate(zip(of.counts.tolist(), heights, strict=True)):
         if count:
             tall = max(1.0, (bottom - _TOP) * float(height) / most)
-            told = f"{short(least[at])} to {short(past[at + 1])}: {count:,} {unit}"
+            text = f"{short(least[at])} to {short(past[at + 1])}: {count:,} {unit}"
             place = f'x="{_LEFT + at * step:.2f}" y="{bottom - tall:.2f}" width="{max(0.5, step - 1):.2f}"'
-            drawn.append(f'<rect class="bar" {place} height="{tall:.2f}"><title>{escape(told)}</title></rect>')
+            drawn.append(f'<rect class="bar" {place} height="{tall:.2f}"><title>{escape(text)}</title></rect>')
     ticks = []
     for at in (0, len(of.edges) // 2, len(of.edges) - 1) if len(of.counts) > 1 else (0,):
         x = _LEFT + at * step
@@ -63,8 +63,8 @@ def bars(of: Histogram, *, label: str, unit: str, whole: bool = False) -> str:
     ticks.append(f'<text x="{_LEFT - 6}" y="{bottom}" text-anchor="end">0</text>')
     ticks.append(f'<text class="axis" x="{(_LEFT + right) / 2}" y="{HEIGHT - 4}">{escape(label)}</text>')
     line = f'<path class="line" d="M{_LEFT} {bottom}H{right}"/>'
-    told = f"Histogram: {label}"
-    return _svg(WIDTH, HEIGHT, told, line + "".join(drawn) + "".join(ticks))
+    text = f"Histogram: {label}"
+    return _svg(WIDTH, HEIGHT, text, line + "".join(drawn) + "".join(ticks))
 
 
 def shades(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:

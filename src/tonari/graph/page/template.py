@@ -38,20 +38,20 @@ def _summary(of: Contents) -> str:
 
 
 def _tiles(of: Contents) -> str:
-    told: list[tuple[str, str, str]] = [("points", f"{of.n:,}", ""), ("neighbours of each", f"{of.k:,}", "")]
-    told += [("metric", of.metric, f"stored as {of.dtype}"), ("method", of.method, _seed(of))]
+    facts: list[tuple[str, str, str]] = [("points", f"{of.n:,}", ""), ("neighbours of each", f"{of.k:,}", "")]
+    facts += [("metric", of.metric, f"stored as {of.dtype}"), ("method", of.method, _seed(of))]
     if of.recall is not None:
-        told.append(("recall", f"{of.recall.by_distance:.4f}", f"{of.recall.low:.4f} to {of.recall.high:.4f}, 95 %"))
-    told.append(("local dimension", "-" if of.dimension is None else f"{of.dimension:.3g}", ""))
-    told.append(("components", f"{len(of.components):,}", ""))
+        facts.append(("recall", f"{of.recall.by_distance:.4f}", f"{of.recall.low:.4f} to {of.recall.high:.4f}, 95 %"))
+    facts.append(("local dimension", "-" if of.dimension is None else f"{of.dimension:.3g}", ""))
+    facts.append(("components", f"{len(of.components):,}", ""))
     if of.zero is not None:
-        told.append(("zero distances", f"{of.zero:,}", f"{of.duplicates:,} points have a duplicate"))
+        facts.append(("zero distances", f"{of.zero:,}", f"{of.duplicates:,} points have a duplicate"))
     if of.missing:
-        told.append(("missing neighbours", f"{of.missing:,}", ""))
+        facts.append(("missing neighbours", f"{of.missing:,}", ""))
     return "".join(
         f'<div class="tile"><dt>{escape(name)}</dt><dd>{escape(value)}'
         f"{f'<small>{escape(note)}</small>' if note else ''}</dd></div>"
-        for name, value, note in told
+        for name, value, note in facts
     )
 
 
@@ -153,11 +153,11 @@ def _recall(of: Contents) -> str:
     rows.append(("by index", f"{found.by_index:.5g}"))
     inside = table(rows) + _note(f"{how}, against the exact answer of {found.rows:,} random points.")
     if of.report is not None:
-        made = of.report
-        reached = "reached" if made.reached else "not reached"
-        told = f"Target {made.target:g}, {reached}; built in {made.seconds:.3g} s, from {made.start}."
-        inside += f'<p class="{"note" if made.reached else "warn"}">{escape(told)}</p>'
-        steps = [(str(at + 1), f"{one.phi:.5g}", f"{one.changed:,}") for at, one in enumerate(made.rounds)]
+        report = of.report
+        reached = "reached" if report.reached else "not reached"
+        facts = f"Target {report.target:g}, {reached}; built in {report.seconds:.3g} s, from {report.start}."
+        inside += f'<p class="{"note" if report.reached else "warn"}">{escape(facts)}</p>'
+        steps = [(str(at + 1), f"{one.phi:.5g}", f"{one.changed:,}") for at, one in enumerate(report.rounds)]
         inside += table(steps, ("round", "sum of distances", "new neighbours")) if steps else ""
     return _card("Recall", inside)
 

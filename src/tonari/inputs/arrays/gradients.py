@@ -70,8 +70,8 @@ def without_gradients(cure: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 named = dict(zip(parameters, args, strict=False)) | kwargs
                 warn_of_dropped(named, cure, dropped=f"but none flow through {verb.__name__}")
                 # Detached, so that inner calls do not warn again.
-                given: Any = tuple(map(_detached, args)), {name: _detached(value) for name, value in kwargs.items()}
-                return verb(*given[0], **given[1])
+                detached: Any = tuple(map(_detached, args)), {name: _detached(value) for name, value in kwargs.items()}
+                return verb(*detached[0], **detached[1])
             return verb(*args, **kwargs)
 
         return dropping

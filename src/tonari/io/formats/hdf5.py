@@ -158,9 +158,9 @@ def describe(path: Path, *, key: str | None) -> FileInfo:
             for name in ("distance", FILTERS):
                 if name not in file.attrs:
                     continue
-                told = file.attrs.get_id(name)
+                attribute = file.attrs.get_id(name)
                 # Strings of variable length are in a heap, and HDF5 2.0 searches a damaged heap without end.
-                if told.shape == () and told.dtype.kind == "S" and told.dtype.itemsize <= LONGEST_NAME:
+                if attribute.shape == () and attribute.dtype.kind == "S" and attribute.dtype.itemsize <= LONGEST_NAME:
                     extra[name] = file.attrs[name].decode()
             rows, columns = dataset.shape
             return FileInfo(path, "hdf5", rows, columns, str(dataset.dtype), path.stat().st_size, extra)

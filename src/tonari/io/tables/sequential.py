@@ -49,19 +49,19 @@ class Sequential:
         start, stop, _ = rows.indices(len(self))
         if start != self._next:
             raise IndexError(f"row {start} is asked for, the next is {self._next}")
-        taken: Array = np.empty((stop - start, self.shape[1]), self.dtype)
+        block: Array = np.empty((stop - start, self.shape[1]), self.dtype)
         done = 0
-        while done < len(taken):
+        while done < len(block):
             if not len(self._left):
                 self._left = next(self._blocks)
-            count = min(len(self._left), len(taken) - done)
-            taken[done : done + count] = self._left[:count]
+            count = min(len(self._left), len(block) - done)
+            block[done : done + count] = self._left[:count]
             self._left = self._left[count:]
             done += count
         self._next = stop
         if stop == len(self):
             self._end()
-        return taken
+        return block
 
     def _end(self) -> None:
         """Run the producer to its end after the last row; it may refuse the whole table there."""

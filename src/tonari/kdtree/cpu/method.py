@@ -42,8 +42,8 @@ class TreeOnCpu(OnCpu, TreeMethod):
     def prepare_once(self, points: npt.NDArray[Any], plan: TreePlan, progress: ProgressLike = None) -> PreparedTree:
         row = points.shape[1] * points.itemsize
         memory, unused = plan.packed_bytes + plan.working_bytes, plan.output_bytes  # unused until results exist
-        kept = first_copies(points, plan, tuning.POINT_SECONDS, memory, copied=row, spare=unused)
-        return PreparedTree(points, plan, progress, kept=kept)
+        numbers = first_copies(points, plan, tuning.POINT_SECONDS, memory, copied=row, spare=unused)
+        return PreparedTree(points, plan, progress, kept=numbers)
 
     def search_once(
         self,

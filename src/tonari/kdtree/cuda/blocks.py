@@ -85,11 +85,11 @@ def answer_blocks(
     ]
     merging = tree.n < asked.plan.n
     staged = isinstance(queries, np.ndarray) and len(blocks) > 1
-    given = [queries, *found] if merging else [queries]
+    parts = [queries, *found] if merging else [queries]
     left: list[npt.NDArray[np.int64]] = []
     with contextlib.ExitStack() as stack:
         results = stack.enter_context(_Results(queries, found, device, staged=staged))
-        arriving = slabs_of(given, blocks, device) if staged else _moved(given, blocks, device)
+        arriving = slabs_of(parts, blocks, device) if staged else _moved(parts, blocks, device)
         stack.enter_context(contextlib.closing(arriving))
         for here, (rows, *best) in zip(blocks, arriving, strict=True):
             if asked.self_join and not merging:  # rows of the tree

@@ -118,7 +118,7 @@ def _answer(
     left: npt.NDArray[np.int64] = np.empty(0, np.int64)
     with contextlib.ExitStack() as stack:
         trees = [stack.enter_context(contextlib.closing(prepared.arriving(plan, at))) for at in range(len(bounds))]
-        asked = [
+        requests = [
             Asked(plan, self_join, workers.check, bar, Steps(device), rounds) for device in plan.devices[: len(bounds)]
         ]
 
@@ -126,7 +126,7 @@ def _answer(
             tree = next(trees[at])
             if tree is None:
                 return None
-            return answer_blocks(queries, bounds[at], tree, slab.start, found, asked[at])
+            return answer_blocks(queries, bounds[at], tree, slab.start, found, requests[at])
 
         for slab in slabs:
             parts = [part for part in side_by_side(workers, plan.devices, len(bounds), answer) if part is not None]
@@ -134,9 +134,9 @@ def _answer(
                 left = np.concatenate(parts)  # shared by all slabs
                 continue
             size = slab.stop - slab.start
-            made = dataclasses.replace(plan, n=size, k=min(plan.k, size))
+            part_plan = dataclasses.replace(plan, n=size, k=min(plan.k, size))
             own = np.arange(m) - slab.start if self_join else None
-            lists = _by_brute_force(queries, points[slab], made, own, bar)
+            lists = _by_brute_force(queries, points[slab], part_plan, own, bar)
             if len(slabs) == 1:
                 return lists
             merge_into(tensors_of(found), tensors_of(lists), slab.start, plan.metric, torch.device(plan.devices[0]))
@@ -201,10 +201,10 @@ def _by_brute_force(queries: Any, points: Any, plan: TreePlan, own: Any, bar: Pr
         host_points=isinstance(points, np.ndarray),
         host_queries=isinstance(queries, np.ndarray),
     )
-    made = plan_on_cuda(problem)
+    brute_plan = plan_on_cuda(problem)
     decided("method", "brute force for queries that trees leave: points without a tree, or too many visits")
     with part("brute force for queries that trees leave", len(queries)):
-        found = brute.search_once(queries, points, made, progress=False)
+        found = brute.search_once(queries, points, brute_plan, progress=False)
     if bar is not None:
         bar.add(len(queries))
     return found if own is None else without_own(found, own, plan.k)

@@ -54,8 +54,8 @@ def within(
     ):
 
         def answer(at: int) -> Any:
-            asked = _Asked(queries, prepared, plan, limits, verb, place, at, workers.check, bar)
-            return verb.stack([verb.move(block, where) for block in asked.answer(bounds[at], slabs)])
+            request = _Asked(queries, prepared, plan, limits, verb, place, at, workers.check, bar)
+            return verb.stack([verb.move(block, where) for block in request.answer(bounds[at], slabs)])
 
         return verb.stack(side_by_side(workers, plan.devices, len(bounds), answer))
 

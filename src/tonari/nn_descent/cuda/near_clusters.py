@@ -36,13 +36,13 @@ def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> An
     from tonari.nn_descent.cuda.kernels.near import near_kernel
 
     rows, d = form.rows.shape
-    asked = rows if order is None else len(order)
+    m = rows if order is None else len(order)
     clusters = len(centres.rows)
     number = getattr(torch, f"int{8 * cluster_bytes(clusters)}")
-    near = torch.empty((asked, count), dtype=number, device=form.rows.device)
+    near = torch.empty((m, count), dtype=number, device=form.rows.device)
     launch(
         near_kernel,
-        -(-asked // QUERIES),
+        -(-m // QUERIES),
         {
             "rows_ptr": form.rows,
             "order_ptr": order,
@@ -50,7 +50,7 @@ def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> An
             "centres_ptr": centres.rows,
             "centre_terms_ptr": centres.member_terms,
             "near_ptr": near,
-            "rows": asked,
+            "rows": m,
             "centres": clusters,
             "tile_bits": (-(-clusters // CENTRES)).bit_length(),
         },

@@ -69,6 +69,6 @@ def _round(points: Any, plan: DescentPlan) -> None:
     for here in to_visit(cut(n, plan.block), order.device):
         rows = here.stop - here.start
         met = candidates(entries, reverse, order, here.start, rows, plan, None)
-        asked = points.new_empty((rows, plan.d))
-        best = refine_groups(asked, points, met, plan.list_size, metric=plan.metric, group=1, double=double)
+        queries = points.new_empty((rows, plan.d))
+        best = refine_groups(queries, points, met, plan.list_size, metric=plan.metric, group=1, double=double)
         mark(order, here.start, entries, Neighbors(*best), made, plan.n_hubs)

@@ -33,13 +33,13 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
     n, size = entries.shape
     double = points.dtype == torch.float64
     reverse = reverse_of(entries, plan.n_hubs, plan.reverse)
-    made = Marked.empty(entries, plan.k, double=double)
+    marked = Marked.empty(entries, plan.k, double=double)
     for begin in range(0, n, plan.block):
         rows = order[begin : begin + plan.block]
         met = candidates(entries, reverse, order, begin, len(rows), plan, boundary)
         best = refine_groups(points[rows], points, met, size, metric=plan.metric, group=1, double=double)
-        mark(order, begin, entries, Neighbors(*best), made, plan.n_hubs)
-    return Round(made.entries, made.found, int(made.changed.sum()), float(made.sums.sum()))
+        mark(order, begin, entries, Neighbors(*best), marked, plan.n_hubs)
+    return Round(marked.entries, marked.found, int(marked.changed.sum()), float(marked.sums.sum()))
 
 
 def candidates(

@@ -45,8 +45,8 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
             near = 2 * near.to(torch.int32) + (rows < boundary)[:, None]
         scores, ids = scan_block(form, clusters.order, bounds, near, begin, best, limit)
         del near
-        kept = k_smallest(scores, min(size, scores.shape[1])).indices
-        members = ids.gather(1, kept.long())
+        nearest = k_smallest(scores, min(size, scores.shape[1])).indices
+        members = ids.gather(1, nearest.long())
         entries[rows, : members.shape[1]] = torch.where(members >= 0, members | NEW, MISSING)
         if members.shape[1] < size:
             entries[rows, members.shape[1] :] = MISSING

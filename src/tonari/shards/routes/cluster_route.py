@@ -254,7 +254,7 @@ def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
     yield Stage([Task(_members_name(args[0]), "members", args, args[2] - args[1]) for args in blocks])
     ends = [files.done(_members_name(args[0])).facts["ends"] for args in blocks]
     sizes = np.diff(ends, axis=1).sum(axis=0)
-    copies = int(sizes.sum()) - math.ceil(tuning.COPIES * n)  # beyond those of the plan
+    copies = int(sizes.sum()) - math.ceil(tuning.COPIES * n)  # beyond the plan's
     largest_first = np.argsort(-sizes, kind="stable").tolist()  # so that several workers end together
     yield Stage(
         [Task(_shard_name(at), "shard", (at,), tuning.GRAPH_WORK * int(sizes[at])) for at in largest_first],

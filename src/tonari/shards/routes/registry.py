@@ -34,8 +34,8 @@ def run_task(worker: Worker, task: Task, before_writing: Callable[[], None]) -> 
 
 def _computed(worker: Worker, step: Step, task: Task, before_writing: Callable[[], None]) -> Iterator[Any]:
     for piece in step.read(worker, task.args):
-        made = worker.compute(step, task, piece)
+        result = worker.compute(step, task, piece)
         del piece
         before_writing()
-        yield made
-        del made
+        yield result
+        del result

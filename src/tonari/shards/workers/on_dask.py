@@ -74,8 +74,8 @@ class DaskExecutor:
         self._client, self._device = client, devices[0] if devices else "cpu"
         self._resources = {"GPU": 1} if devices else None
         if devices:
-            held = client.run_on_scheduler(_resources).values()
-            if held and not any(found.get("GPU", 0) >= 1 for found in held):
+            resources = client.run_on_scheduler(_resources).values()
+            if resources and not any(found.get("GPU", 0) >= 1 for found in resources):
                 raise ValueError(
                     "device: none of the Dask workers has the resource GPU; start one for each GPU with "
                     "dask worker --resources GPU=1"

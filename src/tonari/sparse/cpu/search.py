@@ -197,15 +197,24 @@ def count_sparse(
 
 
 def kth_sparse(
-    points: SparseRows, prepared: PreparedSparse, plan: SparsePlan, *, progress: ProgressLike = None
+    points: SparseRows,
+    prepared: PreparedSparse,
+    plan: SparsePlan,
+    check: Callable[[slice, Neighbors], None],
+    *,
+    progress: ProgressLike = None,
 ) -> npt.NDArray[Any]:
-    """Find the distance of every point to its k-th nearest other point; only lists of running blocks are stored."""
+    """Find the distance of every point to its k-th nearest other point; only lists of running blocks are stored.
+
+    ``check(rows, found)`` is called on any thread with the lists of each block.
+    """
     out = np.empty(len(points), points.dtype)
 
     def write(_: int, rows: slice, block: _native.SparseBlock) -> None:
-        distances = np.empty((rows.stop - rows.start, plan.k), points.dtype)
-        block.write(distances.reshape(-1), np.empty(distances.size, np.int32))
-        out[rows] = distances[:, -1]
+        found = Neighbors.empty(rows.stop - rows.start, plan.k, len(points), points.dtype)
+        block.write(found.distances.reshape(-1), found.indices.reshape(-1))
+        check(rows, found)
+        out[rows] = found.distances[:, -1]
 
     Scan(points, prepared, plan, Request(k=plan.k, own=True)).run(write, progress)
     return out

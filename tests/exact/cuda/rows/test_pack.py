@@ -5,6 +5,7 @@ True values are computed in long double from the original rows. Without a GPU, t
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.form import DeviceForm, make_form, shifted_form
 from tonari.exact.cuda.rows.groups import POINT_TILE, group_count
 from tonari.exact.cuda.rows.pack import (
+    PackedPoints,
+    PackedQueries,
     largest_element,
     new_flags,
     pack_points,
@@ -659,11 +662,11 @@ def test_minima_of_the_screen_are_lower_bounds(device: str, metric: str, precisi
         scores, _ = true_scores(case, metric)
         n = len(case.points.form)
         points, queries = (
-            SimpleNamespace(n=n, **{name: torch.from_numpy(array).to(device) for name, array in vars(side.out).items()})
+            {name: torch.from_numpy(array).to(device) for name, array in vars(side.out).items()}
             for side in (case.points, case.queries)
         )
         minima = torch.empty((M, group_count(n, 8)), dtype=torch.float32, device=device)
-        screen(queries, points, slice(0, M), 8, minima)
+        screen(PackedQueries(**queries), PackedPoints(**points, n=n), slice(0, M), 8, minima)
         column = np.arange(n)
         group = column // POINT_TILE * (POINT_TILE // 8) + column % POINT_TILE // 32 * 4 + column % 8 // 2
         lower = host(minima)[:, group]
@@ -702,16 +705,15 @@ def test_products_lose_no_more_than_is_assumed(device: str, d: int, one_sign: bo
     def put(array: Array) -> Any:
         return torch.from_numpy(array).to(device)
 
-    points = SimpleNamespace(values=put(values), low=put(low), e1=put(zeros), e2=put(zeros), n=POINT_TILE)
-    queries = SimpleNamespace(values=put(q), norm=put(zeros), rest=put(zeros))
+    points = PackedPoints(put(values), put(low), put(zeros), put(zeros), POINT_TILE)
+    queries = PackedQueries(put(q), put(zeros), put(zeros), shift=None)
     found = []
     for i in range(0, n, 16):  # 16 groups of 8: four points of each, one at a time
         only = np.full(POINT_TILE, np.inf, np.float32)
         chosen = column[i : i + 16]
         only[chosen] = 0
-        points.low = put(only)
         minima = torch.empty((1, group_count(POINT_TILE, 8)), dtype=torch.float32, device=device)
-        screen(queries, points, slice(0, 1), 8, minima)
+        screen(queries, dataclasses.replace(points, low=put(only)), slice(0, 1), 8, minima)
         found.append((chosen, host(minima)[0]))
     products = values.astype(np.longdouble) * q.astype(np.longdouble)
     truth, magnitude = products.sum(axis=1), np.abs(products).sum(axis=1)

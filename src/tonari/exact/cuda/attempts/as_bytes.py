@@ -99,8 +99,8 @@ def byte_points(queries: Any, points: Any, plan: CudaPlan) -> BytePoints | None:
     plan : CudaPlan
     """
     shift = shift_of_both(queries, points)
-    made = None if shift is None else shifted_points(points, plan, shift, queries)
-    return made if made is not None and made.is_usable() else None
+    shifted = None if shift is None else shifted_points(points, plan, shift, queries)
+    return shifted if shifted is not None and shifted.is_usable() else None
 
 
 def shift_of_both(queries: Any, points: Any) -> int | None:
@@ -158,6 +158,6 @@ class AsBytes(Attempt):
             left.rehearse(shifted_points(search.prepared.points, plan, shift), plan, search.queries, own, len(rows))
 
         with left.expecting(rehearse, len(rows)):
-            made = shifted_points(left.points, plan, shift, queries)
-            if made.is_usable():
-                left.among_all(rows, queries, made, plan)
+            shifted = shifted_points(left.points, plan, shift, queries)
+            if shifted.is_usable():
+                left.among_all(rows, queries, shifted, plan)

@@ -110,8 +110,8 @@ def prepare_points(points: Any, plan: CudaPlan, *, only: Any = None) -> DevicePo
     if only is not None and plan.bytes_first:
         kind = "int8: all elements are" if whole is not None else f"{plan.precisions[0]}: not all elements are"
         decided("bytes", f"the screen begins in {kind} integers of one byte")
-    made = None if plan.form_dim == "full" else contracted_points(points, plan, beside=whole)
-    return made or whole or DevicePoints(points, plan.metric, plan.precisions[0])
+    contracted = None if plan.form_dim == "full" else contracted_points(points, plan, beside=whole)
+    return contracted or whole or DevicePoints(points, plan.metric, plan.precisions[0])
 
 
 def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | None = None) -> ContractedPoints | None:
@@ -132,15 +132,15 @@ def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | Non
             decided("columns", f"all {plan.d}: by some rows, no contraction takes clearly less time")
     else:
         by = contraction_of(points, form, int(plan.form_dim))
-    made = None if by is None else ContractedPoints(points, form, by, beside)
-    if made is None:
+    contracted = None if by is None else ContractedPoints(points, form, by, beside)
+    if contracted is None:
         return None
-    if not made.is_usable():
+    if not contracted.is_usable():
         decided("columns", f"all {plan.d}: a row has no contraction")
         return None
-    decided("columns", f"{made.by.p} of {plan.d}{', chosen by some rows' if plan.form_dim == PILOT else ''}")
-    made.copies.packed(plan.precisions[0])
-    return made
+    decided("columns", f"{contracted.by.p} of {plan.d}{', chosen by some rows' if plan.form_dim == PILOT else ''}")
+    contracted.copies.packed(plan.precisions[0])
+    return contracted
 
 
 class ContractedSearch(Search):

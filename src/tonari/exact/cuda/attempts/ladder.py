@@ -291,10 +291,10 @@ def make_attempts(left: Unproved, attempts: Sequence[Attempt]) -> None:
     for attempt, following in itertools.zip_longest(attempts, attempts[1:]):
         if left.is_done:
             return
-        given = attempt.worth(left)
-        if given is not None:
+        argument = attempt.worth(left)
+        if argument is not None:
             left.following = following
-            _run(attempt, left, given)
+            _run(attempt, left, argument)
             left.tried.append(attempt)
 
 

@@ -199,8 +199,8 @@ def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, left: Any, l
     centres, lengths = _form_rows(queries[::step], form, scale)
     centres.masked_fill_(lengths.isinf()[:, None], 0.0)  # any position is correct
     apart = _squares(centres, lengths, centres, up=True).sqrt()
-    kept = _far_apart(apart.tolist(), (tuning.NEARBY_APART * reach[::step]).tolist())
-    centres = centres[kept]
+    places = _far_apart(apart.tolist(), (tuning.NEARBY_APART * reach[::step]).tolist())
+    centres = centres[places]
     # Keep only the nearest query of each block: all distances would take more memory than the queries.
     found = [_squares(*block, centres, up=True).min(1) for block in _blocks(queries, form, scale)]
     squares, nearest = map(torch.cat, zip(*found, strict=True))
@@ -208,14 +208,14 @@ def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, left: Any, l
     near = distances <= tuning.NEARBY_FARTHEST * reach  # also where both are infinite; the next line corrects that
     near &= (distances + reach).isfinite()
     nearest = nearest.masked_fill_(~near, -1)
-    farthest = torch.zeros(len(kept), dtype=torch.float64, device=points.device)
+    farthest = torch.zeros(len(places), dtype=torch.float64, device=points.device)
     farthest.scatter_reduce_(0, nearest[near], (distances + reach)[near], "amax")
     limits = (farthest * _SLACK) ** 2
     inside = torch.cat([_squares(*block, centres, up=False) <= limits for block in _blocks(points, form, scale)])
-    given = torch.bincount(nearest[near], minlength=len(kept))
-    rows, counts = torch.stack([given, inside.sum(0)]).tolist()
+    row_counts = torch.bincount(nearest[near], minlength=len(places))
+    rows, counts = torch.stack([row_counts, inside.sum(0)]).tolist()
     most = tuning.NEARBY_SHARE * n
-    chosen = [at for at in range(len(kept)) if counts[at] <= most and rows[at] * (n - counts[at]) * d >= least]
+    chosen = [at for at in range(len(places)) if counts[at] <= most and rows[at] * (n - counts[at]) * d >= least]
     return Round([(rows[at], counts[at]) for at in chosen], chosen, left, nearest, inside)
 
 
@@ -233,9 +233,9 @@ def _form_rows(rows: Any, form: DeviceForm, scale: float) -> tuple[Any, Any]:
     """
     import torch
 
-    made = torch.add(-scale * form.centre, rows, alpha=scale)
-    lengths = torch.linalg.vector_norm(made, dim=1).square_()
-    return made, lengths.masked_fill_(~(lengths <= _LARGEST), float("inf"))
+    form_rows = torch.add(-scale * form.centre, rows, alpha=scale)
+    lengths = torch.linalg.vector_norm(form_rows, dim=1).square_()
+    return form_rows, lengths.masked_fill_(~(lengths <= _LARGEST), float("inf"))
 
 
 def _error(d: int) -> float:
@@ -261,8 +261,8 @@ def _far_apart(distances: list[list[float]], least: list[float]) -> list[int]:
     >>> _far_apart([[0, 1, 9], [1, 0, 8], [9, 8, 0]], [2, 2, 2])
     [0, 2]
     """
-    kept: list[int] = []
+    places: list[int] = []
     for at, (row, most) in enumerate(zip(distances, least, strict=True)):
-        if all(row[other] > most for other in kept):
-            kept.append(at)
-    return kept
+        if all(row[other] > most for other in places):
+            places.append(at)
+    return places

@@ -87,16 +87,16 @@ class WithinSearch:
         bar: Counter | None = None,
     ) -> None:
         prepared.written.read()
-        made = byte_points(queries, prepared.points, plan) if plan.bytes_first and plan.bytes_later else None
-        self.prepared, self.plan = (prepared, plan) if made is None else (made, in_int8(plan))
+        in_bytes = byte_points(queries, prepared.points, plan) if plan.bytes_first and plan.bytes_later else None
+        self.prepared, self.plan = (prepared, plan) if in_bytes is None else (in_bytes, in_int8(plan))
         self.queries, self.limits, self.place = queries, limits, place
         self.listed, self.bar = listed, bar
         self.own = place.own(len(queries), prepared.points.device)
         first = place.first_query - place.first_point
         are_points = place.self_join and 0 <= first <= len(prepared.points) - len(queries)
         self._rows, self._points = queries, prepared.points
-        if made is not None and are_points:  # packed rows have the same differences as the original rows
-            self._points = made.copies.packed("int8").values[: len(prepared.points), : plan.d]
+        if in_bytes is not None and are_points:  # packed rows have the same differences as the original rows
+            self._points = in_bytes.copies.packed("int8").values[: len(prepared.points), : plan.d]
             self._rows = self._points[first : first + len(queries)]
         self.flags = new_flags(prepared.points.device)
         self.metric = get_metric(plan.metric)
@@ -113,7 +113,7 @@ class WithinSearch:
         self.list_bytes = plan.query_batch * 4 * group_count(n, plan.group)  # the plan's memory for minima
         self.capacity = self.all_listed
         # Products of bytes are exact: no precision lists fewer groups.
-        self.finer = plan.precisions[1] if len(plan.precisions) > 2 and made is None else None
+        self.finer = plan.precisions[1] if len(plan.precisions) > 2 and in_bytes is None else None
 
     def run(self) -> list[Any]:
         """Search all batches, and return their answers.

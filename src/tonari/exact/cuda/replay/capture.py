@@ -88,12 +88,12 @@ def capture_if_due(
         key = key_on(prepared, queries, plan.k)
     else:
         key = key_of(queries, points, plan.k, plan.metric, self_join=self_join)
-    given = (queries,) if prepared is not None else (points,) if self_join else (queries, points)
+    tensors = (queries,) if prepared is not None else (points,) if self_join else (queries, points)
     if isinstance(prepared, SpreadPoints):
         nbytes, most = _held_on_each(plan, queries, prepared), tuning.HELD_BYTES
         seconds = plan.m * plan.n * brute_pair_seconds(plan.d) / len(plan.devices)  # without copies of the points
     else:
-        nbytes, most = _held_bytes(plan, given, prepared is not None), tuning.LARGEST_BYTES
+        nbytes, most = _held_bytes(plan, tensors, prepared is not None), tuning.LARGEST_BYTES
         seconds = plan.seconds
     if len(plan.devices) == 1 and str(queries.device) != plan.devices[0]:
         return None  # the queries are on a device that the Index does not use
@@ -109,12 +109,12 @@ def capture_if_due(
             elif plan.few and prepared is not None and not self_join:
                 graph = FewKept(queries, plan, prepared, nbytes=nbytes)
             else:
-                graph = CapturedSearch(given, plan, prepared, self_join=self_join, nbytes=nbytes)
+                graph = CapturedSearch(tensors, plan, prepared, self_join=self_join, nbytes=nbytes)
         except (RuntimeError, MemoryError) as error:  # torch's out-of-memory error is a RuntimeError
             decided("replay", f"searches like this one are launched step by step: {error}")
             return None
         GRAPHS.put(key, graph)
-    return graph.answer(given, progress)
+    return graph.answer(tensors, progress)
 
 
 def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
@@ -264,11 +264,11 @@ class CapturedSearch(KeptSearch):
 
     def _begin_second(self) -> None:
         """Search a few rows again, and capture this retry as a second graph."""
-        plan, given = self.plan, self._given
+        plan, tensors = self.plan, self._given
 
         def search() -> tuple[Neighbors, Any]:
-            points, both = self.points(given), (self._found, self._proved)
-            here = attempt_again(given[0], points, plan, *both, tuning.ROWS_AGAIN, own=self.own)
+            points, both = self.points(tensors), (self._found, self._proved)
+            here = attempt_again(tensors[0], points, plan, *both, tuning.ROWS_AGAIN, own=self.own)
             self._pinned.copy_(here, non_blocking=True)
             return both
 

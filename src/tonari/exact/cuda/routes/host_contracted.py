@@ -74,8 +74,8 @@ class HostContractedPoints:
         bounds = cut(n, plan.point_slab)
         with contextlib.closing(slabs(points, bounds, device)) as arriving:
             for here, rows in zip(bounds, arriving, strict=True):
-                made = contract(rows, self.by, self.flags, first=here.start, room=self.rows.part(here))
-                largest = torch.maximum(made.values.amax(1), -made.values.amin(1))
+                contracted = contract(rows, self.by, self.flags, first=here.start, room=self.rows.part(here))
+                largest = torch.maximum(contracted.values.amax(1), -contracted.values.amin(1))
                 numbers = torch.arange(here.start, here.stop, device=device)
                 first = torch.where(largest > LARGEST_FLOAT16, numbers, NO_ROW).amin()
                 self._beyond = torch.minimum(self._beyond, first)

@@ -82,9 +82,9 @@ def prepare_resident_once(queries: Any, points: Any, plan: CudaPlan) -> Searchab
     The queries of a graph are the points themselves.
     """
     there = to_device(points, plan.devices[0])
-    asked = there if queries is points else queries
+    rows = there if queries is points else queries
     copies = first_copies(there, plan.k + 1) if plan.copies_first else None
-    return prepare_points(there, plan, only=asked) if copies is None else PreparedOnce(there, copies, asked, plan)
+    return prepare_points(there, plan, only=rows) if copies is None else PreparedOnce(there, copies, rows, plan)
 
 
 def search_resident(

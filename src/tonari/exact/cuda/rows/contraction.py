@@ -187,7 +187,7 @@ def contract(
     from tonari.exact.cuda.kernels.rows.round_contracted import round_contracted_kernel
 
     n, d = rows.shape
-    made = contracted_room(n, by.p, rows.device) if room is None else room
+    out = contracted_room(n, by.p, rows.device) if room is None else room
     block = max(1, tuning.FORM_VALUES // d)
     for begin in range(0, n, block):
         here = slice(begin, min(begin + block, n))
@@ -203,8 +203,8 @@ def contract(
                 "along_ptr": along,
                 "lengths_ptr": lengths,
                 "origin_ptr": by.origin,
-                "values_ptr": made.values[here],
-                "errors_ptr": made.errors[here],
+                "values_ptr": out.values[here],
+                "errors_ptr": out.errors[here],
                 "n": len(z),
                 "d": d,
                 "kept": by.p - 1,
@@ -212,7 +212,7 @@ def contract(
             constants={"BEYOND": BEYOND, "ROWS": tuning.FORM_ROWS, "COLUMNS": tuning.FORM_COLUMNS},
             warps=tuning.FORM_WARPS,
         )
-    return made
+    return out
 
 
 def _form_rows(rows: Any, form: DeviceForm, origin: Any, flags: Any, first: int) -> tuple[Any, Any]:

@@ -95,12 +95,12 @@ def first_copies(points: Any, most: int) -> FirstCopies | None:
     first = at - begins < most
     if bool(first.all()):
         return None
-    kept = order[first].sort().values
+    numbers = order[first].sort().values
     places = torch.empty_like(at)
-    places[kept] = torch.arange(len(kept), device=points.device)
+    places[numbers] = torch.arange(len(numbers), device=points.device)
     alike = torch.empty_like(at)
     alike[order] = places[order[torch.minimum(at, begins + most - 1)]]
-    return FirstCopies(kept, alike)
+    return FirstCopies(numbers, alike)
 
 
 def subset_bytes(n: int, row_bytes: int) -> int:

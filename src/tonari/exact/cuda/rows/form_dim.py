@@ -127,6 +127,6 @@ def _contracted(along: Any, lengths: Any, considered: list[int]) -> Iterator[Any
     import torch
 
     for p in considered:
-        kept = along[:, : p - 1]
-        beside = (lengths * lengths - (kept * kept).sum(1)).clamp_min(0).sqrt()
-        yield torch.cat([kept, beside[:, None]], 1)
+        leading = along[:, : p - 1]
+        beside = (lengths * lengths - (leading * leading).sum(1)).clamp_min(0).sqrt()
+        yield torch.cat([leading, beside[:, None]], 1)

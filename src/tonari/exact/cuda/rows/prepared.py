@@ -97,8 +97,8 @@ class PackedCopies:
         key = precision, stride
         if key not in self._made:
             flags = self._flags if stride == 1 else new_flags(self._rows.device)  # rows of a sample have other numbers
-            made = pack_points(self._rows[::stride], self._form, precision, flags)
-            self._made[key] = made, made.written()
+            fresh = pack_points(self._rows[::stride], self._form, precision, flags)
+            self._made[key] = fresh, fresh.written()
         packed, written = self._made[key]
         written.read()
         return packed

@@ -65,14 +65,14 @@ def screen_below(
     Lists
     """
     m, device, length = len(thresholds), thresholds.device, row_bytes(queries.values)
-    held = held_tiling(length, device)
+    tiling = held_tiling(length, device)
     split = _split_for_lists(m, points.n, length, device)
     segments = 4 * split.parts
     room = max(room_of(split, points.n, capacity), -(-least_slots // segments))
     lists = lists_for(m, split, room, device)
-    if held is not None:
+    if tiling is not None:
         terms = queries.errors(rows) | {"thresholds_ptr": thresholds}
-        launch_held(queries.values[rows], points, held, split, lists, terms)
+        launch_held(queries.values[rows], points, tiling, split, lists, terms)
     elif _is_for_hopper(m, length, device):
         _launch_on_hopper(queries, points, rows, thresholds, lists, split)
     else:
@@ -87,9 +87,9 @@ def slots_of(m: int, n: int, length: int, capacity: int, device: Any) -> int:
 
 
 def _split_for_lists(m: int, n: int, length: int, device: Any) -> Split:
-    held = held_tiling(length, device)
-    if held is not None:
-        return held.split(m, n, 0, device)
+    tiling = held_tiling(length, device)
+    if tiling is not None:
+        return tiling.split(m, n, 0, device)
     return split_for_hopper(m, n, device) if _is_for_hopper(m, length, device) else _split_of(m, n, length, device)
 
 

@@ -146,8 +146,8 @@ class Mirror:
 
         device, n = self.values.device, self.points.n
         m = len(queries.values)
-        held = held_tiling(row_bytes(queries.values), device, mirrored=True, whole=self.whole)
-        split = _split(m, n, first, device) if held is None else held.split(m, n, first, device)
+        tiling = held_tiling(row_bytes(queries.values), device, mirrored=True, whole=self.whole)
+        split = _split(m, n, first, device) if tiling is None else tiling.split(m, n, first, device)
         lists = lists_for(m, split, room_of(split, n, self.sample.capacity), device)
         shape, segments = (m, 4 * split.parts * split.each), 4 * split.parts
         noted = {"nearest_ptr": torch.empty(shape, dtype=torch.float32, device=device)}
@@ -160,10 +160,10 @@ class Mirror:
             "limits_ptr": self._limits(first, m),
             **noted,
         }
-        if held is None:
+        if tiling is None:
             self._launch_streamed(queries.values, split, lists, terms, first)
         else:
-            launch_held(queries.values, self.points, held, split, lists, terms, first=first)
+            launch_held(queries.values, self.points, tiling, split, lists, terms, first=first)
         if first + m < n:
             self._launch_note(m, first, split, noted)
         return Listed(lists, self.thresholds[first : first + m])

@@ -46,9 +46,9 @@ def scan_leaf(
             hit = inside.to(tl.int32)
             if LISTED:
                 place = hits + tl.cumsum(hit, 0) - hit
-                kept = inside & (place < room)
-                tl.store(values_ptr + place, values, mask=kept)
-                tl.store(found_ptr + place, numbers, mask=kept)
+                chosen = inside & (place < room)
+                tl.store(values_ptr + place, values, mask=chosen)
+                tl.store(found_ptr + place, numbers, mask=chosen)
             hits += tl.sum(hit, 0)
     return hits
 

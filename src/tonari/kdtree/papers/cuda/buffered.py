@@ -70,25 +70,25 @@ def search_by_rounds(
     found.distances.fill_(float("inf"))
     found.indices.fill_(-1)
     phases = _Phases(rounds, device)
-    held = torch.zeros(len(tree.ids) // tree.leaf, dtype=torch.int64, device=device)
+    lengths = torch.zeros(len(tree.ids) // tree.leaf, dtype=torch.int64, device=device)
     again, waiting, leaves = order[:0], order[:0], torch.empty(0, dtype=torch.int32, device=device)
     came = 0
     few = max(m // tuning.WALKED_SHARE, tuning.WALKED_ALONE)
     while m - came + len(again) + len(waiting) > few:
         check()
         if len(again):
-            taken, again = again[: BATCH * buffer], again[BATCH * buffer :]
+            batch, again = again[: BATCH * buffer], again[BATCH * buffer :]
         else:
-            taken = order[came : came + BATCH * buffer]
-            came += len(taken)
+            batch = order[came : came + BATCH * buffer]
+            came += len(batch)
         with phases.time("find_seconds"):
-            at = _next_leaves(taken, state)
+            at = _next_leaves(batch, state)
             goes_on = at >= 0
-            moved, at = taken[goes_on], at[goes_on]
-            held += torch.bincount(at, minlength=len(held))
-        bar.add(len(taken) - len(moved))
+            moved, at = batch[goes_on], at[goes_on]
+            lengths += torch.bincount(at, minlength=len(lengths))
+        bar.add(len(batch) - len(moved))
         waiting, leaves = torch.cat([waiting, moved]), torch.cat([leaves, at])
-        full = 2 * len(waiting) >= buffer and 2 * int(held.max()) >= buffer
+        full = 2 * len(waiting) >= buffer and 2 * int(lengths.max()) >= buffer
         emptied = len(waiting) > 0 and (full or (came == m and not len(again)))
         phases.count(rounds=1, emptied=int(emptied), full=int(full))
         if emptied:
@@ -99,7 +99,7 @@ def search_by_rounds(
                 _process(waiting, tiles, state)
             phases.count(tiles=len(tiles.begins), compared=len(waiting))
             again, waiting, leaves = torch.cat([again, waiting]), waiting[:0], leaves[:0]
-            held.zero_()
+            lengths.zero_()
     left = torch.cat([again, waiting, order[came:]])
     walk(search, left)
     phases.count(walked=len(left))
@@ -111,11 +111,11 @@ def rehearse_rounds(search: TreeSearch, order: Any, *, buffer: int) -> None:
     m = len(order)
     limits, stacks = (torch.empty((m, width), dtype=torch.int32, device="meta") for width in (1, MOST_LEVELS))
     state = _State(search, limits, stacks)
-    taken = order[: BATCH * buffer]
+    batch = order[: BATCH * buffer]
     if m > max(m // tuning.WALKED_SHARE, tuning.WALKED_ALONE):
-        leaves = _next_leaves(taken, state)
-        begins = torch.empty(len(taken), dtype=torch.int64, device="meta")
-        _process(taken, Tiles(begins, begins, leaves), state)
+        leaves = _next_leaves(batch, state)
+        begins = torch.empty(len(batch), dtype=torch.int64, device="meta")
+        _process(batch, Tiles(begins, begins, leaves), state)
     walk(search, order)
 
 

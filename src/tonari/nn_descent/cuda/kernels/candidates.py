@@ -95,19 +95,19 @@ def candidates_kernel(
     fresh = ((neighbour | entry) & NEW) != 0
     met = (hub_slot < 0) & (neighbour >= 0)
     id = tl.where(hub_slot < 0, neighbour, entry) & ID
-    kept = (met | (followed & (entry >= 0) & fresh)) & (id != point)
+    eligible = (met | (followed & (entry >= 0) & fresh)) & (id != point)
     if ACROSS:
-        kept = kept & ((id < boundary) != (point < boundary))
+        eligible = eligible & ((id < boundary) != (point < boundary))
     out_ptrs = out_ptr + row * (SIZE + WIDTH)
     own_count = tl.zeros([ROWS, 1], tl.int32)
     for column in tl.range(SIZE):
         own = tl.load(entries_ptr + point * SIZE + column, mask=present, other=-1)
         own_id = own & ID
-        kept = kept & ((own < 0) | (id != own_id))
+        eligible = eligible & ((own < 0) | (id != own_id))
         tl.store(out_ptrs + own_count, own_id, mask=own >= 0)
         own_count += (own >= 0).to(tl.int32)
     hashed = (id.to(tl.uint32) * _HASH).to(tl.int32, bitcast=True) ^ _TOP
-    ordered = sort_rows(tl.where(kept, hashed, _NONE), ROWS, SLOTS)
+    ordered = sort_rows(tl.where(eligible, hashed, _NONE), ROWS, SLOTS)
     scratch_ptrs = sorted_ptr + row * SLOTS + slot
     tl.store(scratch_ptrs, ordered, mask=present)
     tl.debug_barrier()

@@ -70,6 +70,6 @@ def near_kernel(
     for best in tl.range(BEST):
         key, nearest = tl.min(least, axis=1, return_indices=True)
         tl.store(out_ptrs + best, ((key & tiles) * CENTRES + nearest).to(near_ptr.dtype.element_ty), mask=present)
-        taken = column[None, :] == nearest[:, None]
-        least = tl.where(taken, second, least)
-        second = tl.where(taken, _LAST, second)
+        chosen = column[None, :] == nearest[:, None]
+        least = tl.where(chosen, second, least)
+        second = tl.where(chosen, _LAST, second)

@@ -88,9 +88,9 @@ def scan_kernel(
         for rank in tl.range(BEST):
             key = tl.min(least, axis=1)
             best = tl.where(ranks[None, :] == rank, key[:, None], best)
-            taken = least == key[:, None]
-            least = tl.where(taken, second, least)
-            second = tl.where(taken, _LAST, second)
+            chosen = least == key[:, None]
+            least = tl.where(chosen, second, least)
+            second = tl.where(chosen, _LAST, second)
         # One load and one store for all ranks, so that their latency is paid once.
         found = (best != _LAST) & present[:, None]
         member = tl.load(order_ptr + low + (best & _NUMBERS), mask=found, other=-1)

@@ -60,19 +60,19 @@ def compact_kernel(
         ids = start + tile_offsets(A, T, V)
         if start + A * T * V <= end:  # wide loads need no mask
             bits = tl.load(row_ptr + ids)  # [T, A, V]
-            taken = passes(bits, ids, key, last, EXACT, INFINITE, LARGEST, WIDE)
+            chosen = passes(bits, ids, key, last, EXACT, INFINITE, LARGEST, WIDE)
         else:
             present = ids < end
             bits = tl.load(row_ptr + ids, mask=present, other=0)
-            taken = present & passes(bits, ids, key, last, EXACT, INFINITE, LARGEST, WIDE)
+            chosen = present & passes(bits, ids, key, last, EXACT, INFINITE, LARGEST, WIDE)
         if CHECK_NAN:
             magnitude = tl.maximum(magnitude, magnitudes(bits, WIDE))
-        found = tl.sum(per_thread(taken.to(tl.int32)), 0)
+        found = tl.sum(per_thread(chosen.to(tl.int32)), 0)
         if found > 0:
-            at = tl.atomic_add(counts_ptr + row, found, sem="relaxed") + places(taken)
-            taken = taken & (at < capacity)
-            tl.store(bits_ptr + at, bits, mask=taken)
-            tl.store(ids_ptr + at, ids, mask=taken)
+            at = tl.atomic_add(counts_ptr + row, found, sem="relaxed") + places(chosen)
+            chosen = chosen & (at < capacity)
+            tl.store(bits_ptr + at, bits, mask=chosen)
+            tl.store(ids_ptr + at, ids, mask=chosen)
     if CHECK_NAN:
         if tl.max(magnitude, 0) > INFINITE:
             tl.atomic_min(nan_row_ptr, first_row + row.to(tl.int32))

@@ -28,11 +28,11 @@ def keep_smallest(
     """
     keys = to_keys(bits, INFINITE, LARGEST, WIDE)
     key, last = kth_pair(keys, ids, present, k, most)
-    kept = present & at_or_below(keys, ids, key, last)
-    at = places(kept)
-    tl.store(bits_ptr + at, bits, mask=kept)
-    tl.store(ids_ptr + at, ids, mask=kept)
-    return total(kept), key, last
+    chosen = present & at_or_below(keys, ids, key, last)
+    at = places(chosen)
+    tl.store(bits_ptr + at, bits, mask=chosen)
+    tl.store(ids_ptr + at, ids, mask=chosen)
+    return total(chosen), key, last
 
 
 @triton.jit

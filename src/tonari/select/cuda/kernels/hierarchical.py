@@ -108,12 +108,12 @@ def keep_best(
     tl.debug_barrier()  # all threads have loaded before any slot is overwritten
     keys = to_keys(bits, INFINITE if VALUES else 0, LARGEST and VALUES, WIDE)
     key, last = kth_pair(keys, ids, present, k, most)
-    kept = present & at_or_below(keys, ids, key, last)
-    at = places(kept)
-    tl.store(slot_bits_ptr + at, bits, mask=kept)
-    tl.store(out_ids_ptr + at, ids, mask=kept)
+    chosen = present & at_or_below(keys, ids, key, last)
+    at = places(chosen)
+    tl.store(slot_bits_ptr + at, bits, mask=chosen)
+    tl.store(out_ids_ptr + at, ids, mask=chosen)
     tl.debug_barrier()
-    return total(kept), key, last
+    return total(chosen), key, last
 
 
 @triton.jit
@@ -152,16 +152,16 @@ def offer_members(
         ids = first + member + v
         bits = tl.load(list_ptr + ids, mask=present, other=0)  # [T, A, V]
         keys = to_keys(bits, FORMAT, LARGEST and VALUES, WIDE)
-        taken = present & at_or_below(keys, ids, key, last)
-        found = total(taken)
+        chosen = present & at_or_below(keys, ids, key, last)
+        found = total(chosen)
         if COUNT:
             offered += total(present)
         if CHECK_NAN:
             nans += total(present & (keys == last_key(WIDE)))
         if found > 0:
-            at = held + places(taken)
-            tl.store(slot_bits_ptr + at, bits, mask=taken)
-            tl.store(slot_ids_ptr + at, ids, mask=taken)
+            at = held + places(chosen)
+            tl.store(slot_bits_ptr + at, bits, mask=chosen)
+            tl.store(slot_ids_ptr + at, ids, mask=chosen)
             held += found
             if held > TILE:  # no room for another tile
                 held, key, last = keep_best(

@@ -134,15 +134,15 @@ def sample_kernel(
     keys = tl.where(present, keys, last_key(WIDE))
     ids = tl.where(present, ids, 0x7FFFFFFF)
     key, last = kth_pair(keys, ids, ids >= 0, rank, most)
-    kept = at_or_below(keys, ids, key, last)
+    chosen = at_or_below(keys, ids, key, last)
     if SINGLE:
-        key, last = pair_of(keys, ids, kept)
+        key, last = pair_of(keys, ids, chosen)
         store_threshold(keys_ptr, ids_ptr, counts_ptr, row, key, last, length <= capacity, WIDE)
     else:
-        at = places(kept)
-        kept = kept & (at < rank)
-        tl.store(keys_ptr + program * rank + at, keys, mask=kept)
-        tl.store(ids_ptr + program * rank + at, ids, mask=kept)
+        at = places(chosen)
+        chosen = chosen & (at < rank)
+        tl.store(keys_ptr + program * rank + at, keys, mask=chosen)
+        tl.store(ids_ptr + program * rank + at, ids, mask=chosen)
 
 
 @triton.jit(do_not_specialize=["n", "count", "rank"])

@@ -57,6 +57,6 @@ def lists_kernel(
     before = before & precedes(distance[None, :], id[None, :], distance[:, None], id[:, None])
     rank = tl.sum(before.to(tl.int32), axis=1)
     place = row * SIZE + segment * SEGMENT + rank
-    kept = present & (rank < SEGMENT)
-    tl.store(entries_ptr + place, entry, mask=kept)
-    tl.store(distances_ptr + place, distance, mask=kept)
+    chosen = present & (rank < SEGMENT)
+    tl.store(entries_ptr + place, entry, mask=chosen)
+    tl.store(distances_ptr + place, distance, mask=chosen)
