@@ -147,10 +147,6 @@ def test_memory_does_not_depend_on_the_window(verb: str) -> None:
             lambda: tonari.search(WALK, WALK, 2, exclude_within=1, plan=tonari.plan(N, N, 3, 2)),
             "leave it out with where, exclude, exclude_within",
         ),
-        (
-            lambda: tonari.knn_graph(WALK, 2, exclude_within=1, metric=lambda a, rows: abs(rows - a).sum(axis=1)),
-            "exclude_within: is not supported if metric is a function",
-        ),
     ],
 )
 def test_what_a_window_does_not_fit_is_refused(call: Any, message: str) -> None:

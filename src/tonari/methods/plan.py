@@ -47,7 +47,7 @@ def plan(
         dtype of the points, such as "bfloat16".
     metric : str, or a Triton function as for :func:`tonari.knn_graph`
     method : "auto", "exact", "kdtree", "bits", "missing" or "nn-descent"
-        "auto" plans brute force: "exact", "missing" for "nan_euclidean", or "bits" for rows of bits, for which d is the
+        "auto" plans brute force: "exact", "missing" for "nan_euclidean", or "bits" for rows of bits; d is then the
         number of bytes. A k-d tree may be faster, but this depends on the data, which only a search with method="auto"
         examines. "nn-descent" plans an approximate graph, and requires m = n.
     device : str or list of str

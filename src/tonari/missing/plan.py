@@ -33,7 +33,7 @@ class MissingPlan(Plan):
     query_block : int
         Queries that are transformed and searched at once.
     sample : int
-        The number of points in the sample that gives an estimate of the distance of the k-th neighbour.
+            The number of points in the sample that gives an estimate of the distance of the k-th neighbour.
     """
 
     query_block: int
@@ -94,19 +94,19 @@ def plan_missing(problem: Problem, *, prepared: bool = False, **overrides: Any) 
         raise Unsupported(why_not)
     check_overrides(overrides, OVERRIDES)
     block = min(overrides.get("query_block") or tuning.QUERY_BLOCK, problem.m)
-    made = _made(problem, block, prepared=prepared)
-    while problem.memory is not None and made.total_bytes > problem.memory and block > 1:
+    plan = _made(problem, block, prepared=prepared)
+    while problem.memory is not None and plan.total_bytes > problem.memory and block > 1:
         if "query_block" in overrides:
             break
         block //= 2
-        made = _made(problem, block, prepared=prepared)
-    if problem.memory is not None and made.total_bytes > problem.memory:
+        plan = _made(problem, block, prepared=prepared)
+    if problem.memory is not None and plan.total_bytes > problem.memory:
         raise BudgetExceeded(
             f"a memory budget of {problem.memory} bytes cannot hold these transformed rows with missing values, and "
-            f"their search: allow at least {made.total_bytes}",
-            least=made.total_bytes,
+            f"their search: allow at least {plan.total_bytes}",
+            least=plan.total_bytes,
         )
-    return made
+    return plan
 
 
 def _made(problem: Problem, block: int, *, prepared: bool) -> MissingPlan:

@@ -87,7 +87,7 @@ def compared(lists: Lists, rows: Any, name: str, change: Change) -> Lists:
         other = int(found.indices[row, column])
         raise ValueError(
             f"the graph: row {row} lists point {other} with {lists.metric} {found.distances[row, column]}, but rows "
-            f"{row} and {other} of {name} have {change.values(values)[row, column]}: pass the points from which the "
-            "graph was built, in the same order"
+            f"{row} and {other} of {name} have {change.values(values)[row, column]}: pass the points of the graph, "
+            "in the same order"
         )
     return dataclasses.replace(changed, found=Neighbors(values, found.indices))
