@@ -35,6 +35,7 @@ NAMES = (
     "shards",
     "small",
     "spanning",
+    "sparse",
 )
 
 

@@ -141,8 +141,8 @@ def search(
         "jaccard", 1 - abs(q & x) / abs(q | x), which is 0 if both rows have no bit set. "hellinger", sqrt(sum((sqrt(q)
         - sqrt(x))**2) / 2), takes rows without negative numbers. "braycurtis", sum(abs(q - x)) / sum(q + x), takes rows
         without negative numbers that each sum to one. "mahalanobis" needs `VI` or `covariance`, "seuclidean" `V`. The
-            values of these metrics are float64. "nan_euclidean" takes rows with missing values (NaN), on the CPU:
-            sqrt(N * d / C), where N is the sum of the squared differences in the C columns that both rows have. Rows
+        values of these metrics are float64. "nan_euclidean" takes rows with missing values (NaN), on the CPU:
+        sqrt(N * d / C), where N is the sum of the squared differences in the C columns that both rows have. Rows
         without a common column have no distance, and never find each other.
 
         Or a function ``f(a, B)`` of NumPy arrays that returns the distances of one row a, of shape (d,), to a block of

@@ -1,6 +1,6 @@
 """Tuned numbers of searches with filters."""
 
-# Case: exact_cuda filter-0.01, filter-0.001 on cuda. Chosen on: EPYC (Zen 4), H100.
+# Case: filters once-0.01-10000, once-0.001-10000 on cuda. Chosen on: EPYC (Zen 4), H100.
 # A million entries take 28, 83, 181 and 213 µs if 0.1, 1, 6 and 10 % are true; in NumPy 113, 195, 830 and 424 µs.
 FEW_ENTRIES = 16  # at most one in this many entries of a mask is true: their positions are found quickly
 # Finding positions on an H100 takes 0.2 ms, with the copy of the mask.

@@ -33,7 +33,7 @@ class MissingPlan(Plan):
     query_block : int
         Queries that are transformed and searched at once.
     sample : int
-            The number of points in the sample that gives an estimate of the distance of the k-th neighbour.
+        The number of points in the sample that gives an estimate of the distance of the k-th neighbour.
     """
 
     query_block: int

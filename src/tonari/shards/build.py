@@ -211,11 +211,11 @@ def _job(request: Request, folder: Path, manifest: Manifest) -> Job:
 
 def _check_room(job: Job, needed: int) -> None:
     """Raise OSError if the disk cannot hold what the build needs at its peak."""
-    taken = sum(_room_of(path) for path in job.folder.rglob("*") if path.is_file())
+    used = sum(_room_of(path) for path in job.folder.rglob("*") if path.is_file())
     free = shutil.disk_usage(job.folder).free
-    if free + taken < needed:
+    if free + used < needed:
         raise OSError(
-            f"{job.folder}: the build needs {needed} bytes of disk at its peak, {free} are free and {taken} are taken "
+            f"{job.folder}: the build needs {needed} bytes of disk at its peak, {free} are free and {used} are taken "
             "already: make room, or name a directory on a larger disk"
         )
 
@@ -246,8 +246,8 @@ def _run(job: Job, executor: Executor, progress: ProgressLike, record: Record) -
     """Run all stages, and add the records of their tasks; return ranges of rows and their checksums."""
     files, done_before = job.files, job.files.names_done()
     rows: list[list[int]] = []
-    known: Counter[str] = Counter()  # tasks of each kind, and the ones that earlier runs finished
-    finished: Counter[str] = Counter()
+    known: Counter[str] = Counter()  # tasks of each kind, and tasks that earlier runs finished
+    again: Counter[str] = Counter()
     threads = job.threads or default_threads()
     with Progress(progress, total=0, seconds=job.plan.seconds, label="graph", unit="row") as bar:
         for stage in ROUTES[job.plan.route].stages(files, job.plan):
@@ -257,7 +257,7 @@ def _run(job: Job, executor: Executor, progress: ProgressLike, record: Record) -
             files.check_rows([found for task in before if (found := files.done(task.name).rows)], threads)
             if before:
                 bar.add(sum(task.work for task in before))
-                finished.update(task.kind for task in before)
+                again.update(task.kind for task in before)
             if left:
                 if stage.disk_bytes > job.plan.disk_bytes:  # more than it expected
                     _check_room(job, stage.disk_bytes)
@@ -270,7 +270,7 @@ def _run(job: Job, executor: Executor, progress: ProgressLike, record: Record) -
             rows += [written for task in stage.tasks if (written := files.done(task.name).rows)]
             add_tasks(record, files, stage.tasks)
             files.drop_all(stage.drops, threads)
-    for kind, count in finished.items():
+    for kind, count in again.items():
         record.decided("resumed", f"{kind}: {count} of {known[kind]} were done")
     return rows
 

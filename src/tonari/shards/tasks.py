@@ -73,8 +73,8 @@ class Step(NamedTuple):
     write : callable(worker, args, computed)
         Consumes all computed pieces, in order, from an iterator.
     together : callable(worker, list of args), optional
-        Reads several tasks of one piece each in one pass over the source, and returns their pieces. The pieces have the
-        same contents as the pieces of `read`.
+        Reads several tasks of one piece each in one pass over the source, and returns their pieces. `read` yields
+        pieces with the same contents.
     """
 
     read: Callable[[Worker, Any], Iterator[Any]]
@@ -106,7 +106,8 @@ class Stage(NamedTuple):
     drops : tuple of str
         Names of parts.
     disk_bytes : int
-        The room on the disk that the build needs at its peak, if it is known better than from the plan; otherwise 0.
+        The most bytes that the build needs on the disk, if earlier tasks have given a better estimate than the plan;
+        else 0.
     """
 
     tasks: list[Task]

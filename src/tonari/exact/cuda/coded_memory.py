@@ -108,6 +108,8 @@ class CodesNeeds(CudaNeeds):
 def in_codes(needs: CudaNeeds) -> list[CodesNeeds]:
     """Return the needs of the same search by codes, most coordinates first."""
     fields = {field.name: getattr(needs, field.name) for field in dataclasses.fields(needs)}
-    width = max(needs.width, tuning.CODED_WIDTH if needs.width == usual_width(needs.k + needs.self_join) else 0)
+    usual = usual_width(needs.k + needs.self_join)
+    chosen = needs.width not in (usual, max(usual, tuning.CONTRACTED_WIDTH))  # by the caller
+    width = needs.width if chosen else max(needs.width, tuning.CODED_WIDTH)
     columns = [needs.form_dim] if needs.form_dim else code_columns(needs.d)
     return [CodesNeeds(**fields | {"precisions": PRECISIONS, "form_dim": p, "width": width}) for p in columns]

@@ -28,9 +28,9 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
         if not sizes.devices:  # the group that is written while the engine works on the next
             return Needs(sizes, rows_held=rows, lists_held=rows)
         # The computed, the waiting and the written rows. If several shards are read together, one is copied from them.
-        memory = waiting(rows, staged=staged)
-        memory["rows_held"] += rows // group if group > 1 else 0
-        return Needs(sizes, **memory, lists_held=_LOCKED * 3 * (rows // group))
+        waits = waiting(rows, staged=staged)
+        waits["rows_held"] += rows // group if group > 1 else 0
+        return Needs(sizes, **waits, lists_held=_LOCKED * 3 * (rows // group))
 
     def bytes_of(rows: int) -> int:
         return needs(rows).beside_engine + sizes.descent(rows // group).total_bytes

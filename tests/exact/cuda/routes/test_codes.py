@@ -403,6 +403,7 @@ def test_what_a_device_holds_of_500_million_rows() -> None:
     assert planned(m=8192, free_bytes=80 * 10**9).query_batch == 4096, "two equal batches"
     later = planned(prepared_by=plan, free_bytes=72 * 10**9 - plan.packed_bytes)
     assert (later.route, later.form_dim, later.point_slab) == ("codes", 61, plan.point_slab)
+    assert later.contracted_width == plan.contracted_width == tuning.CODED_WIDTH
     with pytest.raises(BudgetExceeded, match=r"allow at least \d+") as refused:
         planned(memory=20 * 10**9)
     (least,) = map(int, re.findall(r"allow at least (\d+)", str(refused.value)))
