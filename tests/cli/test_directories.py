@@ -26,7 +26,9 @@ from tonari.shards.workers import local
 
 N, D, K = 1500, 8, 5
 FILES = ("a.npy", "b.fbin")
-DEALT = 4 + 1 + 1 + 5  # tasks before rows are assigned to shards: truth of a sample, means, centres, blocks of rows
+DEALT = (
+    1 + 4 + 1 + 1 + 5
+)  # tasks before rows are assigned to shards: samples, their truth, means, centres, blocks of rows
 
 
 @pytest.fixture(autouse=True)
@@ -146,14 +148,14 @@ def test_info_of_a_graph_that_is_being_built(monkeypatch: pytest.MonkeyPatch) ->
     assert re.search(r"^ +disk_bytes  [\d.]+ MiB$", shown, re.MULTILINE)
     run_of = rf"^run:\nbuild_graph: {N:,} rows by clusters, .*\n(?:  .*\n)*  truth: [\d,]+ rows by exact, "
     assert re.search(run_of, shown, re.MULTILINE)
-    assert [step["title"] for step in extra["record"]["steps"]] == ["means", "truth", "centres", "members"]
+    assert [step["title"] for step in extra["record"]["steps"]] == ["sample", "means", "truth", "centres", "members"]
 
 
 def test_info_before_all_tasks_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     said = _interrupted(1, monkeypatch, _graph(method="clusters", recall=0.9))
-    assert "1 of the 6 tasks known so far are done in g; " in said
+    assert "1 of the 7 tasks known so far are done in g; " in said
     extra = as_json("info", "g")["extra"]
-    assert (extra["tasks_done"], extra["tasks_known"], extra["all_known"]) == (1, 6, False)
+    assert (extra["tasks_done"], extra["tasks_known"], extra["all_known"]) == (1, 7, False)
     assert "covered" not in extra
 
 

@@ -198,6 +198,7 @@ CENTRE_VALUES = 2**20  # fewer wide rows are sampled, to keep small searches fas
 CENTRE_FEWEST = 512  # but not fewer than this
 CENTRE_PROGRAMS = 256  # programs that read the sample: two per multiprocessor of a large GPU
 CENTRE_TILE = {"ROWS": 32, "COLUMNS": 32}
+SETTLE_TILE = {"PARTS": 32, "COLUMNS": 128}  # one variant: a second one for few parts would not be compiled ahead
 
 # Case: exact_cuda search-k10, search-k256 on cuda. Chosen on: not recorded.
 # Programs that refine candidates. By default ptxas uses fewer registers and waits for the loads of every step; with

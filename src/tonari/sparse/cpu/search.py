@@ -17,6 +17,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.core.slices import cut
 from tonari.core.trail import current
+from tonari.metrics import get_metric
 from tonari.sparse import tuning
 from tonari.sparse.memory import BLOCK
 from tonari.sparse.plan import SparsePlan
@@ -143,7 +144,7 @@ def search_sparse(
             return
         counts, values, ids = _written(block, len(distances), found)
         present = np.arange(request.k) < counts[:, None]
-        distances[...] = -np.inf if plan.metric == "inner_product" else np.inf
+        distances[...] = -np.inf if get_metric(plan.metric).descending else np.inf
         indices[...] = -1
         distances[present], indices[present] = values, ids
 

@@ -109,7 +109,6 @@ def make_form(points: Any, metric: str) -> DeviceForm:
         constants=tuning.CENTRE_TILE,
         warps=4,
     )
-    tile = {"PARTS": 32, "COLUMNS": 128} if parts > 8 else {"PARTS": 8, "COLUMNS": 512}
     centre = torch.empty(d, dtype=torch.float64, device=device)
     scale = torch.empty(1, dtype=torch.float64, device=device)
     launch(
@@ -123,7 +122,7 @@ def make_form(points: Any, metric: str) -> DeviceForm:
             "d": d,
             "count": count,
         },
-        constants={"CENTRED": centred, "WHOLE": whole, **_powers_of(family), **tile},
+        constants={"CENTRED": centred, "WHOLE": whole, **_powers_of(family), **tuning.SETTLE_TILE},
         warps=16,
     )
     return DeviceForm(metric, d, centre, scale)
