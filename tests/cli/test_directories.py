@@ -26,9 +26,7 @@ from tonari.shards.workers import local
 
 N, D, K = 1500, 8, 5
 FILES = ("a.npy", "b.fbin")
-DEALT = 1 + 4 + 1 + 1 + 5  # tasks before rows are assigned to shards: samples, truth, means, centres, blocks of rows
-    1 + 4 + 1 + 1 + 5
-)  # tasks before rows are assigned to shards: samples, their truth, means, centres, blocks of rows
+DEALT = 1 + 4 + 1 + 1 + 5  # tasks before rows are assigned: samples, their truth, means, centres, blocks of rows
 
 
 @pytest.fixture(autouse=True)
