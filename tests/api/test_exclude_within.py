@@ -14,6 +14,7 @@ from tests.helpers import checks
 from tests.helpers.command_line import run
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_cuda
 from tests.helpers.filter_checks import Mask, assert_equal, cut, nearest_allowed
+from tests.helpers.npz import arrays_of
 from tests.helpers.radius_checks import all_values
 from tonari.filters import tuning
 
@@ -179,10 +180,10 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     truth = nearest_allowed(WALK, WALK, K, outside(5))
     np.testing.assert_array_equal(tonari.KNNGraph.load(graph).indices, truth.indices)
     run("search", str(x), str(x), "-k", str(K), "--exclude-within", "5", "-o", str(found))
-    np.testing.assert_array_equal(np.load(found)["indices"], truth.indices)
+    np.testing.assert_array_equal(arrays_of(found)["indices"], truth.indices)
     run("search", str(x), str(x), "--radius", "3", "--exclude-within", "5", "-o", str(near))
     np.testing.assert_array_equal(
-        np.load(near)["indices"], cut(tonari.radius_search(WALK, WALK, 3.0), outside(5)).indices
+        arrays_of(near)["indices"], cut(tonari.radius_search(WALK, WALK, 3.0), outside(5)).indices
     )
     run("pairs", str(x), "--radius", "3", "--exclude-within", "5", "-o", str(pairs))
     assert (np.load(pairs)["right"] - np.load(pairs)["left"]).min() == 6

@@ -11,6 +11,7 @@ import pytest
 
 import tonari
 from tests.helpers.command_line import as_json, refused
+from tests.helpers.npz import arrays_of
 from tests.helpers.sparse_rows import same_bits, words
 from tonari.cli._points import Inputs, check_named
 
@@ -79,10 +80,10 @@ def test_sparse_points_have_the_answers_of_the_library(tmp_path: Path, monkeypat
     cosine = ("--metric", "cosine")
     facts = as_json("search", "rows.npz", "some.npz", "-k", "4", "--where", "mask.npy", *cosine, "-o", "near.npz")
     assert (facts["rows"], facts["points"], facts["read"][0]["columns"]) == (9, 90, 20)
-    near = np.load("near.npz")
+    near = arrays_of("near.npz")
     same_bits(tonari.search(rows[:9], rows, 4, where=mask, metric="cosine"), (near["distances"], near["indices"]))
     as_json("search", "rows.npz", "some.npz", "--min-similarity", "0.4", *cosine, "-o", "within.npz")
-    within = np.load("within.npz")
+    within = arrays_of("within.npz")
     found = tonari.radius_search(rows[:9], rows, min_similarity=0.4, metric="cosine")
     same_bits(found, (within["indptr"], within["indices"], within["distances"]))
     as_json("graph", "rows.npz", "-k", "3", "--exclude-within", "2", "-o", "graph.npz")

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 import tonari
 from tests.helpers.devices import needs_torch, on_gpu
+from tests.helpers.npz import arrays_of
 from tonari import cli
 from tonari.api.index.segment import Segment
 from tonari.core.errors import Unsupported
@@ -317,9 +318,11 @@ def test_commands(suffix: str, tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
         assert f"read {none}, 0 x {D}" in done.output
     for name in ("a.npz", "a.ibin"):
-        found = np.load(tmp_path / name) if name == "a.npz" else tonari.io.read_ground_truth(tmp_path / name)._asdict()
+        found = (
+            arrays_of(tmp_path / name) if name == "a.npz" else tonari.io.read_ground_truth(tmp_path / name)._asdict()
+        )
         assert found["indices"].shape == found["distances"].shape == (0, K)
-    assert np.load(tmp_path / "b.npz")["indptr"].tolist() == [0]
+    assert arrays_of(tmp_path / "b.npz")["indptr"].tolist() == [0]
     for arguments in (("search", none, some, "-k", K), ("graph", none, "-k", K)):
         done = run(*arguments, "-o", tmp_path / "c.npz")
         assert done.exit_code == 1
