@@ -31,7 +31,11 @@ ROWS = {
 
 
 @pytest.mark.parametrize("shape", ROWS)
-@pytest.mark.parametrize("given", [{}, {"weights": "distance"}, {"weights": lambda d: 1 / (1 + d)}], ids=str)
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"weights": "distance"}, {"weights": lambda d: 1 / (1 + d)}],
+    ids=["uniform", "distance", "a function"],
+)
 @pytest.mark.parametrize("k", [1, 5, 40])
 def test_the_values_are_scikit_learns(shape: Any, given: dict[str, Any], k: int) -> None:
     rows = ROWS[shape]
