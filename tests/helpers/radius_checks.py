@@ -26,7 +26,7 @@ def all_values(queries: Array, points: Array, metric: str, self_ids: Any = None)
 
 
 def hard_limits(queries: Array, points: Array, metric: str, seed: int = 0) -> Array:
-    """Make limits of all kinds in turn: equal to a value, one step below it, 0, and infinities."""
+    """Make limits of each kind for successive queries: equal to a value, one step below it, 0, and infinities."""
     rng = np.random.default_rng(seed)
     values, n = all_values(queries, points, metric).distances, len(points)
     outwards = -1 if get_metric(metric).descending else 1

@@ -278,7 +278,7 @@ def _into(record: Record) -> Iterator[None]:
 
 @contextlib.contextmanager
 def part(title: str, rows: int) -> Iterator[None]:
-    """Record a search for something other than the answer, apart from the attempts that search for the answer."""
+    """Record a search that does not find the answer itself, separately from the attempts that do."""
     outer = current.get()
     if outer is None:
         yield

@@ -1,4 +1,4 @@
-"""The methods of KNNGraph that return the graph of changed points: points are added, removed or replaced."""
+"""The methods of KNNGraph that add, remove or replace points, and return the graph of all points after the change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tuned numbers of searches among rows with missing values: they affect the speed, but no answer."""
+"""Tuning constants of searches among rows with missing values: they affect the speed, but no answer."""
 
 # Case: consumers gaps. Chosen on: AMD EPYC, 2 threads.
 SAMPLE = 512  # points for the estimate of the distance of the k-th neighbour

@@ -108,7 +108,7 @@ class ReferenceBackend:
         return behind
 
     def others(self, entries: Entries, behind: Entries, rows: npt.NDArray[Any], boundary: int | None) -> Entries:
-        """Return the candidates of some rows that are not in their lists yet.
+        """Return the candidates of some rows, without the candidates that are already in the list of their row.
 
         The result is int32 of shape (rows, width), padded with -1.
         """

@@ -76,7 +76,7 @@ class FileSource(Source):
     Parameters
     ----------
     paths : sequence of path
-        Files that :func:`tonari.io.read` maps, of the same dtype and width.
+        Files with rows of the same dtype and width, in formats that :func:`tonari.io.read` maps into memory.
     """
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]]) -> None:

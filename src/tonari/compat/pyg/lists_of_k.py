@@ -40,7 +40,7 @@ def knn(
     Returns
     -------
     int64 tensor of shape (2, edges)
-        Row 0 has rows of y, row 1 rows of x.
+        Row 0 has the indices of points of y, and row 1 the indices of their neighbours in x.
 
     Examples
     --------

@@ -47,7 +47,7 @@ def order_of_points(tree: DeviceTree) -> Any:
 
 
 class TreeSearch(NamedTuple):
-    """A search of a tree on a device: queries, and tensors for their lists.
+    """A search of a tree on a device: the queries, and the tensors that receive their neighbours.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class TreeSearch(NamedTuple):
     found : Neighbors of contiguous tensors of shape (m, k)
         Output: distances of the tree's dtype and int32 indices; inf and -1 for missing neighbours.
     own : int64 tensor of shape (m,), optional
-        For each query, the number of its own point, which is left out.
+        For each query, the index of its own point, which is left out.
     """
 
     queries: Any

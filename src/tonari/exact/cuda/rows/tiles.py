@@ -142,7 +142,7 @@ def even_batch(batch: int, device: Any) -> int:
 
 
 def blocks_of(x: Any, rows: int, columns: int) -> Any:
-    """Return a tensor descriptor for loading blocks of a matrix by TMA; beyond its edges it reads zeros."""
+    """Return a descriptor for loading blocks of a matrix by TMA. Elements beyond the matrix are read as zeros."""
     from triton.tools.tensor_descriptor import TensorDescriptor
 
     return TensorDescriptor.from_tensor(x, [rows, columns])

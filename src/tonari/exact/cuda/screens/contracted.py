@@ -43,7 +43,7 @@ class Look(NamedTuple):
     nearest : int32 tensor of shape (rows, any)
         Point numbers in the order of their distances in p coordinates, padded with -1.
     apart : float64 tensor of shape (rows,), optional
-        For codes: bounds on the distances of the queries' codes from their contracted rows.
+        For codes: for each query, a bound on the distance between its code and its contracted row.
     """
 
     rows: ContractedRows
