@@ -12,26 +12,10 @@ import tonari
 
 sparse = pytest.importorskip("scipy.sparse", reason="matrices")
 
-from tests.helpers.sparse_rows import METRICS, same_bits, uniform, words  # noqa: E402
+from tests.helpers.sparse_rows import ALL_METRICS, METRICS, as_dense, few, radius_of, same_bits, words  # noqa: E402
 
 DENSE = words(200, 40).astype(np.float32)
 QUERIES = words(20, 40, 1).astype(np.float32)
-ALL_METRICS = (*METRICS, "jaccard")
-
-
-def radius_of(metric: str) -> dict[str, float]:
-    return {"min_similarity": 0.5} if metric == "inner_product" else {"radius": 0.5}
-
-
-def as_dense(rows: Any, metric: str) -> Any:
-    """Rows as dense functions take them: sets are bool."""
-    return rows != 0 if metric == "jaccard" else rows
-
-
-def few(n: int, d: int, seed: int = 0) -> Any:
-    """Rows of few small numbers, many of which are at equal distances."""
-    rng = np.random.default_rng(seed)
-    return np.where(rng.random((n, d)) < 0.3, rng.integers(1, 3, (n, d)), 0).astype(np.float32)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -222,16 +206,6 @@ def test_filtered_graphs_and_pairs_have_the_bits_of_dense_rows(
     same_bits([written[name] for name in ("left", "right", "distance")], found)
 
 
-@pytest.mark.parametrize("metric", ALL_METRICS)
-def test_counts_and_many_ties_have_the_bits_of_dense_rows(metric: str) -> None:
-    points = few(3, 6)[np.random.default_rng(0).integers(0, 3, 5000)]
-    queries = np.concatenate([points[:2], few(2, 6, 1), np.zeros((1, 6), np.float32)])
-    given, dense = ([make(queries), make(points)] for make in (sparse.csr_array, lambda rows: as_dense(rows, metric)))
-    same_bits(tonari.search(*given, 700, metric=metric), tonari.search(*dense, 700, metric=metric))
-    counts = [tonari.radius_count(*rows, metric=metric, **radius_of(metric)) for rows in (given, dense)]
-    same_bits(counts[:1], counts[1:])
-
-
 def test_weights_and_variances_have_the_bits_of_dense_rows() -> None:
     weights = np.random.default_rng(0).integers(0, 4, 40) / 3
     points, within = sparse.csr_array(DENSE), {"radius": 0.5}
@@ -256,34 +230,4 @@ def test_counts_of_words_are_numbers(dtype: Any) -> None:
     same_bits(
         tonari.search(sparse.csr_array(points), sparse.csr_array(points), 5, metric="cosine"),
         tonari.search(points, points, 5, metric="cosine"),
-    )
-
-
-def test_values_beyond_their_type_are_refused() -> None:
-    large = sparse.csr_array(uniform(20, 10).astype(np.float32) * np.float32(1e30))
-    with pytest.raises(ValueError, match="overflows"):
-        tonari.search(large, large, 5, metric="sqeuclidean")
-    small = sparse.csr_array(uniform(20, 10).astype(np.float32) * np.float32(1e-30))
-    for metric in ("sqeuclidean", "inner_product"):
-        with pytest.raises(ValueError, match="underflows"):
-            tonari.search(small, small, 5, metric=metric)
-        with pytest.raises(ValueError, match="underflows"):
-            tonari.kth_distance(small, 5, metric=metric)
-    assert (tonari.search(small, small, 1).distances == 0).all()
-    for radius in (0.0, float("inf")):
-        with pytest.raises(ValueError, match=r"underflows|overflows"):
-            tonari.radius_count(*([large] * 2 if radius else [small] * 2), radius, metric="sqeuclidean")
-    assert tonari.radius_count(large, large, 1e38, metric="sqeuclidean").shape == (20,)
-    with pytest.raises(ValueError, match="overflows"):
-        tonari.radius_search(large, large, min_similarity=5e48, metric="inner_product")
-    apart = sparse.csr_array(np.eye(5, dtype=np.float32))
-    assert (tonari.search(apart, apart, 5, metric="inner_product").distances[:, 1:] == 0).all()
-
-
-def test_values_that_round_to_zero_tie() -> None:
-    rows = np.zeros((7, 2), np.float32)
-    rows[3, 1] = 2e-23
-    given = sparse.csr_array(rows)
-    same_bits(
-        tonari.search(given, given, 1, metric="inner_product"), tonari.search(rows, rows, 1, metric="inner_product")
     )

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 METRICS = ("cosine", "inner_product", "sqeuclidean", "euclidean")
+ALL_METRICS = (*METRICS, "jaccard")
 Array = npt.NDArray[Any]
 
 
@@ -81,3 +82,18 @@ def same_bits(ours: Any, others: Any) -> None:
         assert a.dtype == b.dtype
         assert a.shape == b.shape
         assert a.tobytes() == b.tobytes()
+
+
+def radius_of(metric: str) -> dict[str, float]:
+    return {"min_similarity": 0.5} if metric == "inner_product" else {"radius": 0.5}
+
+
+def as_dense(rows: Any, metric: str) -> Any:
+    """Rows as dense functions take them: sets are bool."""
+    return rows != 0 if metric == "jaccard" else rows
+
+
+def few(n: int, d: int, seed: int = 0) -> Any:
+    """Rows of few small numbers, many of which are at equal distances."""
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random((n, d)) < 0.3, rng.integers(1, 3, (n, d)), 0).astype(np.float32)

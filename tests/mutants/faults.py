@@ -476,7 +476,7 @@ _NATIVE = (
         "query.most = std::min(query.most, key_within(query, descending ? -worst : worst));",
         "query.most = std::min(query.most, key_within(query, descending ? -worst : worst) - 1.0f);",
         "after exact values are computed, nearer points are ruled out",
-        ("tests/api/test_sparse_rows.py::test_counts_and_many_ties_have_the_bits_of_dense_rows",),
+        ("tests/api/test_sparse_among.py::test_counts_and_many_ties_have_the_bits_of_dense_rows",),
     ),
     Fault(
         "sparse-sets",
@@ -492,7 +492,7 @@ _NATIVE = (
         "slack += (takes_root(metric) ? kLeastSquare : kLeastNarrow) / scale / points_.scale;",
         "",
         "points whose returned values round to 0 are ruled out by their exact ones",
-        ("tests/api/test_sparse_rows.py::test_values_that_round_to_zero_tie",),
+        ("tests/api/test_sparse_among.py::test_values_that_round_to_zero_tie",),
     ),
     Fault(
         "sparse-later",

@@ -14,7 +14,8 @@ verifying.py   verify: compares the answer of another library with the exact ans
 
 Three modules support arguments that several functions have: filtered.py for `where`, `exclude` and groups; changed.py
 for metrics and weights that require transformed rows; and differentiable.py for gradients. one_radius.py prepares rows
-for the clusters of `tonari.estimators`.
+for the clusters of `tonari.estimators`. sparse_rows.py answers the functions for sparse rows, by the searches of
+sparse_among.py.
 
 `plan` and `explain` are in `tonari.methods`, `select_k` in `tonari.select`.
 """

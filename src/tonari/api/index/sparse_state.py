@@ -19,7 +19,8 @@ from tonari.api.index import joining
 from tonari.api.index.balancing import groups_of
 from tonari.api.index.part import Ids
 from tonari.api.index.state import refuse_absent
-from tonari.api.sparse_rows import Among, changed_rows
+from tonari.api.sparse_among import Among
+from tonari.api.sparse_rows import changed_rows
 from tonari.core.errors import BudgetExceeded
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors, index_dtype
