@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,20 @@ def test_other_archives_are_no_sparse_matrix(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", data=np.eye(3), indices=np.eye(3))
     (tmp_path / "b.npz").write_bytes(b"PK no archive")
     assert not any(is_sparse(tmp_path / name) for name in ("a.npz", "b.npz", "missing.npz"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
+def test_a_pipe_is_no_sparse_matrix(tmp_path: Path) -> None:
+    """Opening it would wait for a writer."""
+    os.mkfifo(tmp_path / "pipe.npz")
+    assert not is_sparse(tmp_path / "pipe.npz")
+
+
+def test_a_damaged_archive_is_named(path: Path) -> None:
+    whole = path.read_bytes()
+    path.write_bytes(whole[: whole.rindex(b"PK\x01\x02")] + b"damaged" + whole[-22:])
+    with pytest.raises(FileFormatError, match=str(path)):
+        is_sparse(path)
 
 
 def test_what_is_no_whole_matrix_of_rows_is_refused(path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tonari.io._common import FileInfo, check_expansion, parsing, size_of
+from tonari.io._common import FileInfo, check_expansion, open_regular, parsing, size_of
 from tonari.io.formats.npy import read_vector_header
 
 if TYPE_CHECKING:
@@ -28,11 +28,14 @@ def are_sparse(names: list[str]) -> bool:
 
 
 def is_sparse(path: Path) -> bool:
-    """Whether a file is an archive with the arrays of a sparse matrix."""
-    if path.suffix.lower() != ".npz" or not zipfile.is_zipfile(path):
+    """Whether a path is an archive with the arrays of a sparse matrix; a pipe or a device, which could wait, is not."""
+    if path.suffix.lower() != ".npz" or not path.is_file():
         return False
-    with zipfile.ZipFile(path) as archive:
-        return set(archive.namelist()) >= _ARRAYS
+    with open_regular(path) as file, parsing(path, size_of(path), "a zip file of arrays", _FIX):
+        if not zipfile.is_zipfile(file):
+            return False
+        with zipfile.ZipFile(file) as archive:
+            return set(archive.namelist()) >= _ARRAYS
 
 
 def read(path: Path, most: float) -> scipy.sparse.csr_array:
