@@ -32,6 +32,8 @@ REFUSALS = (
     "TypeError: Sparse data was passed for X",
     r"TypeError: (queries|points): is sparse, expected all distances; use \.toarray\(\)",
     r"TypeError: queries: sparse input is not supported; use \.toarray\(\)",  # a metric that is a function
+    "TypeError: queries: is a dense ndarray, but the points of this Index are sparse",
+    "TypeError: queries: are sparse, but the points of this Index are dense",
     r"Unsupported: metric=.*: distances of the caller are not clustered here",
     r"ValueError: metric='\w+': compares rows of bits",
     r"ValueError: unknown metric <sklearn\.metrics\._dist_metrics",
@@ -46,6 +48,7 @@ EXPECTED = {
     "test_k_and_radius_neighbors_duplicates": "expects the order of a tree's nodes; ours is that of distances",
     "test_k_and_radius_neighbors_train_is_not_query": "expects the order of a tree's nodes; ours is that of distances",
     "test_KNeighborsClassifier_raise_on_all_zero_weights": "the error has other words",
+    "test_kneighbors_regressor_sparse": "sparse distances of the caller are refused with other words",
     "test_lof": "reads the private attribute _fit_X",
     "test_lof_dtype_equivalence": "float32 rows have float32 distances, of which more are equal than float64 ones",
     "test_lof_error_n_neighbors_too_large": "the error has other words",
@@ -54,6 +57,7 @@ EXPECTED = {
     "test_nearest_neighbors_validate_params": "the error has other words",
     "test_neighbors_minkowski_semimetric_algo_error": "the error has other words",
     "test_neighbors_minkowski_semimetric_algo_warn": "no warning that p < 1 is searched by brute force",
+    "test_neighbors_validate_parameters": "the error has other words",
     "test_radius_neighbors_classifier_outlier_labeling": "predict computes no probabilities and does not warn of them",
     "test_unsupervised_inputs": "trees and estimators are no rows",
 }
