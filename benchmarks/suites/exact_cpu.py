@@ -28,11 +28,12 @@ import numpy as np
 from ..harness import ceilings
 from ..harness.case import Bar, Case, Suite
 from ..harness.contest import Contestant, Theirs, Timed, race, start_peers
-from ..harness.datasets import gist, made_up, photographs
+from ..harness.datasets import gist, hard, made_up, photographs
 from ..harness.datasets.data import Data, split
 from ..harness.peers.cpu import fastest_blas_core
 from ..harness.proof import check_rows, neighbors, own_places
 from ..harness.run import Run, say, seconds_of
+from . import growth
 
 EUCLIDEAN = "tonari euclidean"
 ALL_COLUMNS = "tonari all columns"  # the same search, of rows that are not contracted
@@ -44,6 +45,7 @@ MAKERS: dict[str, Callable[[Case], Data]] = {
     "clustered": lambda case: made_up.clustered(case.n, case.queries, case.d),
     "half zeros": lambda case: made_up.half_zeros(case.n, case.queries, case.d),
     "gist": lambda case: split(gist.gist(case.n + case.queries, "cpu", seed=0).numpy(), case.n),
+    "topics": lambda case: Data(hard.make("topics", case.n, 0, case.d, "cpu").points.numpy(), None),
 }
 
 
@@ -311,9 +313,14 @@ SUITE = Suite(
         ),
         _case("l1", metric="l1", against=("sklearn",), bars=_bars(5, 5, 3)),
         _case("minkowski-3", metric="minkowski:3", against=("sklearn",), bars=_bars(5, 5, 3)),
+        *(
+            _case(name, bars=(), peers=("faiss", "sklearn"), cost=90, **shape)
+            for name, shape in growth.shapes(growth.ON_CPU)
+        ),
     ),
     libraries=("tonari", "numpy", "faiss-cpu", "scikit-learn"),
     torch=False,
     peer_seconds=20.0,
     workload=workload,
+    figures=growth.figures,
 )

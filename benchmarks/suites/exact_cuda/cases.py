@@ -6,6 +6,7 @@ from typing import Any
 
 from ...harness.case import Bar, Case, Suite
 from ...harness.peers.cuda import PEERS
+from .. import growth
 from . import cold, contracted, contracted_host, figures, host, screen, search
 
 # flashlib keeps k neighbours in registers: beyond this many it is no tool for the job.
@@ -156,6 +157,7 @@ SUITE = Suite(
         _contracted("patches", TEN_THOUSAND, 768, cost=40.0),
         _case("graph-gauss", MILLION, MILLION, 128, graph=True, bars=(seconds(0.65),), cost=40.0),
         _case("graph-sift", MILLION, MILLION, 128, data="sift", graph=True, bars=(seconds(0.65),), cost=60.0),
+        *(_case(name, peers=SOME, cost=60.0, **shape) for name, shape in growth.shapes(growth.ON_CUDA)),
         *_cold(),
         _case(
             "host-routes",
