@@ -87,7 +87,7 @@ def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
     across = min(len(panels), PANELS_IN_A_ROW)
     down = -(-len(panels) // across)
     with plt.rc_context(style):
-        width = 3.3 * across + (across == 1)  # room for the heading
+        width = 3.3 * across if across > 1 else 3.6  # as wide as a page on a phone
         figure, grid = plt.subplots(down, across, figsize=(width, 2.7 * down + 0.4), squeeze=False)
         for axes, panel in zip(grid.flat, panels, strict=False):
             for marker, (series, places) in zip(MARKERS * 3, panel.curves.items(), strict=False):
