@@ -26,13 +26,13 @@ NAMES = {
 
 
 def shapes(sizes: Sequence[int]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Name and sizes of each case."""
+    """Yield the name and the sizes of each case."""
     for n in sizes:
         yield f"{CASE}{n}", {"n": n, "m": n, "d": 768, "k": 10, "data": "topics", "graph": True}
 
 
 def figures(rows: Sequence[Mapping[str, Any]]) -> Iterator[Figure]:
-    """Seconds of everyone against n, from the newest run of each case; one figure for each device."""
+    """Draw seconds against n, from the newest run of each case; one figure for each device."""
     timed = [row for row in rows if row["case"].startswith(CASE) and row["seconds_median"] and row["scale"] == 1]
     for device in ("cpu", "cuda"):
         own: list[Row] = newest([row for row in timed if row["device"] == device], "case")

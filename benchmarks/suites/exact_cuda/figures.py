@@ -8,7 +8,7 @@ from ...harness.plots import Curves, Figure, Panel, where
 from ...harness.rows import Row, newest
 from .. import growth
 
-# Contestant -> what the figure calls it.
+# Contestant -> its name in the figure.
 NAMES = {
     "cuvs": "cuVS",
     "flash float32": "flash, float32",
