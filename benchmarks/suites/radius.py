@@ -60,7 +60,7 @@ def data_of(run: Run, case: Case) -> tuple[Rows, Rows]:
 
 
 def radius_of(run: Run, case: Case, points: Rows, queries: Rows) -> float:
-    """Return the radius of a case: its own, or the radius at which queries have the case's mean number of neighbours."""
+    """Return the radius of a case: given, or chosen for the case's mean number of neighbours."""
     if "radius" in case.parameters:
         return float(case.parameters["radius"])
     mean, some = case.parameters["mean"], queries[:: -(-len(queries) // _SAMPLED)]

@@ -117,7 +117,7 @@ class Stages(logging.Handler):
 
 
 def recall_of(run: Run, case: Case, points: Any, found: Any) -> float:
-    """Return a graph's recall on rows that the build did not measure; raise WrongAnswer for a distance that is not exact."""
+    """Return a graph's recall on rows that the build did not measure; raise WrongAnswer for an inexact distance."""
     import torch
 
     rows = np.sort(np.random.default_rng(12345).choice(case.n, min(case.n, PROVED_ROWS), replace=False))

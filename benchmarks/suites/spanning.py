@@ -55,7 +55,7 @@ def workload(run: Run, case: Case) -> Callable[[], Any]:
 def prove(run: Run, case: Case, tree: Any, points: Rows) -> int:
     """Compare the paths from some points with the weights of all their pairs; WrongAnswer if one is too heavy.
 
-    Core distances come from ``tonari.kth_distance``, whose own tests prove it; those of the compared points are checked.
+    Core distances come from ``tonari.kth_distance``, which has its own tests; here they are compared for some points.
     """
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import breadth_first_order

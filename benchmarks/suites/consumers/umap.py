@@ -1,8 +1,8 @@
 """The neighbours that UMAP starts with, compared with pynndescent, which umap-learn calls; in warm and fresh processes.
 
 Ours are ``tonari.knn_graph(points, 14).to_umap()``, exact and by NN-Descent with pynndescent's measured recall as
-``recall=``. Distances are proved on a sample of points, and exact lists by comparison with the exact engine, which is proved
-itself.
+``recall=``. Distances are proved on a sample of points, and exact lists by comparison with the exact engine, which is
+proved itself.
 """
 
 from __future__ import annotations

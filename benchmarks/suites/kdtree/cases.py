@@ -158,7 +158,7 @@ def _cuda() -> list[Case]:
 
 
 def _auto() -> list[Case]:
-    """Cells of the grid with the same number of columns. They take as long as all other cases, so they run by name only."""
+    """Cells of the grid with the same number of columns; they take as long as all other cases, so by name only."""
     found = []
     for device in ("cpu", "cuda"):
         n, m = auto.LARGEST[device]

@@ -172,7 +172,7 @@ def running_peers(stack: contextlib.ExitStack, run: Run, case: Case, data: Devic
 def clocked(
     run: Run, case: Case, data: DeviceData, contestants: Sequence[Any], expected: Answer
 ) -> tuple[dict[str, Timing], dict[str, float]]:
-    """Time all contestants in turns, with proofs of our answer before and after; return seconds and the peers' recall."""
+    """Time all contestants in turns, with proofs of our answer before and after; return seconds and recall."""
     import torch
 
     recalls: dict[str, float] = {}

@@ -63,7 +63,7 @@ def first_look(run: Run, case: Case, one: Contestant, truth: GraphTruth) -> Look
 def clocked(
     run: Run, case: Case, contestants: Sequence[Contestant], truth: GraphTruth
 ) -> dict[str, tuple[Timing, dict[str, Any]]]:
-    """Return seconds and columns of each contestant whose graph is proved; write a row with the error for the others."""
+    """Return seconds and columns of each contestant whose graph is proved; write the error of the others."""
     seen: dict[str, Look] = {}
     for one in contestants:
 

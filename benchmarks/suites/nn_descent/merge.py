@@ -15,7 +15,7 @@ OF_WHOLE, BELOW_WHOLE = "of the whole build", "recall below the whole build"
 
 
 class Merged(OurGraph):
-    """The merge of two graphs, of the first ``split`` points and of all others, which are built before the clock starts."""
+    """The merge of two graphs, of the first ``split`` points and of the others, built before the clock starts."""
 
     def __init__(self, run: Run, case: Case, **settings: Any) -> None:
         super().__init__(run, case, MERGE, **settings)

@@ -56,7 +56,7 @@ def _case(
 
 
 def cases() -> Iterator[Case]:
-    """Cases with bars for an H100 and for two threads of a CPU. Random data come before other data of the same shape."""
+    """Cases with bars for an H100 and for two threads of a CPU. Random data come first in each shape."""
     for n in (2**15, 2**17, 2**20):
         for rows in (2**11, 2**12, 2**13):
             for k in (10, 64, 256):

@@ -112,7 +112,7 @@ class History:
 
 
 def cases() -> Iterator[Case]:
-    """Return a case for each dtype, and one for the other grid. They take as long as all other cases, so by name only."""
+    """Return a case for each dtype, and one for the other grid; they take long, so they run by name only."""
     for device in ("cpu", "cuda"):
         common: dict[str, Any] = {"data": "random", "metric": "", "rare": True}
         for dtype in DTYPES:

@@ -15,7 +15,7 @@ TONARI, OTHERS = "tonari", "brute force of other libraries"
 
 
 def _timed(library: str, who: str) -> Kind:
-    """A peer's name, its seconds, and in brackets how many times as long as ours they are."""
+    """A peer's name, its seconds, and in brackets the ratio of its seconds to ours."""
     return joined(text(library), against(who=who), by=" ")
 
 
@@ -63,7 +63,7 @@ TABLES: dict[str, Table] = {
                 _timed("FAISS", "faiss"),
             ),
         ),
-        caption="; k = 10, Euclidean, float32; preparation of the points included. In brackets: how many times as long as "
-        "tonari, in all runs that timed both. Offset: 1,000 is added to every number.",
+        caption="; k = 10, Euclidean, float32; preparation of the points included. In brackets: how many times as long "
+        "as tonari, in all runs that timed both. Offset: 1,000 is added to every number.",
     ),
 }
