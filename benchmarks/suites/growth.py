@@ -41,6 +41,6 @@ def figures(rows: Sequence[Mapping[str, Any]]) -> Iterator[Figure]:
                 name: [(row["n"], row["seconds_median"]) for row in own if row["who"] == who]
                 for who, name in NAMES.items()
             }
-            panel = Panel("an exact k-NN graph", "rows", "seconds", curves, base=10)
-            heading = f"{own[-1]['d']} columns, k = {own[-1]['k']}; {where(own[-1])}"
+            panel = Panel("time of an exact k-NN graph", "rows", "seconds", curves, base=10)
+            heading = f"{own[-1]['d']} columns like embeddings, k = {own[-1]['k']}; {where(own[-1])}"
             yield Figure(f"graph-against-n-{device}", heading, own, [panel])

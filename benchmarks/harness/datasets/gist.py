@@ -56,7 +56,7 @@ def gist(n: int, where: str, seed: int) -> Any:
 
 
 def responses(picture: Any) -> Any:
-    """Magnitudes (height, width, 3, 20) of the responses of all filters to a picture (height, width, 3), values to 255."""
+    """Magnitudes (height, width, 3, 20) of all filters' responses to a picture (height, width, 3) of 8-bit values."""
     import torch
 
     height, width = picture.shape[:2]
