@@ -55,7 +55,7 @@ def _key(cache: Any) -> str:
 
 @contextlib.contextmanager
 def _open_whole(path: Any, mode: str = "r", *more: Any, **named: Any) -> Iterator[Any]:
-    """Open a file as open() does; but if it is large and binary, reading returns all of it, whatever is asked for."""
+    """Open a file as open() does, except that a read of a large binary file always returns the whole file."""
     with open(path, mode, *more, **named) as file:
         if mode != "rb" or os.path.getsize(path) < tuning.WHOLE_BYTES:
             yield file
