@@ -7,7 +7,7 @@ from typing import Any
 from ...harness.case import Bar, Case, Suite
 from ...harness.peers.cuda import PEERS
 from .. import growth
-from . import cold, contracted, contracted_host, figures, host, screen, search
+from . import codes, cold, contracted, contracted_host, figures, host, screen, search
 
 # flashlib keeps k neighbours in registers, and is not timed with a larger k.
 FLASH_K = 64
@@ -120,6 +120,14 @@ def _in_host_memory(name: str, millions: int, **changes: Any) -> Case:
     return _case(name, millions * MILLION, 1000, 768, **options | changes)
 
 
+def _codes(name: str, millions: int, d: int, rate: float, **changes: Any) -> Case:
+    """Bytes in host memory that are searched by codes on the device, which has 80 GB."""
+    bars = (Bar(codes.RATE, rate), Bar(codes.DEVICE_BYTES, 72e9, most=True, home=""))
+    options: dict[str, Any] = {"data": "synthesized bytes", "dtype": "uint8", "prepared": True, "peers": ()}
+    options |= {"bars": bars, "warm_scale": 0.01, "work": codes.codes}
+    return _case(name, millions * MILLION, 8192, d, **options | changes)
+
+
 GRID = tuple((8192, d) for d in (16, 32, 64, 96, 128, 256, 512, 768, 1024))
 GRID += tuple((m, 128) for m in (1, 16, 64, 256, 1024, 2048, 4096, 16384))
 
@@ -155,6 +163,7 @@ SUITE = Suite(
             gigabytes=12.0,
         ),
         _contracted("patches", TEN_THOUSAND, 768, cost=40.0),
+        _codes("codes-10m", 10, 128, 250_000.0, cost=40.0),
         _case("graph-gauss", MILLION, MILLION, 128, graph=True, bars=(seconds(0.65),), cost=40.0),
         _case("graph-sift", MILLION, MILLION, 128, data="sift", graph=True, bars=(seconds(0.65),), cost=60.0),
         *(_case(name, peers=SOME, cost=60.0, **shape) for name, shape in growth.shapes(growth.ON_CUDA)),
@@ -196,6 +205,7 @@ SUITE = Suite(
             work=host.several,
         ),
         _in_host_memory("contracted-host-6m", 6, cost=60.0, gigabytes=20.0),
+        _codes("codes-100m", 100, 128, 30_000.0, cost=60.0, gigabytes=20.0),
         _contracted("topics", MILLION, 768, cost=60.0, graph=True, bars=(seconds(1.4, "H200"),)),
         _contracted("patches", MILLION, 768, cost=60.0, graph=True, bars=(seconds(1.0, "H200"),)),
         _contracted("slow topics", MILLION, 768, cost=60.0, graph=True, bars=(seconds(2.2, "H200"),)),
@@ -230,6 +240,8 @@ SUITE = Suite(
         ),
         _contracted("gist", MILLION, 960, cost=120.0, graph=True, bars=(seconds(1.5, "H200"),)),
         _in_host_memory("contracted-host", 60, cost=200.0, gigabytes=80.0, rare=True),
+        _codes("codes-500m", 500, 128, 6000.0, cost=200.0, gigabytes=70.0, rare=True),
+        _codes("codes-500m-two", 500, 128, 10_800.0, cost=200.0, gigabytes=40.0, gpus=2, rare=True),
         _case(
             "graph-10m",
             10 * MILLION,
@@ -243,6 +255,7 @@ SUITE = Suite(
             gigabytes=16.0,
             warm_scale=0.05,
         ),
+        _codes("codes-1000m-two", 1000, 96, 2000.0, cost=350.0, gigabytes=70.0, gpus=2, rare=True),
     ),
     libraries=("tonari", "numpy", "torch", "triton", "cuvs-cu13", "flashlib"),
     repeats=7,
