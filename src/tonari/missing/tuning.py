@@ -10,5 +10,5 @@ PAIRS_HELD = 1 << 23  # candidates at once; the first queries, and those without
 GROWTH = 8  # of the number of queries at once, if they find few points
 WIDENING = 4  # factor on the rank in the sample for queries that found fewer than k points
 
-# Not measured: seconds of a value, with which the number of threads is chosen.
+# Not measured: seconds per pair and per value, from which the number of threads is chosen.
 PAIR_SECONDS, VALUE_SECONDS = 2e-7, 8e-9
