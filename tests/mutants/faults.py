@@ -579,7 +579,7 @@ _CUDA = (
     ),
     Fault(
         "exact-codes-of-points-beyond",
-        "src/tonari/exact/cuda/routes/codes.py",
+        "src/tonari/exact/cuda/routes/codes/steps.py",
         "return torch.cat([numbers, others], 1)",
         "return numbers",
         "a point beyond the range of codes is no candidate",
@@ -1351,11 +1351,11 @@ _PYTHON = (
     ),
     Fault(
         "shards-samples-read-again",
-        "src/tonari/shards/common.py",
+        "src/tonari/shards/samples.py",
         "if len(parts) == 1 and worker.sampled is None:",
         "if len(parts) == 1:",
         "every task that finds true neighbours reads the rows of the samples from all points",
-        ("tests/shards/routes/test_cluster_route.py",),
+        ("tests/shards/test_samples.py",),
     ),
     Fault(
         "shards-record-of-the-last-run",
@@ -1538,7 +1538,7 @@ _SHARDS = (
     ),
     Fault(
         "shards-pair-not-renumbered",
-        "src/tonari/shards/common.py",
+        "src/tonari/shards/lists.py",
         "first.start + np.where(ids < size, 0, moved)",
         "first.start",
         "points of the second of two slabs get numbers that follow those of the first",

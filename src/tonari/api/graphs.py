@@ -12,7 +12,8 @@ from tonari import inputs
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
 from tonari.api.filtered import graph_ties
-from tonari.api.given import graph_given, on_given_values
+from tonari.api.given.answers import graph_given
+from tonari.api.given.replacing import on_given_values
 from tonari.api.sparse_rows import are_sparse, sparse_graph
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats

@@ -10,7 +10,8 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api import tuning
-from tonari.api.given import kth_given, on_given_values
+from tonari.api.given.answers import kth_given
+from tonari.api.given.replacing import on_given_values
 from tonari.api.sparse_rows import are_sparse, changed_rows, sparse_kth
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike

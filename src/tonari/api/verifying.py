@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.api.given import GivenCall, is_given
+from tonari.api.given.call import GivenCall
+from tonari.api.given.replacing import is_given
 from tonari.api.searching import search
 from tonari.core.draws import Purpose, generator
 from tonari.core.errors import Unsupported

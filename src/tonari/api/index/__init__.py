@@ -1,6 +1,6 @@
 """An Index: points that are prepared once, searched many times, and changed.
 
-index.py       the class; its methods are in search.py, radius.py and changes.py, whose common base is base.py
+index.py       the class; its methods are in search.py, radius.py, changes.py and keeping.py, with the base base.py
 codes.py       the argument `codes`
 file.py        its file format
 state.py       the state of an Index, parts in ascending order of id; a change makes a new State

@@ -53,6 +53,7 @@ class IndexBase(Hinted):
     _change: Change | None
     _coded: CodedRows | None = None
     _copied: int
+    _device: Any  # the argument, not checked
     _memory: int | None
     _metric: Metric  # of the returned values; searches compare rows by the metric of the call
     _overrides: dict[str, Any]

@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tonari.api.given import is_given
+from tonari.api.given.replacing import is_given
 from tonari.api.index.index import Index
 from tonari.api.sparse_rows import are_sparse
 from tonari.core.results.neighbors import Neighbors

@@ -1,10 +1,7 @@
-"""Shared parts of the routes: ids of the source in lists of parts of it."""
+"""Lists of tasks: ids of the source in lists of parts of it, and merged lists."""
 
 from __future__ import annotations
 
-import time
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,9 +10,7 @@ import pytest
 
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tonari.core.results.neighbors import Neighbors
-from tonari.shards import common, tuning
-from tonari.shards.directory.done import Done
-from tonari.shards.directory.workspace import Workspace
+from tonari.shards import lists, tuning
 
 if HAS_TORCH:
     import torch
@@ -36,7 +31,7 @@ def test_numbers_of_two_ranges(
     given = Neighbors(*map(torch.from_numpy, (distances, places))) if there else Neighbors(distances, places)
     source, plan = SimpleNamespace(n=2**31 if dtype is np.int64 else 99), SimpleNamespace(staged_bytes=0)
     worker: Any = SimpleNamespace(job=SimpleNamespace(source=source, plan=plan))
-    found = common.shifted(worker, given, slice(first, first + size), slice(second, second + 10 - size))
+    found = lists.shifted(worker, given, slice(first, first + size), slice(second, second + 10 - size))
     expected = [
         [-1 if at < 0 else first + at if at < size else second + at - size for at in row] for row in places.tolist()
     ]
@@ -62,54 +57,13 @@ def test_new_lists_are_merged_as_empty_ones_are(
         distances = np.sort(rng.random((len(rows), 3), np.float32), axis=1)[:, :: -1 if descending else 1]
         ids = np.argsort(rng.random((len(rows), 99)), axis=1)[:, :3].astype(np.int32)
         parts.append((np.array(rows, np.int64), Neighbors(distances, ids)))
-    expected = common.empty_lists(worker, 22)
+    expected = lists.empty_lists(worker, 22)
     for rows, found in parts:
-        common.merge_into(worker, expected, rows, found)
-    made = common.joined(worker, 22, parts)
+        lists.merge_into(worker, expected, rows, found)
+    made = lists.joined(worker, 22, parts)
     assert made.distances.dtype == np.float32
     assert made.indices.dtype == np.int32
     np.testing.assert_array_equal(made.distances, expected.distances)
     np.testing.assert_array_equal(made.indices, expected.indices)
     assert (made.indices[10:21] == -1).all()
     assert (made.distances[10:21] == (-np.inf if descending else np.inf)).all()
-
-
-def test_headers_of_parts_are_read_by_one_thread_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks are read and written by different threads; before Python 3.11.8 two parsers interfere with each other."""
-    names = [f"part-{number}" for number in range(6)]
-    for folder in ("parts", "done"):
-        (tmp_path / folder).mkdir()
-    written = Workspace(tmp_path, 9, 2, np.dtype(np.float32), 9)
-    written.finish("all", Done({name: written.save(name, np.arange(9)) for name in names}))
-    now, most, load = 0, 0, np.load
-
-    def noted(*args: Any, **given: Any) -> Any:
-        nonlocal now, most
-        now += 1
-        most = max(most, now)
-        time.sleep(0.01)  # long enough for another thread to arrive
-        now -= 1
-        return load(*args, **given)
-
-    monkeypatch.setattr(np, "load", noted)
-    found = Workspace(tmp_path, 9, 2, np.dtype(np.float32), 9)
-    with ThreadPoolExecutor(3) as threads:
-        assert [part.tolist() for part in threads.map(lambda name: found.load(name, "all"), names)] == [
-            list(range(9))
-        ] * 6
-    assert most == 1
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_parts_are_removed_by_several_threads(threads: int, tmp_path: Path) -> None:
-    for folder in ("parts", "done"):
-        (tmp_path / folder).mkdir()
-    files = Workspace(tmp_path, 9, 2, np.dtype(np.float32), 9)
-    names = [f"part-{number}" for number in range(6)]
-    files.finish("all", Done(files.save_all({name: np.arange(9) for name in names}, threads)))
-    assert [files.load(name, "all").tolist() for name in names] == [list(range(9))] * 6
-    files.drop_all([*names[:4], "part-that-is-gone"], threads)
-    assert sorted(path.stem for path in (tmp_path / "parts").iterdir()) == names[4:]
-    with pytest.raises(FileNotFoundError):
-        files.load(names[0], "all")
-    assert files.load(names[5], "all").tolist() == list(range(9))
