@@ -14,19 +14,19 @@ from tonari.api.index import coded
 from tonari.api.index.changes import ChangingIndex
 from tonari.api.index.codes import with_codes
 from tonari.api.index.keeping import KeptIndex
-from tonari.api.index.part import Part
 from tonari.api.index.radius import RadiusIndex
 from tonari.api.index.search import SearchIndex
-from tonari.api.index.sparse_state import SparseKind, SparseState
-from tonari.api.index.state import State
-from tonari.api.sparse_rows import are_sparse, check_place, checked_metric
+from tonari.api.index.segments.part import Part
+from tonari.api.index.segments.sparse_state import SparseKind, SparseState
+from tonari.api.index.segments.state import State
+from tonari.api.sparse.answers import are_sparse, check_place, checked_metric
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.methods.registry import by_force, check_search_method
 from tonari.methods.rows.where import place_for
 from tonari.metrics import get_metric
-from tonari.metrics.changed import change_for
+from tonari.metrics.changes.change import change_for
 from tonari.sparse.rows import as_sparse_rows
 
 

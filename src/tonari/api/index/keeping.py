@@ -12,16 +12,16 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api.index import coded
-from tonari.api.index import file as index_file
 from tonari.api.index.base import IndexBase
-from tonari.api.index.part import Part
-from tonari.api.index.sparse_state import SparseKind, SparseState
-from tonari.api.index.state import Kind, State
-from tonari.api.sparse_rows import check_place
+from tonari.api.index.files import dense as index_file
+from tonari.api.index.segments.part import Part
+from tonari.api.index.segments.sparse_state import SparseKind, SparseState
+from tonari.api.index.segments.state import Kind, State
+from tonari.api.sparse.answers import check_place
 from tonari.core.process.compiling import not_compiled
 from tonari.core.process.floats import in_default_floats
 from tonari.methods.rows.where import place_for
-from tonari.metrics.changed import change_of
+from tonari.metrics.changes.change import change_of
 from tonari.sparse.rows import SparseRows
 
 if TYPE_CHECKING:
