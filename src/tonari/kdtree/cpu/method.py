@@ -13,7 +13,7 @@ from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.costs.formulas import MeanVisits
-from tonari.exact.cpu.copies import first_copies
+from tonari.exact.cpu.rows.copies import first_copies
 from tonari.kdtree import tuning
 from tonari.kdtree.cpu.prepared import PreparedTree
 from tonari.kdtree.cpu.radius import count_in_tree, find_in_tree
