@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.api.radius import WithinCall
 from tonari.api.sparse.answers import Radius, SparseCall, are_sparse, changed_rows
+from tonari.api.within_call import WithinCall
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.pairs import Pairs, pairs_of
 from tonari.core.results.radius_neighbors import RadiusNeighbors

@@ -7,6 +7,7 @@ metric: points are transformed when a segment is built, queries when a search be
 from __future__ import annotations
 
 import dataclasses
+import operator
 import sys
 import threading
 from typing import Any, TypeVar
@@ -27,8 +28,11 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import Given
 from tonari.filters.rules import Rules
+from tonari.methods import repeated
 from tonari.methods.call import Call
+from tonari.methods.decision import Decision
 from tonari.methods.registry import search_method
+from tonari.methods.repeated import Way
 from tonari.methods.rows.place import Place
 from tonari.metrics import Metric, get_metric
 from tonari.metrics.changes.change import Change, Weights
@@ -37,6 +41,10 @@ from tonari.metrics.radius import limits_of
 from tonari.sparse.rows import SparseRows, as_sparse_rows
 
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
+
+
+# How searches of the present state were answered, for tonari.methods.repeated.
+kept_of = operator.attrgetter("_state.kept")
 
 
 class IndexBase(Hinted):
@@ -166,6 +174,28 @@ class IndexBase(Hinted):
         if self._metric.bits and not isinstance(now, SparseState):
             inputs.same_bits(inputs.bool_columns(queries), self._bits)
         return self._compared(rows, "queries", threads)
+
+    def _keep(self, now: State, decision: Decision, queries: Any, quick: Way | None, run: Way | None = None) -> None:
+        """Cache how equal searches of a state are answered: by `quick(queries, points)`, else by `run(queries)`."""
+        assert now.only is not None
+        points, unchanged = now.only.points, now.unchanged
+        if self._change is not None or self._coded is not None:
+            return
+
+        def first(queries: Any) -> Any:
+            for one in unchanged:
+                one.check(queries)
+            assert quick is not None
+            return quick(queries, points)
+
+        def again(queries: Any) -> Any:
+            for one in unchanged:
+                one.check(queries)
+            assert run is not None
+            return run(queries)
+
+        ways = None if quick is None else first, None if run is None else again
+        repeated.keep(decision, (queries,), *ways, kept=now.kept)
 
     def _finished(self, found: Found) -> Found:
         """Return a result with values of the requested metric."""

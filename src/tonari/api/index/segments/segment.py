@@ -8,8 +8,6 @@ import warnings
 from collections.abc import Hashable
 from typing import Any, ClassVar
 
-import numpy as np
-
 from tonari import inputs
 from tonari.api.index.coded import CodedRows
 from tonari.core._native import environment
@@ -130,24 +128,6 @@ class Segment:
         key = cuda_graph_cache.key_on(self.first.prepared, queries, k)
         found = cuda_graph_cache.replayed(key, (queries,), progress)
         return None if found is None else checked(found, queries, self.points, self.call.metric)
-
-    def again(self, queries: Any, k: Any, threads: int | None, progress: ProgressLike) -> Neighbors | None:
-        """Search like an earlier search of the same number of queries, on the CPU; None if there was none.
-
-        The queries must be an array like those of the earlier search, so that only their values are checked. In
-        searches of microseconds, the steps that this leaves out would take a fifth of the time.
-        """
-        call, points = self.call, self.points
-        threads = call.threads if threads is None else threads
-        if type(queries) is not np.ndarray or type(k) is not int or call.metric.bits or call.metric.missing:
-            return None
-        if queries.ndim != 2 or queries.shape[1] != points.shape[1]:
-            return None
-        decision = self.planned.get(self._key(queries, k, threads, call.memory))
-        if decision is None:
-            return None
-        rows = call.place.rows(queries, "queries", call.metric, threads)
-        return checked(decision.search(rows, points, progress), rows, points, call.metric)
 
     def call_with(self, threads: int) -> Call:
         """Return the call with another number of threads.

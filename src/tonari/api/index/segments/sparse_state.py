@@ -27,6 +27,7 @@ from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors, nearest_of, none_within
 from tonari.filters.rules import Rules
 from tonari.methods.call import Call
+from tonari.methods.repeated import Kept, Key
 from tonari.metrics.changes.change import Change
 from tonari.sparse.rows import SparseRows, joined_rows, no_sparse_rows
 
@@ -137,6 +138,7 @@ class SparseState:
     def __init__(self, parts: Sequence[SparsePart], next_id: int, kind: SparseKind) -> None:
         self.parts, self.next_id, self.kind = tuple(parts), next_id, kind
         self.n = sum(part.n for part in self.parts)
+        self.kept: dict[Key, Kept] = {}  # stays empty, as sparse rows are no arrays
 
     @classmethod
     def of(cls, rows: SparseRows, ids: Ids, next_id: int, kind: SparseKind) -> SparseState:

@@ -24,6 +24,7 @@ from tonari.filters.rules import Rules
 from tonari.filters.scope import on_host
 from tonari.filters.shared import SharedMask
 from tonari.methods.call import Call
+from tonari.methods.repeated import Kept, Key
 
 T = TypeVar("T")
 
@@ -63,6 +64,7 @@ class State:
         self.n = sum(part.n for part in self.parts)
         self.only = self.parts[0].segment if len(self.parts) == 1 and self.parts[0].are_rows else None
         self._kind = kind
+        self.kept: dict[Key, Kept] = {}  # how searches of this state were answered
         # Checks of the arrays that the caller can write to.
         self.unchanged = tuple(part.segment.unchanged for part in self.parts if part.segment.unchanged is not None)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -80,12 +81,33 @@ def _search(
     return found
 
 
+def quick_search(
+    queries: Rows, points: Rows, plan: ExactPlan, unchecked: int
+) -> Callable[[Rows, Rows], tuple[Neighbors, bool] | None] | None:
+    """Return a function that searches rows like these in one call; None if they are searched in several calls.
+
+    `unchecked` is 1 if only the values of queries have to be checked, 2 if those of points have to be checked too.
+    """
+    m, n, metric, isa, k = len(queries), len(points), plan.metric, plan.isa, plan.k
+    if _sizes(m, n, plan, True) != (m, n):
+        return None
+    like, search = Neighbors.empty(m, k, n, queries.dtype, points.dtype), _native.search_directly
+    shape, value, index = (m, k), like.distances.dtype, like.indices.dtype
+
+    def quick(queries: Rows, points: Rows) -> tuple[Neighbors, bool] | None:
+        distances, indices = np.empty(shape, value), np.empty(shape, index)
+        plain = search(metric, isa, queries, points, k, None, distances, indices, unchecked)
+        return None if plain is None else (Neighbors(distances, indices), plain)
+
+    return quick
+
+
 def _call(
     queries: Rows, points: Rows, plan: ExactPlan, self_ids: npt.NDArray[np.int64] | None, checked: bool
 ) -> Neighbors | None:
-    found = _room(queries, points, plan.k)
-    finite = _native.search_directly(plan.metric, plan.isa, queries, points, plan.k, self_ids, *found, checked)
-    return found if finite else None
+    found, unchecked = _room(queries, points, plan.k), 0 if checked else 2
+    plain = _native.search_directly(plan.metric, plan.isa, queries, points, plan.k, self_ids, *found, unchecked)
+    return None if plain is None else found
 
 
 def _in_calls(

@@ -6,6 +6,7 @@ Preparing points takes at least a tenth of a millisecond, in which some ten thou
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def find_directly(request: Within, points: Rows, plan: ExactPlan, progress: Prog
     distances, indices = np.empty(m * n, limits.dtype), np.empty(m * n, index_dtype(n))
     rules = None if allowed is None else allowed.native
     with counting(progress, total=m * n, seconds=plan.seconds, label="neighbours") as bar:
-        found = _native.find_directly(
+        made = _native.find_directly(
             *(plan.metric, plan.isa, queries, points, limits, request.self_ids, rules, later),
             indptr,
             distances,
@@ -58,6 +59,8 @@ def find_directly(request: Within, points: Rows, plan: ExactPlan, progress: Prog
         )
         bar.add(m * n)
     _record(m, started)
+    assert made is not None  # only unchecked values can be refused
+    found = made[0]
     return RadiusNeighbors(indptr, indices[:found].copy(), distances[:found].copy())
 
 
@@ -73,6 +76,39 @@ def count_directly(
         bar.add(m * n)
     _record(m, started)
     return counts
+
+
+def quick_within(
+    request: Within, points: Rows, plan: ExactPlan, unchecked: int
+) -> Callable[[Rows, Rows], tuple[RadiusNeighbors, bool] | None]:
+    """Return a function that finds all points in one call; see :func:`tonari.exact.cpu.direct.nearest.quick_search`."""
+    (queries, limits, _, later, _), own, metric, isa = request, request.self_ids, plan.metric, plan.isa
+    lists, pairs, find = len(queries) + 1, len(queries) * len(points), _native.find_directly
+    value, index = limits.dtype, index_dtype(len(points))
+
+    def quick(queries: Rows, points: Rows) -> tuple[RadiusNeighbors, bool] | None:
+        indptr, distances, indices = np.empty(lists, np.int64), np.empty(pairs, value), np.empty(pairs, index)
+        made = find(metric, isa, queries, points, limits, own, None, later, indptr, distances, indices, unchecked)
+        if made is None:
+            return None
+        found, plain = made
+        return RadiusNeighbors(indptr, indices[:found].copy(), distances[:found].copy()), plain
+
+    return quick
+
+
+def quick_count(
+    request: Within, points: Rows, plan: ExactPlan, unchecked: int
+) -> Callable[[Rows, Rows], npt.NDArray[np.int64] | None]:
+    """Return a function that counts in one call; see :func:`quick_within`."""
+    m, limits, own, metric, isa = len(request.queries), request.limits, request.self_ids, plan.metric, plan.isa
+
+    def quick(queries: Rows, points: Rows) -> npt.NDArray[np.int64] | None:
+        counts = np.empty(m, np.int64)
+        known = _native.count_directly(metric, isa, queries, points, limits, own, None, counts, unchecked)
+        return counts if known else None
+
+    return quick
 
 
 def _record(rows: int, started: float) -> None:
