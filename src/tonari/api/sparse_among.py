@@ -29,7 +29,7 @@ from tonari.sparse.rows import Ranking, SparseRows
 
 @dataclass(frozen=True, eq=False)
 class Among:
-    """Sparse points, and what all searches among them share.
+    """Sparse points, and data that all searches among them share.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Among:
         return PreparedSparse(self.points, ranking, plan.metric), plan
 
     def nearest(self, queries: SparseRows, k: Any, rules: Rules | None = None, *, self_join: bool = False) -> Neighbors:
-        """Find the k nearest allowed points of every query; entries are -1 where there are fewer than k."""
+        """Find the k nearest allowed points of every query; missing neighbours are -1."""
         problem = self.problem(queries, k, self_join=self_join)
         if not len(queries):
             return no_neighbors(problem.k, problem.n, problem.value_dtype)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class SparseKind(NamedTuple):
-    """What all segments of an Index of sparse rows share.
+    """Properties that all segments of an Index of sparse rows share.
 
     Attributes
     ----------
