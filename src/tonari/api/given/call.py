@@ -16,6 +16,7 @@ from tonari.filters.arguments import Given
 from tonari.given.cpu import within as by_radius
 from tonari.given.plan import GivenPlan, plan_given
 from tonari.given.values import Allowed, FunctionValues, MatrixValues, Values
+from tonari.methods.call import Options
 from tonari.metrics import get_metric
 from tonari.metrics.names import name_of_function
 from tonari.metrics.radius import limits_of
@@ -46,17 +47,13 @@ class GivenCall(NamedTuple):
     @classmethod
     def of(
         cls,
+        options: Options,
         *,
-        metric: Any,
         points: Any = None,
         queries: Any = _NONE,
-        method: Any = "auto",
-        device: Any = "auto",
-        threads: Any = None,
-        memory: Any = None,
-        progress: ProgressLike = None,
     ) -> GivenCall:
         """Check the arguments that all public functions share; a call without queries is a self-join."""
+        metric, method, device, threads, memory, progress = options
         if method not in _METHODS:
             raise Unsupported(
                 f"method={method!r}: a function or 'precomputed' as metric allows 'exact' alone, which computes all "
