@@ -315,7 +315,7 @@ SUITE = Suite(
         _case("l1", metric="l1", against=("sklearn",), bars=_bars(5, 5, 3)),
         _case("minkowski-3", metric="minkowski:3", against=("sklearn",), bars=_bars(5, 5, 3)),
         *(
-            _case(name, bars=(), peers=("faiss", "sklearn"), cost=90, **shape)
+            _case(name, against=("faiss", "sklearn"), bars=_bars(4, 3, 1.5), cost=90, **shape)
             for name, shape in growth.shapes(growth.ON_CPU)
         ),
     ),

@@ -141,7 +141,8 @@ class _Known(NamedTuple):
 def _tree_of(rows: Any, call: Call, made_by: str) -> _Known | None:
     """Build the k-d tree of points on the CPU if a k-d tree found their lists, or if there are few points.
 
-    Return None for all other points, on CUDA, and if the tree does not fit into memory.
+    Return None for many points whose lists were found otherwise, for points on CUDA, and if the tree does not fit
+    into memory.
     """
     if not isinstance(rows, np.ndarray) or call.place.devices or len(rows) > MOST_POINTS:
         return None

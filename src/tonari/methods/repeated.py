@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
 from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
@@ -129,9 +128,11 @@ def _read(args: Any, kwargs: dict[str, Any], key: list[Any], arrays: list[Any]) 
             return False
     for name, x in kwargs.items():
         kind = type(x)
-        if kind not in _VALUES:
-            return False
-        key.extend((name, kind, x))
+        key.append(name)
+        if kind in _VALUES:
+            key += (kind, x)
+        elif not ((name == "points" or (name == "queries" and not arrays)) and _read((x,), {}, key, arrays)):
+            return False  # ways take the rows in this order
     return True
 
 
@@ -140,16 +141,6 @@ def _first(function: Callable[..., R], asked: _Asked | None, args: Any, kwargs: 
     token = _asked.set(asked)
     try:
         return function(*args, **kwargs)
-    finally:
-        _asked.reset(token)
-
-
-@contextmanager
-def unkept() -> Iterator[None]:
-    """Keep nothing in the context: the function that is called has other arguments than the caller's function."""
-    token = _asked.set(None)
-    try:
-        yield
     finally:
         _asked.reset(token)
 

@@ -13,7 +13,7 @@ from tonari.core.errors import Unsupported
 from tonari.core.process.caches import cached
 from tonari.graph.building.changed_rows import finished as finished_lists
 from tonari.graph.knn_graph import KNNGraph
-from tonari.methods import repeated
+from tonari.methods.repeated import repeating
 from tonari.metrics.changes.change import Change, change_for, change_of
 from tonari.spanning.tree import SpanningTree, with_weights
 
@@ -34,7 +34,7 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
     `_PARAMETERS`, and possibly `queries` and a radius. It never receives weights or a matrix, because the rows are
     already multiplied by them.
     """
-    signature = inspect.signature(verb)
+    signature, again = inspect.signature(verb), repeating(verb)
     metric_by_default = signature.parameters["metric"].default
 
     @functools.wraps(verb)
@@ -72,8 +72,7 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
             within = {"radius": given.get("radius"), "min_similarity": given.get("min_similarity")}
             given |= change.within(len(given[first]), **within, closed=given.get("closed", True))
         # P does not describe these arguments, which are passed by name.
-        with repeated.unkept():
-            found: Any = verb(**given | {"metric": change.base})  # type: ignore[call-arg]
+        found: Any = again(**given | {"metric": change.base})  # type: ignore[call-arg]
         result: R = finished(change, found, side)
         return result
 

@@ -177,25 +177,9 @@ class IndexBase(Hinted):
 
     def _keep(self, now: State, decision: Decision, queries: Any, quick: Way | None, run: Way | None = None) -> None:
         """Cache how equal searches of a state are answered: by `quick(queries, points)`, else by `run(queries)`."""
-        assert now.only is not None
-        points, unchanged = now.only.points, now.unchanged
-        if self._change is not None or self._coded is not None:
-            return
-
-        def first(queries: Any) -> Any:
-            for one in unchanged:
-                one.check(queries)
-            assert quick is not None
-            return quick(queries, points)
-
-        def again(queries: Any) -> Any:
-            for one in unchanged:
-                one.check(queries)
-            assert run is not None
-            return run(queries)
-
-        ways = None if quick is None else first, None if run is None else again
-        repeated.keep(decision, (queries,), *ways, kept=now.kept)
+        if self._change is None and self._coded is None:
+            ways = _after_checks(now, quick), None if run is None else _after_checks(now, lambda rows, _: run(rows))
+            repeated.keep(decision, (queries,), *ways, kept=now.kept)
 
     def _finished(self, found: Found) -> Found:
         """Return a result with values of the requested metric."""
@@ -243,6 +227,35 @@ class IndexBase(Hinted):
         if self._change is not None:
             within = self._change.within(len(rows), **within)
         return rows, limits_of(self._call.metric, len(rows), value, **within)
+
+
+def _after_checks(now: State, quick: Way | None) -> Way | None:
+    """Return a function of queries that searches the single segment of a state, unless its points have changed."""
+    if quick is None or now.only is None:
+        return None
+    points, unchanged = now.only.points, now.unchanged
+
+    def first(queries: Any) -> Any:
+        for one in unchanged:
+            one.check(queries)
+        return quick(queries, points)
+
+    return first
+
+
+def quick_search_of(index: IndexBase, queries: Any, k: int, threads: int | None) -> tuple[Way, Decision] | None:
+    """Return a function that searches queries like these in microseconds, and the decision; None if there is none.
+
+    The function returns None for queries that have to be searched by the Index, for example to name a bad value.
+    """
+    now, call = index._state, index._call
+    if not isinstance(now, State) or now.only is None or index._coded is not None or index._change is not None:
+        return None
+    those = now.only.those(threads)
+    decision = those.decided(queries, k, False)
+    way = None if call.place.devices else repeated.quick_search(those.call, decision, queries, those.rows)
+    quick = _after_checks(now, way)
+    return None if quick is None else (quick, decision)
 
 
 def refuse_streams(now: State | SparseState, verb: str) -> None:

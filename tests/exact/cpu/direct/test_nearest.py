@@ -290,7 +290,8 @@ def by_exact_values(queries: Any, points: Any, k: int, metric: str, isa: str, **
     m, double = len(queries), np.float64 in (queries.dtype, points.dtype)
     found = Neighbors(np.full((m, k), np.nan, "f8" if double else "f4"), np.full((m, k), -7, "i4"))
     given = {"self_ids": None} | given
-    return _native.search_directly(metric, isa, queries, points, k, *[given.pop("self_ids")], *found, **given), found
+    plain = _native.search_directly(metric, isa, queries, points, k, *[given.pop("self_ids")], *found, **given)
+    return plain is not None, found
 
 
 def nearly_tied(n: int, d: int, seed: int, *, by: float = 0.0) -> tuple[Any, Any]:
@@ -311,7 +312,7 @@ def test_estimates_lose_no_neighbour_that_is_nearly_tied(isa: str, metric: str, 
     for seed, by in enumerate((0.0, 1.0, 1e3, 1e6)):
         queries, points = nearly_tied(600, d, seed, by=by)
         for k in (1, 5, 33, 150):
-            seen, found = by_exact_values(queries, points, k, metric, isa, checked=False)
+            seen, found = by_exact_values(queries, points, k, metric, isa, unchecked=2)
             assert seen
             assert_same_neighbors(found, brute(queries, points, k, metric), metric=metric)
 
@@ -337,7 +338,7 @@ def test_estimates_that_underflow_or_nearly_overflow(isa: str, scale: float) -> 
 def test_unchecked_rows_have_the_bits_of_checked_ones(isa: str, maker: str, n: int) -> None:
     points, queries = (checks.HOSTILE[maker](rows, 6, 0) for rows in (n, 3))
     for k in {1, max(1, n // 4), max(1, n // 2), n}:
-        seen, found = by_exact_values(queries, points, k, "euclidean", isa, checked=False)
+        seen, found = by_exact_values(queries, points, k, "euclidean", isa, unchecked=2)
         assert seen or maker in ("huge", "offset_float64") or 2 * k > n
         if seen:
             assert_same_neighbors(found, brute(queries, points, k))
@@ -350,17 +351,17 @@ def test_no_value_that_is_not_finite_passes_unchecked(isa: str, bad: float, d: i
     for row, column in ((0, 0), (50, d // 2), (199, d - 1)):
         points, queries = checks.gaussian(200, d), checks.gaussian(3, d, 1)
         for k in (3, 80):
-            assert by_exact_values(queries, points, k, "euclidean", isa, checked=False)[0]
+            assert by_exact_values(queries, points, k, "euclidean", isa, unchecked=2)[0]
         points[row, column] = bad
         for k in (3, 80):
-            assert not by_exact_values(queries, points, k, "euclidean", isa, checked=False)[0]
+            assert not by_exact_values(queries, points, k, "euclidean", isa, unchecked=2)[0]
         points[row, column] = 0
         queries[row % 3, column] = bad
         for k in (3, 80):
-            assert not by_exact_values(queries, points, k, "euclidean", isa, checked=False)[0]
+            assert not by_exact_values(queries, points, k, "euclidean", isa, unchecked=2)[0]
 
 
-def test_rows_without_estimates_do_not_pass_unchecked() -> None:
+def test_rows_without_estimates_are_checked_first() -> None:
     points, queries = checks.gaussian(200, 4), checks.gaussian(3, 4, 1)
     for ours, theirs, k, metric in (
         (queries, points, 3, "l1"),
@@ -369,17 +370,22 @@ def test_rows_without_estimates_do_not_pass_unchecked() -> None:
         (queries.astype("f8"), points, 3, "euclidean"),
         (queries, points.astype("f2"), 3, "euclidean"),
     ):
-        assert not by_exact_values(ours, theirs, k, metric, "generic", checked=False)[0]
-        seen, found = by_exact_values(ours, theirs, k, metric, "generic")
+        seen, found = by_exact_values(ours, theirs, k, metric, "generic", unchecked=2)
         assert seen
         assert_same_neighbors(found, brute(ours, theirs, k, metric), metric=metric)
+        for bad in (np.nan, -np.inf, 1e200):
+            with np.errstate(over="ignore"):
+                spoiled = [rows.copy() for rows in (ours, theirs)]
+                spoiled[0][-1, -1] = spoiled[1][-1, -1] = bad  # infinite in less than float64
+            assert not by_exact_values(ours, spoiled[1], k, metric, "generic", unchecked=2)[0]
+            assert not by_exact_values(spoiled[0], theirs, k, metric, "generic", unchecked=1)[0]
 
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_estimates_leave_out_the_query_itself(isa: str) -> None:
     points = np.repeat(checks.gaussian(40, 3), 5, axis=0)
     for k in (1, 4, 33, 50):
-        seen, found = by_exact_values(points, points, k, "euclidean", isa, self_ids=np.arange(200), checked=False)
+        seen, found = by_exact_values(points, points, k, "euclidean", isa, self_ids=np.arange(200), unchecked=2)
         assert seen
         assert_same_neighbors(found, brute(points, points, k, self_ids=np.arange(200)))
 
@@ -391,14 +397,14 @@ def test_queries_that_are_estimated_together(isa: str, m: int) -> None:
         for d in (3, 16, 40):
             points, queries = checks.gaussian(n, d), checks.gaussian(m, d, 1)
             for k in (2, 40):
-                seen, found = by_exact_values(queries, points, k, "euclidean", isa, checked=False)
+                seen, found = by_exact_values(queries, points, k, "euclidean", isa, unchecked=2)
                 assert seen
                 assert_same_neighbors(found, brute(queries, points, k))
             for row in range(m):  # one of the values overflows, or is not finite
                 spoiled = queries.copy()
                 spoiled[row, d - 1] = 3e38
                 for k in (2, 40):
-                    assert not by_exact_values(spoiled, points, k, "euclidean", isa, checked=False)[0]
+                    assert not by_exact_values(spoiled, points, k, "euclidean", isa, unchecked=2)[0]
                     _, found = by_exact_values(spoiled, points, k, "euclidean", isa)
                     assert_same_neighbors(found, brute(spoiled, points, k))
 
@@ -418,6 +424,6 @@ def test_many_neighbours_gathered_from_several_batches(isa: str, order: str) -> 
     own = np.array([0, 5, BATCH, n - 1, n // 2])
     for k in (33, 700, n // 2):
         for self_ids in (None, own):
-            seen, found = by_exact_values(queries, points, k, "sqeuclidean", isa, checked=False, self_ids=self_ids)
+            seen, found = by_exact_values(queries, points, k, "sqeuclidean", isa, unchecked=2, self_ids=self_ids)
             assert seen
             assert_same_neighbors(found, brute(queries, points, k, "sqeuclidean", self_ids=self_ids))

@@ -131,6 +131,7 @@ def test_a_search_keeps_what_it_packed_whatever_another_lets_go(
     rows = points("mixed")
     plan = tonari.plan(N, N, D, 10, threads=1, point_chunk=480, precisions=("float32",), self_join=self_join)
     prepared = PreparedPoints(rows, plan)
+    prepared.hold(plan.kernels["float32"], N, Workers(1))  # few points are packed at their first search
     packed, hold = packed_slices(monkeypatch), PreparedPoints.hold
 
     def let_go_after(self: PreparedPoints, kernel: str, count: int, workers: Workers) -> Any:

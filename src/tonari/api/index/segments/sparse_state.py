@@ -45,7 +45,7 @@ class SparseKind(NamedTuple):
     change : Change, optional
         The weights: the factors of the columns.
     none : SparseRows
-        Zero rows of the columns and the dtype of the points.
+        An empty matrix (0 rows) with the columns and the dtype of the points.
     """
 
     call: Call

@@ -15,13 +15,19 @@ from tonari.core._native import PackedPoints
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.process.workers import Workers
 from tonari.exact import tuning
+from tonari.exact.cpu.rows.clusters import Clusters
 from tonari.exact.cpu.rows.contraction import Arrangement, arrange_points
 from tonari.exact.plan import ExactPlan
 from tonari.metrics import get_metric
 
+_ARRANGED = frozenset(("form", "form_dim", "look", "clusters", "slices", "_whole_plan", "_arranged_plan"))
+
 
 class PreparedPoints:
     """Points and their form, packed for the first precision of the plan as far as memory allows.
+
+    If this takes less than milliseconds, it is left to the first search that needs it: a search of few queries does
+    not.
 
     Parameters
     ----------
@@ -57,6 +63,14 @@ class PreparedPoints:
         The order in which points are packed. Default: their own order.
     """
 
+    form: _native.Form
+    form_dim: int
+    look: _native.Form | None
+    clusters: Clusters | None
+    slices: list[tuple[int, int]]
+    _whole_plan: ExactPlan | None
+    _arranged_plan: ExactPlan
+
     def __init__(
         self,
         points: npt.NDArray[Any],
@@ -71,23 +85,41 @@ class PreparedPoints:
     ) -> None:
         self.points, self.kept = points, kept
         self.count = len(points) if kept is None else len(kept)
-        if made is None:
-            form = _native.Form(plan.metric, *centre_and_scale(points, plan.metric))
-            made = arrange_points(points, form, plan, plan.m if asked is None else asked, kept)
-        self.form, self.form_dim, self.look, self.clusters = made
-        # A pilot may misjudge later rows, so they may fall back on all columns; columns set by the caller are final.
-        self._whole_plan = replace(plan, may_contract=False) if self.form_dim < plan.form_dim else None
+        self._given = plan, plan.m if asked is None else asked, boundary, made, slices
+        self._arranging = threading.Lock()  # held by the one thread that arranges the points
         self._whole: PreparedPoints | None = None
         self._making_whole = threading.Lock()
-        plan = plan.contracted_to(self.form_dim)
-        sides, size = ((0, boundary), (boundary, self.count)), plan.point_chunk
-        self.slices = slices or [(a, min(a + size, end)) for begin, end in sides for a in range(begin, end, size)]
         self._held: tuple[str, list[PackedPoints]] = ("", [])  # a kernel, and the first slices packed for it
         self._holding = threading.Lock()  # lock of the one search that changes the packed points
+        if plan.prepare_seconds < tuning.PREPARED_LATER:
+            return
+        plan = self._arranged_plan
         if plan.resident_points:
             shown, rows = None if callable(progress) else progress, plan.resident_points
             with Progress(shown, total=rows, seconds=plan.prepare_seconds, label="packing", unit="row") as bar:
                 self.hold(plan.kernels[plan.precisions[0]], rows, Workers(plan.threads), bar)
+
+    def __getattr__(self, name: str) -> Any:
+        """Arrange the points when an attribute that depends on their form is used for the first time."""
+        if name not in _ARRANGED:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        with self._arranging:
+            if name not in self.__dict__:
+                self._arrange()
+        return self.__dict__[name]
+
+    def _arrange(self) -> None:
+        plan, asked, boundary, made, slices = self._given
+        if made is None:
+            form = _native.Form(plan.metric, *centre_and_scale(self.points, plan.metric))
+            made = arrange_points(self.points, form, plan, asked, self.kept)
+        self.form, self.form_dim, self.look, self.clusters = made
+        # A pilot may misjudge later rows, so they may fall back on all columns; columns set by the caller are final.
+        self._whole_plan = replace(plan, may_contract=False) if made.columns < plan.form_dim else None
+        plan = plan.contracted_to(made.columns)
+        sides, size = ((0, boundary), (boundary, self.count)), plan.point_chunk
+        self.slices = slices or [(a, min(a + size, end)) for begin, end in sides for a in range(begin, end, size)]
+        self._arranged_plan = plan
 
     @property
     def falls_back(self) -> bool:
@@ -187,7 +219,8 @@ class PreparedPoints:
     @property
     def packed_bytes(self) -> int:
         """Bytes of the packed copy, and of the order and the sketch of its points."""
-        clusters = 0 if self.clusters is None else self.clusters.order.nbytes + self.clusters.sketch.nbytes
+        made = self.__dict__.get("clusters")
+        clusters = 0 if made is None else made.order.nbytes + made.sketch.nbytes
         return clusters + sum(part.nbytes for part in self._held[1])
 
 
