@@ -192,7 +192,7 @@ def search(run: Run, case: Case) -> None:
 
 def compared(case: Case) -> tuple[str, str]:
     """Return metric and dtype of the compared rows; they differ from the case's if the metric transforms its rows."""
-    from tonari.metrics.changed import change_of
+    from tonari.metrics.changes.change import change_of
 
     change = change_of(case.metric)
     return (case.metric, case.dtype) if change is None else (change.base, "float64")
@@ -315,7 +315,7 @@ SUITE = Suite(
         _case("l1", metric="l1", against=("sklearn",), bars=_bars(5, 5, 3)),
         _case("minkowski-3", metric="minkowski:3", against=("sklearn",), bars=_bars(5, 5, 3)),
         *(
-            _case(name, bars=(), peers=("faiss", "sklearn"), cost=90, **shape)
+            _case(name, against=("faiss", "sklearn"), bars=_bars(4, 3, 1.5), cost=90, **shape)
             for name, shape in growth.shapes(growth.ON_CPU)
         ),
     ),

@@ -76,7 +76,7 @@ def get_ready(calls: Collection[Call]) -> None:
     This takes half of the time for looking up kernels, and the thread would otherwise only wait.
     """
     with contextlib.suppress(ImportError):  # a version of Triton may have it elsewhere
-        # Triton does so at the first tensor that it is given.
+        # Triton imports this module when it is first given a tensor.
         importlib.import_module("triton.experimental.gluon.nvidia.hopper")
     for call in sorted(calls, key=effort, reverse=True):  # efforts are kept
         hash_in_order(call)
