@@ -192,7 +192,7 @@ def search(run: Run, case: Case) -> None:
 
 def compared(case: Case) -> tuple[str, str]:
     """Return metric and dtype of the compared rows; they differ from the case's if the metric transforms its rows."""
-    from tonari.metrics.changed import change_of
+    from tonari.metrics.changes.change import change_of
 
     change = change_of(case.metric)
     return (case.metric, case.dtype) if change is None else (change.base, "float64")

@@ -10,8 +10,8 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api import tuning
-from tonari.api.changed import on_changed_rows
-from tonari.api.index.segment import Segment
+from tonari.api.arguments.changed import on_changed_rows
+from tonari.api.index.segments.segment import Segment
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike
