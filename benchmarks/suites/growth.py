@@ -16,12 +16,12 @@ CASE = "graph-n"
 ON_CPU = (3_000, 10_000, 30_000, 100_000)
 ON_CUDA = (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000)
 NAMES = {
+    "sklearn": "scikit-learn",
+    "faiss": "faiss",
+    "torch float32": "torch",
+    "cuvs": "cuVS",
+    "flash float32": "flashlib",
     "tonari": "tonari",
-    "faiss": "faiss IndexFlatL2",
-    "sklearn": "scikit-learn, brute force",
-    "cuvs": "cuVS brute_force",
-    "flash float32": "flashlib flash_knn",
-    "torch float32": "torch matmul and topk",
 }
 
 

@@ -35,9 +35,9 @@ CLOUDS = 20
 VALUES = (2, 3, 4, 8, 16, 64, 256)
 MEGABYTES = (20, 30, 40, 60, 80, 120)
 NAMES = {
-    "torch cdist": "torch.cdist and topk",
-    "faiss": "faiss IndexFlatL2",
-    "sklearn": "scikit-learn, brute force",
+    "torch cdist": "torch.cdist",
+    "faiss": "faiss",
+    "sklearn": "scikit-learn",
     "tonari": "tonari",
 }
 MEASURED = 500  # queries whose true neighbours are computed
@@ -162,15 +162,18 @@ def memory(run: Run, case: Case) -> None:
 def figures(rows: Sequence[Row]) -> Iterator[Figure]:
     """Draw the newest run of each case: recall against offset and distance, weights by rank, ties, and memory."""
     found = newest([row for row in rows if row["scale"] == 1 and not row["note"]], "case")
-    for case, axis in (("offset", "number added to every entry"), ("tight", "distance of the centres, in radii")):
+    for case, title, axis in (
+        ("offset", "far from the origin", "number added to every entry"),
+        ("tight", "tight clusters", "distance of the centres, in radii"),
+    ):
         own = [row for row in found if row["case"] == case]
         if own:
             curves = {
                 name: [(row["parameters"]["value"], row["recall"]) for row in own if row["who"] == who]
                 for who, name in NAMES.items()
             }
-            panel = Panel(f"recall at {own[0]['k']}", axis, "recall", curves, log_y=False, base=10)
-            yield Figure(f"recall-{case}", f"float32 rows; {where(own[-1])}", own, [panel])
+            panel = Panel(title, axis, f"recall at {own[0]['k']}", curves, log_y=False, base=10)
+            yield Figure(f"recall-{case}", f"float32 rows, {own[0]['d']} columns, exact search", own, [panel])
     own = [row for row in found if row["case"] == "weights"]
     if own:
         names = {"tonari": "self at exactly 0 (tonari)", "sklearn": "self at a rounding error (scikit-learn)"}

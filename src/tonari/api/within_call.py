@@ -25,7 +25,7 @@ class Verb(NamedTuple):
     ----------
     run : function(DecidedPoints, queries, limits) -> answer
     counts, own, later : bool
-        Whether points are counted; whether the queries are the points, none of which finds itself; and whether they
+        Whether points are counted; whether the queries are the points, and no point finds itself; and whether points
         find only later points.
     finish : function(RadiusNeighbors) -> answer, optional
         With `own`, the last step after a search in one native call.

@@ -259,8 +259,8 @@ class SearchMethod(Method):
         Parameters
         ----------
         queries, points : rows
-            Later ones have the same shapes and dtypes. The function takes both, and checks that all values are finite;
-            it does not check those of prepared points.
+            Later ones have the same shapes and dtypes. The function takes both, and checks that all values are finite,
+            except the values of prepared points.
         prepared : optional
             The prepared points, if all searches are among them.
         plan : Plan

@@ -3,7 +3,7 @@
 Two calls are equal here if they differ only in the values and addresses of their rows. For equal calls, all checks of
 arguments, except the checks of values, have the same result, and the plan is the same. A call that takes only
 microseconds would spend most of its time on checks and planning, so public functions and methods are wrapped by
-:func:`repeating`: before anything else, it looks for the ways in which an equal call was answered. The wrapped function
+:func:`repeating`: before anything else, it looks for the functions that answered an equal call. The wrapped function
 caches them by :func:`keep`, after its first answer. They depend only on sizes and on the number of free processors.
 `tonari.exact.cuda.replay.cache` is the counterpart on CUDA.
 """
@@ -159,8 +159,8 @@ def keep(
     ----------
     decision : Decision
     arrays : sequence of arrays
-        The rows that were searched. Nothing is cached unless they are the arrays of the call: a way takes those of
-        another call.
+        The rows that were searched. Nothing is cached unless they are the arrays of the call, because a cached
+        function takes the arrays of another call.
     quick, again : functions of the rows that return an answer or None, optional
         The second one is called if the first one returns None; if both do, the call is answered like a first one.
     kept : dict, optional
@@ -185,7 +185,7 @@ def is_unobserved() -> bool:
 
 
 def _has_no_domain(metric: Metric) -> bool:
-    """Whether a metric accepts all finite rows as they are."""
+    """Whether a metric accepts all finite rows without changing them."""
     return not (metric.bits or metric.missing or metric.nonnegative or metric.own)
 
 

@@ -115,7 +115,8 @@ class Reach:
     Attributes
     ----------
     probes : int
-        The number of near clusters: those that the rows of a block name, then those nearest to their own cluster.
+        The number of near clusters: first the clusters that the rows of a block name, then the nearest ones to their
+        own cluster.
     most : int
         The largest number of members. Whole pieces are compared, so the last piece may exceed this number.
     without_self : bool

@@ -41,9 +41,10 @@ def best_of_clusters(
     boundary : int, optional
         Compare only points whose numbers are on different sides of this number.
     known : Known, optional
-        The true neighbours of some points, by which the number of clusters is chosen. Default: the plan's number.
+        The true neighbours of some points, which determine the number of clusters. Default: the plan's number.
     precise : bool
-        Whether to compare points by the most precise scores. By default, faster scores serve if they separate points.
+        Whether to compare points by the most precise scores. By default, faster scores are used if they suffice to
+        separate points.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Contracted copies of wide rows, for a start that compares fewer columns (docs/contraction.md).
 
-A start only ranks points, so it needs no bound: contracted rows serve if they rank the true neighbours of some points
-among the first of their lists. The rounds compare the points themselves.
+A start only ranks points, so it needs no bound: contracted rows are used if they rank the true neighbours of some
+points near the beginning of their lists. The rounds compare the points themselves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The points of an Index, in segments: what a search visits, and what an update replaces.
+"""The points of an Index, in segments: searches visit all segments, and updates replace some.
 
 state.py          the state of an Index, parts in ascending order of id; a change makes a new State
 part.py           a segment with the ids of its points and a record of the removed ones

@@ -86,7 +86,7 @@ def quick_search(
 ) -> Callable[[Rows, Rows], tuple[Neighbors, bool] | None] | None:
     """Return a function that searches rows like these in one call; None if they are searched in several calls.
 
-    `unchecked` is 1 if only the values of queries have to be checked, 2 if those of points have to be checked too.
+    `unchecked` is 1 if only the values of queries must be checked, 2 if the values of points must be checked too.
     """
     m, n, metric, isa, k = len(queries), len(points), plan.metric, plan.isa, plan.k
     if _sizes(m, n, plan, True) != (m, n):

@@ -12,5 +12,5 @@ longer lists. The remaining rows are searched in all dimensions (host_search.py)
     points.py     the points: rows in host memory, codes on the device
     steps.py      the steps of a batch of queries on the device
     replays.py    batches that are replayed as CUDA graphs
-    search.py     the searches, and what is compiled ahead of them
+    search.py     the searches, and the compilation of their kernels in advance
 """
