@@ -9,11 +9,12 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tonari import inputs
-from tonari.api.changed import on_changed_rows
-from tonari.api.differentiable import carries
-from tonari.api.filtered import graph_ties
-from tonari.api.given import graph_given, on_given_values
-from tonari.api.sparse_rows import are_sparse, sparse_graph
+from tonari.api.arguments.changed import on_changed_rows
+from tonari.api.arguments.differentiable import carries
+from tonari.api.arguments.filtered import graph_ties
+from tonari.api.given.answers import graph_given
+from tonari.api.given.replacing import on_given_values
+from tonari.api.sparse.answers import are_sparse, sparse_graph
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
@@ -21,7 +22,7 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import Given
 from tonari.filters.ties import are_all
 from tonari.graph.building.approximate import GraphOptions
-from tonari.graph.building.build import build_allowed, build_lists, refuse_options, repeated_lists
+from tonari.graph.building.build import build_allowed, build_lists, refuse_options
 from tonari.graph.building.changed_rows import on_compared_rows
 from tonari.graph.building.merging import merge_lists
 from tonari.graph.knn_graph import KNNGraph
@@ -94,6 +95,7 @@ def knn_graph(
 ) -> RadiusNeighbors: ...
 
 
+@repeated.repeating
 @in_default_floats
 @on_given_values(graph_given)
 @on_changed_rows
@@ -213,19 +215,15 @@ def knn_graph(
         arguments |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
         limits = Given(where=where, batch=batch, exclude_within=exclude_within)
         return sparse_graph(points, k, limits, progress=progress, **arguments)
-    key, tied = None, are_all(ties)
-    if (
+    tied = are_all(ties)
+    plain = (
         not tied
         and recall is seed is threads is where is batch is exclude_within is memory is None
         and start is update is None
         and plan is None
         and include_self is False
         and differentiable is False
-    ):
-        key = repeated.key_of(points, points, k, "graph", metric, method, device)
-        known = repeated_lists(key, points, progress)
-        if known is not None:
-            return KNNGraph.of_lists(known)
+    )
     call = Call.of({"points": points}, metric, method, device, threads, memory, progress, graph=True)
     carry = carries(differentiable, points, points, call.metric.name)
     begin = start.lists if isinstance(start, KNNGraph) else start
@@ -236,7 +234,10 @@ def knn_graph(
         if inputs.check_flag(include_self, "include_self"):
             raise ValueError("include_self: not with ties='all', whose lists have no column for the point itself")
         return carry(on_side_of(points, graph_ties(call, points, k, limits), "points"))
-    lists = build_allowed(points, k, call, limits, options) if limits else build_lists(points, k, call, options, key)
+    if limits:
+        lists = build_allowed(points, k, call, limits, options)
+    else:
+        lists = build_lists(points, k, call, options, KNNGraph.of_lists if plain else None)
     found = carry(lists.found)
     return KNNGraph.of_lists(lists if found is lists.found else replace(lists, found=found))
 

@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.api import tuning
-from tonari.api.changed import on_changed_rows
-from tonari.api.given import on_given_values, pairs_given
-from tonari.api.radius import WithinCall
-from tonari.api.sparse_rows import Radius, SparsePairs, are_sparse
+from tonari.api.arguments.changed import on_changed_rows
+from tonari.api.given.answers import pairs_given
+from tonari.api.given.replacing import on_given_values
+from tonari.api.sparse.answers import Radius, SparsePairs, are_sparse
+from tonari.api.within_call import Verb, WithinCall
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import index_dtype
@@ -29,6 +30,7 @@ from tonari.methods.call import Call
 from tonari.methods.rows.points import DecidedPoints
 
 
+@repeated.repeating
 @in_default_floats
 @inputs.without_gradients("use tonari.radius_graph with differentiable=True")
 @on_given_values(pairs_given)
@@ -109,17 +111,9 @@ def pairs(
         options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
         options |= {"memory": memory, "progress": progress, "where": where, "exclude_within": exclude_within}
         return _sparse_pairs(SparsePairs(points, Radius(radius, min_similarity, closed), **options), progress, path)
-    key = within = None
-    if where is exclude_within is threads is memory is None:
-        key = repeated.key_within(points, points, radius, min_similarity, closed, metric, method, device)
-        known = repeated.within(key, points, points, progress)
-        if known is not None and path is None:
-            _, decided, limits = known
-            return _Wanted(decided, limits, None, len(limits), None).pairs(slice(0, len(limits)), decided.call.progress)
-        within = None if known is None else WithinCall(*known)
-    if within is None:
-        call = Call.of({"points": points}, metric, method, device, threads, memory, progress)
-        within = WithinCall.of(call, points, points, radius, min_similarity, closed).decided(key, points, points)
+    call = Call.of({"points": points}, metric, method, device, threads, memory, progress)
+    within = WithinCall.of(call, points, points, radius, min_similarity, closed)
+    within = within.decided(_PAIRS if where is exclude_within is threads is memory is None and path is None else None)
     rows, those, limits = within
     n, ids, progress, scope = len(those), None, those.call.progress, Scope(points=those)
     window = None if exclude_within is None else window_of(exclude_within, n, n)
@@ -211,3 +205,10 @@ def _blocks(find: Callable[[slice], Pairs], n: int, bar: Progress) -> Iterator[P
         del found
         bar.add(rows.stop - begin)
         begin = rows.stop
+
+
+def _all(points: DecidedPoints, rows: Any, limits: npt.NDArray[Any]) -> Pairs:
+    return _Wanted(points, limits, None, len(rows), None).pairs(slice(0, len(rows)), points.call.progress)
+
+
+_PAIRS = Verb(_all, own=True, later=True, finish=lambda found: pairs_of(found, 0))

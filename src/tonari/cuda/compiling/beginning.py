@@ -55,7 +55,7 @@ def _key(cache: Any) -> str:
 
 @contextlib.contextmanager
 def _open_whole(path: Any, mode: str = "r", *more: Any, **named: Any) -> Iterator[Any]:
-    """Open a file as open() does; but if it is large and binary, reading returns all of it, whatever is asked for."""
+    """Open a file as open() does, except that a read of a large binary file always returns the whole file."""
     with open(path, mode, *more, **named) as file:
         if mode != "rb" or os.path.getsize(path) < tuning.WHOLE_BYTES:
             yield file
@@ -76,7 +76,7 @@ def get_ready(calls: Collection[Call]) -> None:
     This takes half of the time for looking up kernels, and the thread would otherwise only wait.
     """
     with contextlib.suppress(ImportError):  # a version of Triton may have it elsewhere
-        # Triton does so at the first tensor that it is given.
+        # Triton imports this module when it is first given a tensor.
         importlib.import_module("triton.experimental.gluon.nvidia.hopper")
     for call in sorted(calls, key=effort, reverse=True):  # efforts are kept
         hash_in_order(call)
