@@ -120,7 +120,7 @@ class _Start:
         while True:
             self.fill(entries, probes, blocks)
             misses = 1 - float((true[:, :, None] == (entries[rows] & ID)[:, None, :]).any(axis=2).mean())
-            wanted = min(most, _for_misses(goal, before, (probes, misses)))
+            wanted = math.ceil(min(most, _for_misses(goal, before, (probes, misses))))
             if probes == most or wanted <= tuning.TRUSTED_STEP * probes:
                 break
             probes, before = min(2 * probes, most), (probes, misses)
@@ -135,7 +135,7 @@ def _for_misses(goal: float, before: tuple[int, float], after: tuple[int, float]
         return more if few <= goal else math.inf
     if few >= many:
         return math.inf
-    return math.ceil(less * (more / less) ** (math.log(many / goal) / math.log(many / few)))
+    return less * float(more / less) ** (math.log(many / goal) / math.log(many / few))
 
 
 def _kernel(

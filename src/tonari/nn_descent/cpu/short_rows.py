@@ -15,7 +15,7 @@ from tonari.core import _native
 from tonari.core.process.workers import Workers
 from tonari.core.slices import cut
 from tonari.core.trail import decided
-from tonari.exact.cpu.prepared import centre_and_scale
+from tonari.exact.cpu.rows.prepared import centre_and_scale
 from tonari.metrics import get_metric
 from tonari.nn_descent import tuning
 from tonari.nn_descent.backend import Known
