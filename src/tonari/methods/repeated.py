@@ -185,7 +185,7 @@ def is_unobserved() -> bool:
 
 
 def _has_no_domain(metric: Metric) -> bool:
-    """Whether a metric accepts all finite rows as they are."""
+    """Whether a metric accepts all finite rows, without changing them."""
     return not (metric.bits or metric.missing or metric.nonnegative or metric.own)
 
 

@@ -129,7 +129,7 @@ class ExactOnCpu(OnCpu):
 
 
 def _unchecked(prepared: Any) -> int:
-    """Return how many arrays of a quick search have values that are not checked: queries, or queries and points."""
+    """Return the number of arrays whose values a quick search has to check: queries, or queries and points."""
     return 2 if prepared is None else 1
 
 
