@@ -119,10 +119,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         durations.longest_first(items, durations.recorded())
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Stop Python's garbage collector, which would look again and again through a growing number of tests."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Hide the many thousand collected tests from Python's garbage collector."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)

@@ -9,11 +9,12 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tonari import inputs
-from tonari.api.changed import on_changed_rows
-from tonari.api.differentiable import carries
-from tonari.api.filtered import graph_ties
-from tonari.api.given import graph_given, on_given_values
-from tonari.api.sparse_rows import are_sparse, sparse_graph
+from tonari.api.arguments.changed import on_changed_rows
+from tonari.api.arguments.differentiable import carries
+from tonari.api.arguments.filtered import graph_ties
+from tonari.api.given.answers import graph_given
+from tonari.api.given.replacing import on_given_values
+from tonari.api.sparse.answers import are_sparse, sparse_graph
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike

@@ -10,8 +10,9 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api import tuning
-from tonari.api.given import kth_given, on_given_values
-from tonari.api.sparse_rows import are_sparse, changed_rows, sparse_kth
+from tonari.api.given.answers import kth_given
+from tonari.api.given.replacing import on_given_values
+from tonari.api.sparse.answers import are_sparse, changed_rows, sparse_kth
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import Neighbors
@@ -21,7 +22,7 @@ from tonari.methods import repeated
 from tonari.methods.answer import answer
 from tonari.methods.call import Call
 from tonari.methods.rows.points import Points
-from tonari.metrics.changed import change_for
+from tonari.metrics.changes.change import change_for
 
 
 @repeated.repeating

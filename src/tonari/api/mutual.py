@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
-from tonari.api.given import is_given
+from tonari.api.given.replacing import is_given
 from tonari.api.searching import search
-from tonari.api.sparse_rows import are_sparse
+from tonari.api.sparse.answers import are_sparse
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
@@ -19,7 +19,7 @@ from tonari.core.results.pairs import Pairs
 from tonari.filters.rules import are_among, distinct
 from tonari.methods.call import Call
 from tonari.methods.rows.points import Points
-from tonari.metrics.changed import Change, change_for
+from tonari.metrics.changes.change import Change, change_for
 from tonari.metrics.names import PRECOMPUTED
 
 

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.api.sparse_rows import Radius, SparseCall, are_sparse, changed_rows
+from tonari.api.sparse.answers import Radius, SparseCall, are_sparse, changed_rows
 from tonari.api.within_call import WithinCall
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.pairs import Pairs, pairs_of
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.methods.call import Call
-from tonari.metrics.changed import change_for
+from tonari.metrics.changes.change import change_for
 
 
 def one_radius(rows: Any, radius: float, **options: Any) -> OneRadius | SparseOneRadius:
@@ -26,7 +26,7 @@ def one_radius(rows: Any, radius: float, **options: Any) -> OneRadius | SparseOn
 class OneRadius:
     """Rows in host memory, prepared for searches within one radius; results are NumPy arrays.
 
-    Distances are between the compared rows, which are transformed for some metrics (:mod:`tonari.metrics.changed`).
+    Distances are between the compared rows, which are transformed for some metrics (``metrics/changes/``).
 
     Parameters
     ----------

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tonari import inputs
-from tonari.api.changed import on_changed_rows
-from tonari.api.differentiable import carries
-from tonari.api.given import count_given, on_given_values, radius_given, radius_graph_given
-from tonari.api.sparse_rows import Radius, are_sparse, sparse_count, sparse_radius, sparse_radius_graph
+from tonari.api.arguments.changed import on_changed_rows
+from tonari.api.arguments.differentiable import carries
+from tonari.api.given.answers import count_given, radius_given, radius_graph_given
+from tonari.api.given.replacing import on_given_values
+from tonari.api.sparse.answers import Radius, are_sparse, sparse_count, sparse_radius, sparse_radius_graph
 from tonari.api.within_call import Verb, WithinCall
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
-from tonari.api.changed import on_changed_rows
-from tonari.api.differentiable import carries
-from tonari.api.filtered import refuse_plan, search_allowed, search_ties
-from tonari.api.given import on_given_values, search_given
-from tonari.api.sparse_rows import are_sparse, sparse_search
+from tonari.api.arguments.changed import on_changed_rows
+from tonari.api.arguments.differentiable import carries
+from tonari.api.arguments.filtered import refuse_plan, search_allowed, search_ties
+from tonari.api.given.answers import search_given
+from tonari.api.given.replacing import on_given_values
+from tonari.api.sparse.answers import are_sparse, sparse_search
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike

@@ -10,8 +10,8 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api import tuning
-from tonari.api.changed import on_changed_rows
-from tonari.api.index.segment import Segment
+from tonari.api.arguments.changed import on_changed_rows
+from tonari.api.index.segments.segment import Segment
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike
@@ -140,7 +140,8 @@ class _Known(NamedTuple):
 def _tree_of(rows: Any, call: Call, made_by: str) -> _Known | None:
     """Build the k-d tree of points on the CPU if a k-d tree found their lists, or if there are few points.
 
-    Return None for all other points, on CUDA, and if the tree does not fit into memory.
+    Return None for many points whose lists were found otherwise, for points on CUDA, and if the tree does not fit
+    into memory.
     """
     if not isinstance(rows, np.ndarray) or call.place.devices or len(rows) > MOST_POINTS:
         return None

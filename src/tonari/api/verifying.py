@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.api.given import GivenCall, is_given
+from tonari.api.given.call import GivenCall
+from tonari.api.given.replacing import is_given
 from tonari.api.searching import search
 from tonari.core.draws import Purpose, generator
 from tonari.core.errors import Unsupported
@@ -20,7 +21,7 @@ from tonari.given.cpu.nearest import nearest
 from tonari.given.plan import plan_given
 from tonari.given.values import MatrixValues
 from tonari.metrics import get_metric
-from tonari.metrics.changed import change_for
+from tonari.metrics.changes.change import change_for
 from tonari.metrics.reference import returned, values_at
 from tonari.metrics.verification import Verification, verified
 from tonari.missing.cpu.values import pair_values

@@ -308,7 +308,8 @@ class Pieces:
 class ClusterSearch:
     def __init__(
         self, kernel: str, form: Form, rows: _Array, seekers: Pieces, members: Pieces, packed: list[PackedPoints],
-        near: _Int32, places: _Int32 | None, probes: int, most: int, boundary: int, mark: int, entries: _Int32,
+        near: _Int32, ranked: _Int32, places: _Int32 | None, probes: int, most: int, boundary: int, mark: int,
+        entries: _Int32,
     ) -> None: ...  # fmt: skip
     def run(self, begin: int, end: int) -> None: ...
 

@@ -214,7 +214,7 @@ def _fault(shape: tuple[int, ...], dtype: DType, rows: int = 1) -> str:
 def expansion(asked: float | None) -> float:
     """Return the largest allowed size in memory of a compressed file, as a multiple of its size.
 
-    This is `asked`, else TONARI_MAX_EXPANSION, else 100.
+    The caller's argument `asked` comes first, then the environment variable TONARI_MAX_EXPANSION, then 100.
 
     >>> expansion(None), expansion(1000)
     (100.0, 1000.0)

@@ -1,6 +1,6 @@
 """The base class of `tonari.Index`: its state, which updates replace, and the checks and transformations of rows.
 
-If the metric or its weights need transformed rows (`tonari.metrics.changed`), segments compare these by the base
+If the metric or its weights need transformed rows (`tonari.metrics.changes.change`), segments compare these by the base
 metric: points are transformed when a segment is built, queries when a search begins, and values when it ends.
 """
 
@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.api.index.coded import CodedRows
-from tonari.api.index.segment import Segment
-from tonari.api.index.sparse_state import SparseState
-from tonari.api.index.state import State
-from tonari.api.sparse_rows import are_sparse, changed_rows
+from tonari.api.index.segments.segment import Segment
+from tonari.api.index.segments.sparse_state import SparseState
+from tonari.api.index.segments.state import State
+from tonari.api.sparse.answers import are_sparse, changed_rows
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.hints import Hinted
 from tonari.core.process.progress import ProgressLike
@@ -35,7 +35,7 @@ from tonari.methods.registry import search_method
 from tonari.methods.repeated import Way
 from tonari.methods.rows.place import Place
 from tonari.metrics import Metric, get_metric
-from tonari.metrics.changed import Change, Weights
+from tonari.metrics.changes.change import Change, Weights
 from tonari.metrics.definitions import Float64
 from tonari.metrics.radius import limits_of
 from tonari.sparse.rows import SparseRows, as_sparse_rows
@@ -61,6 +61,7 @@ class IndexBase(Hinted):
     _change: Change | None
     _coded: CodedRows | None = None
     _copied: int
+    _device: Any  # the argument, not checked
     _memory: int | None
     _metric: Metric  # of the returned values; searches compare rows by the metric of the call
     _overrides: dict[str, Any]

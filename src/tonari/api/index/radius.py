@@ -9,9 +9,9 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api.index.base import IndexBase, kept_of, refuse_streams
-from tonari.api.index.segment import Segment
-from tonari.api.index.sparse_state import SparseState
-from tonari.api.index.state import State
+from tonari.api.index.segments.segment import Segment
+from tonari.api.index.segments.sparse_state import SparseState
+from tonari.api.index.segments.state import State
 from tonari.core.process.compiling import not_compiled
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike

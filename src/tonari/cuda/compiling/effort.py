@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import functools
 from typing import Any
 
@@ -38,9 +37,9 @@ def _steps(size: int) -> int:
 
 
 def _instructions(function: Any, inside: frozenset[Any] = frozenset()) -> int:
-    """Return the number of the interpreter's instructions in a kernel and in the Triton functions that it calls.
+    """Return the length of the bytecode of a kernel and of the Triton functions that it calls.
 
-    A function that calls itself with smaller constants counts once.
+    A function counts once for each function that calls it, however often that is; one that calls itself counts once.
     """
     own, called = _own_instructions(function)
     inside |= {function}
@@ -49,8 +48,8 @@ def _instructions(function: Any, inside: frozenset[Any] = frozenset()) -> int:
 
 @functools.cache
 def _own_instructions(function: Any) -> tuple[int, list[Any]]:
-    """Return the number of a function's instructions (a product counts as many) and its calls of Triton functions."""
-    own = list(dis.get_instructions(function))
-    used = (function.__globals__.get(one.argval) for one in own if one.opname == "LOAD_GLOBAL")
-    product = tuning.INSTRUCTIONS_OF_PRODUCT * any(one.argval == "dot" for one in own)
-    return len(own) + product, [one.fn for one in used if hasattr(one, "arg_names")]
+    """Return the length of a function's bytecode (a product counts as much), and the Triton functions that it calls."""
+    code = function.__code__
+    used = map(function.__globals__.get, code.co_names)
+    product = tuning.INSTRUCTIONS_OF_PRODUCT * ("dot" in code.co_names)
+    return len(code.co_code) // 2 + product, [one.fn for one in used if hasattr(one, "arg_names")]

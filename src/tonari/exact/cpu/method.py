@@ -16,12 +16,12 @@ from tonari.core.process.workers import worth_sharing
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.costs.rates import SCREEN_START, SURVIVOR, SURVIVOR_VALUE
-from tonari.exact.cpu.copies import first_copies
-from tonari.exact.cpu.direct import quick_search, search_directly, search_unchecked
-from tonari.exact.cpu.direct_within import Unpacked, count_directly, find_directly, quick_count, quick_within
-from tonari.exact.cpu.listed import count_listed, search_listed
-from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.exact.cpu.direct.listed import count_listed, search_listed
+from tonari.exact.cpu.direct.nearest import quick_search, search_directly, search_unchecked
+from tonari.exact.cpu.direct.within import Unpacked, count_directly, find_directly, quick_count, quick_within
 from tonari.exact.cpu.radius import count_prepared, find_prepared
+from tonari.exact.cpu.rows.copies import first_copies
+from tonari.exact.cpu.rows.prepared import PreparedPoints
 from tonari.exact.cpu.search import search_prepared
 from tonari.exact.plan import ExactPlan
 from tonari.exact.planning.planner import plan_on_cpu

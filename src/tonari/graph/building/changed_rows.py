@@ -1,4 +1,4 @@
-"""Merge and change graphs by metrics that compare transformed rows, such as mahalanobis (``metrics/changed.py``).
+"""Merge and change graphs by metrics that compare transformed rows, such as mahalanobis (``metrics/changes/``).
 
 The rows get the same transformation as for the graph, and the graph's lists get the values of the base metric. The
 lists are then merged or changed by that metric, and the values of the result are converted.
@@ -19,7 +19,7 @@ from tonari.core.slices import cut
 from tonari.graph import tuning
 from tonari.graph.lists import Lists
 from tonari.methods.call import Call
-from tonari.metrics.changed import Change, change_of
+from tonari.metrics.changes.change import Change, change_of
 
 
 def on_compared_rows(

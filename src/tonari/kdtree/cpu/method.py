@@ -14,7 +14,7 @@ from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import Within
 from tonari.costs.formulas import MeanVisits
-from tonari.exact.cpu.copies import first_copies
+from tonari.exact.cpu.rows.copies import first_copies
 from tonari.kdtree import tuning
 from tonari.kdtree.cpu.prepared import PreparedTree
 from tonari.kdtree.cpu.quick import quick_count_tree, quick_in_tree, quick_within_tree

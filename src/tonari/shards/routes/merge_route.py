@@ -23,20 +23,12 @@ from tonari.graph.lists import Lists
 from tonari.methods.call import Call
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall
-from tonari.shards.common import (
-    RECALL,
-    SAMPLE,
-    TRUTH,
-    in_host_memory,
-    recall_stage,
-    sample_stage,
-    truth_of,
-    truth_stage,
-)
 from tonari.shards.directory.workspace import Workspace
+from tonari.shards.lists import in_host_memory
 from tonari.shards.plan import ShardPlan
 from tonari.shards.routes import pair_rounds
 from tonari.shards.routes.pair_rounds import Meeting
+from tonari.shards.samples import RECALL, SAMPLE, TRUTH, recall_stage, sample_stage, truth_of, truth_stage
 from tonari.shards.tasks import Route, Stage, Worker
 
 
