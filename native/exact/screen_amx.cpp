@@ -199,6 +199,15 @@ class Ahead {
   const std::byte *at_ = nullptr, *end_ = nullptr;
 };
 
+// The same for the points' own numbers, of which a survivor needs one each.
+void prefetch_numbers(const PointsView& points, std::int64_t begin, std::int64_t end) {
+  for (const float* numbers : {points.low, points.error_query, points.error_rest, points.error_own}) {
+    for (std::int64_t at = begin; at < end; at += 16) {
+      _mm_prefetch(reinterpret_cast<const char*>(numbers + at), _MM_HINT_T1);
+    }
+  }
+}
+
 // Where the sums of a block come from (null: zeros), and where those of the block before go.
 struct Turn {
   const std::int32_t* from;
@@ -281,6 +290,7 @@ void screen_amx_sides(const Task& task) {
     const std::int64_t last = first + panel < task.group_end ? first + panel : task.group_end;
     const std::int64_t next = last + panel < task.group_end ? last + panel : task.group_end;
     ahead.aim(points + 2 * last * tile_bytes, points + 2 * next * tile_bytes);
+    prefetch_numbers(task.points, last * kPoints, next * kPoints);
     for (int chunk = 0; chunk < chunks; ++chunk) {
       const int run = chunk * chunk_runs;
       const int runs = run + chunk_runs < task.depth ? chunk_runs : task.depth - run;
