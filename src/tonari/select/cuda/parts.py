@@ -92,7 +92,7 @@ def select_in_parts(request: Request, shape: Shape) -> Answer:
     for step, _ in steps:
         step()
     if request.values.is_cuda and request.lengths is None and answer.nan_row is None:
-        if len(_KEPT) >= _MOST_KEPT:
+        if len(_KEPT) >= tuning.PARTS_KEPT:
             _KEPT.clear()
         _KEPT[_key(request.values, request.k, request.largest, request.sorted)] = _Kept(answer, scratch, steps)
     return answer
@@ -187,7 +187,6 @@ class _Kept:
         return found
 
 
-_MOST_KEPT = 256
 _KEPT: dict[tuple[Any, ...], _Kept] = {}
 emptied_by(_KEPT.clear)
 
