@@ -79,6 +79,7 @@ PARTS_ALONE = 32768  # longest row that one program answers by itself [8192, 163
 PARTS_TILE = 8192  # keys of a part [4096, 8192, 16384]
 PARTS_OVER_K = 8  # least keys of a part, as a multiple of k [4, 8]
 PARTS_PER_THREAD = 32  # keys of a thread, at most [16, 32]
+PARTS_LEAST_WARPS = 4
 PARTS_SLACK = 0.25  # share of k that a part may keep beyond k
 PARTS_SLACK_LEAST = 32  # pairs that a part may keep beyond k
 PARTS_COLLECTED_RUNS = 2  # runs of adjacent values of a thread that are collected at a time

@@ -24,9 +24,10 @@ if HAS_TORCH:
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Cut rows of a hundred values into parts; the lists of parts are cut as well."""
-    for name, value in {"LARGEST_RESIDENT": 0, "LARGEST_TILE": 64, "ALONE": 64, "TILE": 32, "SLACK_LEAST": 2}.items():
-        monkeypatch.setattr(tuning, name if name == "LARGEST_RESIDENT" else f"PARTS_{name}", value)
-    monkeypatch.setattr(tuning, "PARTS_OVER_K", 2)
+    small = {"LARGEST_TILE": 256, "ALONE": 128, "TILE": 64, "OVER_K": 2, "SLACK_LEAST": 2, "LEAST_WARPS": 1}
+    for name, value in small.items():
+        monkeypatch.setattr(tuning, f"PARTS_{name}", value)
+    monkeypatch.setattr(tuning, "LARGEST_RESIDENT", 0)
     shape_for.cache_clear()
     yield
     shape_for.cache_clear()
@@ -46,10 +47,10 @@ def check(device: str, values: Any, k: int, **arguments: Any) -> Selection:
 @pytest.mark.parametrize(
     ("maker", "dtype", "n", "k", "flags"),
     [
-        ("equal", "bfloat16", 200, 12, {}),
-        ("two_valued", "float32", 170, 1, {"largest": True}),
-        ("zeros", "float64", 100, 7, {"largest": True, "sorted": False}),
-        ("leading_bits", "float32", 64, 20, {}),
+        ("equal", "bfloat16", 900, 20, {}),
+        ("two_valued", "float32", 300, 1, {"largest": True}),
+        ("zeros", "float32", 120, 45, {"sorted": False}),
+        ("leading_bits", "float64", 400, 20, {}),
     ],
 )
 def test_ties_of_parts_go_to_the_smallest_columns(
@@ -57,7 +58,7 @@ def test_ties_of_parts_go_to_the_smallest_columns(
 ) -> None:
     levels = parts.shape_for(n, k, dtype == "float64")
     assert levels is not None
-    assert len(levels.levels) == {200: 2, 170: 1, 100: 1, 64: 0}[n]
+    assert len(levels.levels) == {900: 2, 300: 1, 120: 0, 400: 2}[n]
     found = check(device, make(maker, 1, n, dtype), k, **flags)
     if not flags.get("sorted", True):
         assert (found.indices.diff() > 0).all(), "rows in any order come in order of the column"

@@ -152,7 +152,7 @@ def _steps(request: Request, shape: Shape, answer: Answer, scratch: Any) -> list
 def _tile(size: int, wide: bool) -> tuple[dict[str, int], dict[str, int]]:
     """Return the options of a launch, and the constants of its tile of at least `size` keys."""
     size = power_of_two(size)
-    warps = min(32, max(4, size * (2 if wide else 1) // (32 * tuning.PARTS_PER_THREAD)))
+    warps = min(32, max(tuning.PARTS_LEAST_WARPS, size * (2 if wide else 1) // (32 * tuning.PARTS_PER_THREAD)))
     tile = tile_of(size, warps)
     return {"warps": warps}, {**tile, "B": min(tuning.PARTS_COLLECTED_RUNS, tile["A"])}
 
