@@ -80,6 +80,13 @@ def select_in_parts(request: Request, shape: Shape) -> Answer:
     """Answer a request by the launches of `shape`."""
     import torch
 
+    key = None
+    if request.values.is_cuda and request.lengths is None and not looks_for_nan(request):
+        key = _key(request.values, request.k, request.largest, request.sorted)
+        kept = _KEPT.get(key)
+        found = None if kept is None else kept(request.values)
+        if found is not None:
+            return Answer(*found)
     answer = empty_answer(request)
     rows = len(request.values)
     slots = rows * sum(level.parts * level.keep for level in shape.levels)
@@ -91,10 +98,10 @@ def select_in_parts(request: Request, shape: Shape) -> Answer:
     steps = _steps(request, shape, answer, scratch)
     for step, _ in steps:
         step()
-    if request.values.is_cuda and request.lengths is None and answer.nan_row is None:
+    if key is not None:
         if len(_KEPT) >= tuning.PARTS_KEPT:
             _KEPT.clear()
-        _KEPT[_key(request.values, request.k, request.largest, request.sorted)] = _Kept(answer, scratch, steps)
+        _KEPT[key] = _Kept(answer, scratch, steps)
     return answer
 
 
