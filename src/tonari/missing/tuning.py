@@ -10,6 +10,6 @@ PAIRS_HELD = 1 << 23  # candidates at once; the first queries, and those without
 GROWTH = 8  # of the number of queries at once, if they find few points
 WIDENING = 4  # factor on the rank in the sample for queries that found fewer than k points
 
-# Not measured: seconds per pair and per value, from which the number of threads is chosen.
+# Not measured: seconds per pair and per value; they decide the number of threads.
 PAIR_SECONDS = 2e-7
 VALUE_SECONDS = 8e-9

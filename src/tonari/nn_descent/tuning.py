@@ -49,8 +49,8 @@ MOST_RANKED = 1024  # clusters nearest to each cluster that are found
 # A start compares contracted rows if they rank nearly all true neighbours of a few rows within the length of a list.
 SHORT_COLUMNS = (32, 48, 64, 96, 128)
 SHORT_SHARE = 6  # least ratio of all columns to contracted ones
-SHORT_MISSES = 0.7  # true neighbours that they may rank lower, relative to those that the graph may lack
-SHORT_ROWS = 8192  # rows of the sample by which directions are found, and among which true neighbours are ranked
+SHORT_MISSES = 0.7  # true neighbours that they may rank lower, relative to the neighbours that the graph may lack
+SHORT_ROWS = 8192  # rows of the sample that gives directions, and ranks true neighbours
 SHORT_PAIRS = 1024  # true neighbours that are ranked
 SHORT_TASK = 2048  # rows that are contracted at once
 

@@ -74,7 +74,7 @@ class KeptIndex(IndexBase):
             See :func:`search`. Default: the `device` of the saved Index; points from CUDA return to the device of the
             same number. If `device` is given, overrides of the plan in the saved Index are dropped.
         threads, memory : optional
-            Default: those of the saved Index.
+            Default: as in the saved Index.
 
         Raises
         ------

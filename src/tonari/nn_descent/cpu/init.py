@@ -154,6 +154,7 @@ def _kernel(
     """Choose the fastest kernel whose scores separate near points, by a test within clusters, the hardest case."""
     for point in members.order[:: -(-len(points) // tuning.LOOKS)]:
         around = members.of_clusters(near[point])[: tuning.LOOK_POINTS]
-        if not scores.coarse_is_enough(points[around[: tuning.LOOK_QUERIES]], points[around], plan.k, size, workers):
+        share = scores.coarse_share(points[around[: tuning.LOOK_QUERIES]], points[around], plan.k, size, workers)
+        if share < tuning.COARSE_ENOUGH:
             return scores.fine
     return scores.coarse

@@ -30,7 +30,7 @@ class CodedPoints:
     ----------
     points : C-contiguous array of shape (n, d)
     plan : CudaPlan
-        Points are copied to the device and coded ``point_slab`` rows at a time.
+        The points are copied to the device and coded in blocks of ``point_slab`` rows.
 
     Attributes
     ----------
