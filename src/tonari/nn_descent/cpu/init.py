@@ -136,7 +136,7 @@ def _for_misses(goal: float, before: tuple[int, float], after: tuple[int, float]
         return more if few <= goal else math.inf
     if few >= many:
         return math.inf
-    return less * float(more / less) ** (math.log(many / goal) / math.log(many / few))
+    return float(less * (more / less) ** (math.log(many / goal) / math.log(many / few)))
 
 
 def _kernel(
