@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import sys
@@ -129,6 +130,17 @@ def pytest_collection_finish() -> None:
     """Hide the many thousand collected tests from Python's garbage collector."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _torch_passes_its_messages_on() -> None:
+    """Let PyTorch's loggers, which each module may add to, pass their messages on to the root logger.
+
+    Around each step of each test, pytest adds handlers to every logger that does not, and PyTorch has dozens of these.
+    """
+    for name, logger in logging.root.manager.loggerDict.items():
+        if name.partition(".")[0] == "torch" and isinstance(logger, logging.Logger):
+            logger.propagate = True
 
 
 @pytest.hookimpl(trylast=True)

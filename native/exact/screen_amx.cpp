@@ -8,9 +8,15 @@
 //     for chunk of runs:                              one chunk, unless d is large: then sums wait in memory
 //       for tile of 32 queries:
 //         for group in panel:
-//           for run in chunk: 4 loads, 4 products     and, between them, a few rows of the previous block:
-//                                                     score = low + sum, minimum, compare
-// A product of tiles takes 16 cycles, in which vector units judge the previous block, so that neither unit waits.
+//           for run in chunk: 4 loads, 4 products     and, between them, the sums of the previous block are stored,
+//                                                     and the block before that is judged: score = low + sum,
+//                                                     minimum, compare
+//
+// A product of tiles takes 16 cycles. Nothing else may keep the next product waiting:
+// - A tile is stored right before its next product. Four stores in a row would fill the processor's queue of stores.
+// - A block is judged a few points at a time. The processor looks only some hundred instructions ahead for a product.
+// - A block is judged after its last store, so that no load waits for a store. Hence two blocks of sums in memory.
+// While the tile unit multiplies, only one of two ports computes minima and sums of 16 floats.
 #include <cstring>
 #include <limits>
 
@@ -18,57 +24,16 @@
 #include "exact/peak.hpp"
 #include "exact/screen_tile.hpp"
 #include "exact/screens.hpp"
+#include "simd/tiles.hpp"
 
 namespace tonari {
 namespace {
 
-constexpr int kTileRows = 16, kTileBytes = 1024;
 constexpr int kPoints = 32, kQueries = 32, kSums = kPoints * kQueries;
-// The L1 cache (48 KB) holds a panel of points (16 KB), the current tile of queries (14 KB at most) and a block of sums
-// (4 KB). 13 runs and 24 tiles would not fit.
-constexpr int kChunkRuns = 7;
+// The L1 cache (48 KB) holds a panel of points (16 KB), the current tile of queries (16 KB at most) and two blocks of sums
+// (8 KB). 13 runs or 24 tiles would not fit, and more chunks would read and write more waiting sums.
+constexpr int kChunkRuns = 8;
 constexpr int kPanelTiles = 16;
-
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  std::uint16_t bytes_per_row[16] = {};
-  std::uint8_t rows[16] = {};
-};
-
-class TileScope {  // the thread may use tiles while this object exists
- public:
-  TileScope() {
-    TileConfig config;
-    for (int t = 0; t < 8; ++t) config.bytes_per_row[t] = 64, config.rows[t] = kTileRows;
-    asm volatile("ldtilecfg %0" ::"m"(config));
-  }
-  ~TileScope() { asm volatile("tilerelease"); }
-  TileScope(const TileScope&) = delete;
-  TileScope& operator=(const TileScope&) = delete;
-};
-
-// Instructions of tiles, whose numbers are part of the instruction. Not those of GCC's headers: up to GCC 13 these do not
-// tell the compiler that they read memory (its bug 114098), so that it may drop what was stored there.
-template <int TILE>
-inline void zero() {
-  asm volatile("tilezero %%tmm%c0" ::"i"(TILE));
-}
-template <int TILE>
-inline void load(const void* from, std::int64_t stride) {
-  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(stride), "i"(TILE) : "memory");
-}
-template <int TILE>
-inline void store(void* to, std::int64_t stride) {
-  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(stride), "i"(TILE) : "memory");
-}
-template <bool INT8, int SUMS, int POINTS, int QUERIES>
-inline void add_products() {
-  if constexpr (INT8) {
-    asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(SUMS), "i"(POINTS), "i"(QUERIES));
-  } else {
-    asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(SUMS), "i"(POINTS), "i"(QUERIES));
-  }
-}
 
 // The sums of a block, in the layout of the tiles, and the place of the block.
 struct alignas(64) Block {
@@ -77,9 +42,7 @@ struct alignas(64) Block {
   int tile;
 };
 
-// A stored block's points are judged eight at a time, and each part's scores a few at a time between products: the
-// processor looks ahead only some hundred instructions for the next product. All minima of a part stay in registers, and
-// after a survivor is found, only the points of its part are judged, and not all 32.
+// Points are judged in parts of eight, and after a survivor is found, only the points of its part are judged one by one.
 constexpr int kPart = 8, kParts = kPoints / kPart;
 
 #define TONARI_INLINE inline __attribute__((always_inline))  // all values stay in registers between products
@@ -139,7 +102,8 @@ class Epilogue {
       const Floats lower = part.least[v] - bound_[v];
       lanes |= std::uint64_t{bits(lower <= load_thresholds(thresholds + v * 16))} << (v * 16);
     }
-    if (lanes != 0 || part.reverse != 0) [[unlikely]] judge_part(lanes, part.reverse != 0);
+    if (lanes != 0 || part.reverse != 0) [[unlikely]]
+      judge_part(lanes, part.reverse != 0);
     sums_ += kPart * kQueries, low_ += kPart, --left_;
     part = Part{};
   }
@@ -199,14 +163,22 @@ class Ahead {
   const std::byte *at_ = nullptr, *end_ = nullptr;
 };
 
+// The same for the points' own numbers, of which a survivor needs one each.
+void prefetch_numbers(const PointsView& points, std::int64_t begin, std::int64_t end) {
+  for (const float* numbers : {points.low, points.error_query, points.error_rest, points.error_own}) {
+    for (std::int64_t at = begin; at < end; at += 16) {
+      _mm_prefetch(reinterpret_cast<const char*>(numbers + at), _MM_HINT_T1);
+    }
+  }
+}
+
 // Where the sums of a block come from (null: zeros), and where those of the block before go.
 struct Turn {
   const std::int32_t* from;
   std::int32_t* to;
 };
 
-// Turns a tile of sums to the next block. Its store has to be right before its next product: four stores in a row would
-// fill the processor's queue of stores, and the tile unit would wait.
+// Turns a tile of sums to the next block.
 template <int TILE>
 TONARI_INLINE void turn_tile(const Turn& turn) {
   constexpr int place = TILE / 2 * kTileRows * kQueries + TILE % 2 * 16;
@@ -281,6 +253,7 @@ void screen_amx_sides(const Task& task) {
     const std::int64_t last = first + panel < task.group_end ? first + panel : task.group_end;
     const std::int64_t next = last + panel < task.group_end ? last + panel : task.group_end;
     ahead.aim(points + 2 * last * tile_bytes, points + 2 * next * tile_bytes);
+    prefetch_numbers(task.points, last * kPoints, next * kPoints);
     for (int chunk = 0; chunk < chunks; ++chunk) {
       const int run = chunk * chunk_runs;
       const int runs = run + chunk_runs < task.depth ? chunk_runs : task.depth - run;

@@ -20,7 +20,7 @@ from tonari.graph.building.build import build_lists
 from tonari.graph.lists import Lists
 from tonari.methods import repeated
 from tonari.methods.answer import answer
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
 from tonari.methods.rows.points import Points
 from tonari.metrics.changes.change import change_for
 
@@ -82,16 +82,13 @@ def kth_distance(
     >>> tonari.kth_distance(line, k=2)
     array([3., 2., 3.], dtype=float32)
     """
-    if are_sparse(points):
-        options: dict[str, Any] = {"method": method, "device": device, "threads": threads, "memory": memory}
-        change = change_for(metric, weights=weights, VI=VI, covariance=covariance, V=V, transform=transform)
-        if change is None:
-            return sparse_kth(points, k, metric=metric, progress=progress, **options)
-        rows = changed_rows(change, points, "points")
-        return change.values(sparse_kth(rows, k, metric=change.base, progress=progress, **options))
     change = change_for(metric, weights=weights, VI=VI, covariance=covariance, V=V, transform=transform)
-    base = metric if change is None else change.base
-    call = Call.of({"points": points}, base, method, device, threads, memory, progress)
+    options = Options(metric if change is None else change.base, method, device, threads, memory, progress)
+    if are_sparse(points):
+        if change is None:
+            return sparse_kth(points, k, options)
+        return change.values(sparse_kth(changed_rows(change, points, "points"), k, options))
+    call = Call.of({"points": points}, options)
     rows = call.rows(points if change is None else change.rows(points, "points", call.threads), "points")
     n = len(rows)
     k = inputs.check_k(k, n - 1, without_self=True)

@@ -26,7 +26,7 @@ from tonari.filters.arguments import shared_mask, window_of
 from tonari.filters.scope import Scope
 from tonari.io.pairs import SUFFIXES, write_pairs
 from tonari.methods import repeated
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
 from tonari.methods.rows.points import DecidedPoints
 
 
@@ -107,11 +107,12 @@ def pairs(
     for name, value in (("radius", radius), ("min_similarity", min_similarity)):
         if hasattr(value, "__len__") and not isinstance(value, str) and getattr(value, "shape", None) != ():
             raise ValueError(f"{name}: expected one number, since a pair has one distance, got {type(value).__name__}")
+    options = Options(metric, method, device, threads, memory, progress)
     if are_sparse(points):
-        options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
-        options |= {"memory": memory, "progress": progress, "where": where, "exclude_within": exclude_within}
-        return _sparse_pairs(SparsePairs(points, Radius(radius, min_similarity, closed), **options), progress, path)
-    call = Call.of({"points": points}, metric, method, device, threads, memory, progress)
+        limit = Radius(radius, min_similarity, closed)
+        sparse = SparsePairs(points, limit, options, where=where, exclude_within=exclude_within)
+        return _sparse_pairs(sparse, progress, path)
+    call = Call.of({"points": points}, options)
     within = WithinCall.of(call, points, points, radius, min_similarity, closed)
     within = within.decided(_PAIRS if where is exclude_within is threads is memory is None and path is None else None)
     rows, those, limits = within

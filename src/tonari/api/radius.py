@@ -10,7 +10,14 @@ from tonari.api.arguments.changed import on_changed_rows
 from tonari.api.arguments.differentiable import carries
 from tonari.api.given.answers import count_given, radius_given, radius_graph_given
 from tonari.api.given.replacing import on_given_values
-from tonari.api.sparse.answers import Radius, are_sparse, sparse_count, sparse_radius, sparse_radius_graph
+from tonari.api.sparse.answers import (
+    Radius,
+    are_sparse,
+    refuse_for_sparse,
+    sparse_count,
+    sparse_radius,
+    sparse_radius_graph,
+)
 from tonari.api.within_call import Verb, WithinCall
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
@@ -18,7 +25,7 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import Given, shared_mask
 from tonari.methods import repeated
 from tonari.methods.answer import on_side_of
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
 
 _SEARCH = Verb(lambda points, rows, limits: points.within(rows, limits, points.call.progress))
 _COUNT = Verb(lambda points, rows, limits: points.count(rows, limits, points.call.progress), counts=True)
@@ -110,15 +117,14 @@ def radius_search(
     >>> found.indptr.tolist(), found.indices.tolist()
     ([0, 2, 5], [0, 1, 1, 0, 2])
     """
-    if are_sparse(queries, points):
-        options: dict[str, Any] = {"differentiable": differentiable, "max_neighbors": max_neighbors}
-        options |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
-        given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
-        limit = Radius(radius, min_similarity, closed)
-        return sparse_radius(queries, points, limit, given, progress=progress, **options)
+    options = Options(metric, method, device, threads, memory, progress)
     given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
+    if are_sparse(queries, points):
+        refuse_for_sparse(differentiable=differentiable)
+        limit = Radius(radius, min_similarity, closed)
+        return sparse_radius(queries, points, limit, given, options, max_neighbors=max_neighbors)
     plain = not given and max_neighbors is threads is memory is None and differentiable is False
-    call = Call.of({"queries": queries, "points": points}, metric, method, device, threads, memory, progress)
+    call = Call.of({"queries": queries, "points": points}, options)
     within = WithinCall.of(call, queries, points, radius, min_similarity, closed)
     within = within.decided(_SEARCH if plain else None)
     carry = carries(differentiable, queries, points, call.metric.name)
@@ -182,13 +188,11 @@ def radius_count(
     >>> tonari.radius_count(points, points, radius=5.0).tolist()
     [2, 3, 2]
     """
-    if are_sparse(queries, points):
-        options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
-        given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
-        limit = Radius(radius, min_similarity, closed)
-        return sparse_count(queries, points, limit, given, memory=memory, progress=progress, **options)
+    options = Options(metric, method, device, threads, memory, progress)
     given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
-    call = Call.of({"queries": queries, "points": points}, metric, method, device, threads, memory, progress)
+    if are_sparse(queries, points):
+        return sparse_count(queries, points, Radius(radius, min_similarity, closed), given, options)
+    call = Call.of({"queries": queries, "points": points}, options)
     within = WithinCall.of(call, queries, points, radius, min_similarity, closed)
     within = within.decided(_COUNT if not given and threads is memory is None else None)
     counts = within.counted(given)
@@ -254,16 +258,16 @@ def radius_graph(
     >>> graph.indptr.tolist(), graph.indices.tolist()
     ([0, 1, 3, 4], [1, 0, 2, 1])
     """
+    options = Options(metric, method, device, threads, memory, progress)
+    given = Given(where=where, batch=batch, exclude_within=exclude_within)
     if are_sparse(points):
-        options: dict[str, Any] = {"differentiable": differentiable, "threads": threads, "memory": memory}
-        options |= {"max_neighbors": max_neighbors, "metric": metric, "method": method, "device": device}
-        limit, given = Radius(radius, min_similarity, closed), Given(where, batch=batch, exclude_within=exclude_within)
-        return sparse_radius_graph(points, limit, given, progress=progress, **options)
+        refuse_for_sparse(differentiable=differentiable)
+        limit = Radius(radius, min_similarity, closed)
+        return sparse_radius_graph(points, limit, given, options, max_neighbors=max_neighbors)
     plain = max_neighbors is threads is where is batch is exclude_within is memory is None and differentiable is False
-    call = Call.of({"points": points}, metric, method, device, threads, memory, progress)
+    call = Call.of({"points": points}, options)
     within = WithinCall.of(call, points, points, radius, min_similarity, closed)
     within = within.decided(_JOIN if plain else None)
     carry = carries(differentiable, points, points, call.metric.name)
     shared_mask(where, len(within.points))
-    given = Given(where=where, batch=batch, exclude_within=exclude_within)
     return carry(on_side_of(points, within.found(given, max_neighbors, self_join=True), "points"))

@@ -10,7 +10,7 @@ from tonari.api.arguments.differentiable import carries
 from tonari.api.arguments.filtered import refuse_plan, search_allowed, search_ties
 from tonari.api.given.answers import search_given
 from tonari.api.given.replacing import on_given_values
-from tonari.api.sparse.answers import are_sparse, sparse_search
+from tonari.api.sparse.answers import are_sparse, refuse_for_sparse, sparse_search
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
@@ -20,7 +20,7 @@ from tonari.filters.arguments import Given
 from tonari.filters.ties import are_all
 from tonari.methods import repeated
 from tonari.methods.answer import answer, check_plan, on_side_of
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
 from tonari.methods.decision import Decision
 from tonari.methods.rows.no_queries import none_nearest
 from tonari.methods.rows.points import Points
@@ -252,14 +252,13 @@ def search(
     >>> tonari.search(points[:1], points, k=3, metric="minkowski:3").distances.round(3).tolist()
     [[0.0, 4.498, 8.996]]
     """
-    if are_sparse(queries, points):
-        options: dict[str, Any] = {"differentiable": differentiable, "plan": plan, "ties": are_all(ties)}
-        options |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
-        limits = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
-        return sparse_search(queries, points, k, limits, progress=progress, **options)
+    options = Options(metric, method, device, threads, memory, progress)
     limits = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
     filtered, tied = bool(limits), are_all(ties)
-    call = Call.of({"queries": queries, "points": points}, metric, method, device, threads, memory, progress)
+    if are_sparse(queries, points):
+        refuse_for_sparse(differentiable=differentiable, plan=plan)
+        return sparse_search(queries, points, k, limits, options, ties=tied)
+    call = Call.of({"queries": queries, "points": points}, options)
     check_plan(plan, graph=False)
     carry = carries(differentiable, queries, points, call.metric.name)
     if filtered or tied:

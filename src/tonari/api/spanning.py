@@ -23,7 +23,7 @@ from tonari.graph.building.build import build_lists
 from tonari.kdtree.cpu.method import TreeOnCpu
 from tonari.kdtree.cpu.tree import Tree
 from tonari.kdtree.plan import TreePlan
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
 from tonari.methods.rows.points import Points
 from tonari.spanning.apart import Projections
 from tonari.spanning.boruvka import Bounds, Search, spanning_edges
@@ -101,7 +101,8 @@ def mutual_reachability_tree(
     >>> tree.edges.tolist(), tree.weights.tolist()
     ([[0, 1], [0, 2], [1, 3]], [3.0, 3.0, 6.0])
     """
-    call = Call.of({"points": points}, metric, method, device, threads, memory, progress)
+    options = Options(metric, method, device, threads, memory, progress)
+    call = Call.of({"points": points}, options)
     if call.metric.descending:
         raise Unsupported(f"metric={call.metric.name!r}: is a similarity, but a tree needs distances; use 'cosine'")
     if call.metric.missing:

@@ -16,6 +16,7 @@ from tonari.filters.arguments import Given
 from tonari.given.cpu import within as by_radius
 from tonari.given.plan import GivenPlan, plan_given
 from tonari.given.values import Allowed, FunctionValues, MatrixValues, Values
+from tonari.methods.call import Options
 from tonari.metrics import get_metric
 from tonari.metrics.names import name_of_function
 from tonari.metrics.radius import limits_of
@@ -46,28 +47,24 @@ class GivenCall(NamedTuple):
     @classmethod
     def of(
         cls,
+        options: Options,
         *,
-        metric: Any,
         points: Any = None,
         queries: Any = _NONE,
-        method: Any = "auto",
-        device: Any = "auto",
-        threads: Any = None,
-        memory: Any = None,
-        progress: ProgressLike = None,
     ) -> GivenCall:
         """Check the arguments that all public functions share; a call without queries is a self-join."""
-        if method not in _METHODS:
+        metric = options.metric
+        if options.method not in _METHODS:
             raise Unsupported(
-                f"method={method!r}: a function or 'precomputed' as metric allows 'exact' alone, which computes all "
-                "distances"
+                f"method={options.method!r}: a function or 'precomputed' as metric allows 'exact' alone, which "
+                "computes all distances"
             )
-        if device not in _DEVICES:
+        if options.device not in _DEVICES:
             raise Unsupported(
-                f"device={device!r}: a function or 'precomputed' as metric is searched on the CPU alone; leave device "
-                "out"
+                f"device={options.device!r}: a function or 'precomputed' as metric is searched on the CPU alone; leave "
+                "device out"
             )
-        threads, own = inputs.check_threads(threads), queries is _NONE
+        threads, own = inputs.check_threads(options.threads), queries is _NONE
         first_rows = points if own else queries
         if type(metric) is str:
             values: Values = MatrixValues(_matrix(first_rows, points, own=own))
@@ -78,7 +75,8 @@ class GivenCall(NamedTuple):
                 base = inputs.as_floats(inputs.as_rows(points, "points", check_values=False))
             inputs.same_width(rows, base)
             values = FunctionValues(metric, rows, base, name_of_function(metric))
-        return cls(values, first_rows, threads, inputs.parse_memory(memory), inputs.check_progress(progress))
+        memory, progress = inputs.parse_memory(options.memory), inputs.check_progress(options.progress)
+        return cls(values, first_rows, threads, memory, progress)
 
     def plan(self, k: int) -> GivenPlan:
         """Return the plan of a search for k neighbours; 0 stands for all within a radius."""

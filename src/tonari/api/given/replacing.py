@@ -10,12 +10,13 @@ from typing import Any, ParamSpec, TypeVar
 from tonari import inputs
 from tonari.api.given.call import GivenCall
 from tonari.core.errors import Unsupported
+from tonari.methods.call import Options
 from tonari.metrics.names import PRECOMPUTED, is_function
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_SHARED = frozenset(("queries", "points", "metric", "method", "device", "threads", "memory", "progress"))
+_ROWS, _OPTIONS = frozenset(("queries", "points")), frozenset(Options._fields)
 
 
 def is_given(metric: Any) -> bool:
@@ -48,17 +49,16 @@ def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Ca
                 return verb(*args, **kwargs)
             arguments = signature.bind(*args, **kwargs).arguments
             for name, value in arguments.items():
-                if name not in accepted | _SHARED and value is not defaults[name]:
+                if name not in accepted | _ROWS | _OPTIONS and value is not defaults[name]:
                     raise Unsupported(
                         f"{name}: is not supported if metric is a function or 'precomputed'; "
                         f"leave {name} out, or name one of tonari.metrics.METRICS"
                     )
-            rows = {name: value for name, value in arguments.items() if name in ("queries", "points")}
+            rows = {name: value for name, value in arguments.items() if name in _ROWS}
             inputs.warn_of_dropped(rows, "compute the distances of the pairs that are found in torch")
-            shared = {name: arguments.pop(name) for name in _SHARED & arguments.keys()}
-            found: R = answer(
-                GivenCall.of(**shared), **{name: value for name, value in arguments.items() if name in accepted}
-            )
+            options = Options(**{name: value for name, value in arguments.items() if name in _OPTIONS})
+            others = {name: value for name, value in arguments.items() if name in accepted}
+            found: R = answer(GivenCall.of(options, **rows), **others)
             return found
 
         return asking

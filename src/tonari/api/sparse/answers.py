@@ -20,6 +20,7 @@ from tonari.filters.arguments import Given, shared_mask, window_of
 from tonari.filters.rules import Rules
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists
+from tonari.methods.call import Options
 from tonari.metrics import Metric, get_metric
 from tonari.metrics.changes.change import Change
 from tonari.metrics.changes.row_changes import Weighting
@@ -41,6 +42,15 @@ class Radius(NamedTuple):
 def are_sparse(rows: Any, others: Any = None) -> bool:
     """Whether one of the arrays is a sparse matrix or array of SciPy, or its checked rows."""
     return any(hasattr(each, "tocsr") or isinstance(each, SparseRows) for each in (rows, others))
+
+
+def refuse_for_sparse(**arguments: Any) -> None:
+    """Refuse arguments that are not supported for sparse rows, unless they are None or False."""
+    for name, value in arguments.items():
+        if value is not None and value is not False:
+            raise Unsupported(
+                f"{name}: not supported for sparse rows; leave it out, or use .toarray() if the rows fit in memory"
+            )
 
 
 def changed_rows(change: Change, x: Any, name: str) -> SparseRows:
@@ -75,31 +85,19 @@ class SparseCall(NamedTuple):
         cls,
         queries: Any,
         points: Any,
-        *,
-        metric: Any,
-        method: Any,
-        device: Any,
-        threads: Any,
-        memory: Any,
-        progress: Any,
-        **unsupported: Any,
+        options: Options,
     ) -> SparseCall:
-        """Check the arguments; arguments in `unsupported` have to be None or False."""
+        """Check the arguments."""
         for name, x in (("queries", queries), ("points", points)):
             if not are_sparse(x):
                 raise TypeError(
                     f"{name}: is a dense {type(x).__name__}, but the other rows are sparse; make both sparse with "
                     "scipy.sparse.csr_array(...), or both dense with .toarray() if they fit in memory"
                 )
-        for name, value in unsupported.items():
-            if value is not None and value is not False:
-                raise Unsupported(
-                    f"{name}: not supported for sparse rows; leave it out, or use .toarray() if the rows fit in memory"
-                )
-        record = checked_metric(metric)
-        check_place(method, device)
-        threads, memory = inputs.check_threads(threads), inputs.parse_memory(memory)
-        progress = inputs.check_progress(progress)
+        record = checked_metric(options.metric)
+        check_place(options.method, options.device)
+        threads, memory = inputs.check_threads(options.threads), inputs.parse_memory(options.memory)
+        progress = inputs.check_progress(options.progress)
         base = as_sparse_rows(points, "points", sets=record.bits)
         rows = base if queries is points else as_sparse_rows(queries, "queries", sets=record.bits)
         if rows.d != base.d:
@@ -141,10 +139,10 @@ def check_place(method: Any, device: Any) -> None:
 
 
 def sparse_search(
-    queries: Any, points: Any, k: Any, given: Given, *, ties: bool, **options: Any
+    queries: Any, points: Any, k: Any, given: Given, options: Options, *, ties: bool
 ) -> Neighbors | RadiusNeighbors:
     """Find the k nearest sparse points of every sparse query; see :func:`tonari.search`."""
-    call = SparseCall.of(queries, points, **options)
+    call = SparseCall.of(queries, points, options)
     rules = call.rules(given)
     with recording("search", len(call.queries)):
         find = call.among.with_ties if ties else call.among.nearest
@@ -152,11 +150,11 @@ def sparse_search(
 
 
 def sparse_graph(
-    points: Any, k: Any, given: Given, *, include_self: Any, ties: bool, **options: Any
+    points: Any, k: Any, given: Given, options: Options, *, include_self: Any, ties: bool
 ) -> KNNGraph | RadiusNeighbors:
     """Build the exact graph of sparse points; see :func:`tonari.knn_graph`."""
     include_self = inputs.check_flag(include_self, "include_self")
-    call = SparseCall.of(points, points, **options)
+    call = SparseCall.of(points, points, options)
     rows, among = call
     n = len(rows)
     if ties and include_self:
@@ -188,28 +186,28 @@ def _own_values(among: Among, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
 
 def sparse_radius(
-    queries: Any, points: Any, within: Radius, given: Given, *, max_neighbors: Any, **options: Any
+    queries: Any, points: Any, within: Radius, given: Given, options: Options, *, max_neighbors: Any
 ) -> RadiusNeighbors:
     """Find all sparse points within a radius of every sparse query; see :func:`tonari.radius_search`."""
-    call = SparseCall.of(queries, points, **options)
+    call = SparseCall.of(queries, points, options)
     limits, rules, most = call.limits(within), call.rules(given), _most(max_neighbors)
     with recording("radius_search", len(call.queries)):
         return call.among.within(call.queries, limits, rules, most=most)
 
 
-def sparse_count(queries: Any, points: Any, within: Radius, given: Given, **options: Any) -> npt.NDArray[np.int64]:
+def sparse_count(queries: Any, points: Any, within: Radius, given: Given, options: Options) -> npt.NDArray[np.int64]:
     """Count the sparse points within a radius of every sparse query; see :func:`tonari.radius_count`."""
-    call = SparseCall.of(queries, points, **options)
+    call = SparseCall.of(queries, points, options)
     limits, rules = call.limits(within), call.rules(given)
     with recording("radius_count", len(call.queries)):
         return call.among.count(call.queries, limits, rules)
 
 
 def sparse_radius_graph(
-    points: Any, within: Radius, given: Given, *, max_neighbors: Any, **options: Any
+    points: Any, within: Radius, given: Given, options: Options, *, max_neighbors: Any
 ) -> RadiusNeighbors:
     """Find all other points within a radius of every sparse point; see :func:`tonari.radius_graph`."""
-    call = SparseCall.of(points, points, **options)
+    call = SparseCall.of(points, points, options)
     limits, rules, most = call.limits(within), call.rules(given, own=True), _most(max_neighbors)
     with recording("radius_graph", len(call.queries)):
         return call.among.within(call.queries, limits, rules, most=most, own=True)
@@ -226,10 +224,9 @@ class SparsePairs:
     ----------
     points : sparse rows
     within : Radius
+    options : Options
     where, exclude_within
         As for :func:`tonari.pairs`.
-    **options
-        As for :meth:`SparseCall.of`.
 
     Attributes
     ----------
@@ -239,8 +236,8 @@ class SparsePairs:
         Of distances.
     """
 
-    def __init__(self, points: Any, within: Radius, *, where: Any, exclude_within: Any, **options: Any) -> None:
-        call = SparseCall.of(points, points, **options)
+    def __init__(self, points: Any, within: Radius, options: Options, *, where: Any, exclude_within: Any) -> None:
+        call = SparseCall.of(points, points, options)
         self.n = self.count = len(call.queries)
         limits, ids = call.limits(within), None
         window = None if exclude_within is None else window_of(exclude_within, self.n, self.n)
@@ -271,8 +268,8 @@ class SparsePairs:
         return found._replace(left=ids[found.left], right=ids[found.right])
 
 
-def sparse_kth(points: Any, k: Any, **options: Any) -> npt.NDArray[Any]:
+def sparse_kth(points: Any, k: Any, options: Options) -> npt.NDArray[Any]:
     """Find the distance of every sparse point to its k-th nearest other point; see :func:`tonari.kth_distance`."""
-    call = SparseCall.of(points, points, **options)
+    call = SparseCall.of(points, points, options)
     with recording("kth_distance", len(call.queries)):
         return call.among.kth(k)

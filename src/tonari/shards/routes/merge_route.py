@@ -20,7 +20,7 @@ from tonari.core.draws import Purpose, derived_seed
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph.building.merging import merge_lists
 from tonari.graph.lists import Lists
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall
 from tonari.shards.directory.workspace import Workspace
@@ -44,7 +44,9 @@ def _merge(worker: Worker, meeting: Meeting) -> Neighbors:
         (Lists(found, job.metric, "nn-descent", seed=job.seed), part)
         for found, part in zip(meeting.graphs, (rows[:size], rows[size:]), strict=True)
     )
-    call = Call.of({"points": rows}, job.metric, "auto", worker.device, job.threads, worker.memory, worker.progress)
+    call = Call.of(
+        {"points": rows}, Options(job.metric, "auto", worker.device, job.threads, worker.memory, worker.progress)
+    )
     seed = derived_seed(job.seed, Purpose.SHARD_MERGE)
     known = {"measure": meeting.known, "checked": True}
     return merge_lists(a, b, call, recall=job.target, seed=seed, update=job.update, **known).found

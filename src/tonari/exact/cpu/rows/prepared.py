@@ -91,7 +91,7 @@ class PreparedPoints:
         self._making_whole = threading.Lock()
         self._held: tuple[str, list[PackedPoints]] = ("", [])  # a kernel, and the first slices packed for it
         self._holding = threading.Lock()  # lock of the one search that changes the packed points
-        if plan.prepare_seconds < tuning.PREPARED_LATER:
+        if made is None and plan.prepare_seconds < tuning.PREPARED_LATER:
             return
         plan = self._arranged_plan
         if plan.resident_points:
