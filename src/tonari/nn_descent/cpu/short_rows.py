@@ -40,7 +40,7 @@ def short_rows(points: Rows, plan: DescentPlan, known: Known, workers: Workers) 
         Rows whose squared L2 distances rank neighbours nearly like the metric. None if no small number of columns does.
     """
     record = get_metric(plan.metric)
-    # Two float32 copies, one of them packed, take no more memory than the plan's packed copy of all columns.
+    # Two float32 copies (one is packed) take no more memory than the plan's packed copy of all columns.
     most = min(plan.d // tuning.SHORT_SHARE, plan.packed_bytes // plan.n // 8)
     widths = [columns for columns in tuning.SHORT_COLUMNS if columns <= most]
     if not widths or not (record.angular or record.squares):

@@ -29,7 +29,7 @@ EMPTY = tl.constexpr(0x7FFFFFFF)
 
 @triton.jit
 def places_in_order(mask):
-    """Return the position of each element of a tile among the elements in the mask, in order of offsets."""
+    """Return the position of each element of a tile among the masked elements, in order of their offsets."""
     ones = mask.to(tl.int32)  # [T, A, V]
     runs = tl.reduce(ones, 2, _sum_combine)
     upto = tl.associative_scan(runs, 0, _sum_combine)
