@@ -112,7 +112,7 @@ def test_no_case_was_lost() -> None:
         "radius": 4,
         "radius_cuda": 3,
         "radius_rules": 8,
-        "select": 82 + 10 + 8 + 4 + 2,
+        "select": 82 + 10 + 8 + 4 + 2 + 128,
         "shards": 10,
         "small": 13 + 1,
         "spanning": 6,

@@ -40,7 +40,7 @@ WITHIN_PACKED = 2.5e-5  # exact values replace a screen of packed points if they
 
 # Case: exact_cpu graph-gist-960, search-gist-960 on cpu. Chosen on: not recorded.
 CONTRACT_FROM = 4  # least ratio of all columns to contracted ones; float32 then takes no more memory than int8 in all
-PILOT_FROM_SECONDS = 0.8  # of one thread, for a search with a pilot: 0.1 to 0.2 s, or 0.01 s if rows spread evenly
+PILOT_FROM_SECONDS = 0.4  # of one thread, for a search with a pilot: 0.1 s, or 0.01 s if rows spread evenly [0.2, 0.4]
 PILOT_QUERIES = 64  # [32, 64, 128]
 EVEN_ROWS = 512  # rows of a quick test whether the points spread evenly in all directions
 EVEN_COLUMNS = 32  # columns of that test: principal directions, and the residual

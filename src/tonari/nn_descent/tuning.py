@@ -30,25 +30,29 @@ NEAR_TARGET = 0.8  # largest assumed share of missing neighbours that a light ro
 TASK_BLOCKS = 8  # blocks per task [4, 8, 16]
 TASK_QUERIES = 256  # rows per task of comparisons with centres [128, 256, 512]
 PACKED_CENTRES = 512  # centres that are packed at once [256, 512, 1024]
-COARSE_ENOUGH = 0.95  # share of the best centres by fine scores that coarse scores must find
-COARSE_MISSES = 0.5  # points that coarse scores may miss, relative to neighbours that the graph may lack
-MOST_RANKED = 1024  # clusters nearest to each cluster that are found
-PILOT_BLOCKS = 64  # blocks of points in the pilot that chooses the number of clusters [32, 64, 128]
-PILOT_SHARE = 16  # these are at most one of this many of all blocks
-FEWER_PROBES = 8  # the pilot begins with the usual number of clusters divided by this
-TRUSTED_STEP = 1.5  # most growth of the number of clusters that is extrapolated from two numbers
-START_MISSES = 1.2  # true neighbours that a start may lack, relative to those that the graph may lack [1, 1.2, 2]
-SHORT_COLUMNS = (32, 48, 64, 96, 128)  # of contracted rows
-SHORT_SHARE = 7  # least ratio of all columns to contracted ones
-SHORT_ROWS = 8192  # rows of the sample that gives the directions and ranks true neighbours
-SHORT_PILOT = 64  # rows whose true neighbours are ranked
-SHORT_MISSES = 0.5  # true neighbours that contracted rows may rank too low, relative to those that the graph may lack
-SHORT_TASK = 2048  # rows that are contracted at once
+COARSE_ENOUGH = 0.95  # share of the best by fine scores that coarse scores must find
 LOOKS = 4  # clusters in the sample that decides whether coarse scores suffice for points
 LOOK_QUERIES = 64  # queries from each of these clusters
 LOOK_POINTS = 2048  # points from each of these clusters
 LOOK_CENTRES = 256  # centres in the sample that decides whether coarse scores suffice for centres
 LOOK_NEAR = 4  # near centres of each of these centres
+
+# Case: nn_descent sift-100k, curve-gaussian, curve-gist on cpu. Chosen on: two cores of a Xeon with AMX, 2026-11-28.
+# The number of clusters of a start is chosen by the blocks of a few rows, whose true neighbours are known.
+START_MISSES = 1.2  # true neighbours that a start may lack, relative to those that the graph may lack [1, 1.2, 2]
+PILOT_BLOCKS = 64  # blocks that are compared with more and more clusters
+PILOT_SHARE = 16  # these are at most one of this many of all blocks
+FEWER_PROBES = 8  # they begin with the usual number of clusters divided by this
+TRUSTED_STEP = 1.5  # most growth of the number of clusters that is extrapolated from two numbers
+LEVEL = 0.85, 0.25  # twice as many clusters miss more than this share, and less than this: other errors dominate
+MOST_RANKED = 1024  # clusters nearest to each cluster that are found
+# A start compares contracted rows if they rank nearly all true neighbours of a few rows within the length of a list.
+SHORT_COLUMNS = (32, 48, 64, 96, 128)
+SHORT_SHARE = 6  # least ratio of all columns to contracted ones
+SHORT_MISSES = 0.7  # true neighbours that they may rank lower, relative to those that the graph may lack
+SHORT_ROWS = 8192  # rows of the sample by which directions are found, and among which true neighbours are ranked
+SHORT_PAIRS = 1024  # true neighbours that are ranked
+SHORT_TASK = 2048  # rows that are contracted at once
 
 # Not measured: bounds of memory and of the time between two checks for Ctrl-C.
 TRANSFORMED_VALUES = 1 << 20  # values of the rows that are transformed at once

@@ -121,6 +121,9 @@ class _Start:
         while True:
             self.fill(entries, probes, blocks)
             misses = 1 - float((true[:, :, None] == (entries[rows] & ID)[:, None, :]).any(axis=2).mean())
+            if tuning.LEVEL[0] * before[1] < misses < tuning.LEVEL[1]:
+                wanted = before[0]
+                break
             wanted = math.ceil(min(most, _for_misses(goal, before, (probes, misses))))
             if probes == most or wanted <= tuning.TRUSTED_STEP * probes:
                 break
@@ -149,10 +152,8 @@ def _kernel(
     scores: Scores,
 ) -> str:
     """Choose the fastest kernel whose scores separate near points, by a test within clusters, the hardest case."""
-    least = 1 - tuning.COARSE_MISSES * (1 - plan.recall)
     for point in members.order[:: -(-len(points) // tuning.LOOKS)]:
         around = members.of_clusters(near[point])[: tuning.LOOK_POINTS]
-        share = scores.coarse_share(points[around[: tuning.LOOK_QUERIES]], points[around], plan.k, size, workers)
-        if share < least:
+        if not scores.coarse_is_enough(points[around[: tuning.LOOK_QUERIES]], points[around], plan.k, size, workers):
             return scores.fine
     return scores.coarse

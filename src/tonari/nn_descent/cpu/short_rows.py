@@ -37,11 +37,12 @@ def short_rows(points: Rows, plan: DescentPlan, known: Known, workers: Workers) 
     Returns
     -------
     float32 of shape (n, columns), or None
-        Rows whose squared L2 distances rank neighbours like the metric. None if no such number of columns is at most
-        one eighth of d.
+        Rows whose squared L2 distances rank neighbours nearly like the metric. None if no small number of columns does.
     """
     record = get_metric(plan.metric)
-    widths = [columns for columns in tuning.SHORT_COLUMNS if columns * tuning.SHORT_SHARE <= plan.d]
+    # Two float32 copies, of which one is packed, take no more memory than the plan's packed copy of all columns.
+    most = min(plan.d // tuning.SHORT_SHARE, plan.packed_bytes // plan.n // 8)
+    widths = [columns for columns in tuning.SHORT_COLUMNS if columns <= most]
     if not widths or not (record.angular or record.squares):
         return None
     form = _native.Form(plan.metric, *centre_and_scale(points, plan.metric))
@@ -56,9 +57,9 @@ def short_rows(points: Rows, plan: DescentPlan, known: Known, workers: Workers) 
 
 def _shares(points: Rows, form: _native.Form, plan: DescentPlan, known: Known, widths: list[int]) -> list[float]:
     """Estimate, for each number of columns, the share of the true neighbours that contracted rows rank in a list."""
-    some = slice(None, None, -(-len(known.rows) // tuning.SHORT_PILOT))
+    some = slice(None, None, -(-len(known.rows) // max(1, tuning.SHORT_PAIRS // plan.k)))
     step = -(-plan.n // tuning.SHORT_ROWS)
-    rows, sample = _wide(points[known.rows[some]], form), _wide(points[::step], form)
+    rows, sample = _wide(points[known.rows[some]], form), _wide(points, form, step)
     true = _wide(points[known.indices[some].ravel()], form).reshape(len(rows), plan.k, -1)
     rank = plan.list_size / step  # in the sample
     shares = []
@@ -71,9 +72,10 @@ def _shares(points: Rows, form: _native.Form, plan: DescentPlan, known: Known, w
     return shares
 
 
-def _wide(points: Rows, form: _native.Form) -> npt.NDArray[np.float64]:
-    rows = np.empty((len(points), form.columns))
-    form.screened_rows(np.ascontiguousarray(points), 1, rows)
+def _wide(points: Rows, form: _native.Form, step: int = 1) -> npt.NDArray[np.float64]:
+    """Return every step-th row in the columns of the form; a row beyond the form's range becomes zeros."""
+    rows = np.empty((-(-len(points) // step), form.columns))
+    form.screened_rows(points, step, rows)
     return np.nan_to_num(rows)
 
 

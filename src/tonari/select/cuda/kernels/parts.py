@@ -9,7 +9,8 @@ program therefore holds only keys, and finds its k-th pair by bisection (halving
 no sample, which could mislead, and its time hardly depends on the values.
 
 A list has `keep` slots: keys, and columns `columns_at` elements behind them. An empty slot has the key LAST and the
-column EMPTY. A NaN also has the key LAST, but a column.
+column EMPTY. A NaN also has the key LAST, but a column. An empty slot may be counted as a pair, but never instead of a
+NaN of the answer: the first part of a row has k pairs at its front unless the whole row has fewer than k.
 """
 
 from __future__ import annotations
@@ -38,19 +39,19 @@ def places_in_order(mask):
 
 
 @triton.jit
-def last_of_equal(keys, order, key, k, most, below):
-    """Return a number that k to `most` pairs do not exceed, of `below` pairs with a key of at most `key`.
+def last_of_equal(keys, offsets, key, k, most, below):
+    """Return the offset in a tile up to which pairs with the key `key` are among the k to `most` smallest.
 
-    `order` has the number of each pair, from 0 to twice the size of the tile, which decides between equal keys.
+    `below` is the number of pairs with a key of at most `key`.
     """
     last = tl.full((), EMPTY, tl.int32)
     if below > most:
         less = total(keys < key)
         low = tl.zeros((), tl.int32)
-        high = tl.full((), 2 * keys.numel - 1, tl.int32)
+        high = tl.full((), keys.numel - 1, tl.int32)
         while (low < high) & (below > most):
             middle = (low + high) >> 1
-            count = less + total((keys == key) & (order <= middle))
+            count = less + total((keys == key) & (offsets <= middle))
             enough = count >= k
             high = tl.where(enough, middle, high)
             low = tl.where(enough, low, middle + 1)
@@ -95,19 +96,14 @@ def bound_of_values(
 
 @triton.jit
 def bound_of_lists(
-    lists_ptr, begin, end, columns_at, k, most, WIDE: tl.constexpr, T: tl.constexpr, A: tl.constexpr, V: tl.constexpr
+    lists_ptr, begin, end, k, most, WIDE: tl.constexpr, T: tl.constexpr, A: tl.constexpr, V: tl.constexpr
 ):
     """Return a (key, offset) pair that k to `most` of the pairs in [begin, end) do not exceed, if there are k."""
     offsets = tile_offsets(A, T, V)
     inside = begin + offsets < end
     keys = tl.load(lists_ptr + begin + offsets, mask=inside, other=last_key(WIDE))
     key, below = smallest_at_least(keys, tl.full(keys.shape, 1, tl.int1), k, most)
-    last = tl.full((), EMPTY, tl.int32)
-    if below > most:
-        empty = tl.load(lists_ptr + columns_at + begin + offsets, mask=inside, other=EMPTY) == EMPTY
-        order = offsets + tl.where(empty, T * A * V, 0)  # after every NaN, which have the same key
-        last = last_of_equal(keys, order, key, k, most, below)
-    return key, last
+    return key, last_of_equal(keys, offsets, key, k, most, below)
 
 
 @triton.jit
@@ -191,7 +187,7 @@ def lists_kernel(
     end = tl.minimum(begin + T * A * V, width)
     out_ptr = lists_ptr + out_at + program.to(tl.int64) * keep
     lists_ptr += lists_at + (program // parts).to(tl.int64) * width
-    key, last = bound_of_lists(lists_ptr, begin, end, columns_at, k, keep, WIDE, T, A, V)
+    key, last = bound_of_lists(lists_ptr, begin, end, k, keep, WIDE, T, A, V)
     count = collect_lists(lists_ptr, begin, end, columns_at, key, last, out_ptr, out_columns_at, WIDE, T, B, V)
     fill_list(out_ptr, out_columns_at, count, keep, WIDE, T)
 
@@ -220,7 +216,7 @@ def parts_answer_kernel(
     packed_ptr = lists_ptr + packed_at + row * (2 * SIZE)
     if LISTS:
         lists_ptr += lists_at + row * width
-        key, last = bound_of_lists(lists_ptr, 0, width, columns_at, k, most, WIDE, T, A, V)
+        key, last = bound_of_lists(lists_ptr, 0, width, k, most, WIDE, T, A, V)
         count = collect_lists(lists_ptr, 0, width, columns_at, key, last, packed_ptr, SIZE, WIDE, T, B, V)
     else:
         key, last = bound_of_values(
