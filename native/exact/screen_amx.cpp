@@ -14,7 +14,7 @@
 //
 // A product of tiles takes 16 cycles. Nothing else may keep the next product waiting:
 // - A tile is stored right before its next product. Four stores in a row would fill the processor's queue of stores.
-// - A block is judged a few points at a time. The processor looks only some hundred instructions ahead for a product.
+// - A block is judged in portions of two to eight points. The processor looks only some hundred instructions ahead for a product.
 // - A block is judged after its last store, so that no load waits for a store. Hence two blocks of sums in memory.
 // While the tile unit multiplies, only one of two ports computes minima and sums of 16 floats.
 #include <cstring>
@@ -163,7 +163,7 @@ class Ahead {
   const std::byte *at_ = nullptr, *end_ = nullptr;
 };
 
-// The same for the points' own numbers, of which a survivor needs one each.
+// The same for the numbers of each point; a survivor needs them all.
 void prefetch_numbers(const PointsView& points, std::int64_t begin, std::int64_t end) {
   for (const float* numbers : {points.low, points.error_query, points.error_rest, points.error_own}) {
     for (std::int64_t at = begin; at < end; at += 16) {
