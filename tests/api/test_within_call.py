@@ -70,8 +70,7 @@ def test_an_index_that_is_asked_again() -> None:
 
 
 def test_calls_with_other_arguments_are_not_mixed_up() -> None:
-    points = checks.gaussian(40, 3)
-    others = points[::-1].copy()
+    points, others = checks.gaussian(40, 3), checks.gaussian(40, 3, 5)
     swapped = tonari.search(points, others, 1)
     for queries, among, truth in ((others, others, np.arange(40)), (points, others, swapped.indices[:, 0])):
         assert tonari.search(points=among, queries=queries, k=1).indices[:, 0].tolist() == truth.tolist()

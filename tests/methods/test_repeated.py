@@ -170,7 +170,7 @@ def test_negative_values_are_refused_each_time() -> None:
 )
 def test_arguments_are_refused_as_ever(given: dict[str, Any], error: type[Exception], message: str) -> None:
     queries, points = pair()
-    tonari.search(queries, points, 1)
+    tonari.search(queries, points, k=1)
     with pytest.raises(error, match=message):
         tonari.search(queries, points, **({"k": 1} | given))
 

@@ -7,19 +7,11 @@ from tests.mutants.fault import Fault
 _CALLS = (
     Fault(
         "api-again-of-other-widths",
-        "src/tonari/api/index/segments/segment.py",
-        "if queries.ndim != 2 or queries.shape[1] != points.shape[1]:",
-        "if queries.ndim != 2:",
+        "src/tonari/methods/repeated.py",
+        "key += (x.shape, x.dtype)",
+        "key += (x.shape[:1], x.dtype)",
         "queries of other columns are searched as the ones before",
-        ("tests/api/index/segments/test_segment.py::test_a_search_like_another_checks_values_alone",),
-    ),
-    Fault(
-        "api-again-of-bits",
-        "src/tonari/api/index/segments/segment.py",
-        "type(k) is not int or call.metric.bits or call.metric.missing:",
-        "type(k) is not int:",
-        "packed rows are compared with rows whose last byte has fewer bits",
-        ("tests/api/index/segments/test_segment.py::test_rows_of_bits_are_checked_in_full",),
+        ("tests/methods/test_repeated.py::test_other_arguments_are_other_searches",),
     ),
     Fault(
         "methods-around-to-the-same",

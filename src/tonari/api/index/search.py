@@ -78,7 +78,7 @@ class SearchIndex(IndexBase):
     def _keep_search(self, now: State, those: SegmentPoints, queries: Any, k: Any, progress: ProgressLike) -> None:
         """Cache how equal searches of the single segment of a state are answered."""
         call, points, metric = those.call, those.rows, self._metric
-        if type(k) is not int or metric.bits or metric.missing:
+        if type(k) is not int:
             return
         decision = those.decided(queries, k, progress)
 
