@@ -14,7 +14,7 @@
 //
 // A product of tiles takes 16 cycles. Nothing else may keep the next product waiting:
 // - A tile is stored right before its next product. Four stores in a row would fill the processor's queue of stores.
-// - A block is judged in portions of two to eight points. The processor looks only some hundred instructions ahead for a product.
+// - A block is judged in portions of two to eight points. The processor looks some hundred instructions ahead, no more.
 // - A block is judged after its last store, so that no load waits for a store. Hence two blocks of sums in memory.
 // While the tile unit multiplies, only one of two ports computes minima and sums of 16 floats.
 #include <cstring>
