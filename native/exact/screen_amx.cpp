@@ -14,7 +14,7 @@
 //
 // A product of tiles takes 16 cycles. Nothing else may keep the next product waiting:
 // - A tile is stored right before its next product. Four stores in a row would fill the processor's queue of stores.
-// - A block is judged in portions of two to eight points. The processor looks only some hundred instructions ahead for a product.
+// - A block is judged in portions of two to eight points. The processor looks some hundred instructions ahead, no more.
 // - A block is judged after its last store, so that no load waits for a store. Hence two blocks of sums in memory.
 // While the tile unit multiplies, only one of two ports computes minima and sums of 16 floats.
 #include <cstring>
@@ -30,8 +30,8 @@ namespace tonari {
 namespace {
 
 constexpr int kPoints = 32, kQueries = 32, kSums = kPoints * kQueries;
-// The L1 cache (48 KB) holds a panel of points (16 KB), the current tile of queries (16 KB at most) and two blocks of sums
-// (8 KB). 13 runs or 24 tiles would not fit, and more chunks would read and write more waiting sums.
+// The L1 cache (48 KB) holds a panel of points (16 KB), the current tile of queries (16 KB at most) and two blocks of
+// sums (8 KB). 13 runs or 24 tiles would not fit, and more chunks would read and write more waiting sums.
 constexpr int kChunkRuns = 8;
 constexpr int kPanelTiles = 16;
 
@@ -42,7 +42,7 @@ struct alignas(64) Block {
   int tile;
 };
 
-// Points are judged in parts of eight, and after a survivor is found, only the points of its part are judged one by one.
+// Points are judged in parts of eight. If a part has a survivor, its points are judged one by one.
 constexpr int kPart = 8, kParts = kPoints / kPart;
 
 #define TONARI_INLINE inline __attribute__((always_inline))  // all values stay in registers between products

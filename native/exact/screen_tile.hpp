@@ -34,8 +34,8 @@ inline std::uint64_t survivors(const Floats (&least)[VECTORS], const Task& task,
   return mask;
 }
 
-// The points p < POINTS, one bit each, for which some lane passes. Mostly one point of a group does, and a branch for each
-// point would be mispredicted there.
+// The points p < POINTS, one bit each, for which some lane passes. Mostly one point of a group does, and a branch for
+// each point would be mispredicted there.
 template <int POINTS, class PASSES>
 inline std::uint32_t points_that_pass(const PASSES& passes) {
   static_assert(POINTS <= 32);

@@ -26,8 +26,8 @@ class TileScope {  // the thread may use tiles while this object exists
   TileScope& operator=(const TileScope&) = delete;
 };
 
-// Instructions of tiles, whose numbers are part of the instruction. GCC's headers are of no use here: up to GCC 13 they do
-// not tell the compiler that memory is read (its bug 114098), and it may drop what was stored there.
+// Instructions of tiles, whose numbers are part of the instruction. GCC's headers are of no use here: up to GCC 13 they
+// do not tell the compiler that memory is read (its bug 114098), and it may drop what was stored there.
 template <int TILE>
 inline void zero() {
   asm volatile("tilezero %%tmm%c0" ::"i"(TILE));
