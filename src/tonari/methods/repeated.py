@@ -65,15 +65,10 @@ class _Asked(NamedTuple):
     arrays: list[Any]
 
 
-_kept: list[dict[Key, Kept]] = []  # of each public function
+_kept: dict[Key, Kept] = {}  # of all public functions, whose names begin the keys
+emptied_by(_kept.clear)
 _asked: ContextVar[_Asked | None] = ContextVar("tonari_asked", default=None)
 _VALUES = frozenset((int, float, str, bool, type(None)))
-
-
-@emptied_by
-def _empty() -> None:
-    for kept in _kept:
-        kept.clear()
 
 
 def repeating(function: Callable[P, R], kept_of: Callable[[Any], dict[Key, Kept]] | None = None) -> Callable[P, R]:
@@ -81,13 +76,12 @@ def repeating(function: Callable[P, R], kept_of: Callable[[Any], dict[Key, Kept]
 
     For a method, `kept_of` returns the cache of an object.
     """
-    name, begin, kept_here = function.__name__, 0 if kept_of is None else 1, dict[Key, Kept]()
-    _kept.append(kept_here)
+    name, begin = function.__name__, 0 if kept_of is None else 1
 
     @not_compiled
     @functools.wraps(function)
     def calling(*args: P.args, **kwargs: P.kwargs) -> R:
-        kept = kept_here if kept_of is None else kept_of(args[0])
+        kept = _kept if kept_of is None else kept_of(args[0])
         parts: list[Any] = [name, environment(*PLAN_VARIABLES)]
         arrays: list[Any] = []
         if not _read(args[begin:] if begin else args, kwargs, parts, arrays):
