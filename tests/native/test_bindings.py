@@ -293,6 +293,7 @@ def search_arguments() -> Given:
         "members": _native.Pieces(**pieces_arguments()),
         "packed": runs(),
         "near": near,
+        "ranked": np.array([[0, 2], [1, 0], [2, 1]], np.int32),
         "places": places,
         "probes": 2,
         "most": 30,
@@ -1470,6 +1471,8 @@ CASES: dict[str, Case] = {
             ({"packed": [*runs()[:3], FORM]}, "expected a list of PackedPoints"),
             ({"near": changed(SEARCH["near"], (2, 1), 3)}, "near has 3 at place 5, expected 0 to 2"),
             ({"near": changed(SEARCH["near"], (2, 1), -1)}, "near has -1 at place 5"),
+            ({"ranked": changed(SEARCH["ranked"], (2, 0), 3)}, "ranked has 3 at place 4, expected 0 to 2"),
+            ({"ranked": SEARCH["ranked"][:2]}, "ranked"),
             ({"boundary": 4, "places": None}, "members on side 1=0: expected 36"),
             ({"boundary": N}, "places: expected None"),
             ({"entries": np.zeros((N, 0), np.int32)}, "columns of the entries=0"),
@@ -1554,7 +1557,7 @@ TAKEN = {
             "point_terms": ("points",),
             "DescentRound": ("points", "behind"),
             "best_scores": ("places",),
-            "ClusterSearch": ("near", "entries"),
+            "ClusterSearch": ("near", "ranked", "entries"),
         }.items()
         for argument in arguments
     ),

@@ -92,12 +92,9 @@ class _Start:
             without_self=self._boundary is None,
             boundary=self._boundary,
             ranked=self._nearest(self._centres, ranks),
-        )
-        search_clusters(
-            *(self._points, self._near, self.seekers, self._members, reach, entries, self._workers),
-            mark=NEW,
             blocks=blocks,
         )
+        search_clusters(self._points, self._near, self.seekers, self._members, reach, entries, self._workers, mark=NEW)
 
     def enough(self, entries: Entries, known: Known) -> int:
         """Return the smallest number of clusters whose members include most true neighbours of some points.
