@@ -88,7 +88,7 @@ struct BoundSearch {
   Rows rows;
   BoundPieces seekers, members;
   std::vector<nb::object> packed;
-  Near near;
+  Near near, ranked;
   std::optional<Line<std::int32_t>> places;
   Places entries;
 };
@@ -145,8 +145,8 @@ void bind_descent_start(Module& module) {
           "__init__",
           [](BoundSearch* self, const std::string& kernel, const Form& form, const Rows& rows,
              const BoundPieces& seekers, const BoundPieces& members, const nb::list& packed, const Near& near,
-             std::optional<Line<std::int32_t>> places, std::int64_t probes, std::int64_t most, std::int64_t boundary,
-             std::int32_t mark, const Places& entries) {
+             const Near& ranked, std::optional<Line<std::int32_t>> places, std::int64_t probes, std::int64_t most,
+             std::int64_t boundary, std::int32_t mark, const Places& entries) {
             const Kernel& chosen = kernel_named(kernel);
             const RowsView view = view_of(rows, "rows");
             const bool across = boundary >= 0;
@@ -164,6 +164,9 @@ void bind_descent_start(Module& module) {
             }
             check_shape("near", near, {view.n, named});
             check_numbers("near", near.data(), view.n * named, 0, clusters);
+            const auto ranks = static_cast<std::int64_t>(ranked.shape(1));
+            check_shape("ranked", ranked, {clusters, ranks});
+            check_numbers("ranked", ranked.data(), clusters * ranks, 0, clusters);
             check_number("boundary", boundary, -1, count);
             check_number("members on side 1", members.on_side_1(), across ? count - boundary : 0,
                          across ? count - boundary : 0);
@@ -185,6 +188,8 @@ void bind_descent_start(Module& module) {
                                    .clusters = clusters,
                                    .near = near.data(),
                                    .named = named,
+                                   .ranked = ranked.data(),
+                                   .ranks = ranks,
                                    .places = places ? places->data() : nullptr,
                                    .probes = probes,
                                    .most = most,
@@ -193,13 +198,13 @@ void bind_descent_start(Module& module) {
                                    .size = size,
                                    .mark = mark,
                                    .entries = entries.data()};
-            new (self)
-                BoundSearch{task, rows, seekers, members, std::move(runs.held), near, std::move(places), entries};
+            new (self) BoundSearch{task, rows,   seekers,           members, std::move(runs.held),
+                                   near, ranked, std::move(places), entries};
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("rows").noconvert(), nb::arg("seekers"), nb::arg("members"),
-          nb::arg("packed"), nb::arg("near").noconvert(), nb::arg("places").noconvert().none(), nb::arg("probes"),
-          nb::arg("most"), nb::arg("boundary"), nb::arg("mark"), nb::arg("entries").noconvert(),
-          nb::keep_alive<1, 3>())  // the form
+          nb::arg("packed"), nb::arg("near").noconvert(), nb::arg("ranked").noconvert(),
+          nb::arg("places").noconvert().none(), nb::arg("probes"), nb::arg("most"), nb::arg("boundary"),
+          nb::arg("mark"), nb::arg("entries").noconvert(), nb::keep_alive<1, 3>())  // the form
       .def(
           "run",
           [](const BoundSearch& self, std::int64_t begin, std::int64_t end) {

@@ -36,8 +36,8 @@ class Searcher {
   }
 
  private:
-  // Chooses the pieces that a block is compared with: those of the clusters that its rows name, then others until they
-  // have `least` members.
+  // Chooses the pieces that a block is compared with: those of the clusters that its rows name and that its own cluster
+  // ranks, then others until they have `least` members.
   void choose(std::int64_t piece, std::int64_t wanted, std::int64_t least) {
     const Pieces &seekers = task_.seekers, &members = task_.members;
     named_.clear();
@@ -53,26 +53,32 @@ class Searcher {
       const std::int32_t of_a = votes_[static_cast<std::size_t>(a)], of_b = votes_[static_cast<std::size_t>(b)];
       return of_a > of_b || (of_a == of_b && a < b);
     });
-    for (const std::int32_t cluster : named_) votes_[static_cast<std::size_t>(cluster)] = 0;
     chosen_.clear();
     met_ = 0;
-    const std::int64_t own = seekers.clusters[piece], of_own = seekers.firsts[own + 1] - seekers.firsts[own];
     const std::int64_t probes = std::min(task_.probes, std::ssize(named_));
-    for (std::int64_t i = 0; i < probes; ++i) {
-      const std::int64_t cluster = named_[static_cast<std::size_t>(i)];
-      const std::int64_t begin = members.firsts[cluster], count = members.firsts[cluster + 1] - begin;
-      // In a large cluster, different blocks begin with different pieces.
-      const std::int64_t turn = count * (piece - seekers.firsts[own]) / of_own;
-      for (std::int64_t j = 0; j < count && met_ < task_.most; ++j) {
-        const std::int64_t at = begin + (turn + j) % count;
-        if (members.sides[at] == wanted) take(at);
-      }
+    for (std::int64_t i = 0; i < probes; ++i) meet(named_[static_cast<std::size_t>(i)], piece, wanted);
+    const std::int32_t* ranked = task_.ranked + seekers.clusters[piece] * task_.ranks;
+    for (std::int64_t left = task_.probes - probes, j = 0; left > 0 && j < task_.ranks; ++j) {
+      if (votes_[static_cast<std::size_t>(ranked[j])] == 0) meet(ranked[j], piece, wanted), --left;
     }
+    for (const std::int32_t cluster : named_) votes_[static_cast<std::size_t>(cluster)] = 0;
     if (met_ >= least) return;
     taken_.assign(task_.packed.size(), false);
     for (const std::int64_t at : chosen_) taken_[static_cast<std::size_t>(at)] = true;
     for (std::int64_t at = 0; at < std::ssize(task_.packed) && met_ < least; ++at) {
       if (!taken_[static_cast<std::size_t>(at)] && members.sides[at] == wanted) take(at);
+    }
+  }
+
+  void meet(std::int32_t cluster, std::int64_t piece, std::int64_t wanted) {
+    const Pieces &seekers = task_.seekers, &members = task_.members;
+    const std::int64_t own = seekers.clusters[piece], of_own = seekers.firsts[own + 1] - seekers.firsts[own];
+    const std::int64_t begin = members.firsts[cluster], count = members.firsts[cluster + 1] - begin;
+    // In a large cluster, different blocks begin with different pieces.
+    const std::int64_t turn = count * (piece - seekers.firsts[own]) / of_own;
+    for (std::int64_t j = 0; j < count && met_ < task_.most; ++j) {
+      const std::int64_t at = begin + (turn + j) % count;
+      if (members.sides[at] == wanted) take(at);
     }
   }
 

@@ -4,7 +4,8 @@
 //   members   the same rows or others, in pieces of packed memory, one or several per cluster
 //
 // A block is compared with ("meets") the clusters that its rows name among their nearest (`near`): first those that the
-// most rows name, and that they name as nearer. With two sides, only rows of different sides meet.
+// most rows name, and that they name as nearer, then those nearest to its own cluster (`ranked`). With two sides, only
+// rows of different sides meet.
 #pragma once
 
 #include <vector>
@@ -31,6 +32,8 @@ struct ClusterTask {
   std::int64_t clusters = 0;
   const std::int32_t* near = nullptr;  // [row][named]: clusters, the nearest first
   std::int64_t named = 0;
+  const std::int32_t* ranked = nullptr;  // [cluster][ranks]: the clusters nearest to it, the nearest first
+  std::int64_t ranks = 0;
   const std::int32_t* places = nullptr;  // each row's place among the members if the rows are the members, else null
   std::int64_t probes = 0;               // the most clusters that a block meets
   std::int64_t most = 0;                 // the most members that it meets, except that it meets whole pieces

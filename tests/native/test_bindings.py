@@ -208,6 +208,11 @@ def search_of() -> _native.TreeSearch:
     return _native.TreeSearch(**CASES["TreeSearch"].given())
 
 
+def few_in_tree() -> Given:
+    arguments = {"tree": tree_of(), "isa": ISA, "metric": "euclidean", "queries": rows_of(M)}
+    return arguments | {"limits": np.full(M, 1.5)}
+
+
 def forest_arguments() -> Given:
     near = brute(POINTS, POINTS, K, self_ids=np.arange(N))
     core = near.distances[:, 0].astype(np.float64)
@@ -1238,6 +1243,49 @@ CASES: dict[str, Case] = {
             ({"leaves": np.full(M, -1, np.int32)}, "leaves has -1 at place 0"),
         ],
         outputs=("leaves", "order"),
+    ),
+    "search_tree": Case(
+        _native.search_tree,
+        lambda: {
+            "tree": tree_of(),
+            "isa": ISA,
+            "metric": "euclidean",
+            "k": K,
+            "queries": rows_of(M),
+            "distances": np.zeros((M, K), np.float32),
+            "indices": np.zeros((M, K), np.int32),
+        },
+        [
+            *numbers(k=[0, N + 1]),
+            ({"metric": "cosine"}, "no tree serves cosine"),
+            ({"queries": rows_of(M, D + 1)}, "queries has 5 columns, expected 4"),
+            ({"indices": np.zeros((M, K), np.int64)}, "indices are int64, expected int32"),
+        ],
+        outputs=("distances", "indices"),
+    ),
+    "find_in_tree": Case(
+        _native.find_in_tree,
+        lambda: (
+            few_in_tree()
+            | {
+                "indptr": np.zeros(M + 1, np.int64),
+                "distances": np.zeros(M * N, np.float32),
+                "indices": np.zeros(M * N, np.int32),
+            }
+        ),
+        [
+            ({"limits": changed(np.ones(M), 3, np.nan)}, "limits: one is not a number"),
+            ({"distances": np.zeros(M * N)}, "a tree of float32 cannot answer in float64"),
+            ({"indices": np.zeros(M * N, np.int64)}, "indices: expected the type of the ids"),
+            ({"indptr": np.zeros(M, np.int64)}, "indptr has shape"),
+        ],
+        outputs=("indptr", "distances", "indices"),
+    ),
+    "count_in_tree": Case(
+        _native.count_in_tree,
+        lambda: few_in_tree() | {"double_output": False, "counts": np.zeros(M, np.int64)},
+        [({"double_output": True}, "a tree of float32 cannot answer in float64")],
+        outputs=("counts",),
     ),
     "TreeSearch": Case(
         _native.TreeSearch,

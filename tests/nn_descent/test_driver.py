@@ -280,7 +280,7 @@ class OnTensors:
     def _tensors(self, found: Neighbors) -> Neighbors:
         return Neighbors(*map(self.torch.from_numpy, found))
 
-    def start(self, kind: str) -> Any:
+    def start(self, kind: str, known: Any = None) -> Any:
         return self.torch.from_numpy(self._steps.start(kind))
 
     def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:

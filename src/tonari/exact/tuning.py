@@ -26,6 +26,10 @@ FEW_LEFT = 8  # up to this many rows, exact values take less time than packing a
 DIRECT_SECONDS = 5e-3  # duration of one native call, if it has enough queries
 DIRECT_POINTS = 8192  # least points of a slice, which computes exact values for its own k nearest [4096, 8192, 16384]
 DIRECT_TIMES = 16  # least points of a slice, as a multiple of k
+
+# Case: small index-1x1000x128 on cpu. Chosen on: Xeon.
+PREPARED_LATER = 2e-3  # seconds of a preparation that is left to the first search that needs it [5e-4, 2e-3]
+
 # Case: exact_cpu search-gauss-k2000, search-gauss-k7500 on cpu. Chosen on: an EPYC (Zen 4), 2026-11-27.
 DIRECT_QUERIES = 16  # queries of one native call, if each thread has as many: they share the reads of the points
 
@@ -36,7 +40,7 @@ WITHIN_PACKED = 2.5e-5  # exact values replace a screen of packed points if they
 
 # Case: exact_cpu graph-gist-960, search-gist-960 on cpu. Chosen on: not recorded.
 CONTRACT_FROM = 4  # least ratio of all columns to contracted ones; float32 then takes no more memory than int8 in all
-PILOT_FROM_SECONDS = 0.8  # of one thread, for a search with a pilot: 0.1 to 0.2 s, or 0.01 s if rows spread evenly
+PILOT_FROM_SECONDS = 0.4  # of one thread, for a search with a pilot: 0.1 s, or 0.01 s if rows spread evenly [0.2, 0.4]
 PILOT_QUERIES = 64  # [32, 64, 128]
 EVEN_ROWS = 512  # rows of a quick test whether the points spread evenly in all directions
 EVEN_COLUMNS = 32  # columns of that test: principal directions, and the residual

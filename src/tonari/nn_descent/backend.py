@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from tonari.core.results.neighbors import Neighbors
 
 
@@ -30,11 +33,29 @@ class Round(NamedTuple):
     phi: float
 
 
+class Known(NamedTuple):
+    """The true neighbours of some points.
+
+    Attributes
+    ----------
+    rows : int64 of shape (count,)
+        The numbers of the points; NumPy.
+    indices : int32 of shape (count, k)
+        Their neighbours; NumPy.
+    """
+
+    rows: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+
+
 class Backend(Protocol):
     """The steps of NN-Descent on one device, for fixed points and a plan. Arrays are on that device unless noted."""
 
-    def start(self, kind: str) -> Any:
-        """Make the initial entries, all new; `kind` is "clusters" or "random"."""
+    def start(self, kind: str, known: Known | None = None) -> Any:
+        """Make the initial entries, all new; `kind` is "clusters" or "random".
+
+        A start by clusters may use known neighbours to choose the number of clusters compared with each point.
+        """
 
     def seeds(self, boundary: int, size: int) -> Any:
         """Make entries, int32 (n, size), to merge two graphs: each point gets points of the other graph, all new.

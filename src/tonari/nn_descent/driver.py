@@ -20,6 +20,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import current, part
 from tonari.metrics.recall import Recall, neighbors_recall
 from tonari.nn_descent import tuning
+from tonari.nn_descent.backend import Known
 from tonari.nn_descent.report import DescentReport, RoundReport
 from tonari.nn_descent.work import expected_work, round_work, start_work
 
@@ -91,7 +92,8 @@ def build(
         progress, total=plan.n * (plan.rounds + starts), seconds=plan.seconds, label="neighbours", unit="row"
     ) as shown:
         if begin is None:
-            entries = steps.start(plan.start)
+            known = measure.known if isinstance(measure, Measure) else None
+            entries = steps.start(plan.start, known)
             shown.add(plan.n)
         else:
             entries = begin()
@@ -140,6 +142,11 @@ class Measure:
         with part("true neighbours of a sample", len(self.rows)):
             self._truth = steps.of_rows(steps.exact(self.rows, plan.k), np.arange(len(self.rows)))
         _check_complete(self._truth, self.rows)
+
+    @property
+    def known(self) -> Known:
+        """The measured rows and their true neighbours."""
+        return Known(self.rows, self._truth.indices)
 
     def __call__(self, found: Neighbors) -> Recall:
         listed, begin, measured = self._steps.of_rows(found, self.rows), 0, []

@@ -66,7 +66,8 @@ def truth_bytes(plan: DescentPlan) -> int:
 def _on_cpu(plan: DescentPlan) -> int:
     lists = 2 * plan.n * plan.list_size * 4
     reverse = plan.n * (plan.reverse + 1) * 4
-    start = max(plan.n * 116, plan.n_clusters * (2 * plan.train_per_cluster + 3) * plan.d * 4)
+    ranked = 4 * plan.n_clusters * min(plan.n_clusters, tuning.MOST_RANKED if plan.widens else plan.n_probe)
+    start = max(plan.n * 116 + ranked, plan.n_clusters * (2 * plan.train_per_cluster + 3) * plan.d * 4)
     tasks = min(plan.n, plan.block * max(1, plan.threads)) * _met(plan) * _TASK_ROW_BYTES
     fixed, rounds = _SMALL_CHANGE + tasks + _sample(plan), lists + reverse
     if plan.start == "random":

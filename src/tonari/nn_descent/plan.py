@@ -66,6 +66,8 @@ class DescentPlan(Plan):
     n_clusters, n_probe, train_per_cluster, kmeans_iters : int
         Number of clusters; clusters whose members a point is compared with; k-means sample points per cluster; and
         k-means iterations.
+    widens : bool
+        Whether the run may choose another `n_probe`, by the true neighbours of the sampled rows.
     n_hubs, reverse, neighbors_per_hub, width : int
         In a round of "pull", the hubs of a point are its first `n_hubs` neighbours and at most `reverse` points that
         have it among their own. The point collects the first `neighbors_per_hub` neighbours of each hub, and is
@@ -96,6 +98,7 @@ class DescentPlan(Plan):
     start: str
     n_clusters: int
     n_probe: int
+    widens: bool
     train_per_cluster: int
     kmeans_iters: int
     n_hubs: int

@@ -94,6 +94,7 @@ def plan_descent(
         seed=drawn,
         update=update,
         start=start,
+        widens=not on_cuda and start == "clusters" and "n_probe" not in overrides,
         threads=threads,
         packed_bytes=0,
         copied_bytes=copied,

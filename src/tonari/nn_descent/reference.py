@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tonari.core.draws import Purpose, generator
 from tonari.core.results.neighbors import Neighbors, value_dtype
 from tonari.metrics import get_metric, reference
-from tonari.nn_descent.backend import Round
+from tonari.nn_descent.backend import Known, Round
 from tonari.nn_descent.entries import ID, MISSING, NEW, random_entries
 
 Entries = npt.NDArray[np.int32]
@@ -46,7 +46,7 @@ class ReferenceBackend:
         self.dtype = np.dtype(value_dtype(points.dtype))
         self.descending = get_metric(plan.metric).descending
 
-    def start(self, kind: str) -> Entries:
+    def start(self, kind: str, known: Known | None = None) -> Entries:
         if kind == "random":
             return random_entries(self.plan.n, self.plan.list_size, self.plan.seed)
         return self._best_of_clusters()

@@ -37,6 +37,23 @@ LOOK_POINTS = 2048  # points from each of these clusters
 LOOK_CENTRES = 256  # centres in the sample that decides whether coarse scores suffice for centres
 LOOK_NEAR = 4  # near centres of each of these centres
 
+# Case: nn_descent sift-100k, curve-gaussian, curve-gist on cpu. Chosen on: two cores of a Xeon with AMX, 2026-11-28.
+# The number of clusters of a start is chosen by the blocks of a few rows, whose true neighbours are known.
+START_MISSES = 1.2  # true neighbours that a start may lack, divided by the number that the graph may lack [1, 1.2, 2]
+PILOT_BLOCKS = 64  # blocks that are compared with more and more clusters
+PILOT_SHARE = 16  # these are at most one of this many of all blocks
+FEWER_PROBES = 8  # they begin with the usual number of clusters divided by this
+TRUSTED_STEP = 1.5  # most growth of the number of clusters that is extrapolated from two numbers
+LEVEL = 0.85, 0.25  # twice as many clusters miss more than this share, and less than this: other errors dominate
+MOST_RANKED = 1024  # clusters nearest to each cluster that are found
+# A start compares contracted rows if they rank nearly all true neighbours of a few rows within the length of a list.
+SHORT_COLUMNS = (32, 48, 64, 96, 128)
+SHORT_SHARE = 6  # least ratio of all columns to contracted ones
+SHORT_MISSES = 0.7  # true neighbours that they may rank lower, relative to the neighbours that the graph may lack
+SHORT_ROWS = 8192  # rows of the sample that gives directions, and ranks true neighbours
+SHORT_PAIRS = 1024  # true neighbours that are ranked
+SHORT_TASK = 2048  # rows that are contracted at once
+
 # Not measured: bounds of memory and of the time between two checks for Ctrl-C.
 TRANSFORMED_VALUES = 1 << 20  # values of the rows that are transformed at once
 SCALE_ROWS = 8_192  # sample for the mean and the scale

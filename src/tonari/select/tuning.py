@@ -81,5 +81,5 @@ PARTS_PER_THREAD = 32  # keys of a thread, at most [16, 32]
 PARTS_LEAST_WARPS = 4
 PARTS_SLACK = 0.25  # share of k that a part may keep beyond k
 PARTS_SLACK_LEAST = 32  # pairs that a part may keep beyond k
-PARTS_COLLECTED_RUNS = 2  # runs of adjacent values of a thread that are collected at a time
+PARTS_COLLECTED_RUNS = 2  # runs of adjacent values that a thread collects together
 PARTS_KEPT = 256  # shapes whose launches are kept

@@ -67,21 +67,23 @@ def test_pieces(data: st.DataObject) -> None:
 
 
 def plain_pieces(
-    at: int, near: Array, seekers: Pieces, members: Pieces, probes: int, most: int, least: int, wanted: int | None
+    at: int, near: Array, seekers: Pieces, members: Pieces, reach: Reach, least: int, wanted: int | None
 ) -> list[int]:
     """Return the pieces of members that a block of seekers is compared with."""
     rows = seekers.order[seekers.begins[at] : seekers.begins[at + 1]]
     votes = np.zeros(len(members.firsts) - 1, int)
     for column in range(near.shape[1]):
         np.add.at(votes, near[rows, column], near.shape[1] - column)
-    named = [cluster for cluster in np.argsort(-votes, kind="stable") if votes[cluster]][:probes]
+    named = [cluster for cluster in np.argsort(-votes, kind="stable") if votes[cluster]]
+    assert reach.ranked is not None
+    named += [cluster for cluster in reach.ranked[seekers.clusters[at]] if not votes[cluster]]
     first, last = seekers.firsts[seekers.clusters[at] : seekers.clusters[at] + 2]
     sizes, chosen, met = np.diff(members.begins), [], 0
-    for cluster in named:
+    for cluster in named[: reach.probes]:
         here = list(range(members.firsts[cluster], members.firsts[cluster + 1]))
         turn = len(here) * (at - first) // (last - first)
         for piece in here[turn:] + here[:turn]:
-            if met < most and wanted in (None, members.sides[piece]):
+            if met < reach.most and wanted in (None, members.sides[piece]):
                 chosen.append(piece)
                 met += sizes[piece]
     for piece in range(len(sizes)):
@@ -108,7 +110,10 @@ def test_a_search_through_clusters(data: st.DataObject) -> None:
     kernel = data.draw(st.sampled_from([scores.coarse, scores.fine]))
     found = np.full((n, size), MISSING, np.int32)
     packed = members.pack(lambda rows: scores.pack(kernel, points[rows]), Workers(1))
-    reach = Reach(probes=probes, most=most, without_self=boundary is None, boundary=boundary)
+    rng = np.random.default_rng(seed)
+    ranked = rng.permuted(np.tile(np.arange(clusters, dtype=np.int32), (clusters, 1)), axis=1)
+    ranked = ranked[:, : data.draw(st.integers(0, clusters))].copy()
+    reach = Reach(probes=probes, most=most, without_self=boundary is None, boundary=boundary, ranked=ranked)
     among = Members(kernel, scores.form, members, packed)
     search_clusters(points, near, seekers, among, reach, found, Workers(threads), mark=1 << 20)
     truth = np.full((n, size), MISSING, np.int32)
@@ -116,7 +121,7 @@ def test_a_search_through_clusters(data: st.DataObject) -> None:
         wanted = None if boundary is None else 1 - int(seekers.sides[at])
         there = n - 1 if boundary is None else (boundary, n - boundary)[wanted]
         k = min(size, there)
-        chosen = plain_pieces(at, near, seekers, members, probes, most, k + (boundary is None), wanted)
+        chosen = plain_pieces(at, near, seekers, members, reach, k + (boundary is None), wanted)
         places = np.sort(np.concatenate([np.arange(*members.begins[piece : piece + 2]) for piece in chosen]))
         for row in seekers.order[seekers.begins[at] : seekers.begins[at + 1]]:
             others = members.order[places]

@@ -14,12 +14,15 @@ from tests.helpers.checks import DTYPES, HOSTILE
 from tests.helpers.descent import as_dtype, groups, plan_for, shared
 from tonari import exact
 from tonari.core.process.isa import chosen_isa
+from tonari.core.process.workers import Workers
 from tonari.inputs import held
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute, returned, values_at
+from tonari.nn_descent.backend import Known
 from tonari.nn_descent.cpu import init as start
 from tonari.nn_descent.cpu.backend import CpuBackend
 from tonari.nn_descent.cpu.cluster_blocks import search_clusters
+from tonari.nn_descent.cpu.short_rows import short_rows
 from tonari.nn_descent.entries import ID, MISSING, NEW
 
 Array = npt.NDArray[Any]
@@ -109,3 +112,37 @@ def test_seeds_of_a_side_with_few_points() -> None:
     assert (entries[3:, 3:] == MISSING).all()
     np.testing.assert_array_equal(np.sort(entries[3:, :3] & ID, axis=1), np.tile([0, 1, 2], (397, 1)))
     assert (entries[:3] >= 3 + NEW).all()
+
+
+def known_rows(points: Array, k: int) -> Known:
+    rows = np.arange(0, len(points), 40)
+    return Known(rows, exact.neighbors(points[rows], points, k, metric="euclidean", self_ids=rows, threads=1).indices)
+
+
+def test_a_start_among_isotropic_points_meets_as_many_clusters_as_it_needs() -> None:
+    points = checks.gaussian(4000, 12)
+    plan = plan_for(points, 8, n_clusters=125, n_probe=2, recall=0.95)
+    known = known_rows(points, 8)
+
+    def found(widens: bool) -> float:
+        entries = CpuBackend(points, dataclasses.replace(plan, widens=widens)).start("clusters", known)
+        return float((known.indices[:, :, None] == (entries[known.rows] & ID)[:, None, :]).any(axis=2).mean())
+
+    assert found(False) < 0.5
+    assert found(True) > 0.85
+
+
+def test_wide_rows_are_compared_in_as_few_columns_as_rank_their_neighbours() -> None:
+    rng = np.random.default_rng(0)
+    flat = (rng.normal(size=(2000, 8)) @ rng.normal(size=(8, 300))).astype(np.float32) + 100
+    plan = plan_for(flat, 8, recall=0.95)
+    short = short_rows(flat, plan, known_rows(flat, 8), Workers(2))
+    assert short is not None
+    assert short.shape == (2000, 32)
+    rows = flat[:50].astype(np.float64)
+    distances = np.linalg.norm(rows[:, None] - rows[None], axis=2)
+    contracted = np.linalg.norm(short[:50, None].astype(np.float64) - short[None, :50], axis=2)
+    scale = np.median(contracted[0, 1:] / distances[0, 1:])
+    np.testing.assert_allclose(contracted, scale * distances, rtol=0.02, atol=1e-4 * distances.max() * scale)
+    isotropic = checks.gaussian(2000, 300)
+    assert short_rows(isotropic, plan, known_rows(isotropic, 8), Workers(1)) is None

@@ -69,7 +69,7 @@ def test_coarse_scores_are_refused_where_they_cannot_tell_points_apart() -> None
         scores = Scores(points, "euclidean", plan_for(points))
         if scores.coarse == scores.fine:
             enough = True
-        assert scores.coarse_is_enough(points[:60], points, 5, 10, Workers(1)) == enough
+        assert (scores.coarse_share(points[:60], points, 5, 10, Workers(1)) >= 0.95) == enough
     plan = plan_for(near, list_size=16, n_clusters=6, n_probe=6)
     entries, _ = best_of_clusters(near, plan, 16, Workers(1))
     truth = brute(near, near, 5, self_ids=np.arange(600))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy.typing as npt
 from tonari import exact
 from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors
-from tonari.nn_descent.backend import Round
+from tonari.nn_descent.backend import Known, Round
 from tonari.nn_descent.cpu.init import best_of_clusters
 from tonari.nn_descent.cpu.rounds import point_terms, run_round
+from tonari.nn_descent.cpu.short_rows import short_rows
 from tonari.nn_descent.entries import MISSING, NEW, random_entries
 from tonari.nn_descent.plan import DescentPlan
 
@@ -49,11 +51,17 @@ class CpuBackend:
         """New workers for each step, because workers stopped by Ctrl-C cannot be used again."""
         return Workers(self.plan.threads)
 
-    def start(self, kind: str) -> Entries:
+    def start(self, kind: str, known: Known | None = None) -> Entries:
         """Make the initial entries, all new; `kind` is "clusters" or "random"."""
         if kind == "random":
             return random_entries(self.plan.n, self.plan.list_size, self.plan.seed)
-        entries, self._order = best_of_clusters(self.points, self.plan, self.plan.list_size, self._workers)
+        points, plan = self.points, self.plan
+        short = None if known is None else short_rows(points, plan, known, self._workers)
+        if short is not None:
+            points, plan = short, dataclasses.replace(plan, metric="sqeuclidean", d=short.shape[1])
+        entries, self._order = best_of_clusters(
+            points, plan, plan.list_size, self._workers, known=known, precise=short is not None
+        )
         return entries
 
     def seeds(self, boundary: int, size: int) -> Entries:

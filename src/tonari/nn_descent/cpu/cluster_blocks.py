@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -115,19 +115,23 @@ class Reach:
     Attributes
     ----------
     probes : int
-        The number of near clusters.
+        The number of near clusters: first the clusters that the rows of a block name, then the nearest ones to their
+        own cluster.
     most : int
         The largest number of members. Whole pieces are compared, so the last piece may exceed this number.
     without_self : bool
         Whether the rows are the members themselves, so that no row may find itself; only without a boundary.
     boundary : int, optional
         Compare only points whose numbers are on different sides of this number.
+    ranked : int32 of shape (clusters, any), optional
+        The clusters nearest to each cluster, nearest first. Without it, no cluster is compared that no row names.
     """
 
     probes: int
     most: int
     without_self: bool = False
     boundary: int | None = None
+    ranked: npt.NDArray[np.int32] | None = None
 
 
 def search_clusters(
@@ -140,6 +144,7 @@ def search_clusters(
     workers: Workers,
     *,
     mark: int = 0,
+    blocks: Iterable[int] | None = None,
 ) -> None:
     """Fill the entries of rows with the best members of the clusters near them, by approximate scores.
 
@@ -158,7 +163,10 @@ def search_clusters(
     workers : Workers
     mark : int
         Bits to set in every entry.
+    blocks : iterable of int, optional
+        Fill only the entries of the rows in these pieces.
     """
+    none_ranked = np.empty((len(members.pieces.firsts) - 1, 0), np.int32)
     search = _native.ClusterSearch(
         members.kernel,
         members.form,
@@ -167,6 +175,7 @@ def search_clusters(
         _native.Pieces(*members.pieces),
         members.packed,
         near,
+        none_ranked if reach.ranked is None else reach.ranked,
         members.pieces.places() if reach.without_self else None,
         reach.probes,
         reach.most,
@@ -175,8 +184,15 @@ def search_clusters(
         entries,
     )
 
-    def work(begin: int) -> None:
+    def work(begin: int, end: int) -> None:
         workers.check()
-        search.run(begin, min(begin + tuning.TASK_BLOCKS, len(seekers.clusters)))
+        search.run(begin, end)
 
-    workers.map(work, range(0, len(seekers.clusters), tuning.TASK_BLOCKS))
+    count = len(seekers.clusters)
+    steps = range(0, count, tuning.TASK_BLOCKS)
+    tasks = (
+        [(at, min(at + tuning.TASK_BLOCKS, count)) for at in steps]
+        if blocks is None
+        else [(at, at + 1) for at in blocks]
+    )
+    workers.map(lambda task: work(*task), tasks)

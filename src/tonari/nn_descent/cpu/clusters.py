@@ -127,8 +127,8 @@ class Nearest:
         self._workers = workers
         self._scores = Scores(centres, "sqeuclidean", plan)
         looked_at = np.ascontiguousarray(centres[:: -(-len(centres) // tuning.LOOK_CENTRES)])
-        enough = self._scores.coarse_is_enough(looked_at, centres, tuning.LOOK_NEAR, 2 * tuning.LOOK_NEAR, workers)
-        self._kernel = self._scores.coarse if enough else self._scores.fine
+        share = self._scores.coarse_share(looked_at, centres, tuning.LOOK_NEAR, 2 * tuning.LOOK_NEAR, workers)
+        self._kernel = self._scores.coarse if share >= tuning.COARSE_ENOUGH else self._scores.fine
         parts = [
             centres[begin : begin + tuning.PACKED_CENTRES] for begin in range(0, len(centres), tuning.PACKED_CENTRES)
         ]

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tonari.core.process.workers import Workers
+from tonari.core.trail import decided
 from tonari.nn_descent import tuning
+from tonari.nn_descent.backend import Known
 from tonari.nn_descent.cpu.cluster_blocks import Members, Pieces, Reach, pieces_of, search_clusters
 from tonari.nn_descent.cpu.clusters import Form, Nearest, find_centres
 from tonari.nn_descent.cpu.scores import Scores
-from tonari.nn_descent.entries import MISSING, NEW
+from tonari.nn_descent.entries import ID, MISSING, NEW
 from tonari.nn_descent.plan import DescentPlan
+
+Entries = npt.NDArray[np.int32]
 
 
 def best_of_clusters(
-    points: npt.NDArray[Any], plan: DescentPlan, size: int, workers: Workers, *, boundary: int | None = None
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    points: npt.NDArray[Any],
+    plan: DescentPlan,
+    size: int,
+    workers: Workers,
+    *,
+    boundary: int | None = None,
+    known: Known | None = None,
+    precise: bool = False,
+) -> tuple[Entries, npt.NDArray[np.int32]]:
     """Find, for each point, the nearest members of the clusters near it.
 
     Parameters
@@ -28,6 +40,11 @@ def best_of_clusters(
         The number of neighbours to find.
     boundary : int, optional
         Compare only points whose numbers are on different sides of this number.
+    known : Known, optional
+        The true neighbours of some points, which determine the number of clusters. Default: the plan's number.
+    precise : bool
+        Whether to compare points by the most precise scores. By default, faster scores are used if they suffice to
+        separate points.
 
     Returns
     -------
@@ -37,26 +54,92 @@ def best_of_clusters(
     int32 of shape (n,)
         The point numbers, with points that were compared with the same clusters next to each other.
     """
-    n = len(points)
-    form = Form(points, plan.metric)
-    nearest = Nearest(find_centres(points, form, plan, workers), plan, workers)
-    near = nearest.of_all(points, min(tuning.NEAR_CLUSTERS, plan.n_clusters), form, as_queries=True)
-    homes = near if form.queries_are_points else nearest.of_all(points, min(2, plan.n_clusters), form, as_queries=False)
-    members = pieces_of(homes, plan.n_clusters, max(1, tuning.LARGEST_CLUSTER * n // plan.n_clusters), boundary)
-    seekers = pieces_of(near, plan.n_clusters, tuning.POINT_BLOCK, boundary)
-    scores = Scores(points, plan.metric, plan)
-    kernel = _kernel(points, plan, size, workers, near, members, scores)
-    entries = np.full((n, size), MISSING, np.int32)
-    packed = members.pack(lambda rows: scores.pack(kernel, points[rows]), workers)
-    reach = Reach(
-        probes=plan.n_probe,
-        most=tuning.MOST_MEMBERS * plan.n_probe * max(1, n // plan.n_clusters),
-        without_self=boundary is None,
-        boundary=boundary,
-    )
-    found = Members(kernel, scores.form, members, packed)
-    search_clusters(points, near, seekers, found, reach, entries, workers, mark=NEW)
-    return entries, seekers.order
+    start = _Start(points, plan, workers, boundary)
+    start.pack(size, precise=precise)
+    entries = np.full((len(points), size), MISSING, np.int32)
+    start.fill(entries, start.enough(entries, known) if known is not None and plan.widens else plan.n_probe)
+    return entries, start.seekers.order
+
+
+class _Start:
+    """The clusters of points, and their members, packed."""
+
+    def __init__(self, points: npt.NDArray[Any], plan: DescentPlan, workers: Workers, boundary: int | None) -> None:
+        self._points, self._plan, self._workers, self._boundary = points, plan, workers, boundary
+        n, clusters = len(points), plan.n_clusters
+        form = Form(points, plan.metric)
+        self._centres = find_centres(points, form, plan, workers)
+        self._nearest = nearest = Nearest(self._centres, plan, workers)
+        self._near = near = nearest.of_all(points, min(tuning.NEAR_CLUSTERS, clusters), form, as_queries=True)
+        homes = near if form.queries_are_points else nearest.of_all(points, min(2, clusters), form, as_queries=False)
+        self._pieces = pieces_of(homes, clusters, max(1, tuning.LARGEST_CLUSTER * n // clusters), boundary)
+        self.seekers = pieces_of(near, clusters, tuning.POINT_BLOCK, boundary)
+
+    def pack(self, size: int, *, precise: bool) -> None:
+        """Pack the members for the kernel that is fast enough and separates the points."""
+        points, plan, workers = self._points, self._plan, self._workers
+        scores = Scores(points, plan.metric, plan)
+        kernel = scores.fine if precise else _kernel(points, plan, size, workers, self._near, self._pieces, scores)
+        packed = self._pieces.pack(lambda rows: scores.pack(kernel, points[rows]), workers)
+        self._members = Members(kernel, scores.form, self._pieces, packed)
+
+    def fill(self, entries: Entries, probes: int, blocks: npt.NDArray[np.intp] | None = None) -> None:
+        """Compare blocks of points, by default all, with the members of a number of clusters."""
+        ranks = min(probes, tuning.MOST_RANKED, self._plan.n_clusters)
+        reach = Reach(
+            probes=probes,
+            most=tuning.MOST_MEMBERS * probes * max(1, len(self._points) // self._plan.n_clusters),
+            without_self=self._boundary is None,
+            boundary=self._boundary,
+            ranked=self._nearest(self._centres, ranks),
+        )
+        search_clusters(
+            *(self._points, self._near, self.seekers, self._members, reach, entries, self._workers),
+            mark=NEW,
+            blocks=blocks,
+        )
+
+    def enough(self, entries: Entries, known: Known) -> int:
+        """Return the smallest number of clusters whose members include most true neighbours of some points.
+
+        The blocks of some of these points are compared with more and more clusters. Their entries are changed.
+        """
+        plan, seekers = self._plan, self.seekers
+        places = np.empty(plan.n, np.int64)
+        places[seekers.order] = np.arange(plan.n)
+        of_rows = np.searchsorted(seekers.begins, places[known.rows], side="right") - 1
+        blocks = np.unique(of_rows)
+        count = min(tuning.PILOT_BLOCKS, len(seekers.clusters) // tuning.PILOT_SHARE)
+        if count == 0:
+            return plan.n_probe
+        blocks = blocks[:: -(-len(blocks) // count)]
+        some = np.isin(of_rows, blocks)
+        rows, true = known.rows[some], known.indices[some]
+        goal = tuning.START_MISSES * (1 - plan.recall)  # misses
+        most = min(plan.n_clusters, max(plan.n_probe, tuning.MOST_RANKED))
+        probes, before = max(1, plan.n_probe // tuning.FEWER_PROBES), (0, 1.0)
+        while True:
+            self.fill(entries, probes, blocks)
+            misses = 1 - float((true[:, :, None] == (entries[rows] & ID)[:, None, :]).any(axis=2).mean())
+            if tuning.LEVEL[0] * before[1] < misses < tuning.LEVEL[1]:
+                wanted = before[0]
+                break
+            wanted = math.ceil(min(most, _for_misses(goal, before, (probes, misses))))
+            if probes == most or wanted <= tuning.TRUSTED_STEP * probes:
+                break
+            probes, before = min(2 * probes, most), (probes, misses)
+        decided("clusters", f"{wanted}: {probes} miss {misses:.2g} of the true neighbours of {len(rows)} points")
+        return wanted
+
+
+def _for_misses(goal: float, before: tuple[int, float], after: tuple[int, float]) -> float:
+    """Return a number of clusters for a share of misses, on a line through two numbers in logarithms of both."""
+    (less, many), (more, few) = before, after
+    if few == 0 or less == 0:
+        return more if few <= goal else math.inf
+    if few >= many:
+        return math.inf
+    return float(less * (more / less) ** (math.log(many / goal) / math.log(many / few)))
 
 
 def _kernel(
@@ -71,6 +154,7 @@ def _kernel(
     """Choose the fastest kernel whose scores separate near points, by a test within clusters, the hardest case."""
     for point in members.order[:: -(-len(points) // tuning.LOOKS)]:
         around = members.of_clusters(near[point])[: tuning.LOOK_POINTS]
-        if not scores.coarse_is_enough(points[around[: tuning.LOOK_QUERIES]], points[around], plan.k, size, workers):
+        share = scores.coarse_share(points[around[: tuning.LOOK_QUERIES]], points[around], plan.k, size, workers)
+        if share < tuning.COARSE_ENOUGH:
             return scores.fine
     return scores.coarse

@@ -66,11 +66,11 @@ class Scores:
         workers.map(work, range(0, len(queries), tuning.TASK_QUERIES))
         return places
 
-    def coarse_is_enough(self, queries: Rows, points: Rows, first: int, count: int, workers: Workers) -> bool:
-        """Return whether the coarse kernel's `count` best points have nearly all of the fine kernel's `first` best."""
+    def coarse_share(self, queries: Rows, points: Rows, first: int, count: int, workers: Workers) -> float:
+        """Return the share of the fine kernel's `first` best points that are among the coarse kernel's `count` best."""
         if self.coarse == self.fine:
-            return True
+            return 1.0
         first, count = min(first, len(points)), min(count, len(points))
         fine = self.best(self.fine, queries, [self.pack(self.fine, points)], first, workers)
         coarse = self.best(self.coarse, queries, [self.pack(self.coarse, points)], count, workers)
-        return bool((fine[:, :, None] == coarse[:, None, :]).any(axis=2).mean() >= tuning.COARSE_ENOUGH)
+        return float((fine[:, :, None] == coarse[:, None, :]).any(axis=2).mean())

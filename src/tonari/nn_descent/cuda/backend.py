@@ -12,7 +12,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.cuda.devices import on
 from tonari.cuda.self_neighbors import without_own
 from tonari.metrics import get_metric
-from tonari.nn_descent.backend import Round
+from tonari.nn_descent.backend import Known, Round
 from tonari.nn_descent.cuda.clusters import find_clusters
 from tonari.nn_descent.cuda.exact_neighbors import nearest
 from tonari.nn_descent.cuda.form import Form, form_of
@@ -47,7 +47,7 @@ class CudaBackend:
         self._order: Any = None
         self._held = 0  # bytes of lists
 
-    def start(self, kind: str) -> Any:
+    def start(self, kind: str, known: Known | None = None) -> Any:
         size = self.plan.list_size
         return self._random(size) if kind == "random" else self._scan(size, None)
 

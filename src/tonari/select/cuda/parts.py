@@ -2,7 +2,7 @@
 
     row fits into a tile       answer                      one launch, one read
     longer                     part, answer                two launches, one read
-    longer still               part, lists, ..., answer    until what the parts keep fits into a tile
+    longer still               part, lists, ..., answer    until the pairs that the parts keep fit into a tile
 
 A part keeps from k to `keep` pairs; the more it may keep, the sooner its bisection ends. The launches never wait for
 the host, so they can be captured as a CUDA graph, and no memory must be zero before them.
@@ -27,7 +27,7 @@ from tonari.select.request import Answer, Request, Selection
 
 
 class Level(NamedTuple):
-    """One launch that cuts rows of `width` pairs into parts of `tile`, each of which keeps up to `keep` pairs."""
+    """One launch that cuts rows of `width` pairs into parts of `tile` pairs, and keeps at most `keep` of each part."""
 
     width: int
     tile: int
@@ -50,7 +50,7 @@ def suits(rows: int, n: int) -> bool:
 
 @cached(maxsize=1024)
 def shape_for(n: int, k: int, wide: bool) -> Shape | None:
-    """Choose the launches for rows of n values; None if parts would keep too much of what they read.
+    """Choose the launches for rows of n values; None if parts would keep too large a share of their pairs.
 
     >>> shape_for(100_000, 64, False)
     Shape(levels=(Level(width=100000, tile=8192, parts=13, keep=96),), width=1248)
@@ -176,7 +176,7 @@ class _Kept:
         self._scratch = {"size": scratch.shape, "dtype": scratch.dtype, "device": device}
         *levels, last = [step.repeated(*names) for step, names in steps]
         self._first, self._between, self._last = levels[0] if levels else None, levels[1:], last
-        self._lock = threading.Lock()  # a repeated launch belongs to one thread at a time
+        self._lock = threading.Lock()  # only one thread may use a repeated launch
 
     def __call__(self, values: Any) -> Selection | None:
         import torch
@@ -200,7 +200,7 @@ emptied_by(_KEPT.clear)
 
 
 def _key(values: Any, k: int, largest: bool, sorted: bool) -> tuple[Any, ...]:
-    """Return what decides about the launches of a selection; the kernels depend on the alignment of the values."""
+    """Return the key of a selection's launches; it has the alignment of the values, because kernels depend on it."""
     aligned = values.data_ptr() & 15 == 0
     return values.shape, values.stride(), values.dtype, values.device, aligned, k, largest, sorted
 

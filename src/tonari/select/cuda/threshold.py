@@ -15,7 +15,7 @@ To shorten the search for a threshold, a value is accepted if the number of samp
 to `most`. About one row in 10^5 has fewer than k or more than `capacity` survivors. The same kernels answer such a row
 by radix selection, so the result is exact for every input and the device does not wait for the host.
 
-The launches for few long rows are those of parts.py, where the sample is everything that a program reads.
+Few long rows are searched by parts.py, without a sample: a program reads its whole part.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import torch
 from tonari.core.results.neighbors import Neighbors
 from tonari.cuda.devices import on
 from tonari.exact.cuda.refine.groups import refine_groups
-from tonari.nn_descent.backend import Round
+from tonari.nn_descent.backend import Known, Round
 from tonari.nn_descent.cuda.backend import CudaBackend
 from tonari.nn_descent.cuda.form import Form
 from tonari.nn_descent.entries import ID, MISSING
@@ -26,8 +26,8 @@ class GnndBackend(CudaBackend):
 
     _form: Form | None = None
 
-    def start(self, kind: str) -> Any:
-        return self._random(self.plan.samples) if kind == "random" else super().start(kind)
+    def start(self, kind: str, known: Known | None = None) -> Any:
+        return self._random(self.plan.samples) if kind == "random" else super().start(kind, known)
 
     def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
         plan = self.plan

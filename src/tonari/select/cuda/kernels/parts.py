@@ -1,12 +1,12 @@
-"""Selection from few long rows: a row is cut into parts, each of which one program holds in registers.
+"""Selection from few long rows: a row is cut into parts, and one program holds a part in registers.
 
     part     a program reads a part of a row once and writes its `keep` or fewer smallest pairs, at least k
     lists    the same for the pairs that the parts of a row have kept, if they do not fit into one program
     answer   the k smallest of the pairs that remain, or of a row that fits into one program, in order
 
 Pairs are written in order of the column, and parts follow one another, so equal keys are ordered by their positions. A
-program therefore holds only keys, and finds its k-th pair by bisection (halving.py): there is no atomic operation and
-no sample that could mislead, and the time hardly depends on the values.
+program therefore holds only keys, and finds its k-th pair by bisection (halving.py). It needs no atomic operation and
+no sample, which could mislead, and its time hardly depends on the values.
 
 A list has `keep` slots: keys, and columns `columns_at` elements behind them. An empty slot has the key LAST and the
 column EMPTY. A NaN also has the key LAST, but a column. An empty slot may be counted as a pair, but never instead of a
@@ -29,7 +29,7 @@ EMPTY = tl.constexpr(0x7FFFFFFF)
 
 @triton.jit
 def places_in_order(mask):
-    """Return the position of each element of a tile among those in the mask, in order of their offsets."""
+    """Return the position of each element of a tile among the masked elements, in order of their offsets."""
     ones = mask.to(tl.int32)  # [T, A, V]
     runs = tl.reduce(ones, 2, _sum_combine)
     upto = tl.associative_scan(runs, 0, _sum_combine)
