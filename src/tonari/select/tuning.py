@@ -74,10 +74,9 @@ LONG_LIST_BYTES = 1 << 28  # scratch for a block of long lists
 # Few long rows are cut into parts, each held by one program.
 PARTS_ROWS = 64  # most rows that are cut into parts
 PARTS_COLUMNS = 1 << 20  # longest rows
-PARTS_LARGEST_TILE = 32768  # 32-bit keys of one program: 32 for each of 1024 threads
-PARTS_ALONE = 32768  # longest row that one program answers by itself [8192, 16384, 32768]
-PARTS_TILE = 8192  # keys of a part [4096, 8192, 16384]
-PARTS_OVER_K = 8  # least keys of a part, as a multiple of k [4, 8]
+PARTS_LARGEST_TILE = 16384  # 32-bit keys of one program: of twice as many, some would not fit into registers
+PARTS_TILE = 8192  # keys of a part, and of a row that one program answers by itself [4096, 8192, 16384]
+PARTS_OVER_K = 4  # least keys of a part, as a multiple of k [4, 8]
 PARTS_PER_THREAD = 32  # keys of a thread, at most [16, 32]
 PARTS_LEAST_WARPS = 4
 PARTS_SLACK = 0.25  # share of k that a part may keep beyond k

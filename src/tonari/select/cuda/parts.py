@@ -55,19 +55,18 @@ def shape_for(n: int, k: int, wide: bool) -> Shape | None:
     >>> shape_for(100_000, 64, False)
     Shape(levels=(Level(width=100000, tile=8192, parts=13, keep=96),), width=1248)
     """
-    largest = tuning.PARTS_LARGEST_TILE // (2 if wide else 1)
-    tile = min(largest, max(tuning.PARTS_TILE, power_of_two(tuning.PARTS_OVER_K * k)))
+    tile = max(tuning.PARTS_TILE // (2 if wide else 1), power_of_two(tuning.PARTS_OVER_K * k))
     slack = max(tuning.PARTS_SLACK_LEAST, int(k * tuning.PARTS_SLACK))
-    if k > LARGEST_NETWORK or 2 * (k + slack) > tile:
+    if k > LARGEST_NETWORK or tile > tuning.PARTS_LARGEST_TILE // (2 if wide else 1):
         return None
     width = n
     levels: list[Level] = []
-    while width > (largest if levels else min(largest, tuning.PARTS_ALONE)):
+    while width > tile:
         parts = -(-width // tile)
         # If parts keep fewer pairs, the next launch may be the last.
-        keep = largest // parts if parts * k <= largest < parts * (k + slack) else k + slack
+        keep = tile // parts if parts * k <= tile < parts * (k + slack) else k + slack
         levels.append(Level(width, tile, parts, keep))
-        width, tile = parts * keep, largest
+        width = parts * keep
     return Shape(tuple(levels), width)
 
 
@@ -113,7 +112,8 @@ def _steps(request: Request, shape: Shape, answer: Answer, scratch: Any) -> list
     bits = as_bits(request.values, request.dtype)
     rows, n = bits.shape
     size = network_size(request.k)
-    constants = constants_of(request) | {"CHECK_NAN": looks_for_nan(request)}
+    narrow = bits.element_size() <= 2
+    constants = constants_of(request) | {"CHECK_NAN": looks_for_nan(request), "NARROW": narrow}
     given = {"lists_ptr": scratch, "k": request.k}
     of_values = given | {
         "values_ptr": bits,
@@ -135,7 +135,8 @@ def _steps(request: Request, shape: Shape, answer: Answer, scratch: Any) -> list
         else:
             arguments = given | cut | {"width": level.width, "lists_at": lists_at, "columns_at": columns_at}
             arguments |= {"out_at": begin, "out_columns_at": slots}
-            step = Launch(lists_kernel, rows * level.parts, arguments, constants={"WIDE": form.wide, **tile}, **options)
+            tile |= {"WIDE": form.wide, "NARROW": narrow}
+            step = Launch(lists_kernel, rows * level.parts, arguments, constants=tile, **options)
             steps.append((step, _LISTS))
         lists_at, columns_at, begin = begin, slots, begin + 2 * slots
     options, tile = _tile(max(shape.width, size), form.wide)

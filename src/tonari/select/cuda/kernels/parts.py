@@ -61,6 +61,26 @@ def last_of_equal(keys, offsets, key, k, most, below):
 
 
 @triton.jit
+def bound_of_tile(keys, offsets, k, most, NARROW: tl.constexpr):
+    """Return a (key, offset) pair that k to `most` of the pairs of a tile do not exceed; there must be at least k.
+
+    NARROW keys have at most 16 bits, and often many are equal: one number of 31 bits then stands for a pair.
+    """
+    LAST: tl.constexpr = 0x7FFF  # stands for the key LAST: other keys are smaller
+    everywhere = tl.full(keys.shape, 1, tl.int1)
+    if NARROW:
+        tl.static_assert(keys.numel <= 1 << 15)
+        number, _ = smallest_at_least((tl.minimum(keys, LAST) << 15) | offsets, everywhere, k, most)
+        key = number >> 15
+        key = tl.where(key == LAST, last_key(False), key)
+        last = number & 0x7FFF
+    else:
+        key, below = smallest_at_least(keys, everywhere, k, most)
+        last = last_of_equal(keys, offsets, key, k, most, below)
+    return key, last
+
+
+@triton.jit
 def fill_list(list_ptr, columns_at, first, keep, WIDE: tl.constexpr, T: tl.constexpr):
     """Mark the slots of a list from `first` on as empty."""
     KEY: tl.constexpr = tl.int64 if WIDE else tl.int32
@@ -73,7 +93,7 @@ def fill_list(list_ptr, columns_at, first, keep, WIDE: tl.constexpr, T: tl.const
 @triton.jit
 def bound_of_values(
     row_ptr, begin, end, k, most, nan_row_ptr, row, CHECK_NAN: tl.constexpr, INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr, WIDE: tl.constexpr, T: tl.constexpr, A: tl.constexpr, V: tl.constexpr,
+    LARGEST: tl.constexpr, WIDE: tl.constexpr, NARROW: tl.constexpr, T: tl.constexpr, A: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
     """Return a (key, offset) pair that k to `most` of the values in [begin, end) do not exceed, or all if fewer."""
     offsets = tile_offsets(A, T, V)
@@ -89,21 +109,20 @@ def bound_of_values(
     key = last_key(WIDE)
     last = tl.full((), EMPTY, tl.int32)
     if end - begin > most:
-        key, below = smallest_at_least(keys, tl.full(keys.shape, 1, tl.int1), k, most)
-        last = last_of_equal(keys, offsets, key, k, most, below)
+        key, last = bound_of_tile(keys, offsets, k, most, NARROW)
     return key, last
 
 
 @triton.jit
 def bound_of_lists(
-    lists_ptr, begin, end, k, most, WIDE: tl.constexpr, T: tl.constexpr, A: tl.constexpr, V: tl.constexpr
-):
+    lists_ptr, begin, end, k, most, WIDE: tl.constexpr, NARROW: tl.constexpr, T: tl.constexpr, A: tl.constexpr,
+    V: tl.constexpr,
+):  # fmt: skip
     """Return a (key, offset) pair that k to `most` of the pairs in [begin, end) do not exceed, if there are k."""
     offsets = tile_offsets(A, T, V)
     inside = begin + offsets < end
     keys = tl.load(lists_ptr + begin + offsets, mask=inside, other=last_key(WIDE))
-    key, below = smallest_at_least(keys, tl.full(keys.shape, 1, tl.int1), k, most)
-    return key, last_of_equal(keys, offsets, key, k, most, below)
+    return bound_of_tile(keys, offsets, k, most, NARROW)
 
 
 @triton.jit
@@ -156,7 +175,7 @@ def part_kernel(
     stride, n, k, parts, keep, columns_at,
     # constants
     HAS_LENGTHS: tl.constexpr, CHECK_NAN: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
-    WIDE: tl.constexpr, T: tl.constexpr, A: tl.constexpr, B: tl.constexpr, V: tl.constexpr,
+    WIDE: tl.constexpr, NARROW: tl.constexpr, T: tl.constexpr, A: tl.constexpr, B: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
     """Write the k to `keep` smallest pairs of a part of a row, or all if it has no more."""
     program = tl.program_id(0)
@@ -165,7 +184,7 @@ def part_kernel(
     begin = (program % parts) * (T * A * V)
     end = tl.minimum(begin + T * A * V, row_length(lengths_ptr, row, n, HAS_LENGTHS))
     key, last = bound_of_values(
-        row_ptr, begin, end, k, keep, nan_row_ptr, row, CHECK_NAN, INFINITE, LARGEST, WIDE, T, A, V
+        row_ptr, begin, end, k, keep, nan_row_ptr, row, CHECK_NAN, INFINITE, LARGEST, WIDE, NARROW, T, A, V
     )
     list_ptr = lists_ptr + program.to(tl.int64) * keep
     count = collect_values(row_ptr, begin, end, key, last, list_ptr, columns_at, INFINITE, LARGEST, WIDE, T, B, V)
@@ -179,7 +198,7 @@ def lists_kernel(
     # shapes
     lists_at, out_at, width, columns_at, k, parts, keep, out_columns_at,
     # constants
-    WIDE: tl.constexpr, T: tl.constexpr, A: tl.constexpr, B: tl.constexpr, V: tl.constexpr,
+    WIDE: tl.constexpr, NARROW: tl.constexpr, T: tl.constexpr, A: tl.constexpr, B: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
     """Write the k to `keep` smallest pairs of a part of a row's lists."""
     program = tl.program_id(0)
@@ -187,7 +206,7 @@ def lists_kernel(
     end = tl.minimum(begin + T * A * V, width)
     out_ptr = lists_ptr + out_at + program.to(tl.int64) * keep
     lists_ptr += lists_at + (program // parts).to(tl.int64) * width
-    key, last = bound_of_lists(lists_ptr, begin, end, k, keep, WIDE, T, A, V)
+    key, last = bound_of_lists(lists_ptr, begin, end, k, keep, WIDE, NARROW, T, A, V)
     count = collect_lists(lists_ptr, begin, end, columns_at, key, last, out_ptr, out_columns_at, WIDE, T, B, V)
     fill_list(out_ptr, out_columns_at, count, keep, WIDE, T)
 
@@ -202,8 +221,8 @@ def parts_answer_kernel(
     stride, n, k, lists_at, width, columns_at, packed_at,
     # constants
     HAS_LENGTHS: tl.constexpr, CHECK_NAN: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
-    WIDE: tl.constexpr, MISSING: tl.constexpr, SORTED: tl.constexpr, LISTS: tl.constexpr, SIZE: tl.constexpr,
-    T: tl.constexpr, A: tl.constexpr, B: tl.constexpr, V: tl.constexpr,
+    WIDE: tl.constexpr, NARROW: tl.constexpr, MISSING: tl.constexpr, SORTED: tl.constexpr, LISTS: tl.constexpr,
+    SIZE: tl.constexpr, T: tl.constexpr, A: tl.constexpr, B: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
     """Answer a row from its lists, or unless LISTS from its values, which then fit into one tile."""
     row = tl.program_id(0).to(tl.int64)
@@ -216,11 +235,11 @@ def parts_answer_kernel(
     packed_ptr = lists_ptr + packed_at + row * (2 * SIZE)
     if LISTS:
         lists_ptr += lists_at + row * width
-        key, last = bound_of_lists(lists_ptr, 0, width, k, most, WIDE, T, A, V)
+        key, last = bound_of_lists(lists_ptr, 0, width, k, most, WIDE, NARROW, T, A, V)
         count = collect_lists(lists_ptr, 0, width, columns_at, key, last, packed_ptr, SIZE, WIDE, T, B, V)
     else:
         key, last = bound_of_values(
-            row_ptr, 0, length, k, most, nan_row_ptr, row, CHECK_NAN, INFINITE, LARGEST, WIDE, T, A, V
+            row_ptr, 0, length, k, most, nan_row_ptr, row, CHECK_NAN, INFINITE, LARGEST, WIDE, NARROW, T, A, V
         )
         count = collect_values(row_ptr, 0, length, key, last, packed_ptr, SIZE, INFINITE, LARGEST, WIDE, T, B, V)
     tl.debug_barrier()  # the stores of other threads are loaded next
