@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import sys
@@ -119,10 +120,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         durations.longest_first(items, durations.recorded())
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Stop Python's garbage collector, which would look again and again through a growing number of tests."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Hide the many thousand collected tests from Python's garbage collector."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _torch_passes_its_messages_on() -> None:
+    """Let PyTorch's loggers, which each module may add to, pass their messages on to the root logger.
+
+    Around each step of each test, pytest adds handlers to every logger that does not, and PyTorch has dozens of these.
+    """
+    for name, logger in logging.root.manager.loggerDict.items():
+        if name.partition(".")[0] == "torch" and isinstance(logger, logging.Logger):
+            logger.propagate = True
 
 
 @pytest.hookimpl(trylast=True)

@@ -11,10 +11,10 @@ SOURCE = Path(__file__).parents[1] / "src" / "tonari"
 # one would change more than time. Also the numbers of costs/rates.py, which are measured.
 FORMATS = {
     "_startup.py": "INTERRUPTED",
-    "api/index/coded_file.py": "FORMAT VERSION _COLUMNS",
-    "api/index/file.py": "FORMAT VERSION",
-    "api/index/header.py": "ALIGNED _PREFIX _LONGEST",
-    "api/index/state.py": "_ENTRY",
+    "api/index/files/coded.py": "FORMAT VERSION _COLUMNS",
+    "api/index/files/dense.py": "FORMAT VERSION",
+    "api/index/files/header.py": "ALIGNED _PREFIX _LONGEST",
+    "api/index/segments/state.py": "_ENTRY",
     "bits/cuda/listed.py": "_LISTED _BYTES _WARPS",
     "bits/cuda/memory.py": "STEP TILE POINT_TILE SMALL_CHANGE _PAIR _KEPT",
     "bits/cuda/unpack.py": "_ROWS _BYTES _WARPS",
@@ -43,10 +43,10 @@ FORMATS = {
     "estimators/answers/votes.py": "_ENTRY_BYTES",
     "given/plan.py": "_COPIES",
     "inputs/arrays/rows.py": "LARGEST_WHOLE",
-    "metrics/row_changes.py": "_EPSILON",
-    "metrics/maps.py": "_ASYMMETRY _ROUNDING",
-    "exact/cpu/contraction.py": "_ROUNDING",
-    "exact/cpu/copies.py": "_ROW_BYTES",
+    "metrics/changes/row_changes.py": "_EPSILON",
+    "metrics/changes/maps.py": "_ASYMMETRY _ROUNDING",
+    "exact/cpu/rows/contraction.py": "_ROUNDING",
+    "exact/cpu/rows/copies.py": "_ROW_BYTES",
     "exact/cpu/method.py": "_NUMBER",
     "exact/cpu/passes.py": "_RETRY _RESAMPLE",
     "cuda/host_rows.py": "_PORTABLE _MAPPED _READ_ONLY",
@@ -111,8 +111,8 @@ FORMATS = {
     "methods/rows/value_range.py": "_PLAIN_LOW _PLAIN_HIGH _LARGE_ELEMENT DIGITS",
     "metrics/definitions.py": "LANES",
     "metrics/recall.py": "SLACK_UNITS _Z95",
-    "metrics/roots.py": "_STEPS _SPLIT _GUESS",
-    "metrics/trigonometry.py": (
+    "metrics/changes/roots.py": "_STEPS _SPLIT _GUESS",
+    "metrics/changes/trigonometry.py": (
         "LARGEST_ANGLE _SIN _COS _ASIN_P _ASIN_Q _HALF_PI_1 _HALF_PI_2 _HALF_PI_2_TAIL _TWO_OVER_PI _HALF_PI "
         "_HALF_PI_LOW _QUARTER_PI _NEAR_ONE"
     ),
@@ -145,7 +145,7 @@ FORMATS = {
     "shards/directory/done.py": "_LONGEST",
     "shards/directory/checksums.py": "_POLYNOMIAL _ONE _BYTE",
     "sparse/memory.py": "BLOCK DENSE_SHARE RARE_SHARE SPARE _QUERY",
-    "api/index/sparse_file.py": "FORMAT VERSION",
+    "api/index/files/sparse.py": "FORMAT VERSION",
     "sparse/rows.py": "MOST",
     "spanning/apart.py": "_VALUE_BYTES _LESS _LEAST",
     "spanning/boruvka.py": "_SIZES _ENTRY_BYTES",

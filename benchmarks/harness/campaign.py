@@ -64,7 +64,7 @@ class Folder:
     Parameters
     ----------
     path : the folder; it is made if it does not exist
-    facts : commit and options, which must agree with those of the parts that are there
+    facts : commit and options, which must agree with those of the existing parts
 
     Raises
     ------
@@ -113,8 +113,7 @@ class Folder:
         return True
 
     def collect(self, parts: Sequence[Part]) -> int:
-        """Append the rows of all ended parts to the results of their suites, without rows that are there; return how
-        many were appended."""
+        """Append new rows of all ended parts to the results of their suites; return their number."""
         count = 0
         for part in parts:
             if self.file(part).exists():
@@ -142,7 +141,7 @@ def measure(folder: Folder, part: Part, options: argparse.Namespace, seconds: fl
 
 
 def campaign(suites: Sequence[Suite], options: argparse.Namespace) -> int:
-    """Measure what is left of a campaign; return 0 if nothing is left and no answer was wrong.
+    """Measure the remaining parts of a campaign; return 0 if all parts are measured and no answer was wrong.
 
     A part is begun only if its estimated seconds are left; a longer part waits for the next call.
     """

@@ -31,7 +31,7 @@ class Bar:
     isa: str = ""
 
     def verdict(self, value: float, *, judged: bool) -> dict[str, Any]:
-        """Return the columns of a verdict; without a bar, those of the measurement."""
+        """Return the columns of a verdict; without a bar, the columns of the measurement."""
         passed = bool(value <= self.bound if self.most else value >= self.bound)
         return {"bar_on": self.on, "bar": self.bound, "value": value, "passed": passed if judged else None}
 
@@ -144,7 +144,7 @@ class Case:
 
 @dataclass(frozen=True)
 class FirstCalls:
-    """Work that runs in a new process each time, as a first call must.
+    """Work that runs in a new process each time, such as a first call.
 
     Attributes
     ----------

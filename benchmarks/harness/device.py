@@ -35,7 +35,7 @@ class Timing(NamedTuple):
     repeats: int
 
     def times(self, factor: float) -> Timing:
-        """Return the timing of this multiple of the work."""
+        """Return the timing of `factor` times as much work."""
         return Timing(self.median * factor, self.least * factor, self.most * factor, self.repeats)
 
 

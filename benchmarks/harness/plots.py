@@ -71,7 +71,7 @@ def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
 
     matplotlib.use("svg")
     from matplotlib import pyplot as plt
-    from matplotlib.ticker import LogFormatter
+    from matplotlib.ticker import LogFormatter, NullFormatter
 
     style: Any = {
         "font.size": 8,
@@ -87,7 +87,7 @@ def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
     across = min(len(panels), PANELS_IN_A_ROW)
     down = -(-len(panels) // across)
     with plt.rc_context(style):
-        width = 3.3 * across + (across == 1)  # room for the heading
+        width = 3.3 * across if across > 1 else 3.4  # as wide as a page on a phone
         figure, grid = plt.subplots(down, across, figsize=(width, 2.7 * down + 0.4), squeeze=False)
         for axes, panel in zip(grid.flat, panels, strict=False):
             for marker, (series, places) in zip(MARKERS * 3, panel.curves.items(), strict=False):
@@ -98,9 +98,10 @@ def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
             axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
             if panel.log_x:
                 axes.set_xscale("log", base=panel.base)
+                axes.xaxis.set_minor_formatter(NullFormatter())  # such labels overlap
             if panel.log_y:
                 axes.set_yscale("log")
-                axes.yaxis.set_major_formatter(LogFormatter())
+                axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
                 axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.4)))
             if axes.has_data():
                 axes.legend()

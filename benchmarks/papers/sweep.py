@@ -1,6 +1,6 @@
 """A paper's experiment with selections as a list of points: a point is one place on a curve of a figure.
 
-Points of several figures that need the same measurement share it. A figure is drawn from the newest run that measured
+Points of several figures share a measurement that all of them need. A figure is drawn from the newest run that measured
 it on that device.
 """
 
@@ -47,11 +47,11 @@ class Paper:
     Attributes
     ----------
     figures : its figures and tables; those in ``tables`` are printed and not drawn
-    points : what to measure in a run
+    points : the measurements of a run
     panels : a figure's axes from its rows
-    summary : what is kept of a counted point's ``Counters``
-    devices : where a figure cannot be measured everywhere
-    rare : devices on which a figure is measured only when its name is asked for
+    summary : makes the columns of a counted point from its ``Counters``
+    devices : the devices of a figure that cannot be measured on all
+    rare : devices on which a figure is measured only if its name is given
     cost : seconds of one figure
     """
 

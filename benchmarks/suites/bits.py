@@ -1,4 +1,4 @@
-"""Searches among rows of bits, beside FAISS's IndexBinaryFlat.
+"""Searches among rows of bits, compared with FAISS's IndexBinaryFlat.
 
 The time is that of one call of `tonari.search`, from arrays to answer; the peer's time includes building its index.
 Both run in this process, in turns. The answer is proved first: a sample of rows bit for bit against
@@ -27,7 +27,7 @@ Rows = Any
 
 
 def data_of(run: Run, case: Case) -> tuple[Rows, Rows]:
-    """Points and queries of `case.d` bytes, whose bits are set by chance."""
+    """Points and queries of `case.d` random bytes."""
 
     def made() -> tuple[Rows, Rows]:
         rng = np.random.default_rng(0)
@@ -39,7 +39,7 @@ def data_of(run: Run, case: Case) -> tuple[Rows, Rows]:
 
 
 def searched(run: Run, case: Case) -> tuple[Rows, Rows]:
-    """The same as they are searched: on a GPU, tensors there."""
+    """Move points and queries to the GPU, if the search runs there."""
     rows = data_of(run, case)
     if case.device == "cpu":
         return rows
@@ -67,7 +67,7 @@ def workload(run: Run, case: Case) -> Callable[[], Any]:
 
 
 class Turn:
-    """A call that takes turns with the clock."""
+    """Return the call that is timed."""
 
     def __init__(self, run: Run, name: str, call: Callable[[], Any]) -> None:
         self.name = name
@@ -81,7 +81,7 @@ class Turn:
 
 
 def faiss_search(run: Run, case: Case) -> Callable[[], Any]:
-    """The same search by the peer."""
+    """Return the peer's call of the same search."""
     import faiss
 
     points, queries = data_of(run, case)

@@ -34,7 +34,7 @@ def points_of(case: Case) -> np.ndarray:
 
 
 def survivors(run: Run, case: Case) -> None:
-    """Measure one kind of data: a row."""
+    """Measure one kind of data; write its row."""
     from tonari.core import _native
 
     points = np.ascontiguousarray(points_of(case))
@@ -49,7 +49,7 @@ def survivors(run: Run, case: Case) -> None:
         form.contracted(points, -(-n // 2048), columns).screened_rows(points, 1, rows)
         squares = np.einsum("ij,ij->i", rows, rows)
         lower = squares[pilots, None] + squares - 2 * rows[pilots] @ rows.T
-        # The k-th value was rounded to float32, and the sums here are of other orders than its own.
+        # The k-th value was rounded to float32, and the sums here are added in another order.
         within = np.count_nonzero(lower <= kth * (1 + 1e-6) + 1e-9 * squares, axis=1)
         if within.min() < case.k:
             raise WrongAnswer(f"{columns} columns leave {within.min()} points, fewer than the {case.k} neighbours")

@@ -28,11 +28,12 @@ import numpy as np
 from ..harness import ceilings
 from ..harness.case import Bar, Case, Suite
 from ..harness.contest import Contestant, Theirs, Timed, race, start_peers
-from ..harness.datasets import gist, made_up, photographs
+from ..harness.datasets import gist, hard, made_up, photographs
 from ..harness.datasets.data import Data, split
 from ..harness.peers.cpu import fastest_blas_core
 from ..harness.proof import check_rows, neighbors, own_places
 from ..harness.run import Run, say, seconds_of
+from . import growth
 
 EUCLIDEAN = "tonari euclidean"
 ALL_COLUMNS = "tonari all columns"  # the same search, of rows that are not contracted
@@ -44,13 +45,14 @@ MAKERS: dict[str, Callable[[Case], Data]] = {
     "clustered": lambda case: made_up.clustered(case.n, case.queries, case.d),
     "half zeros": lambda case: made_up.half_zeros(case.n, case.queries, case.d),
     "gist": lambda case: split(gist.gist(case.n + case.queries, "cpu", seed=0).numpy(), case.n),
+    "topics": lambda case: Data(hard.make("topics", case.n, 0, case.d, "cpu").points.numpy(), None),
 }
 
 
 class Ours:
     """tonari's public API on one case; ``metric`` replaces the case's, ``whole`` screens all columns.
 
-    Of a case with ``codes`` among its parameters the rows are in a file, of which the index has codes; not if
+    If the parameters of the case have ``codes``, the rows are in a file and the index holds their codes, except with
     ``in_memory``.
     """
 
@@ -78,7 +80,7 @@ class Ours:
             self._index = run.tonari.Index(data.points, metric=self.metric, threads=run.threads)
 
     def calls(self) -> list[Callable[[], Any]]:
-        """The workload through the public verbs: one call, or one for each of some single queries."""
+        """Return the calls of the public functions that are timed: one call, or one for each single query."""
         tonari, case, (points, queries) = self._run.tonari, self._case, self._data
         options = self._run.options()
         if self._set:
@@ -118,7 +120,7 @@ def workload(run: Run, case: Case) -> Callable[[], Any]:
 
 
 def prove(found: Timed, case: Case, data: Data, metric: str) -> int:
-    """All proofs that need no peer; the number of rows compared with the reference."""
+    """Make all proofs that need no peer; return the number of rows that were compared with the reference."""
     from tonari.metrics import reference
 
     queries = data.points if data.queries is None else data.queries
@@ -129,7 +131,7 @@ def prove(found: Timed, case: Case, data: Data, metric: str) -> int:
 
 
 def agreement(ours: Timed, theirs: Timed, case: Case, data: Data) -> float:
-    """Recall of a peer; WrongAnswer when its distances differ by more than its rounding."""
+    """Return the recall of a peer; raise WrongAnswer if its distances differ by more than its rounding."""
     distances, indices = theirs.distances, theirs.indices
     if case.graph:
         own = own_places(indices)
@@ -189,17 +191,18 @@ def search(run: Run, case: Case) -> None:
 
 
 def compared(case: Case) -> tuple[str, str]:
-    """The metric and the dtype of what the engine compares, which for changed metrics are others than the case's."""
-    from tonari.metrics.changed import change_of
+    """Return metric and dtype of the compared rows; they differ from the case's if the metric transforms its rows."""
+    from tonari.metrics.changes.change import change_of
 
     change = change_of(case.metric)
     return (case.metric, case.dtype) if change is None else (change.base, "float64")
 
 
 def verdicts(run: Run, case: Case, measured: dict[str, float], isa: str) -> list[dict[str, Any]]:
-    """The verdicts on the bars of an instruction set: on ours by name, else on the fastest of those that it is about.
+    """Return the verdicts on the bars of an instruction set.
 
-    "The faster of two" cannot be told when one of them is missing.
+    A bar on a contestant of our own names it; any other bar refers to the fastest of the case's peers, and has no
+    verdict if one of them is missing.
     """
     found = []
     for bar in (bar for bar in case.bars if bar.isa == isa):
@@ -211,7 +214,7 @@ def verdicts(run: Run, case: Case, measured: dict[str, float], isa: str) -> list
 
 
 def against_ceiling(run: Run, plan: Any, data: Data, seconds: float) -> dict[str, Any]:
-    """The rate of the operations of all pairs, and the ceiling beside it."""
+    """Return the rate of the operations of all pairs, and its ceiling."""
     rate = 2.0 * plan.m * plan.n * plan.d / seconds
     ceiling, name = ceiling_of(plan, data, run.threads or 1)
     return {
@@ -223,7 +226,7 @@ def against_ceiling(run: Run, plan: Any, data: Data, seconds: float) -> dict[str
 
 
 def ceiling_of(plan: Any, data: Data, threads: int) -> tuple[float, str]:
-    """FLOP/s that this machine could give the case at most, and which limit that is."""
+    """Return the largest FLOP/s that the case could reach on this machine, and the name of the limit."""
     from tonari.core import _native
 
     kernel = plan.kernels[plan.precisions[0]]
@@ -239,18 +242,18 @@ FAISS = ("faiss",)
 
 
 def _bars(amx: float, avx512: float, avx2: float, on: str = "times faster") -> tuple[Bar, ...]:
-    """Times faster than the fastest of those that the bar is about, or than one of ours, by instruction set."""
+    """Return bars on the speed-up over the fastest peer, or over a contestant of our own, for each instruction set."""
     levels = {"amx": amx, "avx512": avx512, "avx2": avx2}
     return tuple(Bar(on, bound, home="", isa=isa) for isa, bound in levels.items())
 
 
 def _contracted(levels: tuple[Bar, ...], times: float) -> dict[str, Any]:
-    """What a case of rows of few directions has beside the usual: a bar on the search of all their columns."""
+    """Return the additional bar of rows of few directions, on the search of all columns."""
     return {"peers": (*FAISS, ALL_COLUMNS), "bars": (*levels, *_bars(times, times, times, on=ALL_COLUMNS))}
 
 
 def _on_disk(name: str, m: int, **changes: Any) -> Case:
-    """Points in a file, of which codes are in memory, beside rivals that have the points in memory."""
+    """A case whose points are in a file and whose codes are in memory; its rivals have the points in memory."""
     shape: dict[str, Any] = {"n": 99_000, "m": m, "data": "sift", "parameters": {"codes": "int8"}}
     return _case(name, prepared=True, peers=(*FAISS, IN_MEMORY), bars=_bars(1, 1, 1), **shape | changes)
 
@@ -282,12 +285,12 @@ SUITE = Suite(
         _case("search-gauss-k10", bars=_bars(20, 3, 2)),
         _case("search-gauss-k100", k=100, bars=_bars(15, 3, 2)),
         _case("search-gauss-k1000", k=1000, bars=_bars(8, 2.5, 2)),
-        # A neighbour for every 4 or 15 points, whose order takes most of the time.
+        # k is n / 4 or n / 15, so sorting takes most of the time.
         _case("search-gauss-k2000", n=30_000, m=500, k=2000, bars=_bars(1.8, 1.8, 1.8)),
         _case("search-gauss-k7500", n=30_000, m=100, k=7500, bars=_bars(1.8, 1.8, 1.8)),
         _case("search-gauss-768-k5000", n=10_000, m=100, d=768, k=5000, bars=_bars(1.8, 1.8, 1.8)),
         _case("search-clustered-784", d=784, data="clustered", **_contracted(_bars(25, 3, 2), 4), cost=120),
-        # Every other row has half of all rows for copies.
+        # Half of all rows are equal.
         _case("graph-half-zeros", n=50_000, m=50_000, data="half zeros", graph=True, bars=_bars(5, 5, 3)),
         # Rows of few directions, which are contracted (docs/exactness.md, "Contracted forms").
         _gist("graph-gist-960", m=50_000, graph=True, **_contracted(_bars(25, 3, 2), 6.7), cost=300),
@@ -311,9 +314,14 @@ SUITE = Suite(
         ),
         _case("l1", metric="l1", against=("sklearn",), bars=_bars(5, 5, 3)),
         _case("minkowski-3", metric="minkowski:3", against=("sklearn",), bars=_bars(5, 5, 3)),
+        *(
+            _case(name, against=("faiss", "sklearn"), bars=_bars(4, 3, 1.5), cost=90, **shape)
+            for name, shape in growth.shapes(growth.ON_CPU)
+        ),
     ),
     libraries=("tonari", "numpy", "faiss-cpu", "scikit-learn"),
     torch=False,
     peer_seconds=20.0,
     workload=workload,
+    figures=growth.figures,
 )

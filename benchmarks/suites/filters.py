@@ -48,7 +48,7 @@ def data_of(run: Run, case: Case) -> tuple[Rows, Rows, Rows]:
 
 
 def searched(run: Run, case: Case) -> tuple[Rows, Rows, Rows]:
-    """The same with points and queries as they are searched: on a GPU, tensors there."""
+    """Move points and queries to the GPU, if the search runs there."""
     points, queries, rule = data_of(run, case)
     if case.device == "cpu":
         return points, queries, rule
@@ -131,7 +131,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def _rows_at(points: Any, mask: Any) -> Any:
-    """The allowed rows of a tensor, found where the mask is."""
+    """Return the allowed rows of a tensor, which are found on the device of the mask."""
     import torch
 
     if torch.is_tensor(mask):

@@ -1,6 +1,6 @@
 """Measurements of the promises of README.md: recall on hard data, ties, UMAP's weights, and memory.
 
-Nothing is timed. Five kinds of cases, all on one CPU:
+Nothing is timed. There are five kinds of cases, all on one CPU:
 
     offset    Gaussian rows with a number added to all entries: recall of tonari and of peers, against the number
     tight     clouds of N(0, 1) around far centres: recall, against the distance between the centres
@@ -35,19 +35,19 @@ CLOUDS = 20
 VALUES = (2, 3, 4, 8, 16, 64, 256)
 MEGABYTES = (20, 30, 40, 60, 80, 120)
 NAMES = {
-    "torch cdist": "torch.cdist and topk",
-    "faiss": "faiss IndexFlatL2",
-    "sklearn": "scikit-learn, brute force",
+    "torch cdist": "torch.cdist",
+    "faiss": "faiss",
+    "sklearn": "scikit-learn",
     "tonari": "tonari",
 }
 MEASURED = 500  # queries whose true neighbours are computed
-# Column of a mean weight of the i-th neighbour, from 1.
+# Entry of the extras with the mean weights of the neighbours 1, 2, ...
 WEIGHTS = "weights"
 UMAP_NEIGHBORS = 15
 
 
 def rows_of(case: Case, value: float) -> tuple[np.ndarray, np.ndarray]:
-    """Points and queries in float32, rounded once after the addition."""
+    """Return points and queries in float32, rounded once after the addition."""
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((case.n + case.m, case.d))
     if case.data == "offset":
@@ -59,7 +59,7 @@ def rows_of(case: Case, value: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def by_cdist(points: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
-    """The neighbours by torch's distances, which are products in float32."""
+    """Return the neighbours by torch.cdist, which multiplies in float32."""
     import torch
 
     mode = "use_mm_for_euclid_dist"
@@ -69,7 +69,7 @@ def by_cdist(points: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
 
 
 def recall(run: Run, case: Case) -> None:
-    """Measure the recall of everyone for each offset or distance: a row for each."""
+    """Measure the recall of each contestant for each offset or distance."""
     from tonari.metrics.recall import neighbors_recall
     from tonari.metrics.reference import brute, returned, values_at
 
@@ -101,7 +101,7 @@ def recall(run: Run, case: Case) -> None:
 
 
 def weights(run: Run, case: Case) -> None:
-    """Measure UMAP's directed weights from lists of tonari and of scikit-learn: a row for each."""
+    """Measure UMAP's directed weights from the lists of tonari and of scikit-learn."""
     from umap.umap_ import smooth_knn_dist
 
     points = 10 * np.random.default_rng(0).standard_normal((case.n, case.d), dtype=np.float32)
@@ -120,7 +120,7 @@ def weights(run: Run, case: Case) -> None:
 
 
 def ties(run: Run, case: Case) -> None:
-    """Measure the share of lists in the order of (distance, row number), for each number of values: a row each."""
+    """Measure the share of lists in the order of (distance, row number), for each number of values."""
     from tonari.metrics.reference import brute
 
     for values in VALUES:
@@ -146,7 +146,7 @@ def ties(run: Run, case: Case) -> None:
 
 
 def memory(run: Run, case: Case) -> None:
-    """Measure the memory of searches with a limit, and what was planned: a row for each limit."""
+    """Measure the memory of searches, and their planned memory, for each limit."""
     rng = np.random.default_rng(0)
     points, queries = (rng.standard_normal((count, case.d), dtype=np.float32) for count in (case.n, case.m))
     run.tonari.search(queries[:10], points[:1000], case.k, **run.options())  # loads what a first search loads
@@ -160,17 +160,20 @@ def memory(run: Run, case: Case) -> None:
 
 
 def figures(rows: Sequence[Row]) -> Iterator[Figure]:
-    """Recall against offset and distance, and weights by rank; of each case the newest run."""
+    """Draw the newest run of each case: recall against offset and distance, weights by rank, ties, and memory."""
     found = newest([row for row in rows if row["scale"] == 1 and not row["note"]], "case")
-    for case, axis in (("offset", "number added to every entry"), ("tight", "distance of the centres, in radii")):
+    for case, title, axis in (
+        ("offset", "far from the origin", "number added to every entry"),
+        ("tight", "tight clusters", "distance of the centres, in radii"),
+    ):
         own = [row for row in found if row["case"] == case]
         if own:
             curves = {
                 name: [(row["parameters"]["value"], row["recall"]) for row in own if row["who"] == who]
                 for who, name in NAMES.items()
             }
-            panel = Panel(f"recall at {own[0]['k']}", axis, "recall", curves, log_y=False, base=10)
-            yield Figure(f"recall-{case}", f"float32 rows; {where(own[-1])}", own, [panel])
+            panel = Panel(title, axis, f"recall at {own[0]['k']}", curves, log_y=False, base=10)
+            yield Figure(f"recall-{case}", f"float32 rows, {own[0]['d']} columns, exact search", own, [panel])
     own = [row for row in found if row["case"] == "weights"]
     if own:
         names = {"tonari": "self at exactly 0 (tonari)", "sklearn": "self at a rounding error (scikit-learn)"}

@@ -1,6 +1,6 @@
 """All points within a radius on the CPU, compared with faiss, scikit-learn and SciPy's cKDTree.
 
-One call of a public function is timed, from arrays to answer, and for a peer its index and its call together. The
+One call of a public function is timed, from arrays to answer; a peer's time includes building its index. The
 answer is proved first: a sample of rows bit for bit against ``tonari.metrics.radius_reference``, and the counts of each
 peer against ours, except for its rounding. A peer that would take longer than --peer-seconds gets only the first
 queries; the seconds of its call are scaled, as ``rows_timed`` shows. tonari finds each pair once, a peer twice.
@@ -28,7 +28,7 @@ Rows = Any
 
 
 def alike(case: Case) -> tuple[Rows, Rows]:
-    """Rows of which one in twenty is a copy of another with noise, as texts have near-duplicates."""
+    """Return rows with near-duplicates, as among texts: one row in twenty is a noisy copy of another."""
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((case.n, case.d), dtype=np.float32)
     copies = case.n // 20
@@ -44,7 +44,7 @@ def gaussian(case: Case) -> tuple[Rows, Rows]:
 
 
 def cloud(case: Case) -> tuple[Rows, Rows]:
-    """Points that fill the unit cube evenly; as many queries as there are points are the points."""
+    """Return points that fill the unit cube evenly; if there are as many queries as points, they are the points."""
     rng = np.random.default_rng(0)
     points = rng.random((case.n, case.d), dtype=np.float32)
     return points, points if case.graph else rng.random((case.m, case.d), dtype=np.float32)
@@ -60,7 +60,7 @@ def data_of(run: Run, case: Case) -> tuple[Rows, Rows]:
 
 
 def radius_of(run: Run, case: Case, points: Rows, queries: Rows) -> float:
-    """The radius of a case: its own, or that within which queries have so many neighbours on average."""
+    """Return the radius of a case: given, or chosen for the case's mean number of neighbours."""
     if "radius" in case.parameters:
         return float(case.parameters["radius"])
     mean, some = case.parameters["mean"], queries[:: -(-len(queries) // _SAMPLED)]
@@ -70,7 +70,7 @@ def radius_of(run: Run, case: Case, points: Rows, queries: Rows) -> float:
 
 
 def call_of(run: Run, case: Case, points: Rows, queries: Rows, radius: float) -> Callable[[], Any]:
-    """One call of the case's verb."""
+    """Call the public function of the case."""
     tonari, options = run.tonari, {"metric": case.metric} | run.options()
     verb = case.parameters["verb"]
     if verb == "pairs":
@@ -86,7 +86,7 @@ def workload(run: Run, case: Case) -> Callable[[], Any]:
 
 
 def counts_of(case: Case, answer: Any) -> Any:
-    """How many points an answer has for each query; in a self-join without the query itself."""
+    """Return the number of found points per query; in a self-join, without the query itself."""
     if case.parameters["verb"] == "pairs":
         return np.bincount(answer.left, minlength=case.n) + np.bincount(answer.right, minlength=case.n)
     return answer if case.parameters["verb"] == "count" else np.diff(answer.indptr)

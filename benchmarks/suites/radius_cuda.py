@@ -28,14 +28,14 @@ PROOF = "bits of tonari.metrics.radius_reference, the k nearest of all rows"
 
 
 def points_of(run: Run, case: Case) -> Any:
-    """The rows of a case, a tensor where the run is."""
+    """Return the rows of a case as a tensor on the device of the run."""
     make = few_dimensions.make if case.data in few_dimensions.KINDS else hard.make
     shape = (case.data, case.n, 0, case.d)
     return run.keep(shape, lambda: make(*shape, run.where)).points
 
 
 def lists_by(method: str, points: Any, radius: float) -> Callable[[], Any]:
-    """All points within the radius of each other point, anew each time: a call."""
+    """Return a call that finds all points within the radius of each other point, without keeping anything."""
     from tonari.core.results.radius_neighbors import Within, limits_for
     from tonari.methods.registry import method_for
     from tonari.metrics.problem import make_problem
@@ -50,7 +50,7 @@ def lists_by(method: str, points: Any, radius: float) -> Callable[[], Any]:
 
 
 def nearest_by(method: str, points: Any, k: int) -> Callable[[], Any]:
-    """The graph of the k nearest, anew each time: a call."""
+    """Return a call that builds the graph of the k nearest, without keeping anything."""
     from tonari.methods.registry import method_for
     from tonari.metrics.problem import make_problem
 
@@ -62,7 +62,9 @@ def nearest_by(method: str, points: Any, k: int) -> Callable[[], Any]:
 
 
 def check_lists(found: Any, points: Any, nearest: Any, radius: float) -> int:
-    """The rows that were compared; WrongAnswer where lists are not those of the reference and of the k nearest."""
+    """Return the number of compared rows.
+
+    Raises WrongAnswer if lists differ from the reference or from the graph of the k nearest."""
     import torch
 
     from tonari.core.results.radius_neighbors import limits_for
@@ -97,7 +99,7 @@ def proved(run: Run, found: Any, points: Any, nearest: Any, radius: float) -> di
 
 
 def graph(run: Run, case: Case) -> None:
-    """The lists within a radius and the k nearest, by one method in turns."""
+    """Time the lists within a radius and the k nearest in turns, by one method."""
     points, method = points_of(run, case), case.parameters["method"]
     nearest = nearest_by(method, points, case.k)
     near = nearest()

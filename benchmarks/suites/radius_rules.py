@@ -1,4 +1,4 @@
-"""Counts within a radius by rules on the CPU, compared with the count without rules and with what a user could write.
+"""Counts within a radius with rules, on the CPU, compared with counts without rules and with a user's own code.
 
 One call of a public function is timed, from arrays to counts; "plain" has no rules, and the bar refers to it. "by hand"
 lists everything within the radius and drops forbidden points. All counts are proved by "by hand", whose lists are
@@ -53,7 +53,7 @@ def rule_of(case: Case, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def allowed_of(rule: dict[str, Any], rows: Rows, ids: Rows) -> Rows:
-    """Which pairs of a query and a point the rule allows."""
+    """Return the mask of the pairs (query, point) that the rule allows."""
     if "where" in rule:
         mask = rule["where"]
         return mask[ids] if mask.ndim == 1 else mask[rows, ids]
@@ -65,7 +65,7 @@ def allowed_of(rule: dict[str, Any], rows: Rows, ids: Rows) -> Rows:
 
 
 def calls_of(run: Run, case: Case) -> dict[str, Callable[[], Any]]:
-    """The call of a case, and those that it is compared with."""
+    """Return the call of a case, and the calls with which it is compared."""
     points, queries, rule, radius = data_of(run, case)
     tonari, options = run.tonari, run.options()
     if case.prepared:

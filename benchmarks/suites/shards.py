@@ -69,7 +69,7 @@ def scratch() -> Iterator[Path]:
 
 
 class HostPeak:
-    """The most memory of its own that this process has while a block runs: without pages of files."""
+    """The peak memory of this process while a block runs, without mapped pages of files."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -117,7 +117,7 @@ class Stages(logging.Handler):
 
 
 def recall_of(run: Run, case: Case, points: Any, found: Any) -> float:
-    """The recall of a graph on rows that the build did not measure; WrongAnswer for a distance that is not exact."""
+    """Return a graph's recall on rows that the build did not measure; raise WrongAnswer for an inexact distance."""
     import torch
 
     rows = np.sort(np.random.default_rng(12345).choice(case.n, min(case.n, PROVED_ROWS), replace=False))
@@ -149,7 +149,7 @@ def recall_of(run: Run, case: Case, points: Any, found: Any) -> float:
 
 
 def build(run: Run, case: Case) -> None:
-    """A case by all its routes, and in memory where that is asked for."""
+    """Time a case by all its routes, and in memory if the case says so."""
     points = points_of(run, case)
     given = dict(case.parameters)
     routes, budget, compared = given.pop("routes"), given.pop("memory", None), given.pop("in_memory", False)
@@ -208,7 +208,7 @@ class Way(NamedTuple):
 
     @contextmanager
     def options(self) -> Iterator[dict[str, Any]]:
-        """The executor, while it is there."""
+        """Yield the executor, and shut it down afterwards."""
         if not self.workers:
             yield {}
             return
@@ -223,7 +223,7 @@ class Way(NamedTuple):
 
 
 def _whole(run: Run, case: Case) -> int:
-    """Bytes of device memory that the graph takes in memory."""
+    """Return the bytes of device memory that the graph needs without shards."""
     made = run.tonari.plan(
         case.n, case.n, case.d, case.k, method="nn-descent", device=run.where, recall=case.target, self_join=True
     )
@@ -240,7 +240,7 @@ def _in_memory(run: Run, case: Case, rows: Any) -> tuple[Timing, dict[str, Any]]
 
 
 def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: Any, seconds: dict[str, float]) -> None:
-    """One build, timed, its recall measured again."""
+    """Time one build, and measure its recall again."""
     import torch
 
     route, devices, who = way.route, way.devices, way.who
@@ -276,7 +276,7 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
             shutil.rmtree(out)
             took = run.time_once(call)
     graph = found[-1]
-    # Now: the proof needs memory, too.
+    # The peak is read here, because the proof also needs memory.
     peaks = [torch.cuda.max_memory_allocated(device) - before for device, before in held.items()]
     peak = max(peaks) if run.cuda else host.bytes
     manifest = Manifest.read(out)
@@ -387,7 +387,7 @@ SUITE = Suite(
         _case(
             *("200m-two", "cuda", 200 * MILLION, 96),
             target=0.95,
-            # Not all of a device: the first one makes the rows, too.
+            # A part of the device's memory, because the first device also makes the rows.
             parameters={"routes": ("clusters",), "on_disk": False, "devices": 2, "memory": 60_000 * MILLION},
             bars=(_most("seconds", 480.0), Bar("recall", 0.95, home="H200")),
             rare=True,

@@ -1,12 +1,12 @@
-"""Searches of microseconds, compared with the fastest libraries for them: the time of a call that computes little.
+"""Searches of a few microseconds, compared with the fastest libraries: the overhead of a call that computes little.
 
 All libraries search in this process, in turns. Each is called many times without a pause, long enough for the clock;
 seconds are of one call. Points are uniform in a cube. In prepared cases, all libraries prepare their points; otherwise
 a call begins with an array, and builds everything that it needs.
 
-    cKDTree, pykdtree    one thread, as they are; pykdtree refuses 128 columns
+    cKDTree, pykdtree    one thread, default options; pykdtree refuses 128 columns
     sklearn              NearestNeighbors, algorithm="auto"
-    faiss                IndexFlatL2, and knn where nothing is prepared; on one thread, which is quicker, up to MANY
+    faiss                IndexFlatL2, or knn if nothing is prepared; up to MANY on one thread, which is faster
 
 On CUDA there is no peer: the bar is for a repeated call, which replays a captured graph.
 """
@@ -35,7 +35,7 @@ Call = Callable[[], Any]
 
 
 def peers_of(points: Any, queries: Any, k: int, *, prepared: bool, threads: int) -> dict[str, Call]:
-    """For each peer that is installed a call that returns (distances, indices)."""
+    """Return a call for each installed peer, which returns (distances, indices)."""
     calls: dict[str, Call] = {}
 
     def begin(name: str, module: str, calling: Callable[[Any], Call]) -> None:
@@ -73,7 +73,7 @@ def peers_of(points: Any, queries: Any, k: int, *, prepared: bool, threads: int)
 
 
 def search(run: Run, case: Case) -> None:
-    """Prove one case and time it beside its peers: a row of each."""
+    """Prove one case, and time tonari and its peers in turns; write a row for each."""
     from tonari.metrics import reference
 
     tonari = run.tonari
@@ -117,7 +117,7 @@ def search(run: Run, case: Case) -> None:
 
 
 def loops_of(run: Run, call: Call) -> int:
-    """Calls in a row that take long enough for a clock."""
+    """Return the number of successive calls that take long enough for the clock."""
     call()
     return max(1, min(MOST_LOOPS, round(LOOP_SECONDS / max(1e-7, run.time_once(call)))))
 
@@ -133,7 +133,7 @@ def repeating(call: Call, times: int) -> Call:
 
 
 def check_agreement(who: str, found: Any, truth: Any) -> None:
-    """ValueError for a peer whose distances are not those of the truth, within its rounding."""
+    """Raise ValueError if a peer's distances differ from the true ones by more than its rounding."""
     distances = np.asarray(found[0], np.float64).reshape(truth.distances.shape)
     if who == "faiss":
         distances = np.sqrt(np.maximum(distances, 0.0))

@@ -55,7 +55,7 @@ def workload(run: Run, case: Case) -> Callable[[], Any]:
 def prove(run: Run, case: Case, tree: Any, points: Rows) -> int:
     """Compare the paths from some points with the weights of all their pairs; WrongAnswer if one is too heavy.
 
-    Core distances are those of ``tonari.kth_distance``, which has proofs of its own; those of the points are compared.
+    Core distances come from ``tonari.kth_distance``, which has its own tests; here they are compared for some points.
     """
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import breadth_first_order
@@ -82,7 +82,7 @@ def prove(run: Run, case: Case, tree: Any, points: Rows) -> int:
 
 
 def _heaviest(tree: Any, order: list[int], before: Any, n: int) -> Any:
-    """The weight of the heaviest edge on the path from the first point of an order to each."""
+    """Return the largest weight on the path from the first point of an order to each other point."""
     keys = tree.edges[:, 0].astype(np.int64) * n + tree.edges[:, 1]
     by_key = np.argsort(keys)
     later = np.array(order[1:])
@@ -95,7 +95,7 @@ def _heaviest(tree: Any, order: list[int], before: Any, n: int) -> Any:
 
 
 def _weights(case: Case, points: Rows, core: Rows, row: int) -> Any:
-    """The mutual reachability distances of a point to all; inf to itself."""
+    """Return the mutual reachability distances of a point to all points; inf to itself."""
     from tonari.metrics.reference import brute
 
     n = len(points)

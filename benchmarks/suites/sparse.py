@@ -1,9 +1,9 @@
 """Searches among sparse rows on the CPU, compared with sparse_dot_topn, similaripy and scikit-learn.
 
-One call of a public function is timed, from the matrix to the answer; for a peer its preparation and its call together.
+One call of a public function is timed, from the matrix to the answer; a peer's time includes its preparation.
 The answer is proved first, on a sample of rows: a product of SciPy in float64 names all points that may be in a list,
-and the exact values of these points, as dense rows, have to give the list bit for bit. A peer's values have to agree
-with ours. A peer that would take longer than --peer-seconds gets only the first queries; the seconds of its call are
+and the exact values of these points, as dense rows, must give the list bit for bit. A peer's values must agree with
+ours. A peer that would take longer than --peer-seconds gets only the first queries; the seconds of its call are
 scaled, as ``rows_timed`` shows.
 """
 

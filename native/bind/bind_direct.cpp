@@ -1,7 +1,9 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "bind/bound_allowed.hpp"
@@ -34,6 +36,16 @@ void check_lists(const Self& listed, const Self& begins, const Self& ends, std::
     high = std::max(high, ends.data()[i]);
   }
   if (low < high) check_numbers("listed", listed.data() + low, high - low, 0, n);
+}
+
+DirectSearch::Unchecked unchecked_of(int arrays) {
+  check_number("unchecked", arrays, 0, 2);
+  return static_cast<DirectSearch::Unchecked>(arrays);
+}
+
+bool are_refused(const RowsView& queries, const RowsView& points, DirectSearch::Unchecked unchecked) {
+  if (unchecked == DirectSearch::Unchecked::none) return false;
+  return is_refused(queries) || (unchecked == DirectSearch::Unchecked::all && is_refused(points));
 }
 
 template <class T>
@@ -76,7 +88,8 @@ void bind(Module& module) {
       "find_directly",
       [](const std::string& metric, const std::string& isa, const Rows& queries, const Rows& points,
          const AnyLimits& limits, const std::optional<Self>& self_ids, const BoundAllowed* allowed, bool later,
-         const Flat<std::int64_t>& indptr, const Flat<Value>& distances, const Flat<Index>& indices) {
+         const Flat<std::int64_t>& indptr, const Flat<Value>& distances, const Flat<Index>& indices,
+         int unchecked) -> std::optional<std::pair<std::int64_t, bool>> {
         const CheckedRadius checked(metric, isa, queries, points, limits, self_ids, allowed, later);
         const RowsView &asked = checked.search.queries, &among = checked.search.points;
         const bool is_double = asked.dtype == Dtype::f64 || among.dtype == Dtype::f64;
@@ -85,18 +98,23 @@ void bind(Module& module) {
         check_shape("indptr", indptr, {asked.n + 1});
         check_shape("distances", distances, {asked.n * among.n});
         check_shape("indices", indices, {asked.n * among.n});
+        const auto which = unchecked_of(unchecked);
         Unlocked unlocked;
-        return find_directly(checked.search, indptr.data(), distances.data(), indices.data());
+        if (are_refused(asked, among, which)) return std::nullopt;
+        const std::int64_t found = find_directly(checked.search, indptr.data(), distances.data(), indices.data());
+        return std::pair(found, are_plain(distances.data(), found));
       },
       nb::arg("metric"), nb::arg("isa"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(),
       nb::arg("limits").noconvert(), nb::arg("self_ids").noconvert().none(), nb::arg("allowed").none(),
       nb::arg("later"), nb::arg("indptr").noconvert(), nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),
-      "The points within the limit of every query, by exact values, and their number; see exact/direct.hpp.");
+      nb::arg("unchecked") = 0,
+      "The points within the limit of every query, by exact values. Returns their number, and whether all values are "
+      "far from the ends of float32; None for refused values, as search_directly; see exact/direct.hpp.");
   module.def(
       "search_directly",
       [](const std::string& metric, const std::string& isa, const Rows& queries, const Rows& points, std::int64_t k,
          const std::optional<Self>& self_ids, const Output<Value>& distances, const Output<Index>& indices,
-         bool checked) {
+         int unchecked) -> std::optional<bool> {
         const RowsView asked = view_of(queries, "queries"), among = view_of(points, "points");
         check_columns("points", among, asked.d);
         check_number("k", k, 1, among.n - (self_ids ? 1 : 0));
@@ -111,15 +129,17 @@ void bind(Module& module) {
         check_shape("indices", indices, {asked.n, k});
         DirectSearch search{
             metric_named(metric), isa_named(isa), asked, among, k, self_ids ? self_ids->data() : nullptr};
-        search.checked = checked;
+        search.unchecked = unchecked_of(unchecked);
         Unlocked unlocked;
-        return search_directly(search, 0, asked.n, distances.data(), indices.data());
+        if (!search_directly(search, 0, asked.n, distances.data(), indices.data())) return std::nullopt;
+        return are_plain(distances.data(), asked.n * k);
       },
       nb::arg("metric"), nb::arg("isa"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(), nb::arg("k"),
       nb::arg("self_ids").noconvert().none(), nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),
-      nb::arg("checked") = true,
-      "The k nearest points of every query, by exact values: True, or False if values that are not checked may not be "
-      "finite; see exact/direct.hpp.");
+      nb::arg("unchecked") = 0,
+      "The k nearest points of every query, by exact values. Returns whether all values are far from the ends of "
+      "float32; None if a value of the `unchecked` arrays, 1 (queries) or 2 (points too), may be refused; see "
+      "exact/direct.hpp.");
   module.def(
       "search_listed",
       [](const std::string& metric, const std::string& isa, const Rows& queries, const Rows& points, std::int64_t k,
@@ -158,16 +178,20 @@ void bind_direct(Module& module) {
       "count_directly",
       [](const std::string& metric, const std::string& isa, const Rows& queries, const Rows& points,
          const AnyLimits& limits, const std::optional<Self>& self_ids, const BoundAllowed* allowed,
-         const Counts& counts) {
+         const Counts& counts, int unchecked) {
         const CheckedRadius checked(metric, isa, queries, points, limits, self_ids, allowed, false);
         check_shape("counts", counts, {checked.search.queries.n});
+        const auto which = unchecked_of(unchecked);
         Unlocked unlocked;
+        if (are_refused(checked.search.queries, checked.search.points, which)) return false;
         count_directly(checked.search, counts.data());
+        return true;
       },
       nb::arg("metric"), nb::arg("isa"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(),
       nb::arg("limits").noconvert(), nb::arg("self_ids").noconvert().none(), nb::arg("allowed").none(),
-      nb::arg("counts").noconvert(),
-      "Counts the points within the limit of every query, by exact values; see exact/direct.hpp.");
+      nb::arg("counts").noconvert(), nb::arg("unchecked") = 0,
+      "Counts the points within the limit of every query, by exact values. Returns False for refused values, as "
+      "search_directly; see exact/direct.hpp.");
   module.def(
       "count_listed",
       [](const std::string& metric, const std::string& isa, const Rows& queries, const Rows& points,

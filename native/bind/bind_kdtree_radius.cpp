@@ -1,15 +1,20 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
 #include <cmath>
+#include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "bind/bound_allowed.hpp"
 #include "bind/bound_tree.hpp"
+#include "exact/direct.hpp"
 #include "kdtree/radius.hpp"
 
 namespace nb = nanobind;
@@ -75,6 +80,79 @@ struct BoundTreeRadiusBlock {
   }
 };
 
+// The queries of a search, checked with its limits.
+RowsView rows_in(const BoundTree& tree, const std::string& metric, const Rows& queries, const Limits& limits,
+                 bool double_output) {
+  if (!in_trees(metric_named(metric))) refuse("no tree serves " + metric);
+  const RowsView rows = view_of(queries, "queries");
+  check_columns("queries", rows, tree.view.d);
+  require(tree.view.double_rows || (!double_output && rows.dtype != Dtype::f64),
+          "a tree of float32 cannot answer in float64");
+  check_shape("limits", limits, {rows.n});
+  for (std::int64_t i = 0; i < rows.n; ++i) {
+    require(!std::isnan(limits.data()[i]), "limits: one is not a number");
+  }
+  return rows;
+}
+
+// A search of a few queries in one call, with the counts of their points.
+struct FewWithin {
+  std::vector<std::int64_t> counts;
+  TreeRadiusTask task;
+  std::unique_ptr<TreeRadius> block;
+
+  FewWithin(const BoundTree& tree, const std::string& metric, const Rows& queries, const Limits& limits,
+            bool lists, bool double_output) {
+    const RowsView rows = rows_in(tree, metric, queries, limits, double_output);
+    counts.resize(static_cast<std::size_t>(rows.n));
+    task.tree = &tree.view;
+    task.metric = metric_named(metric);
+    task.queries = rows;
+    task.limits = limits.data();
+    task.lists = lists;
+    task.double_output = double_output;
+    task.counts = counts.data();
+  }
+
+  // False if a value of the queries is refused.
+  bool run(Isa isa) {
+    if (is_refused(task.queries)) return false;
+    block = tree_radius(isa)(task, 0, task.queries.n);
+    TreeVisits visits;
+    while (!block->is_finished()) block->run(std::numeric_limits<std::int64_t>::max(), visits);
+    return true;
+  }
+};
+
+template <class Value, class Index>
+void bind_few(Module& module) {
+  module.def(
+      "find_in_tree",
+      [](const BoundTree& tree, const std::string& isa, const std::string& metric, const Rows& queries,
+         const Limits& limits, const Counts& indptr, const Output<Value>& distances, const Output<Index>& indices) -> std::optional<std::pair<std::int64_t, bool>> {
+        FewWithin few(tree, metric, queries, limits, true, sizeof(Value) == sizeof(double));
+        const std::int64_t m = few.task.queries.n;
+        require(tree.view.wide_ids == (sizeof(Index) == sizeof(std::int64_t)), "indices: expected the type of the ids");
+        check_shape("indptr", indptr, {m + 1});
+        check_shape("distances", distances, {m * tree.n});
+        check_shape("indices", indices, {m * tree.n});
+        const Isa chosen = isa_named(isa);
+        Unlocked unlocked;
+        if (!few.run(chosen)) return std::nullopt;
+        indptr.data()[0] = 0;
+        std::partial_sum(few.counts.begin(), few.counts.end(), indptr.data() + 1);
+        few.block->write(indptr.data(), distances.data(), indices.data());
+        const std::int64_t found = indptr.data()[m];
+        return std::pair(found, are_plain(distances.data(), found));
+      },
+      nb::arg("tree"), nb::arg("isa"), nb::arg("metric"), nb::arg("queries").noconvert(),
+      nb::arg("limits").noconvert(), nb::arg("indptr").noconvert(), nb::arg("distances").noconvert(),
+      nb::arg("indices").noconvert(),
+      "The points within the limit of each of a few queries, whose values need not be checked, in one call; there is "
+      "room for all pairs. Returns their number, and whether all values are far from the ends of float32; None if a "
+      "value of the queries is refused.");
+}
+
 template <class Value, class Index>
 void bind_write(Class<BoundTreeRadiusBlock>& block) {
   block.def("write", &BoundTreeRadiusBlock::write<Value, Index>, nb::arg("indptr").noconvert(),
@@ -90,17 +168,8 @@ void bind_kdtree_radius(Module& module) {
           [](BoundTreeRadius* self, const BoundTree& tree, const std::string& isa, const std::string& metric,
              const Rows& queries, std::optional<Numbers> order, const Limits& limits, std::optional<Numbers> self_ids,
              bool later, bool lists, bool double_output, const Counts& counts, const BoundAllowed* allowed) {
-            const Metric chosen = metric_named(metric);
-            if (!in_trees(chosen)) refuse("no tree serves " + metric);
-            const RowsView rows = view_of(queries, "queries");
-            check_columns("queries", rows, tree.view.d);
-            require(tree.view.double_rows || (!double_output && rows.dtype != Dtype::f64),
-                    "a tree of float32 cannot answer in float64");
+            const RowsView rows = rows_in(tree, metric, queries, limits, double_output);
             check_order(order, rows.n);
-            check_shape("limits", limits, {rows.n});
-            for (std::int64_t i = 0; i < rows.n; ++i) {
-              require(!std::isnan(limits.data()[i]), "limits: one is not a number");
-            }
             if (self_ids) check_shape("self_ids", *self_ids, {rows.n});
             require(self_ids || !later, "later: expected self_ids, which the points come after");
             require(lists || !later, "later: expected lists=True");
@@ -109,7 +178,7 @@ void bind_kdtree_radius(Module& module) {
             require(allowed == nullptr || (0 <= tree.least && tree.most < allowed->points()),
                     "allowed: expected rules for all points of the tree");
             const TreeRadiusTask task{.tree = &tree.view,
-                                      .metric = chosen,
+                                      .metric = metric_named(metric),
                                       .queries = rows,
                                       .limits = limits.data(),
                                       .order = order ? order->data() : nullptr,
@@ -154,6 +223,24 @@ void bind_kdtree_radius(Module& module) {
   bind_write<float, std::int64_t>(block);
   bind_write<double, std::int32_t>(block);
   bind_write<double, std::int64_t>(block);
+  bind_few<float, std::int32_t>(module);
+  bind_few<float, std::int64_t>(module);
+  bind_few<double, std::int32_t>(module);
+  bind_few<double, std::int64_t>(module);
+  module.def(
+      "count_in_tree",
+      [](const BoundTree& tree, const std::string& isa, const std::string& metric, const Rows& queries,
+         const Limits& limits, bool double_output, const Counts& counts) {
+        FewWithin few(tree, metric, queries, limits, false, double_output);
+        check_shape("counts", counts, {few.task.queries.n});
+        const Isa chosen = isa_named(isa);
+        few.task.counts = counts.data();
+        Unlocked unlocked;
+        return few.run(chosen);
+      },
+      nb::arg("tree"), nb::arg("isa"), nb::arg("metric"), nb::arg("queries").noconvert(),
+      nb::arg("limits").noconvert(), nb::arg("double_output"), nb::arg("counts").noconvert(),
+      "Counts the points that find_in_tree finds; False if a value of the queries is refused.");
 }
 
 }  // namespace tonari

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bind/bound_tree.hpp"
+#include "exact/direct.hpp"
 #include "kdtree/buffered.hpp"
 
 namespace nb = nanobind;
@@ -67,6 +68,35 @@ template <class Id>
 std::pair<std::int64_t, std::int64_t> extremes(const Id* ids, std::int64_t n) {
   const auto [least, most] = std::minmax_element(ids, ids + n);
   return {*least, *most};
+}
+
+// A search whose arguments are checked.
+TreeTask task_of(const BoundTree& tree, const std::string& metric, std::int64_t k, const Rows& queries,
+                 const std::optional<Numbers>& order, const std::optional<Numbers>& self_ids, const Output& distances,
+                 const Output& indices) {
+  const Metric chosen = metric_named(metric);
+  if (!in_trees(chosen)) refuse("no tree serves " + metric);
+  const RowsView rows = view_of(queries, "queries");
+  const bool doubles = is_double("distances", distances.dtype());
+  check_columns("queries", rows, tree.view.d);
+  check_number("k", k, 1, tree.n - (self_ids ? 1 : 0));
+  require(tree.view.double_rows || (!doubles && rows.dtype != Dtype::f64),
+          "a tree of float32 cannot answer in float64");
+  check_type("indices", indices.dtype(),
+             tree.view.wide_ids ? nb::dtype<std::int64_t>() : nb::dtype<std::int32_t>());
+  check_shape("distances", distances, {rows.n, k});
+  check_shape("indices", indices, {rows.n, k});
+  if (self_ids) check_shape("self_ids", *self_ids, {rows.n});
+  check_order(order, rows.n);
+  return TreeTask{.tree = &tree.view,
+                      .metric = chosen,
+                      .k = k,
+                      .queries = rows,
+                      .order = order ? order->data() : nullptr,
+                      .self_ids = self_ids ? self_ids->data() : nullptr,
+                      .double_output = doubles,
+                      .distances = distances.data(),
+                      .indices = indices.data()};
 }
 
 }  // namespace
@@ -154,29 +184,7 @@ void bind_kdtree_search(Module& module) {
           [](BoundTreeSearch* self, const BoundTree& tree, const std::string& isa, const std::string& metric,
              std::int64_t k, const Rows& queries, std::optional<Numbers> order, std::optional<Numbers> self_ids,
              const Output& distances, const Output& indices) {
-            const Metric chosen = metric_named(metric);
-            if (!in_trees(chosen)) refuse("no tree serves " + metric);
-            const RowsView rows = view_of(queries, "queries");
-            const bool doubles = is_double("distances", distances.dtype());
-            check_columns("queries", rows, tree.view.d);
-            check_number("k", k, 1, tree.n - (self_ids ? 1 : 0));
-            require(tree.view.double_rows || (!doubles && rows.dtype != Dtype::f64),
-                    "a tree of float32 cannot answer in float64");
-            check_type("indices", indices.dtype(),
-                       tree.view.wide_ids ? nb::dtype<std::int64_t>() : nb::dtype<std::int32_t>());
-            check_shape("distances", distances, {rows.n, k});
-            check_shape("indices", indices, {rows.n, k});
-            if (self_ids) check_shape("self_ids", *self_ids, {rows.n});
-            check_order(order, rows.n);
-            const TreeTask task{.tree = &tree.view,
-                                .metric = chosen,
-                                .k = k,
-                                .queries = rows,
-                                .order = order ? order->data() : nullptr,
-                                .self_ids = self_ids ? self_ids->data() : nullptr,
-                                .double_output = doubles,
-                                .distances = distances.data(),
-                                .indices = indices.data()};
+            const TreeTask task = task_of(tree, metric, k, queries, order, self_ids, distances, indices);
             new (self) BoundTreeSearch{task,      isa_named(isa), queries, std::move(order), std::move(self_ids),
                                        distances, indices};
           },
@@ -195,6 +203,25 @@ void bind_kdtree_search(Module& module) {
           nb::arg("begin"), nb::arg("end"), nb::arg("budget"),
           "Search for queries from `begin` on in their order, until `end` or the budget is reached: "
           "(where it stopped, leaves, nodes, points visited).");
+
+  module.def(
+      "search_tree",
+      [](const BoundTree& tree, const std::string& isa, const std::string& metric, std::int64_t k, const Rows& queries,
+         const Output& distances, const Output& indices) -> std::optional<bool> {
+        const TreeTask task = task_of(tree, metric, k, queries, {}, {}, distances, indices);
+        const TreeSearch search = tree_search(isa_named(isa));
+        TreeVisits visits;
+        Unlocked unlocked;
+        if (is_refused(task.queries)) return std::nullopt;
+        search(task, 0, task.queries.n, std::numeric_limits<std::int64_t>::max(), visits);
+        const std::int64_t count = task.queries.n * k;
+        return task.double_output ? are_plain(static_cast<const double*>(task.distances), count)
+                                  : are_plain(static_cast<const float*>(task.distances), count);
+      },
+      nb::arg("tree"), nb::arg("isa"), nb::arg("metric"), nb::arg("k"), nb::arg("queries").noconvert(),
+      nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),
+      "A search of a few queries, whose values need not be checked, in one call: whether all values are far from the "
+      "ends of float32; None if a value of the queries is refused.");
 
   Class<BoundTreeRounds>(module, "TreeRounds", "The buffered traversal of a block of queries; see kdtree/buffered.hpp.")
       .def(

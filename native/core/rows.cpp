@@ -96,6 +96,17 @@ std::int64_t first_nonfinite_row(const RowsView& rows, std::int64_t begin, std::
   return -1;
 }
 
+bool is_refused(const RowsView& rows) {
+  if (rows.dtype != Dtype::f64) return first_nonfinite_row(rows, 0, rows.n) >= 0;
+  for (std::int64_t i = 0; i < rows.n; ++i) {
+    const double* row = static_cast<const double*>(row_pointer(rows, i));
+    std::int64_t inside = 0;  // not a bool, so that the compiler keeps it in lanes
+    for (std::int64_t c = 0; c < rows.d; ++c) inside += std::abs(row[c]) <= kLargestFloat64;
+    if (inside != rows.d) return true;
+  }
+  return false;
+}
+
 std::int64_t first_negative_row(const RowsView& rows, std::int64_t begin, std::int64_t end) {
   if (rows.dtype == Dtype::u8) return -1;
   return first_row(rows, begin, end, [&](const double* row) {

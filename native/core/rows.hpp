@@ -20,6 +20,10 @@ inline const void* row_pointer(const RowsView& rows, std::int64_t i) {
 
 // The first row of [begin, end) that holds NaN or infinity (or, for the second, a negative value), or -1.
 std::int64_t first_nonfinite_row(const RowsView& rows, std::int64_t begin, std::int64_t end);
+// Whether a value is NaN, infinite or, in float64, beyond kLargestFloat64: LARGEST_FLOAT64 of
+// src/tonari/inputs/arrays/values.py.
+constexpr double kLargestFloat64 = 1e150;
+bool is_refused(const RowsView& rows);
 std::int64_t first_negative_row(const RowsView& rows, std::int64_t begin, std::int64_t end);
 
 // Adds the columns of every step-th row of [begin, end) to `sums` (d values).

@@ -219,7 +219,11 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
   const ColumnValues compute_columns = column_values(search.isa);
   SharedColumns shared(search);
   Estimates estimates(search);
-  if (!search.checked && !estimates.serve()) return false;
+  const bool checked = search.unchecked == DirectSearch::Unchecked::none;
+  if (!checked && !estimates.serve()) {
+    if (is_refused(search.queries)) return false;
+    if (search.unchecked == DirectSearch::Unchecked::all && is_refused(search.points)) return false;
+  }
   const bool double_output = sizeof(Value) == sizeof(double), descends = is_descending(search.metric);
   const std::int64_t n = search.points.n, k = search.k;
   const std::int64_t cached = kBatchBytes / (static_cast<std::int64_t>(sizeof(float)) * search.points.d);
@@ -291,7 +295,7 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
         if (estimates.serve()) {
           if (asked.whole) continue;
           asked.whole = !estimates.add(r, asked);
-          if (!search.checked && asked.whole) return false;
+          if (!checked && estimates.serve() && asked.whole) return false;
           if (asked.gathered < 2 * k) continue;
           estimates.drop_beyond(asked, k / 8);
           if (asked.gathered <= k + k / 2) continue;
@@ -438,6 +442,20 @@ void count_directly(const DirectRadius& search, std::int64_t* counts) {
     counts[i] = count;
   }
 }
+
+template <class Value>
+bool are_plain(const Value* values, std::int64_t count) {
+  constexpr Value least = Value(1e-37), most = Value(3e38);
+  std::int64_t plain = 0;  // not a bool, so that the compiler keeps it in lanes
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Value magnitude = std::abs(values[i]);
+    plain += magnitude > least && magnitude < most;
+  }
+  return plain == count;
+}
+
+template bool are_plain(const float*, std::int64_t);
+template bool are_plain(const double*, std::int64_t);
 
 template std::int64_t find_directly(const DirectRadius&, std::int64_t*, float*, std::int32_t*);
 template std::int64_t find_directly(const DirectRadius&, std::int64_t*, float*, std::int64_t*);

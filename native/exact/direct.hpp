@@ -34,13 +34,14 @@ struct DirectSearch {
   const std::int64_t* self_ids;  // for every query, the point that it must not find, or -1; or null
   // Query i is compared with points listed[begins[i]], ..., listed[ends[i] - 1], which ascend; null: with all points.
   const std::int64_t *listed = nullptr, *begins = nullptr, *ends = nullptr;
-  bool checked = true;  // whether all values are known to be finite
+  // Whether the values of the queries, or of queries and points, have not been checked yet.
+  enum class Unchecked { none, queries, all } unchecked = Unchecked::none;
 };
 
 // The k nearest points of queries [begin, end), written to the start of the outputs; Value is the type of returned
 // distances. If a query has fewer than k, its last entries are -1 at infinity (-infinity for similarities).
-// Returns false, with arbitrary outputs, if values are not checked and the estimates do not show that all are finite.
-// Only float32 rows and metrics of squares have estimates.
+// Returns false, with arbitrary outputs, if a value that is not checked may be refused (is_refused in core/rows.hpp).
+// Estimates show that all values are finite; without estimates, the values are checked first.
 template <class Value, class Index>
 bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_t end, Value* distances,
                      Index* indices);
@@ -55,6 +56,10 @@ struct DirectRadius {
   const AllowedPairs* allowed;   // which points each query may find; null: all others
   bool later;                    // only points after the query's own
 };
+
+// Whether all of these values are so far from the ends of float32 that none has overflowed or underflowed.
+template <class Value>
+bool are_plain(const Value* values, std::int64_t count);
 
 // Writes the points within the radius of every query one list after the other, ordered by (returned value, number), and
 // where the lists begin and end; there is room for m * n points. Returns how many there are.

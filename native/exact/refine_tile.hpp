@@ -199,29 +199,50 @@ inline V load_float_end(const float* from, std::int64_t count) {
   }
 }
 
-// Q queries share the loaded elements of a point.
-template <int Q>
+// Q queries share the loaded elements of P points, and the points those of the queries.
+template <int Q, int P>
 void estimate_squares(const float* queries, const float* points, std::int64_t d, std::int64_t count, float* estimates,
                       std::int64_t stride) {
   using Lanes = Vec<float, kLanes>;
+  constexpr std::int64_t ahead = 512;  // elements: loads across cache lines wait for the second-level cache
   const std::int64_t width = padded(d);
-  for (std::int64_t j = 0; j < count; ++j) {
+  for (std::int64_t j = 0; j < count; j += P) {
     const float* const x = points + j * d;
-    Lanes sums[Q];
-    for (int q = 0; q < Q; ++q) sums[q] = 0.0F;
-    const auto add = [&](std::int64_t i, Lanes values) {
+    Lanes sums[Q][P];
+    for (auto& row : sums) std::fill_n(row, P, Lanes(0.0F));
+    const auto add = [&](std::int64_t i, auto&& load) {
+      Lanes values[P];
+      for (int p = 0; p < P; ++p) values[p] = load(x + p * d + i);
       for (int q = 0; q < Q; ++q) {
-        const Lanes apart = Lanes::load(queries + q * width + i) - values;
-        sums[q] = fma(apart, apart, sums[q]);
+        const Lanes asked = Lanes::load(queries + q * width + i);
+        for (int p = 0; p < P; ++p) {
+          const Lanes apart = asked - values[p];
+          sums[q][p] = fma(apart, apart, sums[q][p]);
+        }
       }
     };
     std::int64_t i = 0;
-    for (; i + kLanes <= d; i += kLanes) add(i, Lanes::load(x + i));
-    if (i < d) add(i, load_float_end<Lanes>(x + i, d - i));
+    for (; i + kLanes <= d; i += kLanes) {
+      add(i, [](const float* from) {
+        __builtin_prefetch(from + ahead);
+        return Lanes::load(from);
+      });
+    }
+    if (i < d) add(i, [&](const float* from) { return load_float_end<Lanes>(from, d - i); });
     for (int q = 0; q < Q; ++q) {
-      estimates[q * stride + j] = fold(sums[q], [](auto a, auto b) { return a + b; });
+      for (int p = 0; p < P; ++p) {
+        estimates[q * stride + j + p] = fold(sums[q][p], [](auto a, auto b) { return a + b; });
+      }
     }
   }
+}
+
+// One query and many points, P at a time.
+template <int P>
+void estimate_one(const float* query, const float* points, std::int64_t d, std::int64_t count, float* estimates) {
+  const std::int64_t whole = count - count % P;
+  estimate_squares<1, P>(query, points, d, whole, estimates, 0);
+  estimate_squares<1, 1>(query, points + whole * d, d, count - whole, estimates + whole, 0);
 }
 
 // For points of few columns, whose registers would be mostly zeros: the compiler computes several points at once.
@@ -248,9 +269,9 @@ inline void square_estimates_tile(const float* queries, std::int64_t m, const fl
   constexpr int together = Target::registers >= 32 ? 4 : 2;
   std::int64_t q = 0;
   for (; q + together <= m; q += together) {
-    estimate_squares<together>(queries + q * padded(d), points, d, count, estimates + q * stride, stride);
+    estimate_squares<together, 1>(queries + q * padded(d), points, d, count, estimates + q * stride, stride);
   }
-  for (; q < m; ++q) estimate_squares<1>(queries + q * padded(d), points, d, count, estimates + q * stride, stride);
+  for (; q < m; ++q) estimate_one<together>(queries + q * padded(d), points, d, count, estimates + q * stride);
 }
 
 }  // namespace

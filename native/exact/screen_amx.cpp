@@ -8,43 +8,32 @@
 //     for chunk of runs:                              one chunk, unless d is large: then sums wait in memory
 //       for tile of 32 queries:
 //         for group in panel:
-//           for run in chunk: 4 loads, 4 products     and, between them, a few rows of the previous block:
-//                                                     score = low + sum, minimum, compare
-// A product of tiles takes 16 cycles, in which vector units judge the previous block, so that neither unit waits.
+//           for run in chunk: 4 loads, 4 products     and, between them, the sums of the previous block are stored,
+//                                                     and the block before that is judged: score = low + sum,
+//                                                     minimum, compare
+//
+// A product of tiles takes 16 cycles. Nothing else may keep the next product waiting:
+// - A tile is stored right before its next product. Four stores in a row would fill the processor's queue of stores.
+// - A block is judged in portions of two to eight points. The processor looks some hundred instructions ahead, no more.
+// - A block is judged after its last store, so that no load waits for a store. Hence two blocks of sums in memory.
+// While the tile unit multiplies, only one of two ports computes minima and sums of 16 floats.
 #include <cstring>
+#include <limits>
 
 #include "core/room.hpp"
 #include "exact/peak.hpp"
 #include "exact/screen_tile.hpp"
 #include "exact/screens.hpp"
+#include "simd/tiles.hpp"
 
 namespace tonari {
 namespace {
 
-constexpr int kTileRows = 16, kTileBytes = 1024;
 constexpr int kPoints = 32, kQueries = 32, kSums = kPoints * kQueries;
-// The L1 cache (48 KB) holds a panel of points (16 KB), the current tile of queries (14 KB at most) and a block of sums
-// (4 KB). 13 runs and 24 tiles would not fit.
-constexpr int kChunkRuns = 7;
+// The L1 cache (48 KB) holds a panel of points (16 KB), the current tile of queries (16 KB at most) and two blocks of
+// sums (8 KB). 13 runs or 24 tiles would not fit, and more chunks would read and write more waiting sums.
+constexpr int kChunkRuns = 8;
 constexpr int kPanelTiles = 16;
-
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  std::uint16_t bytes_per_row[16] = {};
-  std::uint8_t rows[16] = {};
-};
-
-class TileScope {  // the thread may use tiles while this object exists
- public:
-  TileScope() {
-    TileConfig config;
-    for (int t = 0; t < 8; ++t) config.bytes_per_row[t] = 64, config.rows[t] = kTileRows;
-    _tile_loadconfig(&config);
-  }
-  ~TileScope() { _tile_release(); }
-  TileScope(const TileScope&) = delete;
-  TileScope& operator=(const TileScope&) = delete;
-};
 
 // The sums of a block, in the layout of the tiles, and the place of the block.
 struct alignas(64) Block {
@@ -53,119 +42,109 @@ struct alignas(64) Block {
   int tile;
 };
 
-// A finished block's points are judged eight at a time, between the products of the next block. All scores of eight
-// points stay in registers, and after a survivor is found, only the points of its part are judged, and not all 32.
+// Points are judged in parts of eight. If a part has a survivor, its points are judged one by one.
 constexpr int kPart = 8, kParts = kPoints / kPart;
+
+#define TONARI_INLINE inline __attribute__((always_inline))  // all values stay in registers between products
+
+// What the points of a part have in common so far.
+struct Part {
+  Floats least[2] = {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity()};
+  std::uint32_t reverse = 0;
+};
 
 template <bool INT8, bool BOTH>
 class Epilogue {
  public:
   explicit Epilogue(const Task& task) : task_(task) {}
 
+  // Begins with a block, or with none.
   void begin(const Block* block) {
-    block_ = block;
-    part_ = 0;
-    const std::int64_t group = block->group, lane = static_cast<std::int64_t>(block->tile) * kQueries;
-    const Floats e1 = task_.points.group_error_query[group], e2 = task_.points.group_error_rest[group];
+    left_ = block == nullptr ? 0 : kParts;
+    if (block == nullptr) return;
+    group_ = block->group, tile_ = block->tile;
+    sums_ = block->sums, low_ = task_.points.low + group_ * kPoints;
+    const std::int64_t lane = static_cast<std::int64_t>(tile_) * kQueries;
+    const Floats e1 = task_.points.group_error_query[group_], e2 = task_.points.group_error_rest[group_];
     for (int v = 0; v < 2; ++v) {
       const Floats rest = Floats::load(task_.queries.rest + lane + v * 16) * e2;
       bound_[v] = fma(Floats::load(task_.queries.norm + lane + v * 16), e1, rest);
       if constexpr (INT8) {
-        factor_[v] = -task_.points.group_scale[group] * Floats::load(task_.queries.step + lane + v * 16);
+        factor_[v] = -task_.points.group_scale[group_] * Floats::load(task_.queries.step + lane + v * 16);
       }
       if constexpr (BOTH) query_low_[v] = Floats::load(task_.reverse.low + lane + v * 16);
     }
-    if constexpr (BOTH) reverse_limits(task_, block->tile, group * kPoints, kPoints, limits_);
+    if constexpr (BOTH) reverse_limits(task_, tile_, group_ * kPoints, kPoints, limits_);
   }
 
-  // Judges the parts of the previous block up to `end`, if there is such a block.
-  void advance(int end) {
-    if (block_ == nullptr) return;
-    for (; part_ < end; ++part_) judge_if_needed();
-    if (part_ == kParts) block_ = nullptr;
+  int left() const { return left_; }  // parts
+
+  // Adds the points [FIRST, LAST) of the next part to it.
+  template <int FIRST, int LAST>
+  TONARI_INLINE void add(Part& part) const {
+    const std::int32_t* sums = sums_;
+    const float* low = low_;
+#pragma GCC unroll 8
+    for (int p = FIRST; p < LAST; ++p) {
+      for (int v = 0; v < 2; ++v) {
+        const Floats s = score(sums, low, p, v);
+        part.least[v] = min(part.least[v], s);
+        if constexpr (BOTH) part.reverse |= bits(s + query_low_[v] <= limits_[(kParts - left_) * kPart + p]);
+      }
+    }
+  }
+
+  // Judges the part, whose points have all been added, and goes to the next one.
+  TONARI_INLINE void close(Part& part) {
+    const float* thresholds = task_.queries.threshold + static_cast<std::int64_t>(tile_) * kQueries;
+    std::uint64_t lanes = 0;
+    for (int v = 0; v < 2; ++v) {
+      const Floats lower = part.least[v] - bound_[v];
+      lanes |= std::uint64_t{bits(lower <= load_thresholds(thresholds + v * 16))} << (v * 16);
+    }
+    if (lanes != 0 || part.reverse != 0) [[unlikely]]
+      judge_part(lanes, part.reverse != 0);
+    sums_ += kPart * kQueries, low_ += kPart, --left_;
+    part = Part{};
+  }
+
+  void finish() {
+    for (Part part; left_ > 0; close(part)) add<0, kPart>(part);
   }
 
  private:
-  Floats score(int row, int v) const {
-    const auto sums = Int32s::load(block_->sums + row * kQueries + v * 16);
-    const Floats low = task_.points.low[block_->group * kPoints + row];
+  TONARI_INLINE Floats score(const std::int32_t* sums, const float* low, int p, int v) const {
+    const auto sum = Int32s::load(sums + p * kQueries + v * 16);
     if constexpr (INT8) {
-      return fma(convert<float>(sums), factor_[v], low);
+      return fma(convert<float>(sum), factor_[v], low[p]);
     } else {
-      return as<float>(sums) + low;
+      return as<float>(sum) + low[p];
     }
-  }
-
-  void judge_if_needed() {
-    const int first = part_ * kPart;
-    Floats least[2];
-    std::uint32_t reverse = 0;
-#pragma GCC unroll 8
-    for (int p = 0; p < kPart; ++p) {
-      for (int v = 0; v < 2; ++v) {
-        const Floats s = score(first + p, v);
-        least[v] = p == 0 ? s : min(least[v], s);
-        if constexpr (BOTH) reverse |= bits(s + query_low_[v] <= limits_[first + p]);
-      }
-    }
-    const float* thresholds = task_.queries.threshold + static_cast<std::int64_t>(block_->tile) * kQueries;
-    std::uint64_t lanes = 0;
-    for (int v = 0; v < 2; ++v) {
-      const Floats lower = least[v] - bound_[v];
-      lanes |= std::uint64_t{bits(lower <= load_thresholds(thresholds + v * 16))} << (v * 16);
-    }
-    if (lanes == 0 && reverse == 0) return;
-    if (task_.marks != nullptr) task_.marks[task_.mark(block_->tile, block_->group)] = 1;
-    else judge_part(lanes, reverse != 0);
   }
 
   __attribute__((noinline)) void judge_part(std::uint64_t lanes, bool reverse) const {
-    const std::int64_t first = block_->group * kPoints + part_ * kPart;
-    const auto scores = [&](int p, int v) { return score(part_ * kPart + p, v); };
-    if (lanes != 0) judge<kPart, 2>(task_, block_->tile, first, lanes, scores);
+    if (task_.marks != nullptr) {
+      task_.marks[task_.mark(tile_, group_)] = 1;
+      return;
+    }
+    const std::int64_t first = group_ * kPoints + (kParts - left_) * kPart;
+    const auto scores = [&](int p, int v) { return score(sums_, low_, p, v); };
+    if (lanes != 0) judge<kPart, 2>(task_, tile_, first, lanes, scores);
     if constexpr (BOTH) {
-      if (reverse) judge_reverse<kPart, 2>(task_, block_->tile, first, scores);
+      if (reverse) judge_reverse<kPart, 2>(task_, tile_, first, scores);
     }
   }
 
   const Task& task_;
-  const Block* block_ = nullptr;
-  int part_ = 0;
+  std::int64_t group_ = 0;
+  int tile_ = 0, left_ = 0;
+  const std::int32_t* sums_ = nullptr;  // of the next part
+  const float* low_ = nullptr;
   Floats bound_[2], factor_[2], query_low_[2];
   alignas(64) float limits_[kPoints];
 };
 
-void load_sums(const std::int32_t* sums) {
-  constexpr int stride = kQueries * 4;
-  _tile_loadd(0, sums, stride);
-  _tile_loadd(1, sums + 16, stride);
-  _tile_loadd(2, sums + 16 * kQueries, stride);
-  _tile_loadd(3, sums + 16 * kQueries + 16, stride);
-}
-
-void store_sums(std::int32_t* sums) {
-  constexpr int stride = kQueries * 4;
-  _tile_stored(0, sums, stride);
-  _tile_stored(1, sums + 16, stride);
-  _tile_stored(2, sums + 16 * kQueries, stride);
-  _tile_stored(3, sums + 16 * kQueries + 16, stride);
-}
-
-void zero_sums() {
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-}
-
-// The compiler accepts only literal tile numbers, so this is a macro instead of a loop over products.
-#define TONARI_TILE_PRODUCTS(dot) \
-  do {                            \
-    dot(0, 4, 6);                 \
-    dot(1, 4, 7);                 \
-    dot(2, 5, 6);                 \
-    dot(3, 5, 7);                 \
-  } while (false)
+constexpr std::int64_t kSumsStride = kQueries * 4;
 
 // Prefetches the next panel of points, a few lines at a time, while this one is multiplied. Each panel is used only
 // once per block of queries, so without this the tile unit would wait for memory.
@@ -184,20 +163,70 @@ class Ahead {
   const std::byte *at_ = nullptr, *end_ = nullptr;
 };
 
-template <bool INT8, class BEFORE>
-void multiply(const std::byte* a, const std::byte* b, std::int64_t tile_bytes, int runs, BEFORE& before, Ahead& ahead) {
-  for (int run = 0; run < runs; ++run) {
-    ahead.advance();
-    _tile_loadd(4, a + run * kTileBytes, 64);
-    _tile_loadd(6, b + run * kTileBytes, 64);
-    _tile_loadd(5, a + tile_bytes + run * kTileBytes, 64);
-    _tile_loadd(7, b + tile_bytes + run * kTileBytes, 64);
-    if constexpr (INT8) {
-      TONARI_TILE_PRODUCTS(_tile_dpbssd);
-    } else {
-      TONARI_TILE_PRODUCTS(_tile_dpbf16ps);
+// The same for the numbers of each point; a survivor needs them all.
+void prefetch_numbers(const PointsView& points, std::int64_t begin, std::int64_t end) {
+  for (const float* numbers : {points.low, points.error_query, points.error_rest, points.error_own}) {
+    for (std::int64_t at = begin; at < end; at += 16) {
+      _mm_prefetch(reinterpret_cast<const char*>(numbers + at), _MM_HINT_T1);
     }
-    before.advance((run + 1) * kParts / runs);
+  }
+}
+
+// Where the sums of a block come from (null: zeros), and where those of the block before go.
+struct Turn {
+  const std::int32_t* from;
+  std::int32_t* to;
+};
+
+// Turns a tile of sums to the next block.
+template <int TILE>
+TONARI_INLINE void turn_tile(const Turn& turn) {
+  constexpr int place = TILE / 2 * kTileRows * kQueries + TILE % 2 * 16;
+  store<TILE>(turn.to + place, kSumsStride);
+  if (turn.from == nullptr) zero<TILE>();
+  else load<TILE>(turn.from + place, kSumsStride);
+}
+
+// Adds a run's products to a tile of sums, and its share of PARTS parts of the epilogue.
+template <bool INT8, bool FIRST, int PARTS, int TILE, class Before>
+TONARI_INLINE void multiply_tile(const Turn& turn, Before& before, Part& part) {
+  if constexpr (FIRST) turn_tile<TILE>(turn);
+  add_products<INT8, TILE, 4 + TILE / 2, 6 + TILE % 2>();
+  constexpr int points = 2 * PARTS, begin = TILE * points % kPart;
+  if constexpr (points > 0) before.template add<begin, begin + points>(part);
+  if constexpr (points > 0 && begin + points == kPart) before.close(part);
+}
+
+template <bool INT8, bool FIRST, int PARTS, class Before>
+TONARI_INLINE void multiply_run(const std::byte* a, const std::byte* b, std::int64_t tile_bytes, const Turn& turn,
+                                Before& before) {
+  load<4>(a, 64);
+  load<6>(b, 64);
+  load<5>(a + tile_bytes, 64);
+  load<7>(b + tile_bytes, 64);
+  Part part;
+  multiply_tile<INT8, FIRST, PARTS, 0>(turn, before, part);
+  multiply_tile<INT8, FIRST, PARTS, 1>(turn, before, part);
+  multiply_tile<INT8, FIRST, PARTS, 2>(turn, before, part);
+  multiply_tile<INT8, FIRST, PARTS, 3>(turn, before, part);
+}
+
+// Multiplies a block, and judges the parts of an earlier one: as many in each run that none are left after the last.
+template <bool INT8, class Before>
+void multiply(const std::byte* a, const std::byte* b, std::int64_t tile_bytes, int runs, const Turn& turn,
+              Before& before, Ahead& ahead) {
+  ahead.advance();
+  if (before.left() == 0 || runs > kParts) multiply_run<INT8, true, 0>(a, b, tile_bytes, turn, before);
+  else if (runs > 2) multiply_run<INT8, true, 1>(a, b, tile_bytes, turn, before);
+  else if (runs == 2) multiply_run<INT8, true, 2>(a, b, tile_bytes, turn, before);
+  else multiply_run<INT8, true, 4>(a, b, tile_bytes, turn, before);
+  for (int run = 1; run < runs; ++run) {
+    ahead.advance();
+    a += kTileBytes, b += kTileBytes;
+    const int left = before.left(), later = runs - run - 1;
+    if (left <= later) multiply_run<INT8, false, 0>(a, b, tile_bytes, turn, before);
+    else if (left <= 2 * later + 1) multiply_run<INT8, false, 1>(a, b, tile_bytes, turn, before);
+    else multiply_run<INT8, false, 2>(a, b, tile_bytes, turn, before);
   }
 }
 
@@ -212,7 +241,11 @@ void screen_amx_sides(const Task& task) {
   const std::int64_t panel = kPanelTiles / (2 * chunk_runs) > 1 ? kPanelTiles / (2 * chunk_runs) : 1;
   Room<std::int32_t> room;  // for a panel's sums between chunks, a few hundred kilobytes
   std::int32_t* waiting = chunks == 1 ? nullptr : room.get(panel * task.queries.tiles * kSums);
-  Block block;  // its parts are judged during the next block's products, before it is filled again
+  // While a block is multiplied, the sums of the one before are stored, and the parts of an earlier one are judged.
+  Block blocks[2];
+  Block *in_tiles = nullptr, *stored = nullptr;
+  std::int32_t* to = blocks[0].sums;  // where the sums in the tiles belong
+  int which = 0;
   Epilogue<INT8, BOTH> before(task);
   Ahead ahead(task.queries.tiles);
 
@@ -220,6 +253,7 @@ void screen_amx_sides(const Task& task) {
     const std::int64_t last = first + panel < task.group_end ? first + panel : task.group_end;
     const std::int64_t next = last + panel < task.group_end ? last + panel : task.group_end;
     ahead.aim(points + 2 * last * tile_bytes, points + 2 * next * tile_bytes);
+    prefetch_numbers(task.points, last * kPoints, next * kPoints);
     for (int chunk = 0; chunk < chunks; ++chunk) {
       const int run = chunk * chunk_runs;
       const int runs = run + chunk_runs < task.depth ? chunk_runs : task.depth - run;
@@ -228,26 +262,26 @@ void screen_amx_sides(const Task& task) {
         for (std::int64_t group = first; group < last; ++group) {
           if (!task.visits(tile, group)) continue;
           const std::byte* a = points + 2 * group * tile_bytes + static_cast<std::int64_t>(run) * kTileBytes;
-          const std::int64_t place = ((group - first) * task.queries.tiles + tile) * kSums;
-          if (chunk == 0) {
-            zero_sums();
-          } else {
-            load_sums(waiting + place);
-          }
-          multiply<INT8>(a, b, tile_bytes, runs, before, ahead);
-          if (chunk + 1 < chunks) {
-            store_sums(waiting + place);
-          } else {
-            block.group = group;
-            block.tile = tile;
-            store_sums(block.sums);
-            before.begin(&block);
-          }
+          std::int32_t* const place = waiting + ((group - first) * task.queries.tiles + tile) * kSums;
+          before.begin(stored);
+          multiply<INT8>(a, b, tile_bytes, runs, {.from = chunk == 0 ? nullptr : place, .to = to}, before, ahead);
+          stored = in_tiles;
+          in_tiles = chunk + 1 < chunks ? nullptr : &blocks[which];
+          to = place;
+          if (in_tiles == nullptr) continue;
+          in_tiles->group = group, in_tiles->tile = tile;
+          to = in_tiles->sums;
+          which = 1 - which;
         }
       }
     }
   }
-  before.advance(kParts);
+  before.begin(stored);
+  before.finish();
+  const Turn turn{.from = nullptr, .to = to};
+  turn_tile<0>(turn), turn_tile<1>(turn), turn_tile<2>(turn), turn_tile<3>(turn);
+  before.begin(in_tiles);
+  before.finish();
 }
 
 template <bool INT8>
@@ -259,28 +293,19 @@ void screen_amx(const Task& task) {
 template <bool INT8>
 double peak(double seconds) {
   const TileScope tiles;
-  alignas(64) std::byte a[kTileBytes], sums[4 * kTileBytes];
+  alignas(64) std::byte a[kTileBytes];
   std::memset(a, 1, sizeof a);
-  zero_sums();
-  _tile_loadd(4, a, 64);
-  _tile_loadd(5, a, 64);
-  _tile_loadd(6, a, 64);
-  _tile_loadd(7, a, 64);
-  const double rate = measured_rate(seconds, [&] {
+  load<4>(a, 64), load<5>(a, 64), load<6>(a, 64), load<7>(a, 64);
+  return measured_rate(seconds, [&] {
     for (int i = 0; i < 1000; ++i) {
-      if constexpr (INT8) {
-        TONARI_TILE_PRODUCTS(_tile_dpbssd);
-      } else {
-        TONARI_TILE_PRODUCTS(_tile_dpbf16ps);
-      }
+      add_products<INT8, 0, 4, 6>(), add_products<INT8, 1, 4, 7>();
+      add_products<INT8, 2, 5, 6>(), add_products<INT8, 3, 5, 7>();
     }
     return 1000.0 * 4 * 2 * 16 * 16 * (INT8 ? 64 : 32);
   });
-  store_sums(reinterpret_cast<std::int32_t*>(sums));
-  return rate;
 }
 
-#undef TONARI_TILE_PRODUCTS
+#undef TONARI_INLINE
 
 constexpr Layout kLayoutBf16{.point_group = kPoints, .query_tile = kQueries, .run = 32, .tile_rows = kTileRows};
 constexpr Layout kLayoutI8{.point_group = kPoints, .query_tile = kQueries, .run = 64, .tile_rows = kTileRows};

@@ -34,6 +34,16 @@ inline std::uint64_t survivors(const Floats (&least)[VECTORS], const Task& task,
   return mask;
 }
 
+// The points p < POINTS, one bit each, for which some lane passes. Mostly one point of a group does, and a branch for
+// each point would be mispredicted there.
+template <int POINTS, class PASSES>
+inline std::uint32_t points_that_pass(const PASSES& passes) {
+  static_assert(POINTS <= 32);
+  std::uint32_t found = 0;
+  for (int p = 0; p < POINTS; ++p) found |= std::uint32_t{bits(passes(p)) != 0} << p;
+  return found;
+}
+
 // Keeps the points, of POINTS points from `first` on, that may be in an answer of the queries in `lanes`, each by its
 // own error bound. `score(p, v)` is point p's score for register v of queries.
 template <int POINTS, int VECTORS, class SCORE>
@@ -45,13 +55,15 @@ inline void judge(const Task& task, int tile, std::int64_t first, std::uint64_t 
     const std::int64_t row = (static_cast<std::int64_t>(tile) * VECTORS + v) * Floats::lanes;
     const auto norm = Floats::load(task.queries.norm + row), rest = Floats::load(task.queries.rest + row);
     const auto threshold = load_thresholds(task.queries.threshold + row);
-    for (int p = 0; p < POINTS; ++p) {
+    const auto bound_of = [&](std::int64_t at) {
+      return fma(norm, points.error_query[at], rest * points.error_rest[at]);
+    };
+    const auto passes = [&](int p) { return score(p, v) - bound_of(first + p) <= threshold; };
+    for (std::uint32_t left = points_that_pass<POINTS>(passes); left != 0; left &= left - 1) {
+      const int p = __builtin_ctz(left);
       const std::int64_t at = first + p;
-      const auto s = score(p, v);
-      const auto bound = fma(norm, points.error_query[at], rest * points.error_rest[at]);
-      const auto lower = s - bound;
+      const auto s = score(p, v), bound = bound_of(at), lower = s - bound;
       std::uint32_t mask = bits(lower <= threshold);
-      if (mask == 0) continue;
       if (task.point_marks.wanted()) {
         task.point_marks.set(tile, at);
         continue;
@@ -93,14 +105,18 @@ inline void judge_reverse(const Task& task, int tile, std::int64_t first, SCORE&
     const std::int64_t row = (static_cast<std::int64_t>(tile) * VECTORS + v) * Floats::lanes;
     const auto norm = Floats::load(task.queries.norm + row), rest = Floats::load(task.queries.rest + row);
     const auto query_low = Floats::load(task.reverse.low + row), query_own = Floats::load(task.reverse.own + row);
-    for (int p = 0; p < POINTS; ++p) {
+    const auto score_of = [&](int p) { return score(p, v) - points.low[first + p] + query_low; };
+    const auto bound_of = [&](std::int64_t at) {
+      return fma(norm, points.error_query[at], rest * points.error_rest[at]) + points.error_own[at];
+    };
+    float thresholds[POINTS];  // read once, since other threads may lower them
+    for (int p = 0; p < POINTS; ++p) thresholds[p] = load_threshold(task.reverse.threshold + first + p);
+    const auto passes = [&](int p) { return score_of(p) - bound_of(first + p) <= thresholds[p]; };
+    for (std::uint32_t left = points_that_pass<POINTS>(passes); left != 0; left &= left - 1) {
+      const int p = __builtin_ctz(left);
       const std::int64_t at = first + p;
-      const auto s = score(p, v) - points.low[at] + query_low;
-      auto bound = fma(norm, points.error_query[at], rest * points.error_rest[at]);
-      bound = bound + points.error_own[at];
-      const auto lower = s - bound;
-      std::uint32_t mask = bits(lower <= load_threshold(task.reverse.threshold + at));
-      if (mask == 0) continue;
+      const auto s = score_of(p), bound = bound_of(at), lower = s - bound;
+      std::uint32_t mask = bits(lower <= thresholds[p]);
       if (task.point_marks.wanted()) {
         task.point_marks.set(tile, at);
         continue;

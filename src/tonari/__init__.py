@@ -15,7 +15,7 @@
         ├── kdtree/     a tree of boxes around the points, for few dimensions; the same bits as brute force
         ├── bits/       rows of bits: counts of their differing or common bits
         ├── missing/    rows with missing values on the CPU: an inner product whose sign decides, by exact/
-        ├── sparse/     compressed rows of SciPy on the CPU (api/sparse_rows.py); the same bits as for dense rows
+        ├── sparse/     compressed rows of SciPy on the CPU (api/sparse/answers.py); the same bits as for dense rows
         └── nn_descent/ approximate graphs, up to a measured recall
         ▼
     Neighbors           core/results/neighbors.py: distances and indices, in order

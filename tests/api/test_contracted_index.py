@@ -16,7 +16,7 @@ import tonari
 from tests.helpers.checks import Array, assert_same_neighbors, gaussian
 from tests.helpers.device_rows import here, there
 from tests.helpers.devices import needs_torch, on_gpu
-from tonari.api.index.balancing import held_bytes
+from tonari.api.index.segments.balancing import held_bytes
 from tonari.exact.cuda import tuning
 from tonari.metrics.reference import brute
 

@@ -27,7 +27,7 @@ from tonari.api import tuning
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph.building.sides import Sides
 from tonari.graph.knn_graph import KNNGraph
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 from tonari.select.merge import merge_neighbors
@@ -138,7 +138,7 @@ def test_a_graph_of_other_points_is_not_merged(metric: str, include_self: bool) 
     made = [tonari.knn_graph(x, K, metric=metric, include_self=include_self) for x in points[:2]]
     graphs = [dataclasses.replace(x, indices=there(x.indices), distances=there(x.distances)) for x in made]
     a, b, other = map(there, points)
-    sides = Sides(graphs[0].lists, a, b, Call.of({"points_a": a, "points_b": b}))
+    sides = Sides(graphs[0].lists, a, b, Call.of({"points_a": a, "points_b": b}, Options()))
     for side, graph in enumerate(graphs):
         sides.check(graph.lists, side)
     with pytest.raises(ValueError, match=f"graph_a: row .* with {metric} .* of points_a have .*: pass the points from"):

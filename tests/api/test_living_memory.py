@@ -14,7 +14,7 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tonari.api import tuning
-from tonari.api.index import balancing
+from tonari.api.index.segments import balancing
 from tonari.core.errors import BudgetExceeded
 from tonari.core.results.neighbors import Neighbors
 from tonari.exact.cpu.method import ExactOnCpu

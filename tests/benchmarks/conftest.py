@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ HERE = Path(__file__).resolve().parent
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of this folder."""
+    is_here = functools.cache(lambda path: HERE in path.parents)
     for item in items:
-        if HERE in item.path.parents:
+        if is_here(item.path):
             item.add_marker(pytest.mark.bench)

@@ -12,7 +12,7 @@ from tests.helpers.checks import assert_same_neighbors
 from tonari.filters import asking, within
 from tonari.filters.rules import Rules
 from tonari.filters.shared import SharedMask
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
 from tonari.methods.rows.points import Points
 from tonari.metrics.reference import brute
 
@@ -22,7 +22,7 @@ EVERYONE = {"none": None, "all": Rules(m=M, n=N, shared=SharedMask(np.ones(N, bo
 
 
 def those(method: str = "auto") -> Points:
-    return Points(POINTS, Call.of({"points": POINTS}, method=method))
+    return Points(POINTS, Call.of({"points": POINTS}, Options(method=method)))
 
 
 @pytest.mark.parametrize("rules", list(EVERYONE))

@@ -299,7 +299,7 @@ def check_interrupt(code: str, *, wait: float = 0.2) -> dict[str, str]:
 def look_for_copies_always(monkeypatch: Any) -> None:
     """Let searches on the CPU of any size leave copies out, whatever this costs or saves."""
     from tonari.exact import tuning
-    from tonari.exact.cpu import copies
+    from tonari.exact.cpu.rows import copies
 
     monkeypatch.setattr(copies, "_ROW_BYTES", 0)
     for name in ("COPIES_PAIRS", "LEAST_COPIES", "COPIES_ROW_SECONDS"):

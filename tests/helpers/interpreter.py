@@ -13,12 +13,15 @@ import functools
 import inspect
 from typing import Any
 
+import numpy as np
+
 
 def hasten() -> None:
     """Let the interpreter do once for all what it repeats for every function, launch or tensor."""
     _remember_builtins()
     _compute_no_overflows()
     _remember_shapes()
+    _reduce_at_once()
 
 
 def _compute_no_overflows() -> None:
@@ -79,17 +82,54 @@ def _remember_shapes() -> None:
     interpreter._get_np_dtype = dtype_in_numpy
 
 
+def _reduce_at_once() -> None:
+    """Let sums, and the smallest and largest integers, be reduced without looking at types first."""
+    from triton.language import core, standard
+    from triton.runtime import interpreter
+
+    reduce = interpreter.ReduceOps.apply
+    of_integers = {standard._elementwise_min: np.minimum, standard._elementwise_max: np.maximum}
+    kinds: dict[Any, Any] = {}
+
+    def apply(self: Any, given: Any) -> Any:
+        if type(given) is not core.tensor or type(self.axis) is not int or type(self.keep_dims) is not bool:
+            return reduce(self, given)
+        key = self.combine_fn, self.axis, self.keep_dims, given.type.name
+        if key not in kinds:
+            op = np.add if self.combine_fn is standard._sum_combine else of_integers.get(self.combine_fn)
+            result = reduce(self, given)
+            simple = op is np.add or (op is not None and given.dtype.is_int())
+            kinds[key] = (op, result.handle.data.dtype, result.type) if simple else None
+            return result
+        if kinds[key] is None:
+            return reduce(self, given)
+        op, dtype, kind = kinds[key]
+        data = op.reduce(given.handle.data, axis=self.axis, keepdims=self.keep_dims)
+        handle = interpreter.TensorHandle(
+            np.asarray(data).astype(dtype).reshape(kind.shape if kind.is_block() else 1), kind.scalar
+        )
+        return core.tensor(handle, kind)
+
+    interpreter.ReduceOps.apply = apply
+
+
 def _remember_builtins() -> None:
     """Let the interpreter look up the built-in functions of triton.language once, and replace them once per launch."""
     from triton import language
     from triton.language import core
     from triton.runtime import interpreter
 
+    from tests.helpers.interpreted_calls import repeating
+
     replace_all = interpreter._patch_lang
 
     @functools.cache
     def names_of(package: Any) -> list[str]:
         return [name for name, member in inspect.getmembers(package) if core.is_builtin(member)]
+
+    @functools.cache
+    def replaced(package: Any, name: str, member: Any) -> Any:
+        return repeating(member, interpreter.interpreter_semantic)
 
     @functools.cache
     def languages_of(function: Any) -> list[Any]:
@@ -99,7 +139,7 @@ def _remember_builtins() -> None:
         for name in names_of(package):
             member = getattr(package, name)
             if core.is_builtin(member):
-                interpreter._patch_attr(package, name, member, builder, scope)
+                scope.set_attr(package, name, replaced(package, name, member))
 
     def patch_lang(function: Any) -> Any:
         languages = languages_of(function)

@@ -98,14 +98,22 @@ def chosen(parameters: Sequence[dict[str, Any]], strength: int, *, interpreted: 
 def _cases(parameters: Sequence[dict[str, Any]]) -> list[Case]:
     """Return parameters by name as positions; two cases have the same position where their values look the same."""
     seen: dict[str, dict[Any, int]] = defaultdict(dict)
-    return [
-        tuple(seen[name].setdefault(_looks(value), len(seen[name])) for name, value in sorted(each.items()))
-        for each in parameters
-    ]
+    looks: dict[int, Any] = {}  # by the identity of values, which many cases share
+
+    def position(name: str, value: Any) -> int:
+        if id(value) not in looks:
+            looks[id(value)] = _looks(value)
+        return seen[name].setdefault(looks[id(value)], len(seen[name]))
+
+    return [tuple(position(name, value) for name, value in sorted(each.items())) for each in parameters]
 
 
 def _looks(value: Any) -> Any:
     """Return a key that two values share if they look the same; for arrays, the dtype, shape and ends."""
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.flat[:64].tobytes(), value.flat[-64:].tobytes()
+    if type(value) in (list, tuple):
+        return type(value), *map(_looks, value)
+    if type(value) is dict:
+        return tuple((key, _looks(each)) for key, each in value.items())
     return repr(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from tonari import inputs
 from tonari.core.problem import Problem
 from tonari.methods import call as calls
 from tonari.methods import tuning
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem
 
@@ -48,20 +47,20 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kept", [False, True])
 def test_arguments_are_checked(asked: dict[str, Any], error: type[Exception], message: str, kept: bool) -> None:
     if kept:
-        Call.of({"points": ROWS})
+        Call.of({"points": ROWS}, Options())
     with pytest.raises(error, match=message):
-        Call.of({"points": ROWS}, **asked)
+        Call.of({"points": ROWS}, Options(**asked))
 
 
 def test_what_was_asked_for_is_in_the_record() -> None:
     def shown(done: int, total: int) -> None:
         pass
 
-    made = Call.of({"points": ROWS}, metric="L2", method="kdtree", threads=3, memory="2kB", progress=shown)
+    made = Call.of({"points": ROWS}, Options(metric="L2", method="kdtree", threads=3, memory="2kB", progress=shown))
     assert (made.metric, made.method, made.threads, made.memory) == (get_metric("euclidean"), "kdtree", 3, 2_000)
     assert made.progress is shown
     assert made.place.device == "cpu"
-    assert Call.of({"points": ROWS}, method="nn-descent", graph=True).method == "nn-descent"
+    assert Call.of({"points": ROWS}, Options(method="nn-descent"), graph=True).method == "nn-descent"
 
 
 def test_a_kept_call_is_the_one_that_was_asked_for() -> None:
@@ -69,22 +68,24 @@ def test_a_kept_call_is_the_one_that_was_asked_for() -> None:
         for metric in ("euclidean", "l1", "manhattan"):
             for method in ("auto", "exact"):
                 for progress in (None, False, print):
-                    made = Call.of({"queries": ROWS, "points": ROWS}, metric=metric, method=method, progress=progress)
+                    made = Call.of(
+                        {"queries": ROWS, "points": ROWS}, Options(metric=metric, method=method, progress=progress)
+                    )
                     assert (made.metric, made.method) == (get_metric(metric), method)
                     assert made.progress is progress
     assert len(calls._calls) == 6
     for _ in range(2):
-        assert Call.of({"points": ROWS}, method="nn-descent", graph=True).method == "nn-descent"
+        assert Call.of({"points": ROWS}, Options(method="nn-descent"), graph=True).method == "nn-descent"
         with pytest.raises(ValueError, match="builds graphs"):
-            Call.of({"points": ROWS}, method="nn-descent")
-    assert Call.of({"points": ROWS}, threads=1).threads == 1
-    assert Call.of({"points": ROWS}, memory=10**6).memory == 10**6
+            Call.of({"points": ROWS}, Options(method="nn-descent"))
+    assert Call.of({"points": ROWS}, Options(threads=1)).threads == 1
+    assert Call.of({"points": ROWS}, Options(memory=10**6)).memory == 10**6
 
 
 def test_few_calls_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "KEPT_CALLS", 3)
     for metric in ("euclidean", "l1", "linf", "cosine", "canberra"):
-        Call.of({"points": ROWS}, metric=metric)
+        Call.of({"points": ROWS}, Options(metric=metric))
         assert 1 <= len(calls._calls) <= 3
 
 
@@ -94,10 +95,10 @@ def test_places_are_not_mixed_up() -> None:
     """Tensors stand for rows on a device; lists and arrays of other libraries are checked each time."""
     tensor = torch.from_numpy(ROWS)
     for _ in range(2):
-        assert Call.of({"points": ROWS}).place.device == "cpu"
-        assert Call.of({"points": tensor}).place.device == "cuda"
-        assert Call.of({"points": ROWS.tolist()}).place.device == "cpu"
-        assert Call.of({"queries": ROWS, "points": tensor}).place.device == "cuda"
+        assert Call.of({"points": ROWS}, Options()).place.device == "cpu"
+        assert Call.of({"points": tensor}, Options()).place.device == "cuda"
+        assert Call.of({"points": ROWS.tolist()}, Options()).place.device == "cpu"
+        assert Call.of({"queries": ROWS, "points": tensor}, Options()).place.device == "cuda"
     assert len(calls._calls) == 1
 
 
@@ -106,7 +107,7 @@ def test_limits_are_as_wide_as_returned_distances() -> None:
     for queries, points in cases:
         rows = [np.abs(ROWS).astype(dtype) for dtype in (points, queries)]
         within = {"radius": 0.1, "min_similarity": None, "closed": True}
-        limits = Call.of({"points": rows[0]}).limits(*rows, **within)
+        limits = Call.of({"points": rows[0]}, Options()).limits(*rows, **within)
         wide = "float64" in (queries, points)
         assert limits.dtype == ("float64" if wide else "float32")
         assert (limits <= 0.1).all()
@@ -118,7 +119,7 @@ def test_limits_are_as_wide_as_returned_distances() -> None:
 def test_a_problem_is_that_of_its_sizes(dtype: str, other: str, self_join: bool) -> None:
     points = ROWS.astype(dtype)
     queries = points if self_join else points[:7].astype(other)
-    made = Call.of({"points": points}, metric="l1", threads=2, memory="5MB").problem(
+    made = Call.of({"points": points}, Options(metric="l1", threads=2, memory="5MB")).problem(
         points, queries, 3, self_join=self_join
     )
     facts: dict[str, Any] = {
@@ -134,11 +135,11 @@ def test_a_problem_is_that_of_its_sizes(dtype: str, other: str, self_join: bool)
 @pytest.mark.parametrize(("k", "error"), [(0, ValueError), (31, ValueError), (2.0, TypeError), (True, TypeError)])
 def test_k_is_checked(k: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="k="):
-        Call.of({"points": ROWS}).problem(ROWS, ROWS, k)
+        Call.of({"points": ROWS}, Options()).problem(ROWS, ROWS, k)
 
 
 def test_rows_are_checked_once_if_they_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    call, seen = Call.of({"points": ROWS}), list[str]()
+    call, seen = Call.of({"points": ROWS}, Options()), list[str]()
     as_rows = inputs.as_rows
     monkeypatch.setattr(inputs, "as_rows", lambda x, name, **given: seen.append(name) or as_rows(x, name, **given))
     call.both(ROWS, ROWS)
@@ -151,12 +152,12 @@ def test_rows_are_checked_once_if_they_are_the_same(monkeypatch: pytest.MonkeyPa
 
 def test_verbs_pass_their_options_in_the_order_of_the_record() -> None:
     """An option passed by position that has the name of a parameter is that parameter."""
-    names = list(inspect.signature(Call.of).parameters)
+    names = Options._fields
     misplaced, seen = [], 0
     for path in sorted(Path(calls.__file__).parents[1].rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "Call.of":
-                for name, passed in zip(names[1:], node.args[1:], strict=False):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "Options":
+                for name, passed in zip(names, node.args, strict=False):
                     own = getattr(passed, "attr", getattr(passed, "id", name))
                     seen += own == name
                     misplaced += [(path.name, passed.lineno, own)] if own != name and own in names else []

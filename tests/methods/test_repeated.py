@@ -170,7 +170,7 @@ def test_negative_values_are_refused_each_time() -> None:
 )
 def test_arguments_are_refused_as_ever(given: dict[str, Any], error: type[Exception], message: str) -> None:
     queries, points = pair()
-    tonari.search(queries, points, 1)
+    tonari.search(queries, points, k=1)
     with pytest.raises(error, match=message):
         tonari.search(queries, points, **({"k": 1} | given))
 
@@ -209,7 +209,7 @@ def test_what_depends_on_data_or_processors_is_not_kept(decided: list[Any], monk
         tonari.search(queries, points, 2)
         assert len(decided) == times
     assert decided[0].by_data
-    assert not repeated._kept
+    assert not any(repeated._kept)
     monkeypatch.delenv("TONARI_NUM_THREADS")
     queries, points = pair(2_000, 2_000, 40)
     for processors, times in ((2, 3), (2, 3), (1, 4), (3, 5), (3, 5)):

@@ -43,7 +43,7 @@ _NATIVE = (
         "asked.most = limit(static_cast<float>(squared));",
         "asked.most = static_cast<float>(squared);",
         "the estimate of a point at the radius is compared as if it had no roundings",
-        ("tests/exact/cpu/test_direct_within.py::test_hostile_data",),
+        ("tests/exact/cpu/direct/test_within.py::test_hostile_data",),
     ),
     Fault(
         "exact-scale-not-squared",
@@ -75,7 +75,7 @@ _NATIVE = (
         "{&groups.low, &groups.error_query, &groups.error_rest",
         "{&groups.low, &groups.error_rest, &groups.error_rest",
         "restored codes have no bound on their rounding",
-        ("tests/exact/cpu/test_codes.py::test_the_measured_errors_are_needed",),
+        ("tests/exact/cpu/rows/test_codes.py::test_the_measured_errors_are_needed",),
     ),
     Fault(
         "exact-gaps-between-rows",
@@ -150,15 +150,15 @@ _NATIVE = (
         "task.marks[task.mark(tile, group)] = 1;",
         "task.marks[task.mark(tile, group)] = lanes != 0;",
         "a look before products that serve both sides marks only what queries may keep",
-        ("tests/exact/cpu/test_clusters.py::test_points_that_need_a_row_which_does_not_need_them",),
+        ("tests/exact/cpu/rows/test_clusters.py::test_points_that_need_a_row_which_does_not_need_them",),
     ),
     Fault(
         "exact-copies-one-too-few",
-        "src/tonari/exact/cpu/copies.py",
+        "src/tonari/exact/cpu/rows/copies.py",
         "n, most = plan.n, plan.k + 1",
         "n, most = plan.n, plan.k",
         "a row among the first copies of itself has one neighbour too few",
-        ("tests/exact/cpu/test_copies.py::test_few_copies_are_not_worth_it",),
+        ("tests/exact/cpu/rows/test_copies.py::test_few_copies_are_not_worth_it",),
     ),
     Fault(
         "exact-ball-too-small",
@@ -166,7 +166,7 @@ _NATIVE = (
         "centres_.bound(first + g, term, own, 2 * radius,",
         "centres_.bound(first + g, term, own, radius,",
         "a tile passes over groups of which it reaches the far side only",
-        ("tests/exact/cpu/test_clusters.py::test_most_groups_of_clusters_are_passed_over",),
+        ("tests/exact/cpu/rows/test_clusters.py::test_most_groups_of_clusters_are_passed_over",),
     ),
     Fault(
         "exact-ball-one-side",
@@ -174,7 +174,7 @@ _NATIVE = (
         "const double reach = std::sqrt(most) + radius_[at]",
         "const double reach = std::sqrt(most)",
         "in a self-join, points away from the middle of their group miss rows that they need",
-        ("tests/exact/cpu/test_clusters.py::test_points_that_need_a_row_which_does_not_need_them",),
+        ("tests/exact/cpu/rows/test_clusters.py::test_points_that_need_a_row_which_does_not_need_them",),
     ),
     Fault(
         "exact-order-of-points",
@@ -182,7 +182,7 @@ _NATIVE = (
         "points_.order != nullptr ? points_.order[ids[j]] : ids[j]",
         "ids[j]",
         "results name places in the order of clusters, not points",
-        ("tests/exact/cpu/test_contraction.py::test_every_number_of_columns",),
+        ("tests/exact/cpu/rows/test_contraction.py::test_every_number_of_columns",),
     ),
     Fault(
         "exact-expects-too-much",
@@ -191,8 +191,8 @@ _NATIVE = (
         "const auto kth = scratch.ranked.begin() + (spec_.k - 1) / 2;",
         "the first threshold is that of fewer points than are wanted",
         (
-            "tests/exact/cpu/test_contraction.py::test_graphs",
-            "tests/exact/cpu/test_contraction.py::test_every_number_of_columns",
+            "tests/exact/cpu/rows/test_contraction.py::test_graphs",
+            "tests/exact/cpu/rows/test_contraction.py::test_every_number_of_columns",
         ),
     ),
     Fault(
@@ -244,7 +244,7 @@ _NATIVE = (
         "(1 + 4 * roundings * 0x1p-24 + 0x1p-19)",
         "(1 + 0 * roundings)",
         "points are left out by float32 estimates as if these were exact",
-        ("tests/exact/cpu/test_direct.py::test_estimates_lose_no_neighbour_that_is_nearly_tied",),
+        ("tests/exact/cpu/direct/test_nearest.py::test_estimates_lose_no_neighbour_that_is_nearly_tied",),
     ),
     Fault(
         "exact-estimate-underflows",
@@ -252,7 +252,7 @@ _NATIVE = (
         " + 8 * d * 0x1p-149 + 0x1p-140",
         " + 0 * d",
         "the bound of estimates forgets squares that underflow",
-        ("tests/exact/cpu/test_direct.py::test_estimates_that_underflow_or_nearly_overflow",),
+        ("tests/exact/cpu/direct/test_nearest.py::test_estimates_that_underflow_or_nearly_overflow",),
     ),
     Fault(
         "exact-estimate-of-itself",
@@ -260,7 +260,7 @@ _NATIVE = (
         "here >= 0 && here < count_ ? here : -1",
         "here < 0 ? here : -1",
         "the query itself takes one of the k places among the estimates",
-        ("tests/exact/cpu/test_direct.py::test_many_neighbours_gathered_from_several_batches",),
+        ("tests/exact/cpu/direct/test_nearest.py::test_many_neighbours_gathered_from_several_batches",),
     ),
     Fault(
         "exact-estimate-of-a-batch",
@@ -268,15 +268,15 @@ _NATIVE = (
         "asked.gathered = asked.taken = 0;",
         "asked.gathered = 0;",
         "points gathered after a long list are taken for those before",
-        ("tests/exact/cpu/test_direct.py::test_many_neighbours_gathered_from_several_batches",),
+        ("tests/exact/cpu/direct/test_nearest.py::test_many_neighbours_gathered_from_several_batches",),
     ),
     Fault(
         "exact-estimate-not-finite",
         "native/exact/direct.cpp",
-        "if (!search.checked && asked.whole) return false;",
+        "if (!checked && estimates.serve() && asked.whole) return false;",
         "",
         "values that are not finite pass unchecked",
-        ("tests/exact/cpu/test_direct.py::test_no_value_that_is_not_finite_passes_unchecked",),
+        ("tests/exact/cpu/direct/test_nearest.py::test_no_value_that_is_not_finite_passes_unchecked",),
     ),
     Fault(
         "exact-constant-row",
@@ -452,7 +452,7 @@ _NATIVE = (
         "if (request_.allowed != nullptr && !allows(query.allowed, point)) return;",
         "",
         "points that a query may not find are found",
-        ("tests/api/test_sparse_rows.py::test_filters_have_the_bits_of_dense_rows",),
+        ("tests/api/sparse/test_answers.py::test_filters_have_the_bits_of_dense_rows",),
     ),
     Fault(
         "sparse-removed",
@@ -460,7 +460,7 @@ _NATIVE = (
         "if (request_.left != nullptr && !request_.left[point]) return;",
         "",
         "removed points of an Index are found",
-        ("tests/api/index/test_sparse_state.py::test_a_life_of_an_index",),
+        ("tests/api/index/segments/test_sparse_state.py::test_a_life_of_an_index",),
     ),
     Fault(
         "sparse-bounded-lists",
@@ -476,7 +476,7 @@ _NATIVE = (
         "query.most = std::min(query.most, key_within(query, descending ? -worst : worst));",
         "query.most = std::min(query.most, key_within(query, descending ? -worst : worst) - 1.0f);",
         "after exact values are computed, nearer points are ruled out",
-        ("tests/api/test_sparse_among.py::test_counts_and_many_ties_have_the_bits_of_dense_rows",),
+        ("tests/api/sparse/test_among.py::test_counts_and_many_ties_have_the_bits_of_dense_rows",),
     ),
     Fault(
         "sparse-sets",
@@ -484,7 +484,7 @@ _NATIVE = (
         "query.slack - similarity / (1 + similarity)",
         "query.slack - similarity",
         "sets within a distance are ruled out",
-        ("tests/api/test_sparse_rows.py::test_filters_have_the_bits_of_dense_rows",),
+        ("tests/api/sparse/test_answers.py::test_filters_have_the_bits_of_dense_rows",),
     ),
     Fault(
         "sparse-small-ties",
@@ -492,7 +492,7 @@ _NATIVE = (
         "slack += (takes_root(metric) ? kLeastSquare : kLeastNarrow) / scale / points_.scale;",
         "",
         "points whose returned values round to 0 are ruled out by their exact ones",
-        ("tests/api/test_sparse_among.py::test_values_that_round_to_zero_tie",),
+        ("tests/api/sparse/test_among.py::test_values_that_round_to_zero_tie",),
     ),
     Fault(
         "sparse-later",
@@ -539,7 +539,7 @@ _CUDA = (
     ),
     Fault(
         "exact-codes-packed-again",
-        "src/tonari/exact/cpu/codes.py",
+        "src/tonari/exact/cpu/rows/codes.py",
         'return {"precisions": (PRECISION,), "resident": True}',
         'return {"precisions": (PRECISION,)}',
         "with too little memory, codes are dropped and made again from the file for every search",
@@ -547,11 +547,11 @@ _CUDA = (
     ),
     Fault(
         "exact-codes-of-another-kernel",
-        "src/tonari/exact/cpu/codes.py",
+        "src/tonari/exact/cpu/rows/codes.py",
         "kernel = plan.kernels[PRECISION]",
         'kernel = "inner/int8/generic"',
         "restored codes are read as those of another kernel",
-        ("tests/api/index/test_coded_file.py::test_a_saved_index_comes_back",),
+        ("tests/api/index/files/test_coded.py::test_a_saved_index_comes_back",),
     ),
     Fault(
         "io-older-files-are-the-same",
@@ -559,7 +559,7 @@ _CUDA = (
         "about.st_mtime_ns != self.time",
         "about.st_mtime_ns < self.time",
         "rows that were written after their codes were made go by",
-        ("tests/api/index/test_coded_file.py::test_changed_rows_are_noticed",),
+        ("tests/api/index/files/test_coded.py::test_changed_rows_are_noticed",),
     ),
     Fault(
         "io-pitch-of-columns",
@@ -579,7 +579,7 @@ _CUDA = (
     ),
     Fault(
         "exact-codes-of-points-beyond",
-        "src/tonari/exact/cuda/routes/codes.py",
+        "src/tonari/exact/cuda/routes/codes/steps.py",
         "return torch.cat([numbers, others], 1)",
         "return numbers",
         "a point beyond the range of codes is no candidate",
@@ -987,11 +987,11 @@ _CUDA = (
     ),
     Fault(
         "sparse-index-rules",
-        "src/tonari/api/index/sparse_state.py",
+        "src/tonari/api/index/segments/sparse_state.py",
         "near = among.nearest(rows, min(k, part.n), None if rules is None else rules.part(None, part.ids))",
         "near = among.nearest(rows, min(k, part.n), None if rules is None else rules.part(None, part.ids * 0))",
         "filters of an Index of sparse rows refer to the wrong points",
-        ("tests/api/index/test_sparse_state.py::test_a_life_of_an_index",),
+        ("tests/api/index/segments/test_sparse_state.py::test_a_life_of_an_index",),
     ),
     Fault(
         "sparse-repeated-columns",
@@ -1192,26 +1192,26 @@ _PYTHON = (
     Fault(
         "methods-repeated-k",
         "src/tonari/methods/repeated.py",
-        " or type(k) is not int:",
-        ":",
+        "            key += (kind, x)\n        elif",
+        "            key += (x,)\n        elif",
         "a k of True is taken for an earlier one of 1",
         ("tests/methods/test_repeated.py::test_arguments_are_refused_as_ever",),
     ),
     Fault(
-        "methods-repeated-closed",
+        "methods-repeated-rows-by-name",
         "src/tonari/methods/repeated.py",
-        "return None if key is None else (key, radius, min_similarity, closed)",
-        "return None if key is None else (key, radius, min_similarity)",
-        "a search with an open radius is answered like one with a closed radius",
-        ("tests/methods/test_repeated.py::test_other_radii_are_other_searches",),
+        'elif not ((name == "points" or (name == "queries" and not arrays)) and',
+        'elif not (name in ("points", "queries") and',
+        "points that are passed by name before the queries are taken for the queries",
+        ("tests/api/test_within_call.py::test_calls_with_other_arguments_are_not_mixed_up",),
     ),
     Fault(
         "exact-pairs-once-more",
-        "src/tonari/exact/cpu/direct_within.py",
+        "src/tonari/exact/cpu/direct/within.py",
         "queries, points, limits, request.self_ids, rules, later)",
         "queries, points, limits, request.self_ids, rules, False)",
         "pairs are found from both of their points",
-        ("tests/exact/cpu/test_direct_within.py::test_graphs_and_pairs",),
+        ("tests/exact/cpu/direct/test_within.py::test_graphs_and_pairs",),
     ),
     Fault(
         "exact-compared-beyond-memory",
@@ -1219,7 +1219,7 @@ _PYTHON = (
         "not self.direct or _PAIR_BYTES * self.m * self.n >",
         "not self.direct or self.m * self.n >",
         "exact values of all pairs take many times the memory of the plan",
-        ("tests/exact/cpu/test_direct_within.py::test_pairs_beyond_the_memory_of_the_plan_are_screened",),
+        ("tests/exact/cpu/direct/test_within.py::test_pairs_beyond_the_memory_of_the_plan_are_screened",),
     ),
     Fault(
         "exact-results-not-counted",
@@ -1351,11 +1351,11 @@ _PYTHON = (
     ),
     Fault(
         "shards-samples-read-again",
-        "src/tonari/shards/common.py",
+        "src/tonari/shards/samples.py",
         "if len(parts) == 1 and worker.sampled is None:",
         "if len(parts) == 1:",
         "every task that finds true neighbours reads the rows of the samples from all points",
-        ("tests/shards/routes/test_cluster_route.py",),
+        ("tests/shards/test_samples.py",),
     ),
     Fault(
         "shards-record-of-the-last-run",
@@ -1538,7 +1538,7 @@ _SHARDS = (
     ),
     Fault(
         "shards-pair-not-renumbered",
-        "src/tonari/shards/common.py",
+        "src/tonari/shards/lists.py",
         "first.start + np.where(ids < size, 0, moved)",
         "first.start",
         "points of the second of two slabs get numbers that follow those of the first",

@@ -7,7 +7,7 @@ from tests.mutants.fault import Fault
 _API = (
     Fault(
         "api-removed-take-places",
-        "src/tonari/api/index/state.py",
+        "src/tonari/api/index/segments/state.py",
         "asking.nearest(those, rows, min(k + len(part.gone), len(those)), None",
         "asking.nearest(those, rows, min(k, len(those)), None",
         "removed points take the places of others in a list",
@@ -15,7 +15,7 @@ _API = (
     ),
     Fault(
         "api-removed-within-radius",
-        "src/tonari/api/index/joining.py",
+        "src/tonari/api/index/segments/joining.py",
         "left = here >= 0",
         "left = here >= -1",
         "what is within a radius has removed points, as -1",
@@ -23,7 +23,7 @@ _API = (
     ),
     Fault(
         "api-count-of-one-removed",
-        "src/tonari/api/index/state.py",
+        "src/tonari/api/index/segments/state.py",
         "            if len(part.gone):\n                removed = make(",
         "            if len(part.gone) > 1:\n                removed = make(",
         "off by one: a single removed point is counted",
@@ -31,7 +31,7 @@ _API = (
     ),
     Fault(
         "api-twice-but-apart",
-        "src/tonari/api/index/state.py",
+        "src/tonari/api/index/segments/state.py",
         "ordered = np.sort(ids)",
         "ordered = ids",
         "an id that is named twice, with another between, is accepted",
@@ -39,7 +39,7 @@ _API = (
     ),
     Fault(
         "api-ids-given-again",
-        "src/tonari/api/index/state.py",
+        "src/tonari/api/index/segments/state.py",
         "return State([], self.next_id, Kind.like(self.sample, self.chosen))",
         "return State([], 0, Kind.like(self.sample, self.chosen))",
         "once all points are removed, new ones get the ids of old ones",
@@ -63,7 +63,7 @@ _API = (
     ),
     Fault(
         "api-memory-of-other-segments",
-        "src/tonari/api/index/state.py",
+        "src/tonari/api/index/segments/state.py",
         "answers.append(ask(part, lists + held_bytes(others) if bounded else 0, shown))",
         "answers.append(ask(part, lists if bounded else 0, shown))",
         "each segment plans as if it had the whole budget",
@@ -75,7 +75,7 @@ _API = (
         "return search_chunks(self._frozen(), queries,",
         "return search_chunks(self, queries,",
         "later chunks of a stream are searched among points that came meanwhile",
-        ("tests/api/index/test_state.py::test_streams_see_the_index_as_it_was_when_they_began",),
+        ("tests/api/index/segments/test_state.py::test_streams_see_the_index_as_it_was_when_they_began",),
     ),
     Fault(
         "api-last-copy-is-self",
@@ -95,11 +95,11 @@ _API = (
     ),
     Fault(
         "api-open-radius-of-changed-rows",
-        "src/tonari/api/changed.py",
+        "src/tonari/api/arguments/changed.py",
         'closed=given.get("closed", True))',
         "closed=True)",
         "an open radius of a metric of changed rows has the points on it",
-        ("tests/api/test_changed.py",),
+        ("tests/api/arguments/test_changed.py",),
     ),
     Fault(
         "api-neighbours-of-self",
@@ -661,19 +661,19 @@ _DEFINITIONS = (
     ),
     Fault(
         "maps-last-pivots",
-        "src/tonari/metrics/maps.py",
+        "src/tonari/metrics/changes/maps.py",
         "        if not left[pivot, pivot] > limit:",
         "        if not left[pivot, pivot] >= 0:",
         "a root of a matrix of lower rank has columns of rounding errors",
-        ("tests/metrics/test_maps.py",),
+        ("tests/metrics/changes/test_maps.py",),
     ),
     Fault(
         "maps-order-of-pivots",
-        "src/tonari/metrics/maps.py",
+        "src/tonari/metrics/changes/maps.py",
         "    result[order] = root[:, :rank]",
         "    result[:] = root[:, :rank]",
         "the rows of a root are in the order of the pivots, so that columns are multiplied by those of others",
-        ("tests/metrics/test_maps.py",),
+        ("tests/metrics/changes/test_maps.py",),
     ),
     Fault(
         "definitions-parallel-rows",
@@ -823,7 +823,7 @@ _OTHERS = (
         "some[np.minimum(np.searchsorted(some, numbers), len(some) - 1)] == numbers",
         "some[np.minimum(np.searchsorted(some, numbers), len(some) - 2)] == numbers",
         "off by one: the last excluded pair is allowed",
-        ("tests/filters/test_rules.py", "tests/api/test_filtered.py"),
+        ("tests/filters/test_rules.py", "tests/api/arguments/test_filtered.py"),
     ),
     Fault(
         "graph-last-entry-of-a-list-that-lost-one",

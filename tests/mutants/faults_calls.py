@@ -7,19 +7,11 @@ from tests.mutants.fault import Fault
 _CALLS = (
     Fault(
         "api-again-of-other-widths",
-        "src/tonari/api/index/segment.py",
-        "if queries.ndim != 2 or queries.shape[1] != points.shape[1]:",
-        "if queries.ndim != 2:",
+        "src/tonari/methods/repeated.py",
+        "key += (x.shape, x.dtype)",
+        "key += (x.shape[:1], x.dtype)",
         "queries of other columns are searched as the ones before",
-        ("tests/api/index/test_segment.py::test_a_search_like_another_checks_values_alone",),
-    ),
-    Fault(
-        "api-again-of-bits",
-        "src/tonari/api/index/segment.py",
-        "type(k) is not int or call.metric.bits or call.metric.missing:",
-        "type(k) is not int:",
-        "packed rows are compared with rows whose last byte has fewer bits",
-        ("tests/api/index/test_segment.py::test_rows_of_bits_are_checked_in_full",),
+        ("tests/methods/test_repeated.py::test_other_arguments_are_other_searches",),
     ),
     Fault(
         "methods-around-to-the-same",
@@ -206,7 +198,7 @@ _RULES = (
         "bad = np.flatnonzero((ids < 0) | (ids >= n))",
         "bad = np.flatnonzero((ids < 0) | (ids > n))",
         "off by one: the number of points itself may be excluded, as point 0 of the next query",
-        ("tests/filters/test_arguments.py", "tests/api/test_filtered.py"),
+        ("tests/filters/test_arguments.py", "tests/api/arguments/test_filtered.py"),
     ),
     Fault(
         "filters-lists-beyond-their-numbers",
@@ -222,7 +214,7 @@ _RULES = (
         'same=groups != "other",',
         'same=groups == "same",',
         "groups without a word are those of others",
-        ("tests/filters/test_arguments.py", "tests/api/test_filtered.py::test_graphs"),
+        ("tests/filters/test_arguments.py", "tests/api/arguments/test_filtered.py::test_graphs"),
     ),
     Fault(
         "filters-dropped-entries-stay",
@@ -230,7 +222,7 @@ _RULES = (
         'first = np.argsort(~allowed, axis=1, kind="stable")[:, :k]',
         'first = np.argsort(allowed, axis=1, kind="stable")[:, :k]',
         "the points that are not allowed are kept, and the others dropped",
-        ("tests/filters/test_dropping.py", "tests/api/test_filtered.py"),
+        ("tests/filters/test_dropping.py", "tests/api/arguments/test_filtered.py"),
     ),
     Fault(
         "filters-group-without-points",
@@ -238,7 +230,7 @@ _RULES = (
         "rows = np.flatnonzero((which == group) & (sizes > 0))",
         "rows = np.flatnonzero(which == group)",
         "a query of a group without points finds those of the group that comes next",
-        ("tests/api/test_filtered.py", "tests/filters"),
+        ("tests/api/arguments/test_filtered.py", "tests/filters"),
     ),
     Fault(
         "filters-missing-among-copies",
@@ -246,7 +238,7 @@ _RULES = (
         "found_here[...] = np.where(found_here >= 0, ids[np.maximum(found_here, 0)], -1)",
         "found_here[...] = ids[np.maximum(found_here, 0)]",
         "an entry that is missing among copied points is the first of them",
-        ("tests/api/test_filtered.py",),
+        ("tests/api/arguments/test_filtered.py",),
     ),
     Fault(
         "filters-no-padding-of-similarities",
@@ -278,7 +270,7 @@ _RULES = (
         "places = np.repeat(indptr[rows[block]] - found.indptr[block], sizes) + np.arange(first, last)",
         "places = np.repeat(indptr[block] - found.indptr[block], sizes) + np.arange(first, last)",
         "what some queries found is written to the rows of the first ones",
-        ("tests/filters", "tests/api/test_filtered.py"),
+        ("tests/filters", "tests/api/arguments/test_filtered.py"),
     ),
     Fault(
         "filters-count-without-the-next",
@@ -432,27 +424,27 @@ _INPUTS = (
 _PARTS = (
     Fault(
         "api-removed-found-again",
-        "src/tonari/api/index/part.py",
+        "src/tonari/api/index/segments/part.py",
         "return np.where((self.ids[rows] == ids) & ~np.isin(rows, self.gone), rows, -1)",
         "return np.where(self.ids[rows] == ids, rows, -1)",
         "a point that was removed can be removed again",
-        ("tests/api/index/test_part.py",),
+        ("tests/api/index/segments/test_part.py",),
     ),
     Fault(
         "api-names-of-removed-points",
-        "src/tonari/api/index/part.py",
+        "src/tonari/api/index/segments/part.py",
         "            known[self.gone] = -1\n",
         "",
         "removed points have names, and are found",
-        ("tests/api/index/test_part.py",),
+        ("tests/api/index/segments/test_part.py",),
     ),
     Fault(
         "api-removed-in-no-order",
-        "src/tonari/api/index/joining.py",
+        "src/tonari/api/index/segments/joining.py",
         'order = np.argsort(ids < 0, axis=1, kind="stable")[:, :k]',
         'order = np.argsort(ids >= 0, axis=1, kind="stable")[:, :k]',
         "the removed points of a list come first",
-        ("tests/api/index/test_joining.py",),
+        ("tests/api/index/segments/test_joining.py",),
     ),
     Fault(
         "shards-memory-not-tried-again",

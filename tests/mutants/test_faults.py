@@ -268,8 +268,8 @@ def test_faults_are_chosen_by_name() -> None:
 @pytest.mark.parametrize(
     ("room", "file"),
     [
-        ("api", "src/tonari/api/index/state.py"),
-        ("api/index/state", "src/tonari/api/index/state.py"),
+        ("api", "src/tonari/api/index/segments/state.py"),
+        ("api/index/segments/state", "src/tonari/api/index/segments/state.py"),
         ("graph/exports", "src/tonari/graph/exports/csr.py"),
         ("metrics/definitions", "src/tonari/metrics/definitions.py"),
         ("native/simd", "native/simd/avx2.hpp"),

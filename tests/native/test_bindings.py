@@ -208,6 +208,11 @@ def search_of() -> _native.TreeSearch:
     return _native.TreeSearch(**CASES["TreeSearch"].given())
 
 
+def few_in_tree() -> Given:
+    arguments = {"tree": tree_of(), "isa": ISA, "metric": "euclidean", "queries": rows_of(M)}
+    return arguments | {"limits": np.full(M, 1.5)}
+
+
 def forest_arguments() -> Given:
     near = brute(POINTS, POINTS, K, self_ids=np.arange(N))
     core = near.distances[:, 0].astype(np.float64)
@@ -288,6 +293,7 @@ def search_arguments() -> Given:
         "members": _native.Pieces(**pieces_arguments()),
         "packed": runs(),
         "near": near,
+        "ranked": np.array([[0, 2], [1, 0], [2, 1]], np.int32),
         "places": places,
         "probes": 2,
         "most": 30,
@@ -1239,6 +1245,49 @@ CASES: dict[str, Case] = {
         ],
         outputs=("leaves", "order"),
     ),
+    "search_tree": Case(
+        _native.search_tree,
+        lambda: {
+            "tree": tree_of(),
+            "isa": ISA,
+            "metric": "euclidean",
+            "k": K,
+            "queries": rows_of(M),
+            "distances": np.zeros((M, K), np.float32),
+            "indices": np.zeros((M, K), np.int32),
+        },
+        [
+            *numbers(k=[0, N + 1]),
+            ({"metric": "cosine"}, "no tree serves cosine"),
+            ({"queries": rows_of(M, D + 1)}, "queries has 5 columns, expected 4"),
+            ({"indices": np.zeros((M, K), np.int64)}, "indices are int64, expected int32"),
+        ],
+        outputs=("distances", "indices"),
+    ),
+    "find_in_tree": Case(
+        _native.find_in_tree,
+        lambda: (
+            few_in_tree()
+            | {
+                "indptr": np.zeros(M + 1, np.int64),
+                "distances": np.zeros(M * N, np.float32),
+                "indices": np.zeros(M * N, np.int32),
+            }
+        ),
+        [
+            ({"limits": changed(np.ones(M), 3, np.nan)}, "limits: one is not a number"),
+            ({"distances": np.zeros(M * N)}, "a tree of float32 cannot answer in float64"),
+            ({"indices": np.zeros(M * N, np.int64)}, "indices: expected the type of the ids"),
+            ({"indptr": np.zeros(M, np.int64)}, "indptr has shape"),
+        ],
+        outputs=("indptr", "distances", "indices"),
+    ),
+    "count_in_tree": Case(
+        _native.count_in_tree,
+        lambda: few_in_tree() | {"double_output": False, "counts": np.zeros(M, np.int64)},
+        [({"double_output": True}, "a tree of float32 cannot answer in float64")],
+        outputs=("counts",),
+    ),
     "TreeSearch": Case(
         _native.TreeSearch,
         lambda: {
@@ -1422,6 +1471,8 @@ CASES: dict[str, Case] = {
             ({"packed": [*runs()[:3], FORM]}, "expected a list of PackedPoints"),
             ({"near": changed(SEARCH["near"], (2, 1), 3)}, "near has 3 at place 5, expected 0 to 2"),
             ({"near": changed(SEARCH["near"], (2, 1), -1)}, "near has -1 at place 5"),
+            ({"ranked": changed(SEARCH["ranked"], (2, 0), 3)}, "ranked has 3 at place 4, expected 0 to 2"),
+            ({"ranked": SEARCH["ranked"][:2]}, "ranked"),
             ({"boundary": 4, "places": None}, "members on side 1=0: expected 36"),
             ({"boundary": N}, "places: expected None"),
             ({"entries": np.zeros((N, 0), np.int32)}, "columns of the entries=0"),
@@ -1506,7 +1557,7 @@ TAKEN = {
             "point_terms": ("points",),
             "DescentRound": ("points", "behind"),
             "best_scores": ("places",),
-            "ClusterSearch": ("near", "entries"),
+            "ClusterSearch": ("near", "ranked", "entries"),
         }.items()
         for argument in arguments
     ),

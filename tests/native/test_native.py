@@ -198,7 +198,7 @@ import resource
 import numpy as np
 from tonari.core import _native
 
-m, d = 40_000, 512
+m, d = 40_000, 576
 form = _native.Form("euclidean", [0.0] * d, 1.0)
 rows = np.random.default_rng(0).integers(0, 9, (m, d), np.uint8)
 packed = _native.PackedPoints({kernel!r}, form, rows, 0, 64)

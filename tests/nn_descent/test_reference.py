@@ -76,9 +76,9 @@ def test_a_round_is_what_its_definition_says(metric: str, boundary: int | None, 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("start", ["clusters", "random"])
 def test_phi_never_gets_worse_and_ends_at_the_exact_answer(metric: str, start: str) -> None:
-    points = np.abs(checks.gaussian(300, 4))
+    points = np.abs(checks.gaussian(150, 4))
     steps = steps_for(points, 5, metric, n_clusters=6, n_probe=2)
-    truth = reference.brute(points, points, 5, metric, self_ids=np.arange(300))
+    truth = reference.brute(points, points, 5, metric, self_ids=np.arange(150))
     entries, phis, made = steps.start(start), [], None
     for _ in range(8):
         made = steps.round(entries)

@@ -6,7 +6,9 @@ import json
 import os
 import re
 import shutil
+import time
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from tests.helpers.shards import (
     stopped,
 )
 from tonari.shards.directory.disk import Lock
+from tonari.shards.directory.done import Done
 from tonari.shards.directory.workspace import Workspace
 
 
@@ -152,3 +155,44 @@ def test_pipes_are_not_opened(name: str, points: Path, tmp_path: Path, monkeypat
     os.mkfifo(out / name)
     with pytest.raises(FileExistsError, match=rf"graph/{re.escape(name)}: exists and is not a regular file"):
         small(points, out)
+
+
+def test_headers_of_parts_are_read_by_one_thread_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks are read and written by different threads; before Python 3.11.8 two parsers interfere with each other."""
+    names = [f"part-{number}" for number in range(6)]
+    for folder in ("parts", "done"):
+        (tmp_path / folder).mkdir()
+    written = Workspace(tmp_path, 9, 2, np.dtype(np.float32), 9)
+    written.finish("all", Done({name: written.save(name, np.arange(9)) for name in names}))
+    now, most, load = 0, 0, np.load
+
+    def noted(*args: Any, **given: Any) -> Any:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        time.sleep(0.01)  # long enough for another thread to arrive
+        now -= 1
+        return load(*args, **given)
+
+    monkeypatch.setattr(np, "load", noted)
+    found = Workspace(tmp_path, 9, 2, np.dtype(np.float32), 9)
+    with ThreadPoolExecutor(3) as threads:
+        assert [part.tolist() for part in threads.map(lambda name: found.load(name, "all"), names)] == [
+            list(range(9))
+        ] * 6
+    assert most == 1
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_parts_are_removed_by_several_threads(threads: int, tmp_path: Path) -> None:
+    for folder in ("parts", "done"):
+        (tmp_path / folder).mkdir()
+    files = Workspace(tmp_path, 9, 2, np.dtype(np.float32), 9)
+    names = [f"part-{number}" for number in range(6)]
+    files.finish("all", Done(files.save_all({name: np.arange(9) for name in names}, threads)))
+    assert [files.load(name, "all").tolist() for name in names] == [list(range(9))] * 6
+    files.drop_all([*names[:4], "part-that-is-gone"], threads)
+    assert sorted(path.stem for path in (tmp_path / "parts").iterdir()) == names[4:]
+    with pytest.raises(FileNotFoundError):
+        files.load(names[0], "all")
+    assert files.load(names[5], "all").tolist() == list(range(9))

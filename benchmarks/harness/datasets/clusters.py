@@ -1,9 +1,9 @@
 """Points for the benchmarks of NN-Descent, made by torch on the device of the run; the same on each kind of device.
 
 ============  =======================================================================================================
-``sift``      real SIFT descriptors of photographs (``photographs.sift_photo``), d = 128. Where more rows are wanted
-              than there are (1.7 million), copies follow: each block of real rows is rotated about the mean by a random
-              rotation of its own, and every entry is moved by N(0, 4).
+``sift``      real SIFT descriptors of photographs (``photographs.sift_photo``), d = 128. Beyond their number
+              (1.7 million), copies follow: each block of real rows is rotated about the mean by a separate random
+              rotation, and every entry is moved by N(0, 4).
 ``mixture``   one affine cluster for every 10,000 rows, at least 100: 12 to 30 random directions each, whose strength
               falls as 1/sqrt(1), 1/sqrt(2), ..., 25 in all per entry; centres 15 N(0, 1) per entry, so that clusters
               overlap; N(0, 1) per entry on top

@@ -20,7 +20,7 @@ ORIENTATIONS = (8, 8, 4)
 FILTERS = sum(ORIENTATIONS)
 COLOURS = 3
 WIDTH = CELLS * CELLS * COLOURS * FILTERS
-# Pictures are made no larger than this, windows are so wide, in pixels.
+# The largest side of a picture, and the widths of windows, in pixels.
 PICTURE = 512
 WINDOW = (32, 128)
 LEAST_SHARE = 0.6
@@ -56,7 +56,7 @@ def gist(n: int, where: str, seed: int) -> Any:
 
 
 def responses(picture: Any) -> Any:
-    """Magnitudes (height, width, 3, 20) of all filters' answers to a picture (height, width, 3) of values to 255."""
+    """Magnitudes (height, width, 3, 20) of all filters' responses to a picture (height, width, 3) of 8-bit values."""
     import torch
 
     height, width = picture.shape[:2]
@@ -77,7 +77,7 @@ def responses(picture: Any) -> Any:
 
 
 def integral(maps: Any) -> Any:
-    """Sums (height + 1, width + 1, filters), float64, of all that is above and left of a place."""
+    """Sums (height + 1, width + 1, filters), float64, over all pixels above and to the left."""
     import torch
 
     height, width = maps.shape[:2]

@@ -83,7 +83,7 @@ def make(kind: str, n: int, m: int, d: int, where: str, *, host: bool = False) -
 
 
 def make_halves(kind: str, n: int, m: int, d: int, where: str) -> DeviceData:
-    """Points and queries of a kind that is made by a law, as float16 in host memory, whose pages many threads write."""
+    """Return points and queries of a random kind as float16 in host memory, whose pages many threads write."""
     import torch
 
     law = _law(kind, n, d, where, torch.Generator(where).manual_seed(0))

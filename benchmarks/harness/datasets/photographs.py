@@ -158,8 +158,8 @@ def _photographs() -> list[Path]:
 def pca_sift(n: int, m: int, d: int, *, seed: int = 0) -> Data:
     """Return the d strongest principal components (1 to 27) of SIFT descriptors, float32; no row is point and query.
 
-    Where n + m rows are more than there are descriptors (1.7 million), the rest are copies moved by N(0, 4) per entry,
-    points of points and queries of queries; see :func:`real_rows`.
+    If n + m exceeds the number of descriptors (1.7 million), the other rows are copies moved by N(0, 4) per entry,
+    of points for points and of queries for queries; see :func:`real_rows`.
     """
     if not 1 <= d <= COMPONENTS:
         raise ValueError(f"principal components of SIFT are 1 to {COMPONENTS}, got d = {d}")
@@ -170,7 +170,7 @@ def pca_sift(n: int, m: int, d: int, *, seed: int = 0) -> Data:
 
 @functools.cache
 def principal_components() -> Array:
-    """All descriptors that there are, in their own order, on their 27 principal directions: (rows, 27) float32.
+    """All descriptors in their original order, on their 27 principal directions: (rows, 27) float32.
 
     The rows come from the file that TONARI_SIFT names, else from the photographs (see :func:`sift_photo`).
     """
@@ -232,7 +232,7 @@ def colour_photographs(side: int | None = None) -> list[Array]:
 
 
 def real_rows(total: int, n: int, m: int) -> tuple[int, int]:
-    """Return how many of ``total`` real rows become points and how many become queries; no row is both.
+    """Return the numbers of points and of queries among ``total`` real rows; no row is both.
 
     If there are enough real rows, all n points and m queries are real. Otherwise the points have at least five sixths
     of the real rows, or n if that is less, so that they keep the structure of real data.

@@ -49,21 +49,24 @@ class Synthesized:
     n, d : shape, d at most 128
     where : device of torch
     real : rows to learn from, (any, 128); those of the photographs by default
+    whole : make rows of bytes, as the first d columns of the real rows are, and not of d principal components
     """
 
-    def __init__(self, n: int, d: int, where: str, real: Any = None) -> None:
+    def __init__(self, n: int, d: int, where: str, real: Any = None, *, whole: bool = False) -> None:
         import torch
 
-        self.shape, self._where = (n, d), where
-        rows = photographs.every_sift() if real is None else real
-        self._law = learn(principal(torch.from_numpy(np.array(rows)).to(where, torch.float32), d))
+        self.shape, self._where, self._whole = (n, d), where, whole
+        rows = torch.from_numpy(np.array(photographs.every_sift() if real is None else real)).to(where, torch.float32)
+        self._law = learn(rows[:, :d].contiguous() if whole else principal(rows, d))
 
     def rows(self, begin: int, end: int) -> Any:
-        """Return rows [begin, end)."""
+        """Return rows [begin, end); bytes as uint8."""
         import torch
 
         first = begin // BLOCK
         blocks = [self._block(block) for block in range(first, -(-end // BLOCK))]
+        if self._whole:
+            blocks = [block.round_().clamp_(0, 255).to(torch.uint8) for block in blocks]
         return torch.cat(blocks)[begin - first * BLOCK : end - first * BLOCK]
 
     def _block(self, number: int) -> Any:

@@ -38,7 +38,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Line:
-    """One line: its first cell, the conditions of its cells, and other kinds of cells for some columns."""
+    """One line: its first cell, the conditions of its cells, and the columns whose kind of cell differs here."""
 
     label: str
     where: Where = field(default_factory=dict)

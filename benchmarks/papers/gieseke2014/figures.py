@@ -4,10 +4,10 @@ Each figure has rows of both traversals: the walk, and the paper's buffered trav
 
 - Figure 2: seconds against the height of the tree.
 - Figure 3a: with and without locality. The paper compares full buffers with none; here queries are sorted by their
-  first leaf, or searched in the order in which they came. Against the number of queries.
-- Figure 5: against k, beside brute force and, on a processor, pykdtree.
-- Figure 6: against n, beside the same.
-- Table 2, of d = 10: 10^7 queries of 2 x 10^6 points, beside brute force.
+  first leaf, or searched in their original order. The number of queries varies.
+- Figure 5: seconds against k, compared with brute force and, on a processor, with pykdtree.
+- Figure 6: seconds against n, compared with the same.
+- Table 2, for d = 10: 10^7 queries of 2 x 10^6 points, compared with brute force.
 
 The paper's psf colours (d = 4) are five magnitudes here; its d = 10 is the same. It times 10^7 queries, as we do on
 CUDA. Calls that would take longer than a few seconds are timed on the first queries and scaled. All timed answers have

@@ -25,8 +25,6 @@ AXES = {
     "5": ("k", "k"),
     "6": ("n", "points"),
 }
-# Contestant of figure 6 -> its name in the figure of README.md.
-AGAINST_N = {"pykdtree": "pykdtree", "tonari exact": "tonari, brute force", "tonari kdtree": "tonari"}
 PHASES = {"find": "finding leaves", "process": "comparing queries with leaves", "sort": "sorting by leaf"}
 
 
@@ -39,19 +37,6 @@ def figures(rows: Sequence[Row]) -> Iterator[Figure]:
             if own:
                 heading = f"{title}; {where(own[-1])}, {own[-1]['commit']}"
                 yield Figure(f"kdtree-{NAME}-fig{figure}-{device}", heading, own, panels(figure, own))
-    own = [row for row in found if row["device"] == "cpu" and row["case"] == "fig6-d10"]
-    if own:
-        panel = Panel("time of a search", "points", "microseconds per query", against_n(own))
-        yield Figure("time-against-n", f"100,000 queries, 10 columns, k = 10; {where(own[-1])}", own, [panel])
-
-
-def against_n(rows: Sequence[Row]) -> Curves:
-    """Return microseconds per query of figure 6 against n."""
-    timed = [row for row in rows if row["seconds_median"]]
-    return {
-        name: [(row["n"], 1e6 * row["seconds_median"] / row["m"]) for row in timed if row["who"] == who]
-        for who, name in AGAINST_N.items()
-    }
 
 
 def panels(figure: str, rows: Sequence[Row]) -> list[Panel]:

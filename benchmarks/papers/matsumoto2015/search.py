@@ -83,9 +83,9 @@ class Pipeline:
     ----------
     select_k : tonari.select_k
     samples : n_S
-    survivors : distances that the CPU was left with, over all rows of the last search
-    sent : distances that were sent to it, padding included
-    heap_seconds : of the CPU in the last search
+    survivors : number of distances that were not pruned, over all rows of the last search
+    sent : number of distances that were copied to the CPU, with padding
+    heap_seconds : seconds of the heaps on the CPU in the last search
     """
 
     select_k: Any

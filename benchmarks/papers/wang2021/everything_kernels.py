@@ -36,7 +36,7 @@ def tiles_kernel(
     STEP: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Write the distances of the samples of one row, starting at row `first`; for metrics whose terms are the same."""
+    """Write the distances of the samples of one row, starting at row `first`; for metrics with symmetric terms."""
     slots = tl.arange(0, TILE)
     row = (first + tl.program_id(0).to(tl.int64)) * TILE
     new = tl.load(new_ptr + row + slots)

@@ -1,9 +1,9 @@
 """wang2021's figures 4 to 7 as rows of results.
 
 - Figure 4: φ, the sum of all distances, after each round: ours and the paper's, from the same 32 random neighbours.
-- Figure 5: recall against time of the ablation: r1 inserts all that is matched, r2 the nearest of each batch behind one
-  lock for each list, and "locks" the same behind a lock for each segment.
-- Figure 6: recall against time of the paper's update, of that without locks, and of the product's "gnnd", which
+- Figure 5: recall against time of the ablation: r1 inserts all matched pairs, r2 the nearest pair of each batch with
+  one lock per list, and "locks" the same with a lock per segment.
+- Figure 6: recall against time of the paper's update, of its variant without locks, and of tonari's "gnnd", which
   measures its recall after each round. The suite nn_descent has ours and the peers on the same cases.
 - Figure 7: recall against time of merging two halves, by our rounds and by the paper's.
 """

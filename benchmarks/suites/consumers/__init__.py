@@ -1,4 +1,4 @@
-"""What users of scikit-learn, UMAP and astropy call, beside what they call today.
+"""Calls by users of scikit-learn, UMAP and astropy, timed with tonari and with the library that they use today.
 
 ================  ====================================================================================================
 ``transformer``   KNeighborsTransformer.fit_transform, beside scikit-learn's, in a process each

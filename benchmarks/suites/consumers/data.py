@@ -1,9 +1,9 @@
-"""Points that classes and layouts are made of.
+"""Points for estimators and layouts.
 
 ===========  ========================================================================================================
 ``mixture``  overlapping affine clusters (``datasets.clusters``)
-``blobs``    round clusters of 50 random centres in a cube: some are apart, some overlap
-``gaps``     N(0, 1) per entry, and NaN in the place of a fifth of the entries
+``blobs``    round clusters of 50 random centres in a cube: some overlap
+``gaps``     N(0, 1) per entry, but a fifth of the entries is NaN
 ``sift``     the strongest principal components of real SIFT descriptors
 ===========  ========================================================================================================
 """
@@ -25,7 +25,7 @@ NOISE = 0.1  # share of labels that are drawn
 
 
 def points_of(run: Run, case: Case) -> Any:
-    """Points of a case and the queries behind them, NumPy; cases that follow one another share theirs."""
+    """Return the points of a case, followed by its queries, as NumPy arrays; successive cases share them."""
     shape = (case.data, case.n + case.queries, case.d, case.dtype)
     if case.data == "sift":
         return run.keep(shape, lambda: components(photographs.sift_photo(case.n + case.queries).points, case.d))
@@ -59,7 +59,7 @@ def components(rows: Any, d: int) -> Any:
 
 
 def labels_of(points: Any) -> Any:
-    """A class of each point: the one of some random directions that it reaches farthest in, but for some noise."""
+    """Return a class for each point: the random direction with the largest coordinate, with some noise."""
     rng = np.random.default_rng(0)
     classes = ((points - points.mean(axis=0)) @ rng.standard_normal((points.shape[1], CLASSES))).argmax(axis=1)
     drawn = rng.random(len(points)) < NOISE

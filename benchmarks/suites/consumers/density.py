@@ -1,8 +1,8 @@
-"""Lists within a radius, outlier factors and clusters, beside scikit-learn's, in a process each.
+"""Lists within a radius, outlier factors and clusters, compared with scikit-learn's; each has its own process.
 
 Our lists are proved on a sample of rows against tonari.metrics.radius_reference, factors by their definition, and
-clusters by the counts of a sample of rows. scikit-learn has to find the same lists and labels, and the same factors but
-for rounding.
+clusters by the counts of a sample of rows. scikit-learn must find the same lists and labels, and equal factors up to
+rounding.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROUNDING = 1e-7  # of a factor, relative to it
 
 
 def fitted(run: Run, case: Case) -> None:
-    """Prove and time an estimator: a row of each."""
+    """Prove and time an estimator of both libraries; write a row for each."""
     if refused(run, case):
         return
     points, (name, parameters) = points_of(run, case), asked(case)
@@ -54,7 +54,7 @@ def asked(case: Case) -> tuple[str, dict[str, Any]]:
 
 
 def prove_lists(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], rows: Any) -> None:
-    """WrongAnswer unless some rows have the reference's lists."""
+    """Raise WrongAnswer unless a sample of rows has the reference's lists."""
     lengths, distances, indices = ours
     if "n_neighbors" in parameters:
         prove_nearest(distances.reshape(len(points), -1), indices.reshape(len(points), -1), points, rows)
@@ -69,7 +69,7 @@ def prove_lists(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], 
 
 
 def prove_nearest(distances: Any, indices: Any, points: Any, rows: Any) -> None:
-    """WrongAnswer unless some rows have the reference's neighbours among rows with missing values."""
+    """Raise WrongAnswer unless a sample of rows with missing values has the reference's neighbours."""
     from tonari.missing.reference import pairwise
 
     for row in rows:
@@ -81,7 +81,7 @@ def prove_nearest(distances: Any, indices: Any, points: Any, rows: Any) -> None:
 
 
 def prove_values(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], rows: Any) -> None:
-    """WrongAnswer unless missing values of some rows are the means of the reference's nearest donors."""
+    """Raise WrongAnswer unless imputed values of a sample are the means of the reference's nearest donors."""
     from tonari.missing.reference import pairwise
 
     for row in rows:
@@ -94,7 +94,7 @@ def prove_values(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any],
 
 
 def prove_factors(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], rows: Any) -> None:
-    """WrongAnswer unless some rows have the factors of the definition, by the reference's neighbours."""
+    """Raise WrongAnswer unless a sample has the factors that the definition gives for the reference's neighbours."""
     from tonari.metrics.reference import brute
 
     rows = rows[:FACTORS]
@@ -117,7 +117,8 @@ def prove_factors(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any]
 
 
 def prove_clusters(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], rows: Any) -> None:
-    """WrongAnswer unless some rows are core rows by the reference's counts, in one cluster with all core rows near."""
+    """Raise WrongAnswer unless the core rows of a sample agree with the reference's counts and share a cluster with
+    all core rows within the radius."""
     labels, ids = ours
     core = np.zeros(len(labels), bool)
     core[ids] = True
@@ -140,7 +141,7 @@ def within(points: Any, radius: float, rows: Any) -> Any:
 
 
 def same(name: str, ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> None:
-    """WrongAnswer unless scikit-learn found the same: whole numbers, and others but for rounding."""
+    """Raise WrongAnswer unless scikit-learn found the same integers, and equal floats up to rounding."""
     for one, other in zip(ours, theirs, strict=True):
         equal = one.shape == other.shape and np.allclose(one, other, rtol=ROUNDING, atol=ROUNDING)
         if not equal or (one.dtype.kind in "iu" and not np.array_equal(one, other)):

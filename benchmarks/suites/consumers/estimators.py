@@ -1,8 +1,8 @@
-"""KNeighborsTransformer, and a grid search of KNeighborsClassifier, beside scikit-learn's.
+"""KNeighborsTransformer, and a grid search of KNeighborsClassifier, compared with scikit-learn's.
 
-Our matrix is proved on a sample of rows against tonari.metrics.reference, and scikit-learn has to have the same
-neighbours but for its rounding. Our classes are proved by the votes of reference neighbours, and scikit-learn's grid
-search has to come to the same scores and classes.
+Our matrix is proved on a sample of rows against tonari.metrics.reference; scikit-learn must find the same neighbours,
+except where rounding changes their order. Our classes are proved by the votes of the reference's neighbours, and
+scikit-learn's grid search must give the same scores and classes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LONG_ROUNDS = 3  # at most, of calls that take seconds
 
 @contextlib.contextmanager
 def contestants(run: Run, case: Case, points: Any, **more: Any) -> Iterator[dict[str, Estimators]]:
-    """The processes of those who take part, ours first."""
+    """Start a process for each contestant, tonari's first."""
     threads = run.threads or 1
     with contextlib.ExitStack() as stack:
         found = {OURS: stack.enter_context(Estimators(OURS, points, threads, None, **more))}
@@ -41,7 +41,7 @@ def contestants(run: Run, case: Case, points: Any, **more: Any) -> Iterator[dict
 
 
 def refused(run: Run, case: Case) -> bool:
-    """Write why there is nothing to measure, if so."""
+    """If the case cannot be measured, write the reason."""
     why_not = estimators.missing()
     if why_not:
         run.write(case, [{"who": OURS, "note": why_not}])
@@ -49,7 +49,7 @@ def refused(run: Run, case: Case) -> bool:
 
 
 def write(run: Run, case: Case, timings: dict[str, Timing], columns: dict[str, dict[str, Any]]) -> None:
-    """A row of each contestant, ours with the verdicts."""
+    """Write a row for each contestant; tonari's has the verdicts."""
     ratios = {who: timing.median / timings[OURS].median for who, timing in timings.items() if who != OURS}
     for who, timing in timings.items():
         base = {"who": who} | columns.get(who, {}) | seconds_of(timing)
@@ -61,7 +61,7 @@ def write(run: Run, case: Case, timings: dict[str, Timing], columns: dict[str, d
 
 
 def transform(run: Run, case: Case) -> None:
-    """Prove and time KNeighborsTransformer: a row of each."""
+    """Prove and time KNeighborsTransformer of both libraries; write a row for each."""
     if refused(run, case):
         return
     points = points_of(run, case)
@@ -83,7 +83,9 @@ def transform(run: Run, case: Case) -> None:
 
 
 def prove_lists(lists: tuple[Any, Any], rows: Any, points: Any, k: int) -> dict[str, Any]:
-    """Columns of rows of our matrix; WrongAnswer unless each is the point itself at 0, then its neighbours."""
+    """Return the columns of some rows of our matrix.
+
+    Raises WrongAnswer unless each row starts with the point itself, at distance 0."""
     from tonari.metrics.reference import brute
 
     distances, indices = lists
@@ -94,7 +96,7 @@ def prove_lists(lists: tuple[Any, Any], rows: Any, points: Any, k: int) -> dict[
 
 
 def agreeing(ours: Any, theirs: Any, rows: Any) -> float:
-    """The share of our neighbours that a peer has; WrongAnswer if they are not nearly all."""
+    """Return the share of our neighbours that a peer found; raise WrongAnswer if it is not almost 1."""
     others = without_self(theirs.astype(np.int64), rows)
     share = float(np.mean([np.isin(mine, other).mean() for mine, other in zip(ours[:, 1:], others, strict=True)]))
     if share < FAITHFUL:
@@ -106,7 +108,7 @@ def agreeing(ours: Any, theirs: Any, rows: Any) -> float:
 
 
 def grid(run: Run, case: Case) -> None:
-    """Prove and time a grid search of KNeighborsClassifier: a row of each."""
+    """Prove and time a grid search of KNeighborsClassifier in both libraries; write a row for each."""
     if refused(run, case):
         return
     rows = points_of(run, case)
@@ -132,7 +134,7 @@ def grid(run: Run, case: Case) -> None:
 
 
 def prove_classes(found: Searched, queries: Any, points: Any, labels: Any) -> int:
-    """Compare the classes of queries with the votes of reference neighbours; how many were compared."""
+    """Compare the classes of queries with the votes of the reference's neighbours; return the number of queries."""
     from tonari.metrics.reference import brute
 
     nearest = labels[brute(queries, points, found.best).indices]
@@ -144,7 +146,7 @@ def prove_classes(found: Searched, queries: Any, points: Any, labels: Any) -> in
 
 
 def same_search(ours: Searched, theirs: Searched) -> None:
-    """WrongAnswer unless scikit-learn found the same scores and classes."""
+    """Raise WrongAnswer unless scikit-learn found the same scores and classes."""
     if ours.best != theirs.best or not np.array_equal(ours.scores, theirs.scores):
         raise WrongAnswer(f"scores {ours.scores} differ from those of {SKLEARN}, {theirs.scores}")
     if not np.array_equal(ours.classes, theirs.classes):

@@ -1,7 +1,7 @@
-"""Matches of two catalogues of the sky, beside astropy's functions of the same names, with the same SkyCoords.
+"""Matches of two catalogues of the sky, compared with astropy's functions of the same names, on the same SkyCoords.
 
 Positions fill the sphere evenly, and no tree is kept between calls. A sample of our matches is proved against the
-separations of all pairs, and astropy has to find the same positions.
+separations of all pairs, and astropy must find the same positions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def catalogues(case: Case) -> Catalogues:
 
 
 def match(run: Run, case: Case) -> None:
-    """Prove and time ``match_coordinates_sky``, or ``search_around_sky`` for a case with a limit: a row of each."""
+    """Prove and time ``match_coordinates_sky``, or ``search_around_sky`` for a case with a limit."""
     if find_spec(ASTROPY) is None:
         run.write(case, [{"who": OURS, "note": f"skipped: module {ASTROPY!r} is not installed"}])
         return
@@ -94,7 +94,7 @@ def prove(found: Any, case: Case) -> int:
 
 
 def same(ours: Any, theirs: Any) -> None:
-    """WrongAnswer unless astropy found the same positions."""
+    """Raise WrongAnswer unless astropy found the same positions."""
     indices = len(ours) - 2
     mine, other = (np.stack([np.asarray(part) for part in each[:indices]]) for each in (ours, theirs))
     if indices > 1 and mine.shape == other.shape:

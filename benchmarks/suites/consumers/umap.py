@@ -1,8 +1,8 @@
-"""The neighbours with which UMAP begins, beside pynndescent, which umap-learn calls: in a warm process and a fresh one.
+"""The neighbours that UMAP starts with, compared with pynndescent, which umap-learn calls; in warm and fresh processes.
 
-Ours are ``tonari.knn_graph(points, 14).to_umap()``, exact, and by NN-Descent with ``recall=`` what pynndescent was
-measured to have. Distances are proved on a sample of points, and exact lists against the exact engine, which is proved
-itself.
+Ours are ``tonari.knn_graph(points, 14).to_umap()``, exact and by NN-Descent with pynndescent's measured recall as
+``recall=``. Distances are proved on a sample of points, and exact lists by comparison with the exact engine, which is
+proved itself.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ROUNDS = 2  # of fresh processes, at most: pynndescent compiles for half a minut
 
 
 def settings_of(case: Case) -> dict[str, Any]:
-    """Arguments of NNDescent that umap-learn 0.5.12 gives for so many points, or few; it counts the point itself."""
+    """Return the arguments that umap-learn 0.5.12 passes to NNDescent for n points; its k includes the point itself."""
     counted = {"n_neighbors": case.k + 1}
     if case.parameters.get("defaults"):
         return counted
@@ -47,13 +47,13 @@ def settings_of(case: Case) -> dict[str, Any]:
 
 
 def why_alone(run: Run, case: Case) -> str | None:
-    """Why pynndescent does not take part, or None."""
+    """Return the reason why pynndescent cannot run, or None."""
     wanted = PYNNDESCENT in case.peers and run.wants(PYNNDESCENT)
     return graphs.missing(PYNNDESCENT) if wanted else "not wanted"
 
 
 def step(tonari: Any, points: Any, k: int, options: dict[str, Any]) -> Any:
-    """The indices and distances that UMAP takes."""
+    """Return the indices and distances in the form that UMAP takes."""
     return tonari.knn_graph(points, k, **options).to_umap()
 
 
@@ -67,7 +67,7 @@ def call(run: Run, case: Case, **options: Any) -> Callable[[], Any]:
 
 
 def layout(run: Run, case: Case) -> None:
-    """Prove and time the neighbours of UMAP: a row of each contestant."""
+    """Prove and time the neighbours of UMAP; write a row for each contestant."""
     import torch
 
     points = points_of(run, case)
@@ -103,7 +103,7 @@ def layout(run: Run, case: Case) -> None:
 
 
 def proved(truth: GraphTruth, found: Any, k: int, *, exact: bool) -> dict[str, Any]:
-    """Columns about the lists that UMAP gets; WrongAnswer unless distances, and exact neighbours, are the true ones."""
+    """Return columns about the lists that UMAP gets; raise WrongAnswer if a distance or an exact neighbour is wrong."""
     indices, distances = (part[truth.rows] for part in found)
     if (indices[:, 0] != truth.rows).any() or distances[:, 0].any():
         raise WrongAnswer("a list does not begin with the point itself at distance 0")
@@ -118,7 +118,7 @@ def proved(truth: GraphTruth, found: Any, k: int, *, exact: bool) -> dict[str, A
 
 
 def recall_of(truth: GraphTruth, lists: Any, k: int) -> dict[str, Any]:
-    """Columns about the recall of lists of the sample."""
+    """Return columns about the recall of the sample."""
     found = truth.recall(lists, k)
     recall = {"recall": found.by_distance, "recall_low": found.low, "recall_high": found.high}
     return {"proved": len(lists)} | recall
@@ -128,7 +128,7 @@ def recall_of(truth: GraphTruth, lists: Any, k: int) -> dict[str, Any]:
 
 
 def first(run: Run, case: Case) -> None:
-    """Time the first neighbours of UMAP in fresh processes, which take turns: a row of each contestant."""
+    """Time the first neighbours of UMAP in alternating fresh processes; write a row for each contestant."""
     threads, why_not = run.threads or 1, why_alone(run, case)
     variables = children.blas_environment(threads, None) | {"NUMBA_NUM_THREADS": str(threads)}
     seconds: dict[str, list[float]] = {EXACT: []}

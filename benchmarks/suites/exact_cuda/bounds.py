@@ -1,4 +1,4 @@
-"""Proof of a screen: compares its bounds for every group, for some rows of queries, with scores in float64.
+"""Prove a screen: for some queries, compare its bounds for every group with scores in float64.
 
 A minimum must be a lower bound of the scores of all members of its group, and as tight as the error bound allows. A
 group that is not listed must have no member below the row's threshold.
@@ -14,13 +14,13 @@ from ...harness.datasets.hard import DeviceData
 from ...harness.proof import WrongAnswer
 
 PROVED_ROWS = 32
-# Values of points that are looked at in float64 at once; 1 GB of them.
+# Values that are held in float64 at once: 1 GB.
 BLOCK = 1 << 27
 UNIT = 2.0**-24
 
 
 class Packed(NamedTuple):
-    """Rows and how they were packed, for groups of some size."""
+    """Rows, their packed form, and the size of groups."""
 
     data: DeviceData
     queries: Any
@@ -30,11 +30,11 @@ class Packed(NamedTuple):
 
 
 def check_lists(lists: Any, thresholds: Any, rows: Any, packed: Packed) -> int:
-    """Raise WrongAnswer unless some rows' lists hold; how many of them do, as one that overflowed proves nothing.
+    """Raise WrongAnswer unless the lists of some rows are right; return their number without lists that overflowed.
 
     An entry is 16 times the number of a group, plus a bit for each of its parts that may hold a point at or below the
-    threshold; it counts where its minimum is below +inf. Claimed is: the minimum, of listed groups; the threshold, of
-    groups that are not listed and of parts without a bit.
+    threshold; it counts where its minimum is below +inf. The claimed lower bound
+    is the minimum for a listed group, and the threshold for other groups and for parts without a bit.
     """
     import torch
 
@@ -69,7 +69,7 @@ def proved_rows(m: int) -> Any:
 
 
 def check_bounds(lower: Any, listed: Any, rows: Any, packed: Packed) -> int:
-    """Raise WrongAnswer unless the lower bounds of some rows hold for every group; how many rows those are.
+    """Raise WrongAnswer unless the lower bounds of some rows hold for every group; return the number of rows.
 
     With E the bound that the screen subtracts for a tile, the minimum of a listed group lies below its smallest score
     by at most 2 E + 3 γ max |a|, and rounding: E as subtracted, E as the products' error, γ|a| as what `low` and its

@@ -1,4 +1,4 @@
-"""The workloads of the exact engine on GPUs and what they are held to, cheapest first."""
+"""The workloads of the exact engine on GPUs and their bars, cheapest first."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any
 
 from ...harness.case import Bar, Case, Suite
 from ...harness.peers.cuda import PEERS
-from . import cold, contracted, contracted_host, figures, host, screen, search
+from .. import growth
+from . import codes, cold, contracted, contracted_host, figures, host, screen, search
 
-# flashlib keeps k neighbours in registers: beyond this many it is no tool for the job.
+# flashlib keeps k neighbours in registers, and is not timed with a larger k.
 FLASH_K = 64
 MANY_QUERIES = 256  # of which the first is timed
 ALL = tuple(PEERS)
@@ -22,7 +23,7 @@ def _case(name: str, n: int, m: int, d: int, k: int = 10, **changes: Any) -> Cas
 
 
 def seconds(bound: float, home: str = "H100") -> Bar:
-    """At most so many."""
+    """A bar: at most `bound` seconds."""
     return Bar("seconds", bound, most=True, home=home)
 
 
@@ -49,7 +50,7 @@ def _searches() -> list[Case]:
 
 
 def _one_shot() -> list[Case]:
-    """The search of k = 10 where points are packed in the call, and of rows that are whole numbers or nearly so."""
+    """Searches of k = 10 that pack the points within the call, for Gaussian rows, integers, and integers with noise."""
     kinds = {"gaussian": "gaussian", "half": "bytes + half", "noise": "bytes + noise"}
     changes: dict[str, Any] = {"peers": ()}
     once = [
@@ -65,8 +66,8 @@ def _one_shot() -> list[Case]:
 
 
 def _cold() -> list[Case]:
-    """First calls: at few and at many neighbours, where rows are searched again, by kernels that come later, of whole
-    numbers for queries that are none, of graphs, of a single query of an index, and of graphs by the other methods."""
+    """First calls: with small and large k, of data whose rows are searched again, of integers with other queries, of
+    graphs by each method, and of an index with a single query."""
     wanted = {"k10": (10, "gaussian", 3.0), "k256": (256, "gaussian", 3.0), "tight": (10, "tight", 3.0)}
     changes: dict[str, Any] = {"peers": (), "work": cold.cold_start, "cost": 60.0}
     cases = [
@@ -106,7 +107,7 @@ def _contracted(kind: str, m: int, d: int, **changes: Any) -> Case:
 
 
 def _in_host_memory(name: str, millions: int, **changes: Any) -> Case:
-    """Points whose contracted rows are on the device: a search of these alone takes half as long at least."""
+    """Points in host memory whose contracted rows are on the device; at most twice as slow as these rows alone."""
     bars = (Bar(contracted_host.OF_RESIDENT, 2.0, most=True, home=""),)
     options: dict[str, Any] = {
         "data": "few directions",
@@ -117,6 +118,14 @@ def _in_host_memory(name: str, millions: int, **changes: Any) -> Case:
     }
     options |= {"warm_scale": 0.1, "work": contracted_host.contracted_host}
     return _case(name, millions * MILLION, 1000, 768, **options | changes)
+
+
+def _codes(name: str, millions: int, d: int, rate: float, **changes: Any) -> Case:
+    """Bytes in host memory that are searched by codes on the device, which has 80 GB."""
+    bars = (Bar(codes.RATE, rate), Bar(codes.DEVICE_BYTES, 72e9, most=True, home=""))
+    options: dict[str, Any] = {"data": "synthesized bytes", "dtype": "uint8", "prepared": True, "peers": ()}
+    options |= {"bars": bars, "warm_scale": 0.01, "work": codes.codes}
+    return _case(name, millions * MILLION, 8192, d, **options | changes)
 
 
 GRID = tuple((8192, d) for d in (16, 32, 64, 96, 128, 256, 512, 768, 1024))
@@ -154,8 +163,10 @@ SUITE = Suite(
             gigabytes=12.0,
         ),
         _contracted("patches", TEN_THOUSAND, 768, cost=40.0),
+        _codes("codes-10m", 10, 128, 250_000.0, cost=40.0),
         _case("graph-gauss", MILLION, MILLION, 128, graph=True, bars=(seconds(0.65),), cost=40.0),
         _case("graph-sift", MILLION, MILLION, 128, data="sift", graph=True, bars=(seconds(0.65),), cost=60.0),
+        *(_case(name, peers=SOME, cost=60.0, **shape) for name, shape in growth.shapes(growth.ON_CUDA)),
         *_cold(),
         _case(
             "host-routes",
@@ -194,6 +205,7 @@ SUITE = Suite(
             work=host.several,
         ),
         _in_host_memory("contracted-host-6m", 6, cost=60.0, gigabytes=20.0),
+        _codes("codes-100m", 100, 128, 30_000.0, cost=60.0, gigabytes=20.0),
         _contracted("topics", MILLION, 768, cost=60.0, graph=True, bars=(seconds(1.4, "H200"),)),
         _contracted("patches", MILLION, 768, cost=60.0, graph=True, bars=(seconds(1.0, "H200"),)),
         _contracted("slow topics", MILLION, 768, cost=60.0, graph=True, bars=(seconds(2.2, "H200"),)),
@@ -228,6 +240,8 @@ SUITE = Suite(
         ),
         _contracted("gist", MILLION, 960, cost=120.0, graph=True, bars=(seconds(1.5, "H200"),)),
         _in_host_memory("contracted-host", 60, cost=200.0, gigabytes=80.0, rare=True),
+        _codes("codes-500m", 500, 128, 6000.0, cost=200.0, gigabytes=70.0, rare=True),
+        _codes("codes-500m-two", 500, 128, 10_800.0, cost=200.0, gigabytes=40.0, gpus=2, rare=True),
         _case(
             "graph-10m",
             10 * MILLION,
@@ -241,6 +255,7 @@ SUITE = Suite(
             gigabytes=16.0,
             warm_scale=0.05,
         ),
+        _codes("codes-1000m-two", 1000, 96, 2000.0, cost=350.0, gigabytes=70.0, gpus=2, rare=True),
     ),
     libraries=("tonari", "numpy", "torch", "triton", "cuvs-cu13", "flashlib"),
     repeats=7,

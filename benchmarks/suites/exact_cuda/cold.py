@@ -30,7 +30,7 @@ CHILD = "benchmarks.suites.exact_cuda.cold_child"
 
 
 def cold_start(run: Run, case: Case) -> None:
-    """The first call in a fresh process with nothing compiled, by all threads and by one; medians of processes."""
+    """Time the first call in a process without compiled kernels, with all threads and with one; take medians."""
     proof = proof_of(run, case, load(run, case))
 
     def fact(who: str, repeats: int, **environment: str) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def workload(run: Run, case: Case) -> Callable[[], Any] | FirstCalls:
 
 
 def first_call(run: Run, case: Case, given: dict[str, str]) -> dict[str, Any]:
-    """Seconds of a first call, of the call after it, and what the first one returned."""
+    """The seconds of the first and the second call, and the result of the first."""
     import torch
 
     with tempfile.TemporaryDirectory() as folder:

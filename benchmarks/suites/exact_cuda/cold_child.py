@@ -1,4 +1,4 @@
-"""A fresh process that makes rows, searches them twice, and prints what that took (cold.py)."""
+"""A fresh process that makes rows, searches them twice, and prints the seconds of both searches (cold.py)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .reports import levels_of, reports
 
 
 def main(asked: str) -> None:
-    """Make the rows, search them twice, and print what that took: the whole of a fresh process.
+    """Make the rows, search them twice, and print the seconds: the main function of a fresh process.
 
-    Points that are prepared are prepared by the call.
+    In a prepared case, the timed call also prepares the points.
     """
     import torch
 

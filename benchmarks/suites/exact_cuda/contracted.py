@@ -28,7 +28,7 @@ LONGEST = 20.0
 
 
 def contracted(run: Run, case: Case) -> None:
-    """Time each number of coordinates; the first is all of them."""
+    """Time each number of columns; the first number is that of all columns."""
     from tonari.exact.cuda import dispatch
 
     data = load(run, case)
@@ -72,7 +72,7 @@ def contracted(run: Run, case: Case) -> None:
 
 
 def living(run: Run, case: Case, points: Any, queries: Any, truth: list[Any], whole: float) -> None:
-    """An Index that has been searched for as long as it takes to contract its points, LONGEST at most."""
+    """Return an Index that was searched until it contracted its points, at most for LONGEST seconds."""
     index = run.tonari.Index(points, metric=case.metric, method="exact", progress=False)
 
     def call() -> Any:

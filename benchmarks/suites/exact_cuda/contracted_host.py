@@ -1,7 +1,7 @@
 """Points in host memory whose contracted rows are on the device, compared with a search of these rows alone.
 
-The route consists of a search of float32 rows of p columns on the device, and of the CPU's part. The bar is for the
-ratio of the time of the whole to the time of this search. In both, points are prepared before the clock starts; the
+On this route, the device searches the contracted rows, float32 in p columns, and the CPU refines the candidates. The
+bar is on the time of the route divided by the time of the device's part alone. Both searches have prepared points; the
 preparation of the points in host memory has a separate row.
 """
 

@@ -1,4 +1,4 @@
-"""Exact search beside its peers, drawn from rows of results: milliseconds against k, and against d."""
+"""Exact search compared with its peers: milliseconds against k and d, and seconds of graphs against n."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from ...harness.plots import Curves, Figure, Panel, where
 from ...harness.rows import Row, newest
+from .. import growth
 
-# Contestant -> what the figure calls it.
+# Contestant -> its name in the figure.
 NAMES = {
     "cuvs": "cuVS",
     "flash float32": "flash, float32",
@@ -18,7 +19,8 @@ BY_K, BY_D = "search-k", "search-d"
 
 
 def figures(rows: Sequence[Row]) -> Iterator[Figure]:
-    """Searches among a million points by the newest run of each case."""
+    """Searches among a million points, and graphs, by the newest run of each case."""
+    yield from growth.figures(rows)
     timed = [row for row in rows if row["seconds_median"] and row["scale"] == 1 and row["who"] in NAMES]
     found = newest([row for row in timed if row["case"].startswith((BY_K, BY_D))], "case")
     if not found:

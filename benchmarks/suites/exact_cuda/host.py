@@ -17,7 +17,7 @@ from .search import ours, proof_of, proved_and_timed
 
 BUDGET = "6GB"
 BUDGET_BYTES = 6 * 10**9
-# Of points that do not fit beside their packed copy; parts of the queries.
+# Parts of the queries, for points that do not fit on the device together with their packed copy.
 TIGHT = "3GB"
 SHARES = (1, 16, 256, 4096)
 BETTER = "over the better route"
@@ -33,7 +33,7 @@ def load(run: Run, case: Case) -> DeviceData:
 
 
 def streamed(run: Run, case: Case) -> None:
-    """Points that come slab by slab within a budget, against the same with all of them on the device, and PCIe."""
+    """Time points that are copied slab by slab within a budget; compare with points on the device, and with PCIe."""
     data = load(run, case)
     proof = proof_of(run, case, data)
     held = ours(run, case, DeviceData(data.points.to(run.where), data.queries.to(run.where)), proof)
@@ -62,9 +62,9 @@ def streamed(run: Run, case: Case) -> None:
 
 
 def routes(run: Run, case: Case) -> None:
-    """Points in host memory by each of their routes, and by the plan's own choice, for many queries and for few.
+    """Time each route for points in host memory, and the route that the plan chooses, for many and for few queries.
 
-    "host_refine" is matsumoto2015's cooperation: the GPU screens a packed copy, and the CPU refines what is left.
+    "host_refine" is the division of work of matsumoto2015: the GPU screens a packed copy, the CPU refines candidates.
     """
     data = load(run, case)
     proof = proof_of(run, case, data)
@@ -97,7 +97,7 @@ def routes(run: Run, case: Case) -> None:
 
 
 def several(run: Run, case: Case) -> None:
-    """A graph, or a search, on one GPU and on as many as the case has; points are where the case's data are."""
+    """Time a graph or a search on one GPU and on all GPUs of the case."""
     data = load(run, case)
     proof = proof_of(run, case, data)
     alone = 0.0
@@ -118,7 +118,7 @@ def several(run: Run, case: Case) -> None:
 
 
 def bits(run: Run, case: Case) -> None:
-    """Every metric, and every type of rows under euclidean: the CPU's answer and the GPU's, all of it."""
+    """Compare all bits of the CPU's and the GPU's answers, for every metric and for Euclidean rows of every type."""
     from tonari.metrics import METRICS
 
     for metric in METRICS:
@@ -131,7 +131,7 @@ def bits(run: Run, case: Case) -> None:
 
 
 def same_bits(run: Run, case: Case, metric: str, dtype: str) -> None:
-    """One metric and type: WrongAnswer unless CPU and GPU return the same bits."""
+    """Raise WrongAnswer unless CPU and GPU return the same bits for a metric and type."""
     import torch
 
     rng = np.random.default_rng(0)

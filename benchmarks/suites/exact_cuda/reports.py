@@ -1,4 +1,4 @@
-"""What the engine reports of its searches: how many rows each precision level certified."""
+"""Reports of the engine about its searches: the number of rows that each precision level certified."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Reports(logging.Handler):
 
 @contextlib.contextmanager
 def reports() -> Iterator[list[Any]]:
-    """What the engine reports of the searches inside the block."""
+    """Yield the reports of the searches inside the block."""
     logger, handler = logging.getLogger("tonari"), _Reports()
     level = logger.level
     logger.setLevel(logging.INFO)
@@ -35,7 +35,7 @@ def reports() -> Iterator[list[Any]]:
 
 
 def levels_of(found: Sequence[Any]) -> str | None:
-    """Rows certified at each precision level, all reports together; None without a report."""
+    """Return the number of rows that each precision level certified, over all reports; None if there is no report."""
     if not found:
         return None
     total: dict[str, int] = {}

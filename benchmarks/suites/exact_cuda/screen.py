@@ -20,7 +20,7 @@ PROOF = "bounds in float64"
 
 
 def sweep(run: Run, case: Case) -> None:
-    """The screen over dimensions, and over numbers of queries."""
+    """Time the screen for each number of dimensions, and for each number of queries."""
     for m, d in case.grid:
         part = case.resized(m=m, d=d)
 
@@ -32,7 +32,7 @@ def sweep(run: Run, case: Case) -> None:
 
 
 def screen_rows(run: Run, case: Case, data: DeviceData) -> None:
-    """Prove and time the screen on some data, both ways where the engine has the second."""
+    """Prove and time the screen on some data, in both forms if the engine has both."""
     from tonari.exact.cuda.rows import pack
     from tonari.exact.cuda.rows.form import make_form
     from tonari.exact.cuda.screens.sampling import sample_for
@@ -100,7 +100,7 @@ def below(run: Run, case: Case, packed: Packed, sampled: Any, sample: Any) -> No
 
 
 def measure(run: Run, case: Case, who: str, call: Callable[[], None], check: Callable[[], int], bars: Any) -> None:
-    """Prove, time and judge one way to screen."""
+    """Prove, time and judge one form of the screen."""
     call()
     proved = run.prove(check)
     timing = run.time(call)

@@ -23,14 +23,14 @@ from .speed import speed
 
 
 def load(run: Run, case: Case) -> DeviceData:
-    """The data of a case; one of single queries has many of them."""
+    """Return the data of a case."""
     shape = (case.data, case.n, case.queries, case.d)
     found: DeviceData = run.keep(shape, lambda: make(*shape, run.where))
     return found
 
 
 def proof_of(run: Run, case: Case, data: DeviceData) -> Any:
-    """The truth about a case's data, kept beside them; for the largest k that is asked of them."""
+    """Return the true neighbours of a case's data, for the largest k of the cases that share them."""
     k = max(case.k, case.truth_k)
 
     def make_proof() -> Any:
@@ -46,7 +46,7 @@ def workload(run: Run, case: Case) -> Callable[[], Any]:
 
 
 def calls_of(tonari: Any, case: Case, data: DeviceData) -> list[Callable[[], Any]]:
-    """The workload through the public verbs: one call, or one for each of some single queries."""
+    """Return the calls of the public functions that are timed: one call, or one for each single query."""
     points, queries = data
     options: dict[str, Any] = {"metric": case.metric, "progress": False}
     if case.graph:
@@ -61,7 +61,7 @@ def calls_of(tonari: Any, case: Case, data: DeviceData) -> list[Callable[[], Any
 def proved_and_timed(
     run: Run, case: Case, calls: Sequence[Callable[[], Any]], proof: Any
 ) -> tuple[Timing, dict[str, Any]]:
-    """Prove what all calls return, time the first, and see that it returns the same again; columns about both."""
+    """Prove the answers of all calls, time the first call, and check that its answer is unchanged; return columns."""
     import torch
 
     with reports() as seen:
@@ -82,7 +82,7 @@ def proved_and_timed(
 
 
 def search(run: Run, case: Case) -> None:
-    """A search or a graph, ours and theirs."""
+    """Prove and time a search or a graph by tonari and by its peers."""
     data = load(run, case)
     proof = proof_of(run, case, data)
     seconds = ours(run, case, data, proof)
@@ -95,7 +95,7 @@ def search(run: Run, case: Case) -> None:
 
 
 def ours(run: Run, case: Case, data: DeviceData, proof: Any) -> float:
-    """Prove and time tonari on a case; its median of seconds."""
+    """Prove and time tonari on a case; return the median of its seconds."""
     timing, facts = proved_and_timed(run, case, calls_of(run.tonari, case, data), proof)
     facts["who"] = "tonari"
     measured = {"seconds": timing.median}
@@ -108,7 +108,7 @@ def ours(run: Run, case: Case, data: DeviceData, proof: Any) -> float:
 
 
 def against(run: Run, case: Case, data: DeviceData, proof: Any, seconds: float) -> None:
-    """Time the peers on a case; then the verdicts on bars that name peers, of which the fastest counts."""
+    """Time the peers on a case; return the verdicts on bars that name peers, of which the fastest counts."""
     found: dict[str, float] = {}
     for name in case.peers:
         if not run.wants(name):
@@ -133,7 +133,7 @@ def against(run: Run, case: Case, data: DeviceData, proof: Any, seconds: float) 
 
 
 def rival(run: Run, case: Case, peer: Peer, data: DeviceData, proof: Any, seconds: float) -> float:
-    """Time one peer, on a slice of the queries where it would take too long; its seconds for all of them."""
+    """Time one peer, on a part of the queries if all would take too long; return its seconds for all queries."""
     points = peer.rows(data.points)
     queries = points if case.graph else peer.rows(data.queries)[: case.m]
     k = case.k + case.graph
@@ -156,7 +156,7 @@ def rival(run: Run, case: Case, peer: Peer, data: DeviceData, proof: Any, second
 
 
 def slice_of(run: Run, case: Case, call: Callable[[int], Any]) -> int:
-    """Queries that a peer answers within the run's limit: all, or so many blocks of FIRST_ROWS."""
+    """Return the queries that a peer answers within the run's limit: all, or a whole number of blocks of FIRST_ROWS."""
     if case.m <= 2 * FIRST_ROWS:
         return case.m
     call(FIRST_ROWS)

@@ -1,4 +1,4 @@
-"""Rates of a search on a GPU, beside what the device can do at most."""
+"""Rates of a search on a GPU, compared with the ceilings of the device."""
 
 from __future__ import annotations
 

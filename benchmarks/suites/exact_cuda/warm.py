@@ -58,7 +58,7 @@ class NoCeilings:
 
 
 class WarmRun(Run):
-    """A run that does what a case does, but proves, times and writes nothing."""
+    """A run that makes the calls of a case, but proves, times and writes nothing."""
 
     def proof(self, *tensors: Any, **options: Any) -> Any:
         return NoProof()
@@ -81,14 +81,14 @@ class WarmRun(Run):
 
 @dataclass
 class Child:
-    """A case that is being warmed."""
+    """A process that warms up one case."""
 
     case: Case
     process: subprocess.Popen[bytes]
     log: IO[bytes]
 
     def last_words(self) -> str:
-        """The end of what it said."""
+        """Return the last lines of its output."""
         self.log.seek(0)
         lines = self.log.read().decode(errors="replace").strip().splitlines()
         return " | ".join(lines[-3:])
@@ -102,14 +102,14 @@ def warm(
     gigabytes: float,
     deadline: float,
 ) -> list[str]:
-    """Run one process for each case, as many at once as there is room for; the names of those that failed.
+    """Run a process for each case, as many at once as fit; return the names of the cases that failed.
 
     Parameters
     ----------
-    command_of : what warms a case
+    command_of : returns the command that warms up a case
     jobs : processes at once
-    gigabytes : of the device, for all of them together; a case that wants more runs alone
-    deadline : value of ``time.perf_counter`` at which what still runs is ended
+    gigabytes : device memory for all processes together; a case that needs more runs alone
+    deadline : value of ``time.perf_counter`` at which processes that still run are ended
     """
     waiting, running, failed = list(cases), list[Child](), list[str]()
     started = time.perf_counter()
@@ -140,7 +140,7 @@ def warm(
 
 
 def fits(case: Case, running: Sequence[Case], jobs: int, gigabytes: float) -> bool:
-    """Whether a case may start beside those that run: a process, memory, and real descriptors made only once."""
+    """Whether another case may start: a process and memory are free, and no other process is making the descriptors."""
     if not running:
         return True
     together = sum(other.gigabytes for other in running) + case.gigabytes
@@ -149,7 +149,7 @@ def fits(case: Case, running: Sequence[Case], jobs: int, gigabytes: float) -> bo
 
 
 def warm_one(suite: Suite, name: str, scale: float) -> int:
-    """Compile what one case needs: the whole of a process that a warm-up starts."""
+    """Compile the kernels of one case: the main function of a process that a warm-up starts."""
     (case,) = (case for case in suite.cases if case.name == name)
     tonari = importlib.import_module("tonari")
     run = WarmRun(suite.name, tonari, open_device("cuda", 0), WHERE, ceilings=NoCeilings(), scale=scale)
@@ -158,7 +158,7 @@ def warm_one(suite: Suite, name: str, scale: float) -> int:
 
 
 def warm_all(suite: Suite, options: argparse.Namespace, cases: Sequence[Case]) -> None:
-    """Compile what some cases need, before the deadline or, of a run that measures too, in WARM_SHARE of the time."""
+    """Compile the kernels of some cases before the deadline; a run that also measures has WARM_SHARE of its time."""
     import torch
 
     gigabytes = MEMORY_SHARE * torch.cuda.get_device_properties(0).total_memory / 1e9

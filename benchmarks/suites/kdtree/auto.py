@@ -26,7 +26,7 @@ LARGEST = {"cpu": (1_000_000, 100_000), "cuda": (2_000_000, 1_000_000)}
 # Parts of the largest numbers of points and queries.
 SHARES_N = (1, 10, 100)
 SHARES_M = (1, 10, 100, 1000)
-# A method that would take so many times what the other would is not timed.
+# A method is not timed if it would take this many times as long as the other one.
 FAR_BEHIND = 3.0
 PILOT_SHARE, LEAST_PILOT = 32, 128
 CELL_SECONDS = 10.0
@@ -46,7 +46,7 @@ def grid(run: Run, case: Case) -> None:
 
 
 def cell(run: Run, case: Case, data: DeviceData) -> None:
-    """One row for each method, auto's with its verdict."""
+    """Write a row for each method; auto's has the verdict."""
     points = run.device.values(data.points)
 
     def search(method: str, rows: int) -> Callable[[], Any]:
@@ -83,7 +83,7 @@ def cell(run: Run, case: Case, data: DeviceData) -> None:
 
 
 def would_take(run: Run, m: int, call_of: Callable[[int], Callable[[], Any]]) -> float:
-    """Seconds that all queries would take, from few: what does not grow with them is counted once."""
+    """Return the seconds of all queries, estimated from a few; fixed costs are counted once."""
     pilot = max(LEAST_PILOT, m // PILOT_SHARE)
     if m <= 2 * pilot:
         return best_of(run, call_of(m))
@@ -92,5 +92,5 @@ def would_take(run: Run, m: int, call_of: Callable[[int], Callable[[], Any]]) ->
 
 
 def best_of(run: Run, call: Callable[[], Any]) -> float:
-    """The better of two calls: the first of a kind may compile."""
+    """Return the less of two calls' seconds, because the first call may compile kernels."""
     return min(run.time_once(call), run.time_once(call))

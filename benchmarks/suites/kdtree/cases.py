@@ -1,4 +1,4 @@
-"""The workloads of the k-d tree and what they are held to, in the order in which they share data."""
+"""The workloads of the k-d tree and their bars; cases that share data follow one another."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _cuda() -> list[Case]:
         10: (_seconds(1.0),),
         15: (_seconds(2.5),),
         20: (),
-        # Brute force may win here, if auto then picks it.
+        # Brute force may be faster here; auto must then choose it.
         27: (Bar("exact over auto", 1 / 1.2),),
     }
     found = [
@@ -158,7 +158,7 @@ def _cuda() -> list[Case]:
 
 
 def _auto() -> list[Case]:
-    """Cells of the grid that share a width; as long as everything else, so by name only."""
+    """Cells of the grid with the same number of columns; they take as long as all other cases, so by name only."""
     found = []
     for device in ("cpu", "cuda"):
         n, m = auto.LARGEST[device]

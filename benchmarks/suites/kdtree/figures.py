@@ -1,4 +1,4 @@
-"""The tree beside its peers, drawn from rows of results: microseconds per query against d."""
+"""The tree compared with its peers, drawn from rows of results: microseconds per query against d."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ...harness.plots import Figure, Panel, where
 from ...harness.rows import Row, newest
 
-# Contestant -> what the figure calls it.
+# Contestant -> its name in the figure.
 NAMES = {
     "ckdtree": "cKDTree",
     "pykdtree": "pykdtree",

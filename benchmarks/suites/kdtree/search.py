@@ -29,19 +29,19 @@ ANEW = "tonari kdtree, trees built"
 SLABS = 8  # of the points, each with a tree
 # Queries whose visits are counted.
 COUNTED = 4096
-# Pairs that two cores put in their true order in some 20 s; a GPU has time for all rows that are proved elsewhere.
+# Pairs that two cores sort exactly in about 20 s; a GPU has time for all rows that are proved in other cases.
 PROVED_PAIRS_ON_CPU = 1 << 26
 
 
 def data_of(run: Run, case: Case) -> DeviceData:
-    """The rows of a case; cases that follow one another share theirs."""
+    """Return the rows of a case; successive cases share them."""
     shape = (case.data, case.n, case.queries, case.d)
     found: DeviceData = run.keep(shape, lambda: few_dimensions.make(*shape, run.where))
     return found
 
 
 def proof_of(run: Run, case: Case, data: DeviceData) -> Any:
-    """The truth about some rows, for the largest k that is asked of them."""
+    """Return the true neighbours of some rows, for the largest k of the cases that share them."""
     k = max(case.k, case.truth_k)
 
     def make() -> Any:
@@ -53,12 +53,12 @@ def proof_of(run: Run, case: Case, data: DeviceData) -> Any:
 
 
 def speed(case: Case, timing: Timing) -> dict[str, Any]:
-    """Columns about the seconds of all queries of a case."""
+    """Return columns about the seconds of all queries of a case."""
     return seconds_of(timing) | {"extras": {"queries_per_s": case.m / timing.median}}
 
 
 class Planned:
-    """Points in a tree by a plan with overrides, which ``tonari.Index`` has no argument for; and what is visited."""
+    """Points in a tree that is built by a plan with overrides, which ``tonari.Index`` does not take."""
 
     def __init__(self, run: Run, case: Case, data: DeviceData, **choices: Any) -> None:
         from tonari.methods.registry import method_for
@@ -85,12 +85,12 @@ class Planned:
         return self._place.rows(x, name, get_metric("euclidean"))
 
     def call(self, rows: int, k: int, **more: Any) -> Callable[[], Any]:
-        """A search of the first so many queries; `more` has overrides that leave the tree as it is."""
+        """Search the first `rows` queries; `more` has overrides that do not change the tree."""
         queries, plan = self._first(rows), self._plan(rows, k, **more)
         return lambda: self._method.search(queries, self._prepared, plan, progress=False)
 
     def columns(self) -> dict[str, Any]:
-        """Columns about the plan, and what a query visits on average over the first ones."""
+        """Return columns about the plan, and the average number of visits of the first queries."""
         rows = min(COUNTED, len(self._queries))
         leaves, nodes, _ = self._method.visits(self._first(rows), self._prepared, self._plan(rows, self._case.k))
         plan = {name: getattr(self.plan, name) for name in ("height", "leaf", "sort")}
@@ -99,13 +99,13 @@ class Planned:
         return {"extras": plan | {"leaves": float(leaves), "nodes": float(nodes)}}
 
     def rounds(self, rows: int, k: int, **more: Any) -> Any:
-        """What the buffered traversal counts on the first so many queries."""
+        """Return the counters of the buffered traversal for the first `rows` queries."""
         plan = self._plan(rows, k, traversal="buffered", **more)
         return self._method.rounds(self._first(rows), self._prepared, plan)
 
 
 def place_of(run: Run) -> dict[str, Any]:
-    """Arguments of a plan that say where."""
+    """Return the arguments of a plan that choose the device."""
     return {"device": run.where} if run.cuda else {"threads": run.threads}
 
 
@@ -121,7 +121,7 @@ def searcher(run: Run, case: Case, data: DeviceData, index: Any, rows: int | Non
 
 
 class Found(NamedTuple):
-    """An index of the tree, what it found, and columns about the proof and the plan."""
+    """An index of the tree, its answer, and columns about the proof and the plan."""
 
     index: Any
     answer: Answer
@@ -129,7 +129,7 @@ class Found(NamedTuple):
 
 
 def proved(run: Run, case: Case, data: DeviceData) -> Found:
-    """Search by the tree and prove what it found."""
+    """Search the tree and prove the answer."""
     index = index_of(run, data, "kdtree")
     answer = as_answer(searcher(run, case, data, index)(), run.where)
     rows = run.prove(lambda: proof_of(run, case, data).check(answer, case.k))
@@ -147,7 +147,7 @@ def workload(run: Run, case: Case) -> Callable[[], Any]:
 
 
 def search(run: Run, case: Case) -> None:
-    """A case's search by the tree, by brute force, by auto where it is asked for, and by the peers."""
+    """Prove and time a search by the tree, by brute force, by the peers, and by auto if the case says so."""
     data = data_of(run, case)
     found = proved(run, case, data)
     contestants: list[Any] = [Ours(run, TREE, searcher(run, case, data, found.index), case.m, case.m)]
@@ -165,14 +165,14 @@ def search(run: Run, case: Case) -> None:
 
 
 def running_peers(stack: contextlib.ExitStack, run: Run, case: Case, data: DeviceData) -> list[Any]:
-    """The case's peers, each in a process of its own. All are for processors."""
+    """Start the case's peers, each in a separate process. All of them run on the CPU."""
     return [] if run.cuda else start_peers(stack, run, case, data.points.numpy(), data.queries.numpy())
 
 
 def clocked(
     run: Run, case: Case, data: DeviceData, contestants: Sequence[Any], expected: Answer
 ) -> tuple[dict[str, Timing], dict[str, float]]:
-    """Seconds of everyone in turns, ours proved before and after; and the recall of the peers."""
+    """Time all contestants in turns, with proofs of our answer before and after; return seconds and recall."""
     import torch
 
     recalls: dict[str, float] = {}
@@ -204,9 +204,9 @@ def write_rows(
     timings: dict[str, Timing],
     recalls: dict[str, float],
 ) -> None:
-    """A row of the tree for each bar, then one for everyone else."""
+    """Return a row of the tree for each bar, then a row for each other contestant."""
     mine = timings[TREE]
-    # A contestant's time over the tree's; brute force's over auto's where that is what a bar is on.
+    # A contestant's time divided by the tree's, or brute force's by auto's if a bar is on that ratio.
     measured = {"seconds": mine.median} | {name: timing.median / mine.median for name, timing in timings.items()}
     if AUTO in timings and EXACT in timings:
         measured["exact over auto"] = timings[EXACT].median / timings[AUTO].median
@@ -223,7 +223,7 @@ def write_rows(
 
 
 def build(run: Run, case: Case) -> None:
-    """The making of the tree, ours and the peers'; it is proved by a search on what was made."""
+    """Time the build of the tree by tonari and by the peers; a search of the built tree is proved."""
     data = data_of(run, case)
     found = proved(run, case, data)
     made: list[Any] = [None]
@@ -252,7 +252,7 @@ def build(run: Run, case: Case) -> None:
 
 
 def graph(run: Run, case: Case) -> None:
-    """The graph of a case's points, from rows to neighbours; and the same search on points prepared before."""
+    """Time the graph of a case's points, from rows to neighbours, and the same search of prepared points."""
     data = data_of(run, case)
     points = run.device.values(data.points)
     contestants = [
@@ -272,7 +272,7 @@ def graph(run: Run, case: Case) -> None:
     facts = {"proof": PROOF, "proved": rows, "recall": 1.0, "stage": "with build"} | planned.columns()
     timings, _ = clocked(run, case, data, contestants, answer)
     write_rows(run, case, facts, contestants, timings, {})
-    # Not the same rows: each point finds itself here. What is asked for is how much of the time is the build's.
+    # The rows differ, because each point finds itself here. Only the share of the build in the time is measured.
     call = planned.call(case.m, case.k)
     found = as_answer(call(), run.where)
     check_rows(*found, case.m, case.n, case.k)
@@ -281,7 +281,7 @@ def graph(run: Run, case: Case) -> None:
 
 
 def slabs(run: Run, case: Case) -> None:
-    """Points in slabs, rows and answers in host memory: trees that are kept there, and trees built by every search."""
+    """Time slabs of points with rows and answers in host memory, for trees that are kept and trees built per search."""
     from tonari.methods.registry import method_for
 
     data = data_of(run, case)

@@ -26,7 +26,7 @@ from ...harness.run import Run
 from .search import COUNTED, TREE, Planned, data_of, index_of, speed
 
 KEPT_ROWS = 16  # of each chunk
-# Chunks that lie ready in host memory and come again and again.
+# Chunks in host memory that are searched again and again.
 READY = 2
 
 
@@ -46,13 +46,13 @@ class Kept:
             yield chunk
 
     def keep(self, found: Any) -> int:
-        """Keep rows of a chunk's answer; how many it has."""
+        """Keep rows of a chunk's answer; return the number of its queries."""
         rows = sample_rows(len(found.indices), KEPT_ROWS)
         self.answers.append(as_answer(type(found)(*(part[rows] for part in found)), "cpu"))
         return len(found.indices)
 
     def prove(self, points: Any, k: int, where: str) -> int:
-        """Raise WrongAnswer unless all kept rows have the bits of the truth; how many they are."""
+        """Raise WrongAnswer unless all kept rows have the bits of the true answer; return their number."""
         import torch
 
         if len(self.queries) != len(self.answers):
@@ -68,7 +68,7 @@ class Kept:
 
 
 def stream(run: Run, case: Case) -> None:
-    """All queries of a case through ``Index.search_chunks``: made on the device, and then from host memory."""
+    """Time all queries of a case in ``Index.search_chunks``: first generated on the device, then from host memory."""
     data = data_of(run, case.resized(m=COUNTED))
     index = index_of(run, data, "kdtree")
     facts = Planned(run, case.resized(m=COUNTED), data).columns()
@@ -80,7 +80,7 @@ def stream(run: Run, case: Case) -> None:
 
 
 def several(run: Run, case: Case) -> None:
-    """All queries of a case from host memory, answered by one GPU and by as many as the case has."""
+    """Time all queries of a case from host memory, on one GPU and on all GPUs of the case."""
     data = data_of(run, case.resized(m=COUNTED))
     facts = Planned(run, case.resized(m=COUNTED), data).columns()
     points, chunks = data.points.cpu().numpy(), list(itertools.islice(ready(run, case), READY))
@@ -105,25 +105,25 @@ def passing(run: Run, case: Case, index: Any, chunks: Any, points: Any, facts: d
 
 
 def ready(run: Run, case: Case) -> Iterator[Any]:
-    """Chunks that lie in host memory, until all queries of a case have come."""
+    """Yield chunks in host memory until they have all queries of a case."""
     held = [chunk.cpu().numpy() for chunk in made(run, case, READY * case.chunk)]
     counts = [min(case.chunk, case.m - start) for start in range(0, case.m, case.chunk)]
     return (part[:count] for part, count in zip(itertools.cycle(held), counts, strict=False))
 
 
 def made(run: Run, case: Case, total: int) -> Iterator[Any]:
-    """Queries of a made-up kind, chunk by chunk."""
+    """Yield chunks of generated queries."""
     return few_dimensions.chunks(case.data, total, case.chunk, case.d, run.where)
 
 
 def warm(run: Run, case: Case, index: Any) -> None:
-    """Compile and allocate: two chunks that are not timed."""
+    """Search two chunks without timing them, to compile kernels and allocate memory."""
     for _ in index.search_chunks(made(run, case, min(case.m, 2 * case.chunk)), case.k, progress=False):
         pass
 
 
 def file_stream(run: Run, case: Case) -> None:
-    """All queries of a case from an .fbin file to an .ibin file, through ``search_to_file``."""
+    """Time all queries of a case from an .fbin file to an .ibin file, by ``search_to_file``."""
     import torch
 
     data = data_of(run, case.resized(m=COUNTED))
@@ -170,7 +170,7 @@ def write(run: Run, case: Case, facts: dict[str, Any], note: str, seconds: float
     timing = Timing(seconds, seconds, seconds, 1)
     whole = facts | {"who": TREE, "stage": "stream", "proof": PROOF, "proved": proved, "recall": 1.0, "note": note}
     whole = merged(whole, speed(case, timing))
-    # A bar is on one of the ways.
+    # A bar refers to one of the two sources.
     bars = [bar for bar in case.bars if bar.on in note]
     measured = {bar.on: case.m / seconds for bar in bars}
     run.write(case, [whole | verdict for verdict in run.verdicts(bars, measured)])

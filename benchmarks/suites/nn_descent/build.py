@@ -41,7 +41,7 @@ MEMORY = "memory"
 
 
 class Look(NamedTuple):
-    """What is known of a contestant: seconds of its first graph, columns."""
+    """Facts about a contestant: seconds of its first graph, and columns."""
 
     seconds: float
     facts: dict[str, Any]
@@ -63,7 +63,7 @@ def first_look(run: Run, case: Case, one: Contestant, truth: GraphTruth) -> Look
 def clocked(
     run: Run, case: Case, contestants: Sequence[Contestant], truth: GraphTruth
 ) -> dict[str, tuple[Timing, dict[str, Any]]]:
-    """Seconds and columns of everyone who can be trusted, by name; rows say of others what went wrong."""
+    """Return seconds and columns of each contestant whose graph is proved; write the error of the others."""
     seen: dict[str, Look] = {}
     for one in contestants:
 
@@ -115,7 +115,7 @@ def build(run: Run, case: Case) -> None:
 
 
 def rivals(stack: contextlib.ExitStack, run: Run, case: Case) -> list[TheirGraph]:
-    """The peers that can run here, with every setting of the case; a row says of others why not."""
+    """Return the peers that can run here, with each setting of the case; write a row with the reason for the others."""
     found: list[TheirGraph] = []
     for name in case.peers:
         if not run.wants(name):
@@ -133,7 +133,7 @@ def rivals(stack: contextlib.ExitStack, run: Run, case: Case) -> list[TheirGraph
 
 
 def write(run: Run, case: Case, found: dict[str, tuple[Timing, dict[str, Any]]], whose: str = DESCENT) -> None:
-    """A row of ours for each bar, then one for everyone else."""
+    """Return a row of ours for each bar, then a row for each other contestant."""
     mine = found.get(whose)
     rows = []
     if mine is not None:
@@ -155,7 +155,7 @@ def write(run: Run, case: Case, found: dict[str, tuple[Timing, dict[str, Any]]],
 
 
 def allowed_bytes(run: Run, case: Case) -> float:
-    """What the input, a copy of it for the screen and three graphs take."""
+    """Return the bytes of the input, its copy for the screen, and three graphs."""
     points = points_of(run, case)
     screen = points.numel() * SCREEN_BYTES[run.device.kind]
     graph = case.n * case.k * (INDEX_BYTES + DISTANCE_BYTES)
@@ -163,7 +163,7 @@ def allowed_bytes(run: Run, case: Case) -> float:
 
 
 def verdicts(run: Run, bars: Sequence[Bar], measured: dict[str, float]) -> list[dict[str, Any]]:
-    """Verdicts on the bars; none on time is met by a graph that misses its recall."""
+    """Return verdicts on the bars; a graph that misses its recall meets no bar on time."""
     found = run.verdicts(bars, measured)
     if any(row.get("bar_on") in RECALL_BARS and row["passed"] is False for row in found):
         for row in found:

@@ -1,4 +1,4 @@
-"""The workloads of approximate graphs and what they are held to, in the order in which they share data."""
+"""The workloads of approximate graphs and their bars; cases that share data follow one another."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _case(name: str, device: str, n: int, d: int, k: int, data: str, **changes: 
 
 
 def _bars(home: str, *, at: str, recall: float, seconds: float = 0.0) -> tuple[Bar, ...]:
-    """Recall, memory, and seconds where there is a bar on them."""
+    """Return bars on recall, on memory, and on seconds if a bound is given."""
     bars = Bar(f"recall@{at}", recall, home=home), Bar(build.MEMORY, 1.0, most=True, home=home)
     return (*bars, Bar("seconds", seconds, most=True, home=home)) if seconds else bars
 
@@ -81,7 +81,7 @@ def _cuda() -> list[Case]:
 
 def _cpu() -> list[Case]:
     real: dict[str, Any] = {"device": "cpu", "d": 128, "data": "sift"}
-    # By default pynndescent keeps no more neighbours than it is asked for; with more it reaches more recall.
+    # By default pynndescent keeps k neighbours per point; with longer lists it reaches a higher recall.
     longer = tuple({"n_neighbors": length} for length in (20, 24))
     graph: dict[str, Any] = {"k": 15, "target": 0.97, "peers": (PYNNDESCENT,), "peer_settings": longer}
     auto = Bar("auto over the best", 1.2, most=True, home="")

@@ -21,20 +21,20 @@ from ...harness.run import Run
 DESCENT, EXACT, AUTO = "tonari nn_descent", "tonari exact", "tonari auto"
 PROOF = "distances of tonari.metrics.reference"
 SEED = 0
-# Rows that recall is measured on.
+# Rows for which recall is measured.
 SAMPLE = {"cpu": 2000, "cuda": 4000}
-# Points of the small graph that everything is compiled with.
+# Points of the small graph that compiles all kernels.
 WARM_ROWS = 20_000
 
 
 def points_of(run: Run, case: Case) -> Any:
-    """The points of a case, a tensor; cases that follow one another share theirs."""
+    """Return the points of a case as a tensor; successive cases share them."""
     shape = (case.data, case.n, case.d, case.dtype)
     return run.keep(shape, lambda: clusters.make(*shape, run.where))
 
 
 def truth_of(run: Run, case: Case) -> GraphTruth:
-    """What is true of a case's points, kept beside them."""
+    """Return the true neighbours of a case's points, which are kept with them."""
     points = points_of(run, case)
     k = max(case.k, case.truth_k)
     sample = SAMPLE[run.device.kind]
@@ -45,7 +45,7 @@ def truth_of(run: Run, case: Case) -> GraphTruth:
 
 
 def report_columns(found: Any) -> dict[str, Any]:
-    """Extras about a graph's own report, or none where it has none."""
+    """Return extras from a graph's report; none if it has no report."""
     if found is None:
         return {}
     return {
@@ -61,24 +61,24 @@ def report_columns(found: Any) -> dict[str, Any]:
 
 
 class Contestant(Protocol):
-    """Who makes graphs of a case's points."""
+    """A contestant, which builds graphs of a case's points."""
 
     name: str
     share: float  # of the rows, that the clock sees
     settings: dict[str, Any]
 
     def warm(self) -> dict[str, Any]:
-        """Have everything compiled; columns about that."""
+        """Compile all kernels; return columns about this."""
 
     def call(self) -> None:
         """Do the work once."""
 
     def judged(self, truth: GraphTruth) -> dict[str, Any]:
-        """Columns about what was made last; WrongAnswer if it is."""
+        """Return columns about the last graph; raise WrongAnswer if it is wrong."""
 
 
 class OurGraph:
-    """A graph by ``tonari.knn_graph``; settings other than the arguments that it has are overrides of the plan."""
+    """A graph by ``tonari.knn_graph``; settings that are no arguments of it are overrides of the plan."""
 
     share = 1.0
     arguments = ("method", "recall", "seed", "start")
@@ -102,7 +102,7 @@ class OurGraph:
             plan = run.tonari.plan(n, n, case.d, case.k, dtype=case.dtype, **place, **given, **settings)
             given = {"method": given["method"], "progress": progress, "plan": plan}
         with warnings.catch_warnings():
-            # A target that is not reached is a column.
+            # A missed recall is recorded in a column.
             warnings.simplefilter("ignore", UserWarning)
             return run.tonari.knn_graph(run.device.values(points), case.k, **given)
 
@@ -123,7 +123,7 @@ class OurGraph:
         self._made = self.make()
 
     def judged(self, truth: GraphTruth) -> dict[str, Any]:
-        """A second look at what was made again finds the same bits."""
+        """Check that a graph that was built again has the same bits."""
         found = as_answer(self._made, self._run.where)
         if self._proved is not None:
             same(found, self._proved)
@@ -154,7 +154,7 @@ class ExactSlice:
         self._index: Any = None
 
     def warm(self) -> dict[str, Any]:
-        # Not before: the others' graphs need the room.
+        # Not earlier, because the graphs of the others need the memory.
         points = self._run.device.values(points_of(self._run, self._case))
         self._index = self._run.tonari.Index(points, method="exact", **self._run.options())
         self.call()
@@ -184,7 +184,7 @@ class TheirGraph:
         self.peak: int | None = None
 
     def with_settings(self, given: dict[str, Any], *, named: bool) -> TheirGraph:
-        """The same with other settings, and a name that tells them."""
+        """Return a contestant with other settings, which its name shows."""
         name = f"{self.name} {settings(given)}" if named else self.name
         return TheirGraph(self._run, self._case, name, self._process, given)
 

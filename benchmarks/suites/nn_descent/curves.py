@@ -1,9 +1,9 @@
 """Recall against time: all contestants, each with a range of settings, on the same points.
 
-Ours is asked for recalls, and given probes by hand; then a random start with lists and samples of wang2021's size
-(64 neighbours, the first 32 of them and as many reverse ones sampled) for a number of rounds (`papers.wang2021` has the
-paper's own rounds on the same cases); pynndescent with few rounds and with longer lists; cuVS with several degrees and
-rounds; and the exact engine.
+tonari builds graphs for several recalls and for several numbers of probes. It also starts from random lists of
+wang2021's size (64 neighbours; the first 32 and as many reverse neighbours are sampled) and runs a number of rounds;
+`papers.wang2021` has the paper's own rounds on the same cases. pynndescent runs with few rounds and with longer lists,
+cuVS with several degrees and rounds, and the exact engine once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RANDOM, PROBED = "tonari random start", f"{DESCENT}, probes"
 RECALLS = (0.8, 0.9, 0.95, 0.97, 0.99, 0.995)
 PROBES = (1, 2, 4, 8, 16)
 ROUNDS = (4, 6, 8, 10, 14)
-# Lists and samples of wang2021. Its rounds decide: from so few rows no recall of 0.999 can be told, and no run stops.
+# Lists and samples of wang2021. The number of rounds is fixed: the sampled rows are too few to measure 0.999.
 PAPER = {
     "start": "random",
     "list_size": 64,
@@ -59,7 +59,7 @@ def ours() -> list[tuple[str, dict[str, Any]]]:
 
 
 def curve(run: Run, case: Case) -> None:
-    """A row for every point of every curve, as long as there is time."""
+    """Write a row for each point of each curve, until the time is up."""
     with contextlib.ExitStack() as stack:
         contestants: list[Contestant] = [OurGraph(run, case, EXACT, method="exact")]
         contestants += [
@@ -67,7 +67,7 @@ def curve(run: Run, case: Case) -> None:
         ]
         for peer in rivals(stack, run, case):
             settings = PYNNDESCENT if peer.name == peers.PYNNDESCENT else CUVS
-            # Lists no shorter than what is asked for.
+            # Lists of at least k neighbours.
             contestants += [
                 peer.with_settings(given, named=False)
                 for given in settings
@@ -77,7 +77,7 @@ def curve(run: Run, case: Case) -> None:
 
 
 def one_by_one(run: Run, case: Case, contestants: Sequence[Contestant]) -> None:
-    """A row for every contestant, as long as there is time."""
+    """Write a row for each contestant, until the time is up."""
     truth = truth_of(run, case)
     slowest = 0.0
     for one in contestants:

@@ -1,6 +1,6 @@
 """Recall against time, drawn from rows of results.
 
-Of each case, device and contestant the newest run counts, since contestants may be measured by themselves.
+The newest run of each case, device and contestant is drawn, since contestants may be measured in separate runs.
 """
 
 from __future__ import annotations

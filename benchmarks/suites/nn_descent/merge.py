@@ -15,7 +15,7 @@ OF_WHOLE, BELOW_WHOLE = "of the whole build", "recall below the whole build"
 
 
 class Merged(OurGraph):
-    """The graphs of the first ``split`` points and of the others, made before the clock starts, merged."""
+    """The merge of two graphs, of the first ``split`` points and of the others, built before the clock starts."""
 
     def __init__(self, run: Run, case: Case, **settings: Any) -> None:
         super().__init__(run, case, MERGE, **settings)
@@ -41,14 +41,14 @@ class Merged(OurGraph):
 
     def warm(self) -> dict[str, Any]:
         smaller = min(self._case.split, self._case.n - self._case.split)
-        # A small graph is divided alike: its smaller side must have k neighbours too.
+        # A small graph is split in the same ratio; its smaller part must also have k neighbours.
         if self._case.n > WARM_ROWS and smaller * WARM_ROWS > 2 * self._case.k * self._case.n:
             self._graph(WARM_ROWS)
         return {}
 
 
 def merge(run: Run, case: Case) -> None:
-    """A case's points as one graph, and as two that are merged."""
+    """Time one graph of a case's points, and the merge of two."""
     truth = truth_of(run, case)
     given = {"recall": case.target, "seed": SEED}
     contestants: list[Contestant] = [

@@ -1,13 +1,13 @@
-"""k-selection: the bars of select_k, every method over a grid of shapes, and shapes of every kind."""
+"""k-selection: the bars of select_k, few long rows, every method over a grid of shapes, and shapes of every kind."""
 
 from ...harness.case import Suite
-from . import bars, grid, topk
+from . import bars, few, grid, topk
 from .measure import LIBRARIES
 
 SUITE = Suite(
     "select",
     "select",
-    (*bars.cases(), *grid.cases(), *topk.cases()),
+    (*bars.cases(), *few.cases(), *grid.cases(), *topk.cases()),
     libraries=LIBRARIES,
     repeats=7,
     workload=bars.workload,

@@ -56,7 +56,7 @@ def _case(
 
 
 def cases() -> Iterator[Case]:
-    """An H100's, and two threads' of a CPU. The others follow a random case of their shape."""
+    """Cases with bars for an H100 and for two threads of a CPU. Random data come first in each shape."""
     for n in (2**15, 2**17, 2**20):
         for rows in (2**11, 2**12, 2**13):
             for k in (10, 64, 256):
@@ -81,7 +81,7 @@ def cases() -> Iterator[Case]:
 
 
 def proof_of(run: Run, case: Case) -> Proof:
-    """The truth about a case's rows, which cases of one shape that follow one another share."""
+    """Return the true selection of a case's rows, which successive cases of one shape share."""
 
     def make() -> Proof:
         tensor = selections.make(case.data, case.m, case.n, case.dtype, run.device.kind)
@@ -106,7 +106,7 @@ def judge(run: Run, case: Case) -> None:
 
 
 def judged_rows(run: Run, case: Case, proof: Proof) -> list[Row]:
-    """A row of ours for each treatment of NaN and each bar, and one for each peer.
+    """Return a row of ours for each treatment of NaN and each bar, and a row for each peer.
 
     ``run.remembered`` holds the seconds on random data by (rows, n, k, nan), and learns this case's if it is random.
     """

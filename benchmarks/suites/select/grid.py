@@ -8,9 +8,9 @@ rows, which are slow for methods with a running minimum. The table of ``auto`` i
 ``other-float32`` is a grid between the cells of that grid. Nothing is learnt from it, so it shows the quality of the
 table.
 
-A method is left out of a cell if it took more than HOPELESS times as long as the best, and long enough to matter, for
-the same number of rows that are no longer and with no larger k. (With more rows it may be faster: a single row leaves
-other lanes idle.)
+A method is not timed on a cell if it took more than HOPELESS times as long as the best method, and long enough to
+matter, on a cell with the same number of rows, at most this n and at most this k. (With more rows it may be faster,
+because a single row leaves lanes idle.)
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .measure import call_of, columns, measure, over, size, speed, tried
 
 ON, BAR, OTHER_BAR = "best named", 1.1, 1.15
 BESIDE = "beside auto"
-# Of timing, for each variant of a cell, and for ``auto`` against the best.
+# Seconds of timing for each variant of a cell, and for ``auto`` and the best variant.
 SECONDS = 0.05
 CONTENDS = 2.0
 HOPELESS = 20.0
@@ -77,7 +77,7 @@ def variants(device: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def shapes(run: Run, dtype: str, *, learnt: bool = True) -> Iterator[Shape]:
-    """The cells of one dtype, each after those that are smaller: those that ``auto`` learns from, or others."""
+    """Return the cells of one dtype, smaller ones first: the cells from which ``auto`` learns, or the other grid."""
     kind = run.device.kind
     seen = set()
     sizes_n, sizes_rows, sizes_k = (SIZES_N, SIZES_ROWS, SIZES_K) if learnt else (OTHER_N, OTHER_ROWS, OTHER_K)
@@ -104,7 +104,7 @@ class History:
                 self._hopeless.setdefault(name, []).append(shape)
 
     def hopeless(self, name: str, shape: Shape) -> Shape | None:
-        """A cell of as many rows, no larger otherwise, where the variant was hopeless."""
+        """Return a cell with the same rows, at most this n and k, on which the variant was hopeless."""
         for known in self._hopeless.get(name, []):
             if known[:2] == shape[:2] and known.n <= shape.n and known.k <= shape.k:
                 return known
@@ -112,7 +112,7 @@ class History:
 
 
 def cases() -> Iterator[Case]:
-    """A case for each type, and one of other cells; as long as everything else, so by name only."""
+    """Return a case for each dtype, and one for the other grid; they take long, so they run by name only."""
     for device in ("cpu", "cuda"):
         common: dict[str, Any] = {"data": "random", "metric": "", "rare": True}
         for dtype in DTYPES:
@@ -123,12 +123,12 @@ def cases() -> Iterator[Case]:
 
 
 def grid(run: Run, case: Case) -> None:
-    """Measure every cell of a type, with all methods or those that are wanted."""
+    """Measure each cell of a dtype, with all methods or with the named ones."""
     _measure_cells(run, case, learnt=True)
 
 
 def other(run: Run, case: Case) -> None:
-    """The same of the cells from which nothing is learnt, on random rows only."""
+    """Measure the other grid, from which nothing is learnt, on random rows only."""
     _measure_cells(run, case, learnt=False)
 
 
@@ -139,7 +139,7 @@ def _measure_cells(run: Run, case: Case, *, learnt: bool) -> None:
     pool = selections.Pool(max(shape.rows * shape.n for shape in cells), dtype, device)
     history = History()
     for (rows, n), together in groupby(cells, lambda shape: (shape.rows, shape.n)):
-        # The truth about both kinds of rows is found once for all k.
+        # The true selection of both kinds of rows is computed once for all k.
         group = list(together)
         widest = max(shape.k for shape in group)
         proof = Proof(pool.view(rows, n), widest)
@@ -162,7 +162,7 @@ def measure_cell(
     history: History,
     chosen: Sequence[tuple[str, dict[str, Any]]],
 ) -> list[Row]:
-    """All variants of one cell, ``auto`` against the best, and the contenders on descending rows, if there are any."""
+    """Time all variants of one cell, compare ``auto`` with the best, and time the contenders on descending rows."""
     rows = []
     seconds: dict[str, float] = {}
     named = {variant_name(method, extra): (method, extra) for method, extra in chosen}
@@ -188,12 +188,12 @@ def measure_cell(
 
 
 def variant_name(method: str, options: Mapping[str, Any]) -> str:
-    """How a variant is written in tables: ``heap buffer=full group=4``."""
+    """Return the name of a variant in tables, such as ``heap buffer=full group=4``."""
     return f"{method} {settings(options)}".strip()
 
 
 def _auto_rows(run: Run, case: Case, proof: Proof, best: tuple[str, dict[str, Any]]) -> list[Row]:
-    """``auto`` and the best named method in turns, judged."""
+    """Time ``auto`` and the best named method in turns, and judge ``auto``."""
     ours, other = columns(proof, "auto", {}), columns(proof, *best) | {"stage": BESIDE}
 
     def work() -> dict[str, Any]:

@@ -23,7 +23,7 @@ CELL = ("device", "rows", "n", "k", "bytes")
 
 
 def learn(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Entries {device, rows, n, k, bytes, method, options} from rows of the results file, the newest run of a cell."""
+    """Return entries {device, rows, n, k, bytes, method, options}, made from the newest run of each cell."""
     entries = []
     for cell, name, _ in _winners(rows):
         method, options = json.loads(name)
@@ -32,12 +32,12 @@ def learn(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def decisive(rows: Iterable[Row]) -> list[Row]:
-    """The rows that entries are made from: those of the method of least cost, of each cell."""
+    """Return the rows from which entries are made: in each cell, the rows of the method of least cost."""
     return [row for _, _, found in _winners(rows) for row in found]
 
 
 def _winners(rows: Iterable[Row]) -> Iterator[tuple[tuple[Any, ...], str, list[Row]]]:
-    """Of each cell's newest run the method of least cost, with its rows.
+    """Return the method of least cost in each cell's newest run, with its rows.
 
     Methods that were not timed on descending rows were too slow on random ones to be considered.
     """
@@ -66,7 +66,7 @@ def _cost(found: dict[str, Row]) -> float:
 
 
 def merge(path: Path, entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Write the table with these entries in the place of older ones of the same cells; all its entries."""
+    """Write the table, in which these entries replace older ones of the same cells; return all entries."""
     old = json.loads(path.read_text()) if path.exists() else []
     cells = {tuple(entry[name] for name in CELL): entry for entry in [*old, *entries]}
     merged = [cells[cell] for cell in sorted(cells)]

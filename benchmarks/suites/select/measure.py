@@ -19,15 +19,15 @@ from ...harness.rows import Row
 from ...harness.run import Run, note_of, out_of_memory, say, seconds_of
 
 LIBRARIES = ("tonari", "numpy", "torch", "triton")
-# Seconds of a call beyond which it is timed once, and beyond which it is left out.
+# Seconds above which a call is timed only once, and above which it is not timed.
 LONG = 0.5
 CAPS = {"cuda": 2.0, "cpu": 20.0}
-# Rows that NumPy, which has one thread and no GPU, gets of a paper's case; its time is scaled to all of them.
+# NumPy gets this many rows of a paper's case, because it has one thread; its time is scaled to all rows.
 NUMPY_ROWS = 16
 
 
 def numpy_select(values: Any, k: int) -> tuple[Any, Any]:
-    """The k smallest of each row as NumPy users take them: argpartition, then the part sorted."""
+    """Select the k smallest of each row as NumPy users do: argpartition, then a sort of the k values."""
     indices = np.argpartition(values, k - 1, axis=1)[:, :k]
     found = np.take_along_axis(values, indices, axis=1)
     order = np.argsort(found, axis=1)
@@ -35,7 +35,7 @@ def numpy_select(values: Any, k: int) -> tuple[Any, Any]:
 
 
 def numpy_values(values: Any, k: int) -> tuple[Any]:
-    """The k smallest of each row without their columns, which NumPy selects faster."""
+    """Select the k smallest values of each row without their columns, which is faster in NumPy."""
     return (np.sort(np.partition(values, k - 1, axis=1)[:, :k], axis=1),)
 
 
@@ -55,17 +55,17 @@ PEERS: dict[str, Callable[[Any, int], tuple[Any, ...]]] = {
 
 
 def over(run: Run) -> bool:
-    """Whether the run's time is up."""
+    """Return whether the time of the run is up."""
     return not run.reaches(0.0)
 
 
 def size(run: Run, rows: int, n: int) -> tuple[int, int]:
-    """A shape, made as small as this run looks at."""
+    """Scale a shape down to the size of this run."""
     return max(1, round(rows * run.scale)), max(1, round(n * run.scale))
 
 
 def call_of(run: Run, tensor: Any, k: int, method: str, options: dict[str, Any], nan: str) -> Callable[[], Any]:
-    """One selection, ready to be run: by the library, or by a peer's name."""
+    """Return the call of one selection, by tonari or by a peer."""
     if method in PEERS:
         values = tensor if method == "torch.topk" else run.device.values(tensor)
         return lambda: PEERS[method](values, k)
@@ -75,7 +75,7 @@ def call_of(run: Run, tensor: Any, k: int, method: str, options: dict[str, Any],
 
 
 def speed(run: Run, timing: Timing, nbytes: int) -> Row:
-    """Columns about the seconds of a selection from so many bytes."""
+    """Return columns about the seconds of a selection, and its bytes per second."""
     return seconds_of(timing) | {
         "extras": {
             "gbps": nbytes / timing.median / 1e9,
@@ -86,7 +86,7 @@ def speed(run: Run, timing: Timing, nbytes: int) -> Row:
 
 
 def columns(proof: Proof, method: str, options: dict[str, Any], *, data: str = "random", nan: str = "last") -> Row:
-    """Columns that say what a measurement is of."""
+    """Return columns that describe the measured selection."""
     m, n = proof.tensor.shape
     ours = {"who": "tonari", "parameters": {"method": method, "nan": nan, **options}}
     return {
@@ -99,7 +99,7 @@ def columns(proof: Proof, method: str, options: dict[str, Any], *, data: str = "
 
 
 def tried(run: Run, what: str, work: Callable[[], Any]) -> Any:
-    """What ``work`` returns, or the row with the note that stands for it: one fault must not lose the rest of a run."""
+    """Return the result of ``work``, or a row with a note about its error, so that a run continues after an error."""
     if over(run):
         return {"note": "not reached"}
     try:
@@ -125,7 +125,7 @@ def measure(
     least: int = 3,
     most: int = 10,
 ) -> Row:
-    """Prove and time one selection: its columns about speed and proof, or a note."""
+    """Prove and time one selection; return columns about speed and proof, or a note."""
     tensor, k = proof.tensor, proof.k
     if method == "numpy":
         return numpy_scaled(run, tensor, k)
@@ -151,7 +151,7 @@ def measure(
 
 
 def estimate(run: Run, tensor: Any, k: int, method: str, options: dict[str, Any], nan: str) -> float:
-    """Least seconds that the whole will take, from its first rows; 0 where the whole is no more than those."""
+    """Return a lower bound of the seconds of all rows, measured on the first ones; 0 if there are no other rows."""
     part = run.device.slice_rows
     if len(tensor) <= part:
         return 0.0
@@ -161,7 +161,7 @@ def estimate(run: Run, tensor: Any, k: int, method: str, options: dict[str, Any]
 
 
 def numpy_scaled(run: Run, tensor: Any, k: int) -> Row:
-    """NumPy on the host, one thread, on few rows; its seconds for all rows."""
+    """Time NumPy on the host, with one thread, on a few rows; return its seconds for all rows."""
     rows = min(len(tensor), NUMPY_ROWS)
     values = tensor[:rows].cpu().numpy()
     times = []

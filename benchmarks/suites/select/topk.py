@@ -32,7 +32,7 @@ SIZES_N = {
     "cpu": (2**6, 2**10, 2**13, 2**17, 2**20),
 }
 SIZES_K = (1, 10, 64, 256, 1024, 4096, 20_000, 65_536)
-# float32 values of one cell, and of one that is made only to compile for it.
+# float32 values of a cell, and of a cell that only compiles kernels.
 LARGEST = {"cuda": 2**31, "cpu": 2**24}
 LARGEST_WARM = 2**28
 
@@ -46,7 +46,7 @@ class Cell(NamedTuple):
 
 
 def cells_of(run: Run) -> Iterator[Cell]:
-    """The cells of the run's device, long rows first; the largest k is n where rows are short."""
+    """Return the cells of the run's device, long rows first; for short rows the largest k is n."""
     kind = run.device.kind
     seen = set()
     for n in reversed(SIZES_N[kind]):
@@ -60,7 +60,7 @@ def cells_of(run: Run) -> Iterator[Cell]:
 
 
 def warm(cells: Sequence[Cell]) -> None:
-    """Compile what the cells need, in a process of its own: what is compiled stays on disk."""
+    """Compile the kernels of the cells in a separate process; they stay in the cache on disk."""
     import torch
 
     import tonari
@@ -73,7 +73,7 @@ def warm(cells: Sequence[Cell]) -> None:
 
 
 def warm_all(cells: Sequence[Cell]) -> None:
-    """Compile for all cells but the largest, a process for each k: their networks have nothing in common."""
+    """Compile for all cells except the largest ones, in a process for each k, because they share no kernels."""
     context = multiprocessing.get_context("spawn")
     small = [cell for cell in cells if cell.rows * cell.n <= LARGEST_WARM]
     children = [
@@ -87,7 +87,7 @@ def warm_all(cells: Sequence[Cell]) -> None:
 
 
 def cases() -> Iterator[Case]:
-    """One for each device; by name only."""
+    """Return a case for each device, which runs by name only."""
     bar = Bar(ON, BAR, most=True, home="")
     for device in ("cpu", "cuda"):
         common: dict[str, Any] = {"data": "random", "metric": "", "rare": True, "cost": 300.0}
@@ -108,7 +108,7 @@ def every_shape(run: Run, case: Case) -> None:
 
 
 def measure_cell(run: Run, case: Case, cell: Cell, tensor: Any) -> list[Row]:
-    """Rows of both for each contract, or the note that stands for them."""
+    """Return the rows of both libraries for each contract, or a note."""
     sizes = {"m": cell.rows, "n": cell.n, "k": cell.k}
     found = tried(run, f"{cell.rows} x {cell.n}, k = {cell.k}", lambda: {"rows": judged_rows(run, case, cell, tensor)})
     rows: list[Row] = found["rows"] if "rows" in found else [{"who": "tonari"} | found]
@@ -141,7 +141,7 @@ def judged_rows(run: Run, case: Case, cell: Cell, tensor: Any) -> list[Row]:
 
 
 def topk(tensor: Any, k: int, *, ordered: bool) -> Callable[[], Any]:
-    """The peer, ready to be run."""
+    """Return the call of the peer."""
     import torch
 
     return lambda: torch.topk(tensor, k, dim=1, largest=False, sorted=ordered)

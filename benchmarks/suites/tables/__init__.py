@@ -1,4 +1,4 @@
-"""What documents show of rows: tables as data, by the names of their blocks, and the code that rows measure.
+"""The tables of the documents as data, by the names of their blocks, and the code that each suite measures.
 
 A paper's rows are in the file of the suite that it belongs to, and so are its tables.
 """

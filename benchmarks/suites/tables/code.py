@@ -1,8 +1,8 @@
-"""The code that the rows of each suite and paper measure, by device: rows are stale once it has changed."""
+"""The code that each suite and paper measures, by device; rows are stale if this code has changed since."""
 
 from __future__ import annotations
 
-# What all of tonari rests on.
+# Code that all of tonari uses.
 _SHARED = ("src/tonari/core", "src/tonari/inputs", "src/tonari/metrics", "native/core", "native/simd")
 _EXACT_CPU = ("src/tonari/exact/cpu", "native/exact", "native/select")
 _EXACT_CUDA = ("src/tonari/exact/cuda", "src/tonari/select/cuda", "src/tonari/cuda")
@@ -40,7 +40,7 @@ _CODE: dict[tuple[str, str], tuple[str, ...]] = {
     ("shards", "cuda"): ("src/tonari/shards", *_DESCENT_CUDA),
     ("select", "cpu"): _SELECT_CPU,
     ("select", "cuda"): _SELECT_CUDA,
-    # With exact search beside the paper's way.
+    # Exact search is timed in addition to the paper's method.
     ("tang2015", "cpu"): (*_SELECT_CPU, *_EXACT_CPU),
     ("tang2015", "cuda"): (*_SELECT_CUDA, "src/tonari/exact/cuda"),
     ("matsumoto2015", "cpu"): _SELECT_CPU,
@@ -49,8 +49,8 @@ _CODE: dict[tuple[str, str], tuple[str, ...]] = {
     ("komarov2014", "cuda"): (*_SELECT_CUDA, "src/tonari/exact/cuda"),
     ("gieseke2014", "cpu"): _KDTREE_CPU,
     ("gieseke2014", "cuda"): _KDTREE_CUDA,
-    # Updates of the lists beside the product's are the benchmarks' own.
+    # Updates of lists that tonari does not use are in the benchmarks.
     ("wang2021", "cuda"): ("benchmarks/papers/wang2021", *_DESCENT_CUDA),
 }
-# The first path names the code.
+# Notes name the code by the first path.
 CODE = {key: (*paths, *_SHARED) for key, paths in _CODE.items()}

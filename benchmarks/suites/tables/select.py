@@ -80,7 +80,7 @@ def _in_order(stage: str) -> Kind:
     return joined(asking(seconds(), who="tonari", stage=stage), asking(seconds(), who="torch.topk", stage=stage))
 
 
-# Series of table I -> what we call them.
+# Series of table I -> its name in our rows.
 SERIES = {
     "insertion": "insertion",
     "heap": "heap",
@@ -106,7 +106,7 @@ KS = (32, 64, 128, 256, 512, 1024)
 UPDATES = number("extras.counters", lambda found: f"{found['updates']:,.0f}")
 
 TOPK_ALONE = {"who": "torch.topk"}
-# Rows, n, k and order of the cells that are slowest beside torch.topk.
+# Rows, n, k and order of the cells that are slowest compared with torch.topk.
 SLOWEST = (
     (16, 64, 64, "in any order"),
     (1, 8192, 8192, "in any order"),

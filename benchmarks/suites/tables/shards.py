@@ -1,4 +1,4 @@
-"""Graphs in a directory, of points that no memory has to hold."""
+"""Graphs in a directory, of points that need not fit in memory."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 

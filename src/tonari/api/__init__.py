@@ -12,10 +12,9 @@ farthest.py    farthest
 shards.py      build_graph, build_neighbors: for more points than fit in memory
 verifying.py   verify: compares the answer of another library with the exact answer
 
-Three modules support arguments that several functions have: filtered.py for `where`, `exclude` and groups; changed.py
-for metrics and weights that require transformed rows; and differentiable.py for gradients. one_radius.py prepares rows
-for the clusters of `tonari.estimators`. sparse_rows.py answers the functions for sparse rows, by the searches of
-sparse_among.py.
+A function first looks at its metric and its rows. given/ answers if the caller defines the distances, and sparse/ if
+rows are sparse. arguments/ has the arguments that several functions have and that change the rows, the points that may
+be found, or the results. one_radius.py prepares rows for the clusters of `tonari.estimators`.
 
 `plan` and `explain` are in `tonari.methods`, `select_k` in `tonari.select`.
 """

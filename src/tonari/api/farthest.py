@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
-from tonari.api.given import is_given
-from tonari.api.sparse_rows import are_sparse
+from tonari.api.given.replacing import is_given
+from tonari.api.sparse.answers import are_sparse
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
@@ -16,7 +16,7 @@ from tonari.core.results.neighbors import Neighbors, no_neighbors
 from tonari.core.trail import recording
 from tonari.exact.cpu import farthest as by_force
 from tonari.methods.answer import on_side_of
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
 from tonari.methods.rows.value_range import check_range
 from tonari.metrics import get_metric
 
@@ -90,9 +90,8 @@ def farthest(
             raise Unsupported(
                 f"{argument}: on {inputs.place_of(rows, argument)}, but this search runs on the CPU; copy"
             )
-    call = Call.of(
-        {"queries": queries, "points": points}, metric=name, device="cpu", threads=threads, progress=progress
-    )
+    options = Options(name, device="cpu", threads=threads, progress=progress)
+    call = Call.of({"queries": queries, "points": points}, options)
     rows, base = call.both(queries, points)
     problem = call.problem(base, rows, k)
     if not len(rows):

@@ -9,11 +9,12 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tonari import inputs
-from tonari.api.changed import on_changed_rows
-from tonari.api.differentiable import carries
-from tonari.api.filtered import graph_ties
-from tonari.api.given import graph_given, on_given_values
-from tonari.api.sparse_rows import are_sparse, sparse_graph
+from tonari.api.arguments.changed import on_changed_rows
+from tonari.api.arguments.differentiable import carries
+from tonari.api.arguments.filtered import graph_ties
+from tonari.api.given.answers import graph_given
+from tonari.api.given.replacing import on_given_values
+from tonari.api.sparse.answers import are_sparse, refuse_for_sparse, sparse_graph
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
@@ -21,14 +22,14 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import Given
 from tonari.filters.ties import are_all
 from tonari.graph.building.approximate import GraphOptions
-from tonari.graph.building.build import build_allowed, build_lists, refuse_options, repeated_lists
+from tonari.graph.building.build import build_allowed, build_lists, refuse_options
 from tonari.graph.building.changed_rows import on_compared_rows
 from tonari.graph.building.merging import merge_lists
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists
 from tonari.methods import repeated
 from tonari.methods.answer import on_side_of
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
 from tonari.metrics import TritonFunction
 
 
@@ -94,6 +95,7 @@ def knn_graph(
 ) -> RadiusNeighbors: ...
 
 
+@repeated.repeating
 @in_default_floats
 @on_given_values(graph_given)
 @on_changed_rows
@@ -207,36 +209,34 @@ def knn_graph(
     >>> tonari.knn_graph(line, k=1, batch=[0, 1, 1]).indices.ravel().tolist()
     [-1, 2, 1]
     """
+    options = Options(metric, method, device, threads, memory, progress)
+    limits, tied = Given(where=where, batch=batch, exclude_within=exclude_within), are_all(ties)
     if are_sparse(points):
-        arguments: dict[str, Any] = {"recall": recall, "seed": seed, "start": start, "update": update, "plan": plan}
-        arguments |= {"include_self": include_self, "ties": are_all(ties), "differentiable": differentiable}
-        arguments |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
-        limits = Given(where=where, batch=batch, exclude_within=exclude_within)
-        return sparse_graph(points, k, limits, progress=progress, **arguments)
-    key, tied = None, are_all(ties)
-    if (
+        refuse_for_sparse(
+            recall=recall, seed=seed, start=start, update=update, plan=plan, differentiable=differentiable
+        )
+        return sparse_graph(points, k, limits, options, include_self=include_self, ties=tied)
+    plain = (
         not tied
         and recall is seed is threads is where is batch is exclude_within is memory is None
         and start is update is None
         and plan is None
         and include_self is False
         and differentiable is False
-    ):
-        key = repeated.key_of(points, points, k, "graph", metric, method, device)
-        known = repeated_lists(key, points, progress)
-        if known is not None:
-            return KNNGraph.of_lists(known)
-    call = Call.of({"points": points}, metric, method, device, threads, memory, progress, graph=True)
+    )
+    call = Call.of({"points": points}, options, graph=True)
     carry = carries(differentiable, points, points, call.metric.name)
     begin = start.lists if isinstance(start, KNNGraph) else start
-    options = GraphOptions(recall=recall, seed=seed, start=begin, update=update, plan=plan, include_self=include_self)
-    limits = Given(where=where, batch=batch, exclude_within=exclude_within)
+    building = GraphOptions(recall=recall, seed=seed, start=begin, update=update, plan=plan, include_self=include_self)
     if tied:
-        refuse_options(call.method, options, "ties='all' is")
+        refuse_options(call.method, building, "ties='all' is")
         if inputs.check_flag(include_self, "include_self"):
             raise ValueError("include_self: not with ties='all', whose lists have no column for the point itself")
         return carry(on_side_of(points, graph_ties(call, points, k, limits), "points"))
-    lists = build_allowed(points, k, call, limits, options) if limits else build_lists(points, k, call, options, key)
+    if limits:
+        lists = build_allowed(points, k, call, limits, building)
+    else:
+        lists = build_lists(points, k, call, building, KNNGraph.of_lists if plain else None)
     found = carry(lists.found)
     return KNNGraph.of_lists(lists if found is lists.found else replace(lists, found=found))
 
@@ -321,9 +321,6 @@ def merge(
         {"points_a": graph_a.lists, "points_b": graph_b.lists},
         {"points_a": points_a, "points_b": points_b},
         merged,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
+        Options(device=device, threads=threads, memory=memory, progress=progress),
     )
     return KNNGraph.of_lists(lists)

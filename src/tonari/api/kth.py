@@ -10,19 +10,22 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api import tuning
-from tonari.api.given import kth_given, on_given_values
-from tonari.api.sparse_rows import are_sparse, changed_rows, sparse_kth
+from tonari.api.given.answers import kth_given
+from tonari.api.given.replacing import on_given_values
+from tonari.api.sparse.answers import are_sparse, changed_rows, sparse_kth
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.graph.building.build import build_lists, repeated_lists
+from tonari.graph.building.build import build_lists
+from tonari.graph.lists import Lists
 from tonari.methods import repeated
 from tonari.methods.answer import answer
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
 from tonari.methods.rows.points import Points
-from tonari.metrics.changed import change_for
+from tonari.metrics.changes.change import change_for
 
 
+@repeated.repeating
 @in_default_floats
 @inputs.without_gradients("use the last column of tonari.knn_graph(..., differentiable=True).distances")
 @on_given_values(kth_given)
@@ -79,22 +82,13 @@ def kth_distance(
     >>> tonari.kth_distance(line, k=2)
     array([3., 2., 3.], dtype=float32)
     """
-    if are_sparse(points):
-        options: dict[str, Any] = {"method": method, "device": device, "threads": threads, "memory": memory}
-        change = change_for(metric, weights=weights, VI=VI, covariance=covariance, V=V, transform=transform)
-        if change is None:
-            return sparse_kth(points, k, metric=metric, progress=progress, **options)
-        rows = changed_rows(change, points, "points")
-        return change.values(sparse_kth(rows, k, metric=change.base, progress=progress, **options))
     change = change_for(metric, weights=weights, VI=VI, covariance=covariance, V=V, transform=transform)
-    base = metric if change is None else change.base
-    key = None
-    if change is None and threads is memory is None:
-        key = repeated.key_of(points, points, k, "graph", metric, method, device)
-        known = repeated_lists(key, points, progress)
-        if known is not None:
-            return known.found.distances[:, -1].copy()
-    call = Call.of({"points": points}, base, method, device, threads, memory, progress)
+    options = Options(metric if change is None else change.base, method, device, threads, memory, progress)
+    if are_sparse(points):
+        if change is None:
+            return sparse_kth(points, k, options)
+        return change.values(sparse_kth(changed_rows(change, points, "points"), k, options))
+    call = Call.of({"points": points}, options)
     rows = call.rows(points if change is None else change.rows(points, "points", call.threads), "points")
     n = len(rows)
     k = inputs.check_k(k, n - 1, without_self=True)
@@ -102,8 +96,8 @@ def kth_distance(
     counted = call.progress if callable(call.progress) else None
     shown = call if counted is None else dataclasses.replace(call, progress=False)
     if size >= n:
-        out = build_lists(rows, k, shown, key=key if rows is points else None).found.distances[:, -1]
-        out = out.copy() if isinstance(out, np.ndarray) else out.clone()
+        plain = change is None and threads is memory is None
+        out = _last(build_lists(rows, k, shown, finish=_last if plain else None))
         if counted is not None:
             counted(n, n)
     else:
@@ -111,6 +105,11 @@ def kth_distance(
             out = _in_blocks(rows, k, size, shown, bar)
     out = out if change is None else change.values(out)
     return inputs.hand_back(out, inputs.side_of(points, "points"))
+
+
+def _last(lists: Lists) -> Any:
+    out = lists.found.distances[:, -1]
+    return out.copy() if isinstance(out, np.ndarray) else out.clone()
 
 
 def _in_blocks(rows: Any, k: int, size: int, call: Call, bar: Progress) -> Any:

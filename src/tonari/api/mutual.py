@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
-from tonari.api.given import is_given
+from tonari.api.given.replacing import is_given
 from tonari.api.searching import search
-from tonari.api.sparse_rows import are_sparse
+from tonari.api.sparse.answers import are_sparse
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.pairs import Pairs
 from tonari.filters.rules import are_among, distinct
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
 from tonari.methods.rows.points import Points
-from tonari.metrics.changed import Change, change_for
+from tonari.metrics.changes.change import Change, change_for
 from tonari.metrics.names import PRECOMPUTED
 
 
@@ -97,21 +97,20 @@ def mutual_neighbors(
             "tonari.search(distances, None, k, metric='precomputed')"
         )
     columns: dict[str, Any] = {"weights": weights, "VI": VI, "covariance": covariance, "V": V, "transform": transform}
-    options: dict[str, Any] = {"method": method, "device": device, "threads": threads, "memory": memory}
-    options["progress"] = progress
+    options = Options(metric, method, device, threads, memory, progress)
     empty = [np.ndim(points) == 2 and np.shape(points)[0] == 0 for points in (points_a, points_b)]
     if any(empty):
         ways = (points_b, points_a) if empty[1] else (points_a, points_b)  # only queries may be empty
         if all(empty):
             inputs.check_count(k, "k")
             ways, k = (points_a, _one_row(points_b)), 1
-        none = search(ways[0], ways[1], k, metric=metric, **columns, **options)
+        none = search(ways[0], ways[1], k, **columns, **options._asdict())
         there = back = Neighbors(*(part[:0, :0] for part in none))
     elif are_sparse(points_a, points_b) or is_given(metric):
-        there = search(points_a, points_b, k, metric=metric, **columns, **options)
-        back = search(points_b, points_a, k, metric=metric, **columns, **options)
+        there = search(points_a, points_b, k, **columns, **options._asdict())
+        back = search(points_b, points_a, k, **columns, **options._asdict())
     else:
-        there, back = _both_ways(points_a, points_b, k, change_for(metric, **columns), {"metric": metric, **options})
+        there, back = _both_ways(points_a, points_b, k, change_for(metric, **columns), options)
     (values, to_b), (_, to_a) = ([np.asarray(inputs.to_host(part)) for part in found] for found in (there, back))
     m, n = len(to_b), len(to_a)
     of_a = (np.arange(m)[:, None] * n + to_b).ravel()
@@ -132,13 +131,11 @@ def _one_row(points: Any) -> Any:
 
 
 def _both_ways(
-    points_a: Any, points_b: Any, k: Any, change: Change | None, options: dict[str, Any]
+    points_a: Any, points_b: Any, k: Any, change: Change | None, options: Options
 ) -> tuple[Neighbors, Neighbors]:
     """Search each of two sets of points for the nearest in the other."""
-    if change is not None:
-        options["metric"] = change.base
-    call = Call.of({"points_a": points_a, "points_b": points_b}, **options)
     arrays = {"points_a": points_a, "points_b": points_b}
+    call = Call.of(arrays, options if change is None else options._replace(metric=change.base))
     if change is not None:
         arrays = {name: change.rows(points, name, call.threads) for name, points in arrays.items()}
     a, b = (call.rows(points, name) for name, points in arrays.items())

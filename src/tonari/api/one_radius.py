@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.api.radius import WithinCall
-from tonari.api.sparse_rows import Radius, SparseCall, are_sparse, changed_rows
+from tonari.api.sparse.answers import Radius, SparseCall, are_sparse, changed_rows
+from tonari.api.within_call import WithinCall
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.pairs import Pairs, pairs_of
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.methods.call import Call
-from tonari.metrics.changed import change_for
+from tonari.methods.call import Call, Options
+from tonari.metrics.changes.change import change_for
 
 
 def one_radius(rows: Any, radius: float, **options: Any) -> OneRadius | SparseOneRadius:
@@ -26,7 +26,7 @@ def one_radius(rows: Any, radius: float, **options: Any) -> OneRadius | SparseOn
 class OneRadius:
     """Rows in host memory, prepared for searches within one radius; results are NumPy arrays.
 
-    Distances are between the compared rows, which are transformed for some metrics (:mod:`tonari.metrics.changed`).
+    Distances are between the compared rows, which are transformed for some metrics (``metrics/changes/``).
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class OneRadius:
         within: dict[str, Any] = {"radius": radius, "min_similarity": None, "closed": True}
         if change is not None:
             within, rows, metric = change.within(len(rows), **within), change.rows(rows, "points"), change.base
-        call = Call.of({"points": rows}, metric, method, device, threads, memory, False)
+        call = Call.of({"points": rows}, Options(metric, method, device, threads, memory, False))
         self._rows, points, self._limits = WithinCall.of(call, rows, rows, **within)
         self.row_bytes = int(self._rows.nbytes) // len(self._rows)
         self._points = points.decided_within(self._rows, self._limits, False)
@@ -103,7 +103,7 @@ class SparseOneRadius:
         if change is not None:
             rows, metric = changed_rows(change, rows, "points"), change.base
             within = change.within(len(rows), **within)
-        call = SparseCall.of(rows, rows, metric=metric, progress=False, **options)
+        call = SparseCall.of(rows, rows, Options(metric, progress=False, **options))
         self._rows, self._limits = call.queries, call.limits(Radius(**within))
         self.row_bytes = self._rows.nbytes // max(1, len(self._rows))
         problem = call.among.problem(self._rows, 1)

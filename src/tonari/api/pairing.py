@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.api import tuning
-from tonari.api.changed import on_changed_rows
-from tonari.api.given import on_given_values, pairs_given
-from tonari.api.radius import WithinCall
-from tonari.api.sparse_rows import Radius, SparsePairs, are_sparse
+from tonari.api.arguments.changed import on_changed_rows
+from tonari.api.given.answers import pairs_given
+from tonari.api.given.replacing import on_given_values
+from tonari.api.sparse.answers import Radius, SparsePairs, are_sparse
+from tonari.api.within_call import Verb, WithinCall
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import index_dtype
@@ -25,10 +26,11 @@ from tonari.filters.arguments import shared_mask, window_of
 from tonari.filters.scope import Scope
 from tonari.io.pairs import SUFFIXES, write_pairs
 from tonari.methods import repeated
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
 from tonari.methods.rows.points import DecidedPoints
 
 
+@repeated.repeating
 @in_default_floats
 @inputs.without_gradients("use tonari.radius_graph with differentiable=True")
 @on_given_values(pairs_given)
@@ -105,21 +107,14 @@ def pairs(
     for name, value in (("radius", radius), ("min_similarity", min_similarity)):
         if hasattr(value, "__len__") and not isinstance(value, str) and getattr(value, "shape", None) != ():
             raise ValueError(f"{name}: expected one number, since a pair has one distance, got {type(value).__name__}")
+    options = Options(metric, method, device, threads, memory, progress)
     if are_sparse(points):
-        options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
-        options |= {"memory": memory, "progress": progress, "where": where, "exclude_within": exclude_within}
-        return _sparse_pairs(SparsePairs(points, Radius(radius, min_similarity, closed), **options), progress, path)
-    key = within = None
-    if where is exclude_within is threads is memory is None:
-        key = repeated.key_within(points, points, radius, min_similarity, closed, metric, method, device)
-        known = repeated.within(key, points, points, progress)
-        if known is not None and path is None:
-            _, decided, limits = known
-            return _Wanted(decided, limits, None, len(limits), None).pairs(slice(0, len(limits)), decided.call.progress)
-        within = None if known is None else WithinCall(*known)
-    if within is None:
-        call = Call.of({"points": points}, metric, method, device, threads, memory, progress)
-        within = WithinCall.of(call, points, points, radius, min_similarity, closed).decided(key, points, points)
+        limit = Radius(radius, min_similarity, closed)
+        sparse = SparsePairs(points, limit, options, where=where, exclude_within=exclude_within)
+        return _sparse_pairs(sparse, progress, path)
+    call = Call.of({"points": points}, options)
+    within = WithinCall.of(call, points, points, radius, min_similarity, closed)
+    within = within.decided(_PAIRS if where is exclude_within is threads is memory is None and path is None else None)
     rows, those, limits = within
     n, ids, progress, scope = len(those), None, those.call.progress, Scope(points=those)
     window = None if exclude_within is None else window_of(exclude_within, n, n)
@@ -211,3 +206,10 @@ def _blocks(find: Callable[[slice], Pairs], n: int, bar: Progress) -> Iterator[P
         del found
         bar.add(rows.stop - begin)
         begin = rows.stop
+
+
+def _all(points: DecidedPoints, rows: Any, limits: npt.NDArray[Any]) -> Pairs:
+    return _Wanted(points, limits, None, len(rows), None).pairs(slice(0, len(rows)), points.call.progress)
+
+
+_PAIRS = Verb(_all, own=True, later=True, finish=lambda found: pairs_of(found, 0))

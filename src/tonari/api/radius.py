@@ -3,84 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
-
-import numpy.typing as npt
+from typing import Any
 
 from tonari import inputs
-from tonari.api.changed import on_changed_rows
-from tonari.api.differentiable import carries
-from tonari.api.given import count_given, on_given_values, radius_given, radius_graph_given
-from tonari.api.sparse_rows import Radius, are_sparse, sparse_count, sparse_radius, sparse_radius_graph
+from tonari.api.arguments.changed import on_changed_rows
+from tonari.api.arguments.differentiable import carries
+from tonari.api.given.answers import count_given, radius_given, radius_graph_given
+from tonari.api.given.replacing import on_given_values
+from tonari.api.sparse.answers import (
+    Radius,
+    are_sparse,
+    refuse_for_sparse,
+    sparse_count,
+    sparse_radius,
+    sparse_radius_graph,
+)
+from tonari.api.within_call import Verb, WithinCall
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.filters import asking
 from tonari.filters.arguments import Given, shared_mask
 from tonari.methods import repeated
 from tonari.methods.answer import on_side_of
-from tonari.methods.call import Call
-from tonari.methods.rows.no_queries import none_counted, none_within_radius
-from tonari.methods.rows.points import Points
+from tonari.methods.call import Call, Options
+
+_SEARCH = Verb(lambda points, rows, limits: points.within(rows, limits, points.call.progress))
+_COUNT = Verb(lambda points, rows, limits: points.count(rows, limits, points.call.progress), counts=True)
+_JOIN = Verb(lambda points, rows, limits: points.within(rows, limits, points.call.progress, self_join=True), own=True)
 
 
-class WithinCall(NamedTuple):
-    """The checked arguments of a radius search.
-
-    Attributes
-    ----------
-    queries : checked rows of shape (m, d)
-    points : Points
-    limits : array of shape (m,)
-        See :func:`tonari.core.results.radius_neighbors.limits_for`.
-    """
-
-    queries: Any
-    points: Points
-    limits: npt.NDArray[Any]
-
-    @classmethod
-    def of(cls, call: Call, queries: Any, points: Any, radius: Any, min_similarity: Any, closed: Any) -> WithinCall:
-        """Check the rows and the radii of a call of a public function."""
-        rows, base = call.both(queries, points)
-        limits = call.limits(base, rows, radius=radius, min_similarity=min_similarity, closed=closed)
-        return cls(rows, Points(base, call), limits)
-
-    def decided(self, key: repeated.Key | None, queries: Any, points: Any) -> WithinCall:
-        """Choose the method and the plan of a search without filters, and cache both for later calls with the same key.
-
-        Without a key or without queries, the call is returned unchanged.
-        """
-        rows, those, limits = self
-        if key is None or not len(rows):
-            return self
-        made = those.decided_within(rows, limits, those.call.progress)
-        if rows is queries and those.rows is points and not those.call.place.devices:
-            repeated.keep(key, those.call, made.decision, limits)
-        return self._replace(points=made)
-
-    def found(self, given: Given, most: Any, *, self_join: bool = False) -> RadiusNeighbors:
-        """Find the allowed points within the limits, or only the `most` nearest of them."""
-        most = None if most is None else inputs.check_count(most, "max_neighbors")
-        rules = given.rules(len(self.queries), len(self.points), own=self_join)
-        if not len(self.queries):
-            return none_within_radius(self.points.problem(self.queries, 1), self.points.call.method)
-        if rules is not None or most is not None:
-            self.points.refuse_unsupported(self.queries)
-        progress = self.points.call.progress
-        return asking.within(self.points, self.queries, self.limits, rules, most, progress, self_join=self_join)
-
-    def counted(self, given: Given) -> Any:
-        """Count the allowed points within the limits."""
-        rows, those, limits = self
-        rules = given.rules(len(rows), len(those))
-        if not len(rows):
-            return none_counted(those.problem(rows, 1), those.call.method)
-        if rules is not None:
-            those.refuse_unsupported(rows)
-        return asking.count(those, rows, limits, rules, those.call.progress)
-
-
+@repeated.repeating
 @in_default_floats
 @on_given_values(radius_given)
 @on_changed_rows
@@ -165,26 +117,21 @@ def radius_search(
     >>> found.indptr.tolist(), found.indices.tolist()
     ([0, 2, 5], [0, 1, 1, 0, 2])
     """
-    if are_sparse(queries, points):
-        options: dict[str, Any] = {"differentiable": differentiable, "max_neighbors": max_neighbors}
-        options |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
-        given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
-        limit = Radius(radius, min_similarity, closed)
-        return sparse_radius(queries, points, limit, given, progress=progress, **options)
-    key = None
+    options = Options(metric, method, device, threads, memory, progress)
     given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
-    if not given and max_neighbors is threads is memory is None and differentiable is False:
-        key = repeated.key_within(queries, points, radius, min_similarity, closed, metric, method, device)
-        known = repeated.within(key, queries, points, progress)
-        if known is not None:
-            rows, those, limits = known
-            return those.within(rows, limits, those.call.progress)
-    call = Call.of({"queries": queries, "points": points}, metric, method, device, threads, memory, progress)
-    within = WithinCall.of(call, queries, points, radius, min_similarity, closed).decided(key, queries, points)
+    if are_sparse(queries, points):
+        refuse_for_sparse(differentiable=differentiable)
+        limit = Radius(radius, min_similarity, closed)
+        return sparse_radius(queries, points, limit, given, options, max_neighbors=max_neighbors)
+    plain = not given and max_neighbors is threads is memory is None and differentiable is False
+    call = Call.of({"queries": queries, "points": points}, options)
+    within = WithinCall.of(call, queries, points, radius, min_similarity, closed)
+    within = within.decided(_SEARCH if plain else None)
     carry = carries(differentiable, queries, points, call.metric.name)
     return carry(on_side_of(queries, within.found(given, max_neighbors)))
 
 
+@repeated.repeating
 @in_default_floats
 @on_given_values(count_given)
 @on_changed_rows
@@ -241,25 +188,18 @@ def radius_count(
     >>> tonari.radius_count(points, points, radius=5.0).tolist()
     [2, 3, 2]
     """
-    if are_sparse(queries, points):
-        options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
-        given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
-        limit = Radius(radius, min_similarity, closed)
-        return sparse_count(queries, points, limit, given, memory=memory, progress=progress, **options)
-    key = None
+    options = Options(metric, method, device, threads, memory, progress)
     given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
-    if not given and threads is memory is None:
-        key = repeated.key_within(queries, points, radius, min_similarity, closed, metric, method, device)
-        known = repeated.within(key, queries, points, progress)
-        if known is not None:
-            rows, those, limits = known
-            return those.count(rows, limits, those.call.progress)
-    call = Call.of({"queries": queries, "points": points}, metric, method, device, threads, memory, progress)
-    within = WithinCall.of(call, queries, points, radius, min_similarity, closed).decided(key, queries, points)
+    if are_sparse(queries, points):
+        return sparse_count(queries, points, Radius(radius, min_similarity, closed), given, options)
+    call = Call.of({"queries": queries, "points": points}, options)
+    within = WithinCall.of(call, queries, points, radius, min_similarity, closed)
+    within = within.decided(_COUNT if not given and threads is memory is None else None)
     counts = within.counted(given)
     return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
 
 
+@repeated.repeating
 @in_default_floats
 @on_given_values(radius_graph_given)
 @on_changed_rows
@@ -318,21 +258,16 @@ def radius_graph(
     >>> graph.indptr.tolist(), graph.indices.tolist()
     ([0, 1, 3, 4], [1, 0, 2, 1])
     """
+    options = Options(metric, method, device, threads, memory, progress)
+    given = Given(where=where, batch=batch, exclude_within=exclude_within)
     if are_sparse(points):
-        options: dict[str, Any] = {"differentiable": differentiable, "threads": threads, "memory": memory}
-        options |= {"max_neighbors": max_neighbors, "metric": metric, "method": method, "device": device}
-        limit, given = Radius(radius, min_similarity, closed), Given(where, batch=batch, exclude_within=exclude_within)
-        return sparse_radius_graph(points, limit, given, progress=progress, **options)
-    key = None
-    if max_neighbors is threads is where is batch is exclude_within is memory is None and differentiable is False:
-        key = repeated.key_within(points, points, radius, min_similarity, closed, metric, method, device)
-        known = repeated.within(key, points, points, progress)
-        if known is not None:
-            rows, those, limits = known
-            return those.within(rows, limits, those.call.progress, self_join=True)
-    call = Call.of({"points": points}, metric, method, device, threads, memory, progress)
-    within = WithinCall.of(call, points, points, radius, min_similarity, closed).decided(key, points, points)
+        refuse_for_sparse(differentiable=differentiable)
+        limit = Radius(radius, min_similarity, closed)
+        return sparse_radius_graph(points, limit, given, options, max_neighbors=max_neighbors)
+    plain = max_neighbors is threads is where is batch is exclude_within is memory is None and differentiable is False
+    call = Call.of({"points": points}, options)
+    within = WithinCall.of(call, points, points, radius, min_similarity, closed)
+    within = within.decided(_JOIN if plain else None)
     carry = carries(differentiable, points, points, call.metric.name)
     shared_mask(where, len(within.points))
-    given = Given(where=where, batch=batch, exclude_within=exclude_within)
     return carry(on_side_of(points, within.found(given, max_neighbors, self_join=True), "points"))

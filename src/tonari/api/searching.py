@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
-from tonari.api.changed import on_changed_rows
-from tonari.api.differentiable import carries
-from tonari.api.filtered import refuse_plan, search_allowed, search_ties
-from tonari.api.given import on_given_values, search_given
-from tonari.api.sparse_rows import are_sparse, sparse_search
+from tonari.api.arguments.changed import on_changed_rows
+from tonari.api.arguments.differentiable import carries
+from tonari.api.arguments.filtered import refuse_plan, search_allowed, search_ties
+from tonari.api.given.answers import search_given
+from tonari.api.given.replacing import on_given_values
+from tonari.api.sparse.answers import are_sparse, refuse_for_sparse, sparse_search
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
@@ -19,7 +20,8 @@ from tonari.filters.arguments import Given
 from tonari.filters.ties import are_all
 from tonari.methods import repeated
 from tonari.methods.answer import answer, check_plan, on_side_of
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
+from tonari.methods.decision import Decision
 from tonari.methods.rows.no_queries import none_nearest
 from tonari.methods.rows.points import Points
 
@@ -82,6 +84,7 @@ def search(
 ) -> RadiusNeighbors: ...
 
 
+@repeated.repeating
 @in_default_floats
 @on_given_values(search_given)
 @on_changed_rows
@@ -249,20 +252,13 @@ def search(
     >>> tonari.search(points[:1], points, k=3, metric="minkowski:3").distances.round(3).tolist()
     [[0.0, 4.498, 8.996]]
     """
-    if are_sparse(queries, points):
-        options: dict[str, Any] = {"differentiable": differentiable, "plan": plan, "ties": are_all(ties)}
-        options |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
-        limits = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
-        return sparse_search(queries, points, k, limits, progress=progress, **options)
+    options = Options(metric, method, device, threads, memory, progress)
     limits = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
     filtered, tied = bool(limits), are_all(ties)
-    key = None
-    if not (filtered or tied) and differentiable is False and plan is None and threads is None and memory is None:
-        key = repeated.key_of(queries, points, k, metric, method, device)
-        known = repeated.answered(key, queries, points, progress)
-        if known is not None:
-            return known
-    call = Call.of({"queries": queries, "points": points}, metric, method, device, threads, memory, progress)
+    if are_sparse(queries, points):
+        refuse_for_sparse(differentiable=differentiable, plan=plan)
+        return sparse_search(queries, points, k, limits, options, ties=tied)
+    call = Call.of({"queries": queries, "points": points}, options)
     check_plan(plan, graph=False)
     carry = carries(differentiable, queries, points, call.metric.name)
     if filtered or tied:
@@ -279,6 +275,13 @@ def search(
     if not len(rows):
         return carry(on_side_of(queries, none_nearest(those.problem(rows, k), method)))
     decision = those.decided(rows, k, call.progress, plan=plan)
-    if base is points and rows is queries and not call.place.devices:
-        repeated.keep(key, call, decision)
+    if differentiable is False and threads is memory is None and plan is None and not call.place.devices:
+        _keep(call, decision, rows, base)
     return carry(on_side_of(queries, answer(rows, base, decision, call.metric, call.progress)))
+
+
+def _keep(call: Call, decision: Decision, queries: Any, points: Any) -> None:
+    """Cache how equal calls are answered, unless the points of this one are prepared."""
+    if decision.prepared is None:
+        quick = repeated.quick_search(call, decision, queries, points)
+        repeated.keep(decision, (queries, points), quick, repeated.answered(call, decision))

@@ -10,8 +10,8 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api import tuning
-from tonari.api.changed import on_changed_rows
-from tonari.api.index.segment import Segment
+from tonari.api.arguments.changed import on_changed_rows
+from tonari.api.index.segments.segment import Segment
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike
@@ -23,7 +23,7 @@ from tonari.graph.building.build import build_lists
 from tonari.kdtree.cpu.method import TreeOnCpu
 from tonari.kdtree.cpu.tree import Tree
 from tonari.kdtree.plan import TreePlan
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
 from tonari.methods.rows.points import Points
 from tonari.spanning.apart import Projections
 from tonari.spanning.boruvka import Bounds, Search, spanning_edges
@@ -101,7 +101,8 @@ def mutual_reachability_tree(
     >>> tree.edges.tolist(), tree.weights.tolist()
     ([[0, 1], [0, 2], [1, 3]], [3.0, 3.0, 6.0])
     """
-    call = Call.of({"points": points}, metric, method, device, threads, memory, progress)
+    options = Options(metric, method, device, threads, memory, progress)
+    call = Call.of({"points": points}, options)
     if call.metric.descending:
         raise Unsupported(f"metric={call.metric.name!r}: is a similarity, but a tree needs distances; use 'cosine'")
     if call.metric.missing:
@@ -140,7 +141,8 @@ class _Known(NamedTuple):
 def _tree_of(rows: Any, call: Call, made_by: str) -> _Known | None:
     """Build the k-d tree of points on the CPU if a k-d tree found their lists, or if there are few points.
 
-    Return None for all other points, on CUDA, and if the tree does not fit into memory.
+    Return None for many points whose lists were found otherwise, for points on CUDA, and if the tree does not fit
+    into memory.
     """
     if not isinstance(rows, np.ndarray) or call.place.devices or len(rows) > MOST_POINTS:
         return None

@@ -1,6 +1,6 @@
 """Tuned numbers of the public functions: the segments of an Index, and sizes of blocks. They change no answer."""
 
-# Not measured by a case, but by hand on a core of a Xeon: see api/index/balancing.py.
+# Not measured by a case, but by hand on a core of a Xeon: see api/index/segments/balancing.py.
 AROUND = 64  # most removed points of a segment, which each search finds in vain
 SMALL = 1024  # packing this many rows takes as long as a few searches of one more segment
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.api.given import GivenCall, is_given
+from tonari.api.given.call import GivenCall
+from tonari.api.given.replacing import is_given
 from tonari.api.searching import search
 from tonari.core.draws import Purpose, generator
 from tonari.core.errors import Unsupported
@@ -19,8 +20,9 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.given.cpu.nearest import nearest
 from tonari.given.plan import plan_given
 from tonari.given.values import MatrixValues
+from tonari.methods.call import Options
 from tonari.metrics import get_metric
-from tonari.metrics.changed import change_for
+from tonari.metrics.changes.change import change_for
 from tonari.metrics.reference import returned, values_at
 from tonari.metrics.verification import Verification, verified
 from tonari.missing.cpu.values import pair_values
@@ -100,6 +102,7 @@ def verify(
 is 12 (row 2, point 3: 16 given, 4 exact)
     worst rows          row 2 misses 1 of 1: it lists up to 4, the true k-th is 2
     """
+    options = Options(metric, device=device, threads=threads, memory=memory, progress=progress)
     own = queries is None
     sample, seed = inputs.check_count(sample, "sample"), inputs.check_count(seed, "seed", least=0)
     if is_given(metric):
@@ -115,7 +118,7 @@ is 12 (row 2, point 3: 16 given, 4 exact)
                     f"{name}: is not supported if metric is a function or 'precomputed'; leave {name} out"
                 )
         arrays = {"points": points} if own else {"points": points, "queries": queries}
-        call = GivenCall.of(metric=metric, **arrays, device=device, threads=threads, memory=memory, progress=progress)
+        call = GivenCall.of(options, **arrays)
         return _verify_given(call, indices, distances, own=own, sample=sample, seed=seed)
     named = get_metric(metric)
     columns = {"weights": weights, "VI": VI, "covariance": covariance, "V": V, "transform": transform}
@@ -135,12 +138,8 @@ is 12 (row 2, point 3: 16 given, 4 exact)
         inputs.rows_at(query_rows, rows),
         base,
         k + own,
-        metric=metric,
         **columns,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
+        **options._asdict(),
     )
     truth = Neighbors(*(np.asarray(inputs.to_host(part)) for part in truth))
     if own:

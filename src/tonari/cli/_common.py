@@ -16,7 +16,7 @@ from typing import Any, Literal
 import click
 
 from tonari import _startup, io
-from tonari.api.index.file import is_index
+from tonari.api.index.files.dense import is_index
 from tonari.cli._points import Inputs
 from tonari.cli._wording import in_words, printable
 from tonari.inputs import check_output_path

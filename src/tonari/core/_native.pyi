@@ -36,8 +36,8 @@ def largest_magnitude(rows: _Array, centre: list[float], step: int = 1) -> float
 def exact_values(metric: str, queries: _Array, points: _Array, indices: _Int64, values: _Float64) -> None: ...
 def search_directly(
     metric: str, isa: str, queries: _Array, points: _Array, k: int, self_ids: _Int64 | None, distances: _Array,
-    indices: _Array, checked: bool = True,
-) -> bool: ...  # fmt: skip
+    indices: _Array, unchecked: int = 0,
+) -> bool | None: ...  # fmt: skip
 def search_listed(
     metric: str, isa: str, queries: _Array, points: _Array, k: int, self_ids: _Int64 | None, listed: _Int64,
     begins: _Int64, ends: _Int64, distances: _Array, indices: _Array,
@@ -54,12 +54,12 @@ class Allowed:
 
 def find_directly(
     metric: str, isa: str, queries: _Array, points: _Array, limits: _Array, self_ids: _Int64 | None,
-    allowed: Allowed | None, later: bool, indptr: _Int64, distances: _Array, indices: _Array,
-) -> int: ...  # fmt: skip
+    allowed: Allowed | None, later: bool, indptr: _Int64, distances: _Array, indices: _Array, unchecked: int = 0,
+) -> tuple[int, bool] | None: ...  # fmt: skip
 def count_directly(
     metric: str, isa: str, queries: _Array, points: _Array, limits: _Array, self_ids: _Int64 | None,
-    allowed: Allowed | None, counts: _Int64,
-) -> None: ...  # fmt: skip
+    allowed: Allowed | None, counts: _Int64, unchecked: int = 0,
+) -> bool: ...  # fmt: skip
 def count_listed(
     metric: str, isa: str, queries: _Array, points: _Array, limits: _Float64, listed: _Int64, begins: _Int64,
     ends: _Int64, counts: _Int64,
@@ -254,6 +254,17 @@ class TreeSearch:
         self_ids: _Int64 | None, distances: _Array, indices: _Array,
     ) -> None: ...  # fmt: skip
     def run(self, begin: int, end: int, budget: int) -> tuple[int, int, int, int]: ...
+
+def search_tree(
+    tree: TreeView, isa: str, metric: str, k: int, queries: _Array, distances: _Array, indices: _Array
+) -> bool | None: ...
+def find_in_tree(
+    tree: TreeView, isa: str, metric: str, queries: _Array, limits: _Float64, indptr: _Int64, distances: _Array,
+    indices: _Array,
+) -> tuple[int, bool] | None: ...  # fmt: skip
+def count_in_tree(
+    tree: TreeView, isa: str, metric: str, queries: _Array, limits: _Float64, double_output: bool, counts: _Int64
+) -> bool: ...
 
 class TreeRadius:
     def __init__(

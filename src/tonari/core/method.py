@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,8 @@ from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
+
+Quick: TypeAlias = Callable[[Any, Any], Any]
 
 
 class GraphLists(NamedTuple):
@@ -248,6 +251,36 @@ class SearchMethod(Method):
 
         Return None if a value is not finite, or if the method does not check values during a search.
         """
+        return None
+
+    def quick_search(self, queries: Any, points: Any, prepared: Any, plan: Any) -> Quick | None:
+        """Return a function that searches rows like these in one native call; None if there is none.
+
+        Parameters
+        ----------
+        queries, points : rows
+            Later ones have the same shapes and dtypes. The function takes both, and checks that all values are finite,
+            except the values of prepared points.
+        prepared : optional
+            The prepared points, if all searches are among them.
+        plan : Plan
+
+        Returns
+        -------
+        function(queries, points) -> (Neighbors, bool) or None
+            None if a value may be refused. The bool is True if all distances are far from the ends of float32.
+        """
+        return None
+
+    def quick_within(self, request: Within, points: Any, prepared: Any, plan: Any) -> Quick | None:
+        """Return a function like that of :meth:`quick_search`, for a request without rules and with one limit for all.
+
+        Its first result is a RadiusNeighbors.
+        """
+        return None
+
+    def quick_count(self, request: Within, points: Any, prepared: Any, plan: Any) -> Quick | None:
+        """Return a function like that of :meth:`quick_within` that returns counts, or None."""
         return None
 
     def build_graph(

@@ -5,7 +5,7 @@ WORTH_SHARING = 2e-3  # seconds of work; less work is finished before other thre
 WORTH_STARTING = 5e-4  # seconds of work that make one more thread worth starting [2e-4, 5e-4, 1e-3]
 LEAVE_SECONDS = 2e-4  # how often the caller's thread checks whether the others have ended [1e-4, 2e-4, 5e-4]
 
-# Not measured: what a person notices, or what only threads that never start or never end take.
+# Not measured: delays that a person notices, and waits for threads that may never start or end.
 WAKE_SECONDS = 0.1  # how often the waiting thread checks for Ctrl-C
 LISTED_SECONDS = 0.01  # seconds of one native call on listed points, so that Ctrl-C takes effect soon
 SHOW_FROM_SECONDS = 2.0  # work that takes longer than this shows its progress by default

@@ -13,7 +13,8 @@ kind, the predicted times are right within a factor of about two.
                              10,000 to 1,000,000 points of 2 to 12 dimensions
     BRUTE["amx"]             CPU time of one core of a Xeon of model 143 or later: 60,000 Gaussian points of 4 to
                              960 dimensions, 1 and 2,000 queries, k = 10 and 100; start, point and query: two cores of
-                             model 207, 2026-11-26, SIFT and uniform points of 15 to 27 dimensions of 'auto-*'
+                             model 207, 2026-11-26, SIFT and uniform points of 15 to 27 dimensions of 'auto-*';
+                             pair: a shared core of a Xeon of model 167, 2026-11-28, 2,000 queries, 16 to 256 dimensions
     TREE["amx"]              two cores of a Xeon of model 207, 2026-11-26: for uniform points and SIFT of 2 to 10
                              dimensions, searches took 1.1 to 1.7 times as long as on the EPYC of family 26, and builds
                              took the same time
@@ -105,7 +106,7 @@ BRUTE = {
 }  # fmt: skip
 BRUTE["amx", "gemm"] = BruteCosts(
     start=1.3e-3, point=9e-8, point_value=6.2e-9, query=6e-6, query_neighbour=1.8e-7, neighbour_value=8.5e-10,
-    pair=2e-10, pair_value=1.8e-12, crowd=1.5e-9,
+    pair=1.8e-10, pair_value=1.8e-12, crowd=1.5e-9,
 )  # fmt: skip
 BRUTE["amx", "elementwise"] = BRUTE["avx512", "elementwise"]
 BRUTE["avx512", "few"] = BRUTE["amx", "few"] = replace(

@@ -22,6 +22,7 @@ from typing import Any
 
 from tonari.cuda.compiling.ahead import prepare_for
 from tonari.cuda.compiling.compile import compiling
+from tonari.cuda.compiling.keys import hash_in_order
 from tonari.cuda.compiling.rehearsal import Call, note
 
 _Picker = Callable[[Mapping[str, Any]], tuple[Any, ...]]
@@ -113,6 +114,7 @@ def launch(
         return
     with compiling:
         prepare_for(call, device)
+        hash_in_order(call)
         _compiled[key] = kernel[(programs,)](**arguments, **constants, **asked)
 
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.exact.cpu.rows.prepared import PreparedPoints
 from tonari.exact.cpu.search import search_prepared
 from tonari.exact.planning.planner import plan_on_cpu
 from tonari.exact.report import Report

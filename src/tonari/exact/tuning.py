@@ -26,6 +26,10 @@ FEW_LEFT = 8  # up to this many rows, exact values take less time than packing a
 DIRECT_SECONDS = 5e-3  # duration of one native call, if it has enough queries
 DIRECT_POINTS = 8192  # least points of a slice, which computes exact values for its own k nearest [4096, 8192, 16384]
 DIRECT_TIMES = 16  # least points of a slice, as a multiple of k
+
+# Case: small index-1x1000x128 on cpu. Chosen on: Xeon.
+PREPARED_LATER = 2e-3  # seconds of a preparation that is left to the first search that needs it [5e-4, 2e-3]
+
 # Case: exact_cpu search-gauss-k2000, search-gauss-k7500 on cpu. Chosen on: an EPYC (Zen 4), 2026-11-27.
 DIRECT_QUERIES = 16  # queries of one native call, if each thread has as many: they share the reads of the points
 

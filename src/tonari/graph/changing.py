@@ -10,6 +10,7 @@ from tonari.core.process.progress import ProgressLike
 from tonari.graph.building.changed_rows import on_compared_rows
 from tonari.graph.building.changing import remove_points, replace_points
 from tonari.graph.building.merging import add_points
+from tonari.methods.call import Options
 
 if TYPE_CHECKING:
     from tonari.graph.lists import Lists
@@ -91,10 +92,7 @@ class Changing:
             lambda graphs, rows, call: add_points(
                 graphs[0], rows[0], rows[1], call, recall=recall, seed=seed, update=update
             ),
-            device=device,
-            threads=threads,
-            memory=memory,
-            progress=progress,
+            Options(device=device, threads=threads, memory=memory, progress=progress),
         )
         return self.of_lists(lists)
 
@@ -159,10 +157,7 @@ class Changing:
             {"points": self.lists},
             {"points": points},
             lambda graphs, rows, call: remove_points(graphs[0], rows[0], ids, call, recall=recall, seed=seed),
-            device=device,
-            threads=threads,
-            memory=memory,
-            progress=progress,
+            Options(device=device, threads=threads, memory=memory, progress=progress),
         )
         return self.of_lists(lists)
 
@@ -219,9 +214,6 @@ class Changing:
             {"points": self.lists},
             {"points": points, "rows": rows},
             lambda graphs, rows, call: replace_points(graphs[0], rows[0], ids, rows[1], call, recall=recall, seed=seed),
-            device=device,
-            threads=threads,
-            memory=memory,
-            progress=progress,
+            Options(device=device, threads=threads, memory=memory, progress=progress),
         )
         return self.of_lists(lists)

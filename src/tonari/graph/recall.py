@@ -15,7 +15,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.graph.lists import Lists, refuse_filtered
 from tonari.inputs import as_rows, check_count, check_nonnegative, check_progress, to_host
 from tonari.metrics import get_metric
-from tonari.metrics.changed import change_of
+from tonari.metrics.changes.change import change_of
 from tonari.metrics.recall import Recall, recall_of
 from tonari.metrics.reference import returned, values_at
 

@@ -214,7 +214,7 @@ def _fault(shape: tuple[int, ...], dtype: DType, rows: int = 1) -> str:
 def expansion(asked: float | None) -> float:
     """Return the largest allowed size in memory of a compressed file, as a multiple of its size.
 
-    This is `asked`, else TONARI_MAX_EXPANSION, else 100.
+    The caller's argument `asked` has priority over the environment variable TONARI_MAX_EXPANSION; the default is 100.
 
     >>> expansion(None), expansion(1000)
     (100.0, 1000.0)

@@ -80,7 +80,7 @@ def write_found(
 
 
 def filters_in(path: Path) -> list[str]:
-    """Return the filters under which the neighbours in an HDF5 file were found, as far as the file has them."""
+    """Return the filters under which the neighbours in an HDF5 file were found, if the file names any."""
     names = hdf5.describe(path, key="neighbors").extra.get(hdf5.FILTERS, "")
     return names.split(",") if names else []
 

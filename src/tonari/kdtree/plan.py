@@ -275,7 +275,7 @@ def _on_cuda(
 
 
 def _keeps(tree_bytes: int, prepared_by: TreePlan | None) -> bool:
-    """Whether host memory keeps the trees of slabs: as the prepared points do, or if half of it is enough."""
+    """Whether host memory keeps the trees of slabs: if prepared points keep them, or if half of it is enough."""
     return 2 * tree_bytes <= free_host_memory() if prepared_by is None else prepared_by.kept_bytes > 0
 
 

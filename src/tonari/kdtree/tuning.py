@@ -20,6 +20,11 @@ ONE_BLOCK_PAIRS = 1 << 20  # most pairs of a single block on one thread, whose l
 RANGES_PER_THREAD = 4  # ranges of rows in a build [2, 4, 8]
 RANGE_ROWS = 16_384  # fewest rows of a range [4_096, 16_384, 65_536]
 
+# Case: small index-1x1000x3 on cpu. Chosen on: Xeon.
+QUICK_QUERIES = 16  # most queries of a search in one call, which are not sorted and do not see Ctrl-C [1, 16, 64]
+QUICK_PAIRS = 1 << 16  # most pairs of a radius search in one call, which has room for all of them [1 << 14, 1 << 16]
+BUILT_LATER = 2e-3  # seconds of a build that are left to the first search [5e-4, 2e-3]
+
 # Not measured.
 POINT_SECONDS = 2e-9  # seconds of comparing a query with a point of a leaf
 

@@ -6,7 +6,7 @@ import dataclasses
 import sys
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,21 @@ from tonari.methods.rows.where import place_for
 from tonari.metrics import Metric, get_metric
 from tonari.metrics.problem import refuse_changed
 from tonari.metrics.radius import limits_of
+
+
+class Options(NamedTuple):
+    """The arguments that public functions share, as the caller gave them.
+
+    A public function makes this record of its own arguments; all code below takes the record. Meanings are those of
+    :func:`tonari.search`.
+    """
+
+    metric: Any = "euclidean"
+    method: Any = "auto"
+    device: Any = "auto"
+    threads: Any = None
+    memory: Any = None
+    progress: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,12 +65,7 @@ class Call:
     def of(
         cls,
         given: dict[str, Any],
-        metric: Any = "euclidean",
-        method: str = "auto",
-        device: Any = "auto",
-        threads: Any = None,
-        memory: Any = None,
-        progress: Any = None,
+        options: Options,
         *,
         graph: bool = False,
     ) -> Call:
@@ -65,11 +75,11 @@ class Call:
         ----------
         given : dict
             The caller's arrays, by the names that messages use for them.
-        metric, method, device, threads, memory, progress
-            As for :func:`tonari.search`.
+        options : Options
         graph : bool
             Whether methods that only build graphs are accepted.
         """
+        metric, method, device, threads, memory, progress = options
         key = None
         if threads is None and memory is None and device == "auto" and type(metric) is type(method) is str:
             key = metric, method, graph, _one_place(given)

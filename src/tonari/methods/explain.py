@@ -19,7 +19,7 @@ from tonari.core.units import MIB
 from tonari.methods.answer import answer, build_graph
 from tonari.methods.auto import by_sizes, choose, without_looking
 from tonari.methods.auto_graph import choose_graph, is_clearly_faster
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
 from tonari.methods.decision import Decision
 from tonari.methods.registry import NAMES, is_exact, method_for
 from tonari.methods.rows.points import Points
@@ -175,7 +175,7 @@ def explain(
         search: Callable[[Decision], object] | None = None
     else:
         arrays = {"points": points} if graph else {"queries": queries, "points": points}
-        call = Call.of(arrays, metric=metric, device=device, threads=threads, memory=memory)
+        call = Call.of(arrays, Options(metric, device=device, threads=threads, memory=memory))
         rows, base = call.both(points if graph else queries, points)
         problem = call.problem(base, rows, k, self_join=graph)
         look = functools.partial(choose, problem, base, rows, progress=False)

@@ -1,162 +1,264 @@
-"""Repeated searches on the CPU: the checks and decisions of a search are cached for equal searches.
+"""Repeated calls on the CPU: the checks and decisions of a call are cached for equal calls.
 
-Two searches are called equal here if they differ only in the values and addresses of their rows. For equal searches,
-all checks of arguments, except the checks of values, have the same result, and the plan is the same. A search that
-takes only microseconds would spend most of its time on checks and planning, so the public functions look for a cached
-decision first: `tonari.search` by :func:`answered`, graphs by :func:`graph`, and searches within a radius by
-:func:`within`. A cached decision depends only on sizes and on the number of free processors.
+Two calls are equal here if they differ only in the values and addresses of their rows. For equal calls, all checks of
+arguments, except the checks of values, have the same result, and the plan is the same. A call that takes only
+microseconds would spend most of its time on checks and planning, so public functions and methods are wrapped by
+:func:`repeating`: before anything else, it looks for the functions that answered an equal call. The wrapped function
+caches them by :func:`keep`, after its first answer. They depend only on sizes and on the number of free processors.
 `tonari.exact.cuda.replay.cache` is the counterpart on CUDA.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any, NamedTuple, TypeAlias
+import functools
+import logging
+from collections.abc import Callable, Hashable, Sequence
+from contextvars import ContextVar
+from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from tonari.core._native import environment
+from tonari.core._native import environment, has_default_floats
 from tonari.core.process.caches import emptied_by
-from tonari.core.process.progress import ProgressLike
+from tonari.core.process.compiling import not_compiled
+from tonari.core.process.floats import in_default_floats
 from tonari.core.process.workers import default_threads
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.trail import Record, recording
-from tonari.inputs import check_progress
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
+from tonari.core.trail import Record, current, recording
 from tonari.methods import tuning
 from tonari.methods.answer import PLAN_VARIABLES, answer, checked, processors_of
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision
-from tonari.methods.rows.points import DecidedPoints
+from tonari.methods.rows.value_range import are_inside, check_range
+from tonari.metrics import Metric
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 Key: TypeAlias = tuple[Hashable, ...]
+Way: TypeAlias = Callable[..., Any]  # takes the rows of a call, and answers it, or returns None
+
+logger = logging.getLogger("tonari")
 
 
 class Kept(NamedTuple):
-    """The cached decision of a call whose rows did not have to be converted.
+    """How calls with the same key are answered.
 
     Attributes
     ----------
-    call : Call
-    decision : Decision
-        The decision, without prepared points.
+    ways : sequence of Way
+        Ways to answer, the quickest first.
     processors : int, optional
         The number of free processors, if the plan depends on it.
-    limits : array of shape (m,), optional
-        The limits of a search within a radius.
     """
 
-    call: Call
-    decision: Decision
+    ways: Sequence[Way]
     processors: int | None
-    limits: npt.NDArray[Any] | None = None
 
 
-_kept: dict[Key, Kept] = {}
+class _Asked(NamedTuple):
+    """A call that is answered for the first time: where and under which key it may be kept, and its arrays."""
+
+    kept: dict[Key, Kept]
+    key: Key
+    arrays: list[Any]
+
+
+_kept: dict[Key, Kept] = {}  # of all public functions, whose names begin the keys
 emptied_by(_kept.clear)
+_asked: ContextVar[_Asked | None] = ContextVar("tonari_asked", default=None)
+_VALUES = frozenset((int, float, str, bool, type(None)))
 
 
-def facts_of(x: Any) -> Key | None:
-    """Return the shape and dtype of an array, which determine decisions; None if the array would have to be converted.
+def repeating(function: Callable[P, R], kept_of: Callable[[Any], dict[Key, Kept]] | None = None) -> Callable[P, R]:
+    """Wrap a public function, so that a call is answered like an earlier equal one.
 
-    >>> facts_of(np.zeros((2, 3), np.float32))
-    ((2, 3), dtype('float32'))
+    For a method, `kept_of` returns the cache of an object.
     """
-    if type(x) is not np.ndarray or not x.flags.c_contiguous or not x.flags.aligned:
-        return None
-    return x.shape, x.dtype
+    name, begin = function.__name__, 0 if kept_of is None else 1
+
+    @not_compiled
+    @functools.wraps(function)
+    def calling(*args: P.args, **kwargs: P.kwargs) -> R:
+        kept = _kept if kept_of is None else kept_of(args[0])
+        parts: list[Any] = [name, environment(*PLAN_VARIABLES)]
+        arrays: list[Any] = []
+        if not _read(args[begin:] if begin else args, kwargs, parts, arrays):
+            return _first(function, None, args, kwargs)
+        key = tuple(parts)
+        entry = kept.get(key)
+        if entry is not None and (entry.processors is None or entry.processors == default_threads()):
+            for way in entry.ways:
+                found: R | None = way(*arrays)
+                if found is not None:
+                    return found
+        return _first(function, _Asked(kept, key, arrays), args, kwargs)
+
+    return calling
 
 
-def key_of(queries: Any, points: Any, k: Any, *words: Any) -> Key | None:
-    """Return the cache key of a search, or None if the search is not cached; `words` are its string arguments."""
-    ours = facts_of(queries)
-    theirs = ours if points is queries else facts_of(points)
-    # True == 1 and 5.0 == 5, but neither is a k.
-    if ours is None or theirs is None or type(k) is not int:
-        return None
-    for word in words:
-        if type(word) is not str:
-            return None
-    return ours, theirs, k, words, environment(*PLAN_VARIABLES)
+def repeating_method(kept_of: Callable[[Any], dict[Key, Kept]]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator for a method, like :func:`repeating`; `kept_of` returns the cache of the object."""
+    return functools.partial(repeating, kept_of=kept_of)
 
 
-def answered(key: Key | None, queries: Any, points: Any, progress: ProgressLike) -> Neighbors | None:
-    """Answer a search by the cached decision of an equal one; return None if no decision is cached.
+def _read(args: Any, kwargs: dict[str, Any], key: list[Any], arrays: list[Any]) -> bool:
+    """Append the arguments that determine decisions to a key, and the arrays to a list; False if a call is not cached.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As for a first search: `progress` or the values of the rows are invalid.
+    Arrays are represented by their shape and dtype. True == 1 and 5.0 == 5, so a value is compared with its type.
     """
-    entry = _valid(key)
-    if entry is None:
-        return None
-    call, decision = entry.call, entry.decision
-    progress = None if progress is None else check_progress(progress)
-    found = decision.search_unchecked(queries, points, progress)
-    if found is not None:
-        return checked(found, queries, points, call.metric)
-    return answer(*call.both(queries, points), decision, call.metric, progress)
+    for x in args:
+        kind = type(x)
+        if kind is np.ndarray:
+            flags = x.flags
+            if not (flags.c_contiguous and flags.aligned):  # the array would have to be converted
+                return False
+            key += (x.shape, x.dtype)
+            arrays.append(x)
+        elif kind in _VALUES:
+            key += (kind, x)
+        else:
+            return False
+    for name, x in kwargs.items():
+        kind = type(x)
+        key.append(name)
+        if kind in _VALUES:
+            key += (kind, x)
+        elif not ((name == "points" or (name == "queries" and not arrays)) and _read((x,), {}, key, arrays)):
+            return False  # ways take the rows in this order
+    return True
 
 
-def graph(key: Key | None, points: Any, progress: ProgressLike) -> tuple[Neighbors, Kept, Record] | None:
-    """Build a graph by the cached decision of an equal call.
+def _first(function: Callable[..., R], asked: _Asked | None, args: Any, kwargs: Any) -> R:
+    """Call a function, which may keep ways to answer equal calls."""
+    token = _asked.set(asked)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _asked.reset(token)
 
-    Returns its lists, the call and a record, or None if no decision is cached.
+
+def keep(
+    decision: Decision,
+    arrays: Sequence[Any],
+    quick: Way | None,
+    again: Way | None,
+    *,
+    kept: dict[Key, Kept] | None = None,
+) -> None:
+    """Cache ways to answer calls that equal the present one, by a decision that depends on sizes alone.
+
+    Parameters
+    ----------
+    decision : Decision
+    arrays : sequence of arrays
+        The rows that were searched. Nothing is cached unless they are the arrays of the call, because a cached
+        function takes the arrays of another call.
+    quick, again : functions of the rows that return an answer or None, optional
+        The second one is called if the first one returns None; if both do, the call is answered like a first one.
+    kept : dict, optional
+        For a method, the cache of the state that was searched; another thread may have replaced the object's.
     """
-    entry = _valid(key)
-    if entry is None:
-        return None
-    progress = None if progress is None else check_progress(progress)
-    rows = entry.call.rows(points, "points")
-    with recording("knn_graph", len(rows)) as record:
-        found = answer(rows, rows, entry.decision, entry.call.metric, progress, self_join=True)
-    return found, entry, record
-
-
-def key_within(queries: Any, points: Any, radius: Any, min_similarity: Any, closed: Any, *words: Any) -> Key | None:
-    """Return the key of a search within one radius; see :func:`key_of`."""
-    one = radius if min_similarity is None else min_similarity
-    if (radius is None) == (min_similarity is None) or type(one) not in (float, int) or type(closed) is not bool:
-        return None
-    key = key_of(queries, points, 1, *words)
-    return None if key is None else (key, radius, min_similarity, closed)
-
-
-def within(
-    key: Key | None, queries: Any, points: Any, progress: ProgressLike
-) -> tuple[Any, DecidedPoints, npt.NDArray[Any]] | None:
-    """Return the checked queries, the prepared points and the limits of a radius search, by an equal earlier search.
-
-    Return None if no equal search is cached. Raises TypeError and ValueError like :func:`answered`.
-    """
-    entry = _valid(key)
-    if entry is None:
-        return None
-    assert entry.limits is not None
-    call, decision = entry.call if progress is None else entry.call.with_progress(progress), entry.decision
-    rows, base = call.both(queries, points)
-    prepared = decision.method.prepare_within(base, decision.plan, call.progress)
-    renewed = Decision(decision.method, decision.plan, prepared, decision.seconds, decision.reason)
-    return rows, DecidedPoints(base, call, renewed), entry.limits
-
-
-def keep(key: Key | None, call: Call, decision: Decision, limits: npt.NDArray[Any] | None = None) -> None:
-    """Cache the decision of a call whose rows did not have to be converted.
-
-    For a radius search, which has `limits`, the prepared points are not cached, since the next call has other points.
-    """
-    if limits is not None:
-        decision = decision._replace(prepared=None)
-    if key is None or decision.by_data or decision.prepared is not None:
+    asked = _asked.get()
+    if asked is None or decision.by_data or len(arrays) != len(asked.arrays):
         return
-    if len(_kept) >= tuning.KEPT_SEARCHES:
-        _kept.clear()
-    _kept[key] = Kept(call.with_progress(None), decision, processors_of(decision), limits)
+    if kept is not None and kept is not asked.kept:
+        return
+    if not all(ours is theirs for ours, theirs in zip(arrays, asked.arrays, strict=True)):
+        return
+    if len(asked.kept) >= tuning.KEPT_SEARCHES:
+        asked.kept.clear()
+    ways = quick, None if again is None else in_default_floats(again)
+    asked.kept[asked.key] = Kept(tuple(way for way in ways if way is not None), processors_of(decision))
 
 
-def _valid(key: Key | None) -> Kept | None:
-    entry = None if key is None else _kept.get(key)
-    if entry is None or (entry.processors is not None and entry.processors != default_threads()):
+def is_unobserved() -> bool:
+    """Whether a call is neither recorded nor logged."""
+    return current.get() is None and not logger.isEnabledFor(logging.INFO)
+
+
+def _has_no_domain(metric: Metric) -> bool:
+    """Whether a metric accepts all finite rows without changing them."""
+    return not (metric.bits or metric.missing or metric.nonnegative or metric.own)
+
+
+def quick_search(call: Call, decision: Decision, queries: Any, points: Any) -> Way | None:
+    """Return a function that searches rows like these without any overhead; None if there is none.
+
+    If the decision has prepared points, the function ignores the points that it receives.
+    """
+    metric = call.metric
+    run = decision.method.quick_search(queries, points, decision.prepared, decision.plan)
+    if run is None or not _has_no_domain(metric):
         return None
-    return entry
+
+    def quick(queries: Any, points: Any) -> Neighbors | None:
+        made = run(queries, points) if is_unobserved() else None
+        if made is None or made[1]:
+            return None if made is None else made[0]
+        if not has_default_floats():
+            return None
+        found: Neighbors = made[0]
+        check_range(found.distances, found.indices, None, queries, points, metric)
+        return found
+
+    return quick
+
+
+def quick_within(call: Call, decision: Decision, request: Within, points: Any) -> Way | None:
+    """Return a function that finds all points for a request like this one; see :func:`quick_search`."""
+    metric = call.metric
+    if not _has_no_domain(metric) or not are_inside(request.limits, points, metric):
+        return None
+    run = decision.method.quick_within(request, points, decision.prepared, decision.plan)
+    if run is None:
+        return None
+
+    def quick(queries: Any, points: Any) -> RadiusNeighbors | None:
+        made = run(queries, points) if is_unobserved() else None
+        if made is None or made[1]:
+            return None if made is None else made[0]
+        if not has_default_floats():
+            return None
+        found: RadiusNeighbors = made[0]
+        check_range(found.distances, found.indices, found.indptr, queries, points, metric)
+        return found
+
+    return quick
+
+
+def quick_count(call: Call, decision: Decision, request: Within, points: Any) -> Way | None:
+    """Return a function that counts the points for a request like this one; see :func:`quick_search`."""
+    if not _has_no_domain(call.metric) or not are_inside(request.limits, points, call.metric):
+        return None
+    run = decision.method.quick_count(request, points, decision.prepared, decision.plan)
+    if run is None:
+        return None
+    return lambda queries, points: run(queries, points) if is_unobserved() else None
+
+
+def answered(call: Call, decision: Decision) -> Way:
+    """Return a function that searches by a decision without prepared points, and checks the values of the rows."""
+
+    def again(queries: Any, points: Any) -> Neighbors:
+        found = None
+        if not (call.metric.nonnegative or call.metric.missing):
+            found = decision.search_unchecked(queries, points, call.progress)
+        if found is not None:
+            return checked(found, queries, points, call.metric)
+        return answer(*call.both(queries, points), decision, call.metric, call.progress)
+
+    return again
+
+
+def graph_lists(call: Call, decision: Decision) -> Callable[[Any], tuple[Neighbors, Record]]:
+    """Return a function that builds the lists of a graph by a decision, and a record."""
+
+    def again(points: Any) -> tuple[Neighbors, Record]:
+        rows = call.rows(points, "points")
+        with recording("knn_graph", len(rows)) as record:
+            found = answer(rows, rows, decision, call.metric, call.progress, self_join=True)
+        return found, record
+
+    return again

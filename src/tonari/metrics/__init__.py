@@ -19,7 +19,7 @@ is an additional elementwise metric, supported by NN-Descent on CUDA: its value 
 (``tonari.missing``) and table (:data:`MISSING_METRICS`), too. "given" distances are a matrix or a function of rows
 (``tonari.given``); graphs and files store only the name.
 
-The API transforms the rows of "changed" metrics, and of metrics with weights or a matrix (``changed.py``); the code
+The API transforms the rows of "changed" metrics, and of metrics with weights or a matrix (``changes/``); the code
 below it compares the transformed rows by one of the other metrics. The records of "changed" metrics are in
 :data:`CHANGED`, and in :data:`MAPPED` if the transformation depends on an argument of the caller.
 

@@ -20,8 +20,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tonari.metrics.roots import cube_root, two_thirds
-from tonari.metrics.trigonometry import arcsin, sin_cos
+from tonari.metrics.changes.roots import cube_root, two_thirds
+from tonari.metrics.changes.trigonometry import arcsin, sin_cos
 
 LANES = 16
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1).astype(np.float64)  # set, per byte

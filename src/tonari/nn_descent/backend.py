@@ -54,7 +54,7 @@ class Backend(Protocol):
     def start(self, kind: str, known: Known | None = None) -> Any:
         """Make the initial entries, all new; `kind` is "clusters" or "random".
 
-        A start by clusters may choose by known neighbours how many clusters it compares each point with.
+        A start by clusters may use known neighbours to choose the number of clusters compared with each point.
         """
 
     def seeds(self, boundary: int, size: int) -> Any:

@@ -67,7 +67,7 @@ class DescentPlan(Plan):
         Number of clusters; clusters whose members a point is compared with; k-means sample points per cluster; and
         k-means iterations.
     widens : bool
-        Whether the run may choose another `n_probe`, by the true neighbours of the rows on which it measures recall.
+        Whether the run may choose another `n_probe`, by the true neighbours of the sampled rows.
     n_hubs, reverse, neighbors_per_hub, width : int
         In a round of "pull", the hubs of a point are its first `n_hubs` neighbours and at most `reverse` points that
         have it among their own. The point collects the first `neighbors_per_hub` neighbours of each hub, and is

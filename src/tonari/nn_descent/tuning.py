@@ -39,7 +39,7 @@ LOOK_NEAR = 4  # near centres of each of these centres
 
 # Case: nn_descent sift-100k, curve-gaussian, curve-gist on cpu. Chosen on: two cores of a Xeon with AMX, 2026-11-28.
 # The number of clusters of a start is chosen by the blocks of a few rows, whose true neighbours are known.
-START_MISSES = 1.2  # true neighbours that a start may lack, relative to those that the graph may lack [1, 1.2, 2]
+START_MISSES = 1.0  # true neighbours that a start may lack, divided by the number that the graph may lack [1, 1.2, 2]
 PILOT_BLOCKS = 64  # blocks that are compared with more and more clusters
 PILOT_SHARE = 16  # these are at most one of this many of all blocks
 FEWER_PROBES = 8  # they begin with the usual number of clusters divided by this
@@ -49,8 +49,8 @@ MOST_RANKED = 1024  # clusters nearest to each cluster that are found
 # A start compares contracted rows if they rank nearly all true neighbours of a few rows within the length of a list.
 SHORT_COLUMNS = (32, 48, 64, 96, 128)
 SHORT_SHARE = 6  # least ratio of all columns to contracted ones
-SHORT_MISSES = 0.7  # true neighbours that they may rank lower, relative to those that the graph may lack
-SHORT_ROWS = 8192  # rows of the sample by which directions are found, and among which true neighbours are ranked
+SHORT_MISSES = 0.7  # true neighbours that they may rank lower, relative to the neighbours that the graph may lack
+SHORT_ROWS = 8192  # rows of the sample that gives directions, and ranks true neighbours
 SHORT_PAIRS = 1024  # true neighbours that are ranked
 SHORT_TASK = 2048  # rows that are contracted at once
 

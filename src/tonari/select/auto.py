@@ -5,8 +5,9 @@
 The nearest shape has the smallest distance among the timings of the same device whose values have the nearest number of
 bytes. The table, ``auto_table.json``, has the fastest method of each timed shape; ``python -m benchmarks learn`` writes
 it. Every method gives the same answer, so a poor choice costs only time. The table has no short rows: on the CPU, their
-method is "bitonic", which sorts several of them side by side. It has no k above LARGEST_TIMED on a GPU. For larger k,
-"radix" is chosen if the input is so small that kernel launches dominate, or if k is too large for a sorting network.
+method is "bitonic", which sorts several of them side by side. On a GPU, the method of few long rows is "threshold",
+which cuts them into parts. The table has no k above LARGEST_TIMED on a GPU. For larger k, "radix" is chosen if the
+input is so small that kernel launches dominate, or if k is too large for a sorting network.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 
 from tonari.core.process.caches import cached
 from tonari.select import tuning
+from tonari.select.cuda import parts
 from tonari.select.cuda.survivors import LARGEST_NETWORK
 
 _TABLE = Path(__file__).with_name("auto_table.json")
@@ -50,6 +52,8 @@ def choose(device: str, rows: int, n: int, k: int, dtype: str) -> tuple[str, Map
     """
     if device == "cpu" and n * max(4, _BYTES[dtype]) <= tuning.SHORT_ROW_BYTES:
         return "bitonic", MappingProxyType({})
+    if device == "cuda" and parts.suits(rows, n) and parts.shape_for(n, k, _BYTES[dtype] == 8) is not None:
+        return DEFAULT
     if device == "cuda" and k > (LARGEST_TIMED if rows * n <= tuning.FEW_VALUES else LARGEST_NETWORK):
         return "radix", MappingProxyType({})
     timed = [entry for entry in load_table() if entry["device"] == device]

@@ -13,6 +13,7 @@ from tonari.core.process.floats import in_default_floats
 from tonari.select.auto import choose
 from tonari.select.cpu import select_on_cpu
 from tonari.select.cuda.dispatch import select_on_gpu
+from tonari.select.cuda.parts import repeated
 from tonari.select.registry import check_method, make_options
 from tonari.select.request import Counters, Request, Selection
 
@@ -124,6 +125,10 @@ def select_k(
     >>> tonari.select_k(values, k=3, largest=True, lengths=[4, 2], method="heap").indices.tolist()
     [[0, 2, 1], [0, 1, -1]]
     """
+    if method == "auto" and nan == "last" and not options and lengths is None and counters is None and threads is None:
+        found = repeated(values, k, largest, sorted)
+        if found is not None:
+            return found
     check_method(method)
     if method == "auto" and options:
         raise TypeError(f'got {", ".join(options)} with method="auto", expected options only with a named method')
@@ -158,11 +163,11 @@ def select_k(
     if counters is not None:
         for field in dataclasses.fields(counters):
             setattr(counters, field.name, None)
-    found, nan_row = select_on_cpu(method, request, threads) if on_cpu else select_on_gpu(method, request)
+    answer, nan_row = select_on_cpu(method, request, threads) if on_cpu else select_on_gpu(method, request)
     if nan_row is not None:
         column = int(np.isnan(_row(values, nan_row)).argmax())
         raise ValueError(f'values: row {nan_row} has NaN in column {column}; replace it first, or pass nan="last"')
-    return _like_input(found, values, dtype) if on_cpu else found
+    return _like_input(answer, values, dtype) if on_cpu else answer
 
 
 def _row(values: Any, row: int) -> npt.NDArray[Any]:

@@ -69,3 +69,17 @@ ORDER_WARPS = 4
 LIST_LENGTHS = (16, 32, 64, 256, 1024)  # lengths of lists that a network sorts; each has a kernel of its own
 LIST_ENTRIES = 512  # fewest entries per program
 LONG_LIST_BYTES = 1 << 28  # scratch for a block of long lists
+
+# Case: select few-16x131072-k1024, few-1x1048576-k2048 on cuda. Chosen on: one H100, 2026-11-28.
+# Few long rows are cut into parts, each held by one program.
+PARTS_ROWS = 64  # most rows that are cut into parts
+PARTS_COLUMNS = 1 << 20  # longest rows
+PARTS_LARGEST_TILE = 16384  # 32-bit keys of one program: of twice as many, some would not fit into registers
+PARTS_TILE = 8192  # keys of a part, and of a row that one program answers by itself [4096, 8192, 16384]
+PARTS_OVER_K = 4  # least keys of a part, as a multiple of k [4, 8]
+PARTS_PER_THREAD = 32  # keys of a thread, at most [16, 32]
+PARTS_LEAST_WARPS = 4
+PARTS_SLACK = 0.25  # share of k that a part may keep beyond k
+PARTS_SLACK_LEAST = 32  # pairs that a part may keep beyond k
+PARTS_COLLECTED_RUNS = 2  # runs of adjacent values that a thread collects together
+PARTS_KEPT = 256  # shapes whose launches are kept

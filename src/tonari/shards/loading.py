@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.metrics import get_metric
 from tonari.shards.source import Source
+from tonari.streams.pipeline import Pipeline
 
 
 class Arriving(Protocol):
@@ -113,3 +115,16 @@ def loader_for(source: Source, metric: str, threads: int, device: str) -> Loader
     from tonari.shards.loading_cuda import CudaLoader
 
     return CudaLoader(source, metric, device)
+
+
+def blocks(load: Loader, parts: list[slice], *, ahead: bool) -> Iterator[tuple[slice, Any]]:
+    """Yield ranges of rows, one after another; with `ahead`, the next range is read while one is in use.
+
+    The caller frees each range.
+    """
+    read = ((part, load.range(part.start, part.stop)) for part in parts)
+    if not ahead:
+        yield from read
+        return
+    with Pipeline() as pipeline:
+        yield from pipeline.prefetch(read, "read", foreign=True)

@@ -63,15 +63,6 @@ def test_every_figure_has_its_panels() -> None:
         assert not own or plots.panels(figure, own)[0].curves
 
 
-def test_time_against_n_is_that_of_figure_6() -> None:
-    rows = [row for row in results.read(results.RESULTS / "kdtree.csv") if row["case"] == "fig6-d10"]
-    curves = plots.against_n(rows)
-    assert set(curves) == {"tonari", "tonari, brute force", "pykdtree"}
-    assert all(len({n for n, _ in points}) > 3 for points in curves.values())
-    row = next(row for row in rows if row["who"] == "pykdtree")
-    assert (row["n"], 1e6 * row["seconds_median"] / row["m"]) in curves["pykdtree"]
-
-
 def test_what_takes_long_is_timed_on_fewer_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "PILOT_ROWS", {"cpu": 10})
     monkeypatch.setattr(figures, "LONGEST", 4.0)

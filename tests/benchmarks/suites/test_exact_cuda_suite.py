@@ -33,7 +33,7 @@ from benchmarks.harness.datasets import hard as data  # noqa: E402
 from benchmarks.harness.peers import cuda as peers  # noqa: E402
 from benchmarks.harness.proof import WrongAnswer  # noqa: E402
 from benchmarks.harness.run import run_cases  # noqa: E402
-from benchmarks.suites.exact_cuda import SUITE, bounds, cases, cold, contracted, contracted_host, host, warm  # noqa: E402
+from benchmarks.suites.exact_cuda import SUITE, bounds, cases, codes, cold, contracted, contracted_host, host, warm  # noqa: E402
 from benchmarks.suites.exact_cuda import screen as screens  # noqa: E402
 from benchmarks.suites.exact_cuda import search as searches  # noqa: E402
 from tonari.exact.cuda.rows.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count, members  # noqa: E402
@@ -135,6 +135,12 @@ def test_every_case_and_its_bars() -> None:
         ("host-routes", "over the better route"): (1.15, True, ""),
         ("contracted-host-6m", contracted_host.OF_RESIDENT): (2.0, True, ""),
         ("contracted-host", contracted_host.OF_RESIDENT): (2.0, True, ""),
+        ("codes-10m", codes.RATE): (250_000.0, False, "H100"),
+        ("codes-100m", codes.RATE): (30_000.0, False, "H100"),
+        ("codes-500m", codes.RATE): (6000.0, False, "H100"),
+        ("codes-500m-two", codes.RATE): (10_800.0, False, "H100"),
+        ("codes-1000m-two", codes.RATE): (2000.0, False, "H100"),
+        **{(case.name, codes.DEVICE_BYTES): (72e9, True, "") for case in SUITE.cases if case.work is codes.codes},
         ("contracted-topics", "seconds"): (14e-3, True, "H200"),
         ("contracted-gaussian", "of full"): (1.03, True, ""),
         ("contracted-graph-gist", "seconds"): (1.5, True, "H200"),
@@ -145,7 +151,7 @@ def test_every_case_and_its_bars() -> None:
     costs = [case.cost for case in SUITE.cases]
     assert costs == sorted(costs)
     for case in SUITE.cases:
-        assert case.data in data.KINDS
+        assert case.data in data.KINDS or case.work is codes.codes
         assert set(case.peers) <= set(peers.PEERS)
 
 
@@ -181,6 +187,45 @@ def test_points_in_host_memory_are_held_to_their_contracted_rows(monkeypatch: py
     run.rows.clear()
     run_cases(run, [dataclasses.replace(case, n=10**12)])
     assert run.rows[0]["note"].startswith("needs 48000000000000 bytes of host memory")
+
+
+@pytest.mark.parametrize("fault", [None, "index", "distance"])
+def test_codes_are_compared_with_whole_numbers(fault: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    real = rng.integers(0, 256, (300, 128)).astype(np.uint8)
+    real[200:] = real[:100]  # copies, so that some distances are equal
+    monkeypatch.setattr("benchmarks.harness.datasets.photographs.every_sift", lambda: real)
+    monkeypatch.setattr("benchmarks.harness.datasets.synthesized.BLOCK", 64)
+    monkeypatch.setattr(codes, "STEP", 100)
+    monkeypatch.setattr(codes, "BATCH", 20)
+    monkeypatch.setattr(codes, "in_use", lambda devices: 5)
+
+    def search(queries: Any, k: int, *, progress: bool) -> Any:
+        found = tonari.search(queries, asked["points"], k, progress=progress)
+        if fault == "index":
+            found.indices[7, -1] = np.setdiff1d(np.arange(len(asked["points"])), found.indices[7])[0]
+        if fault == "distance":
+            found.distances[7, -1] += 1
+        return found
+
+    asked: dict[str, Any] = {}
+
+    def index(points: Any, **options: Any) -> Any:
+        asked.update(options, points=points)
+        return SimpleNamespace(search=search)
+
+    run = a_run(SimpleNamespace(Index=index), repeats=1, gpus=2)
+    bars = (Bar(codes.RATE, 1000.0, home=""),)
+    run_cases(run, [a_case(n=450, m=50, d=96, bars=bars, gpus=2, work=codes.codes)])
+    assert asked["points"].shape == (450, 96)
+    assert (asked["device"], asked["codes"]) == (["cuda:0", "cuda:1"], "int8")
+    if fault:
+        assert "row 7 differs from sums of whole numbers" in run.rows[-1]["note"]
+        return
+    assert run.wrong == 0, [row.get("note") for row in run.rows]
+    assert [row["who"] for row in run.rows] == ["tonari, prepare", "tonari", "tonari, one call"]
+    assert (run.rows[1]["proved"], run.rows[1]["m"], run.rows[1]["value"]) == (50, 20, 20_000.0)
+    assert run.rows[2]["extras"] == {codes.RATE_AT_ONCE: 50_000.0}
 
 
 # --- a case from end to end --------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ LASTING = {
     "cuda.matrix_units._adds_as_assumed": "what a device was probed for by running products on it",
     "cuda.recorded._side_stream": "a stream of a device",
     "exact.cuda.attempts.in_batches.IDLE": "who can give memory up",
-    "exact.cuda.routes.codes._ALL": "points whose graphs can be dropped",
+    "exact.cuda.routes.codes.replays._ALL": "points whose graphs can be dropped",
     "shards.workers.on_dask._jobs": "the job of a Dask worker's process",
 }
 

@@ -142,7 +142,7 @@ def test_nothing_is_told_of_a_program_that_used_every_native_class(tmp_path: Pat
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("processes", [0, 2])
+@pytest.mark.parametrize("processes", [pytest.param(0, marks=pytest.mark.full), 1])
 def test_a_run_of_tests_leaks_no_parameter(processes: int, tmp_path: Path) -> None:
     """PyTorch and pytest-xdist keep objects alive after the interpreter's end, but not the tests that were
     collected."""

@@ -59,3 +59,13 @@ def test_kernels_that_call_themselves_are_measured() -> None:
 
     for kernel in (halve_kernel, search_kernel):
         assert effort._instructions(kernel.fn) > 100
+
+
+def test_a_network_that_merges_runs_takes_the_longest() -> None:
+    from tonari.cuda.compiling.effort import effort
+    from tonari.cuda.compiling.rehearsal import Call
+    from tonari.select.cuda.kernels.bitonic import bitonic_kernel
+    from tonari.select.cuda.kernels.threshold import answer_kernel
+
+    runs = Call(bitonic_kernel, {}, {"TILE": 512, "K": 32}, {}, ())
+    assert effort(runs) > effort(Call(answer_kernel, {}, {"SIZE": 128}, {}, ()))

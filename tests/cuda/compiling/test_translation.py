@@ -6,6 +6,7 @@ import inspect
 import json
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.helpers.devices import HAS_TORCH, needs_torch
 pytestmark = needs_torch
 if HAS_TORCH:
     from triton.compiler import code_generator
+    from triton.language import core
     from triton.runtime.jit import JITCallable
 
     from tonari.cuda.compiling.translation import translating
@@ -60,14 +62,33 @@ print(json.dumps([len(before), [each == before for each in within], len(parsed),
 
 
 def test_triton_is_as_it_was_after_an_error() -> None:
-    parse = JITCallable.parse
+    parse, make, make_type = JITCallable.parse, core.tensor.__init__, core.block_type.__init__
     with translating():
+        assert core.tensor.__init__ is not make
+        assert core.block_type.__init__ is not make_type
         assert code_generator.warnings is not warnings
         assert code_generator.inspect is not inspect
         assert JITCallable.parse is not parse
     with pytest.raises(ZeroDivisionError), translating():
         raise ZeroDivisionError
     assert (code_generator.warnings, code_generator.inspect, JITCallable.parse) == (warnings, inspect, parse)
+    assert (core.tensor.__init__, core.block_type.__init__) == (make, make_type)
+
+
+def test_tensors_of_equal_shapes_share_them() -> None:
+    def tensors() -> list[Any]:
+        types = [core.block_type(kind, shape) for kind in (core.float32, core.int64) for shape in ([4, 8], [8, 4])]
+        return [core.tensor(None, kind) for kind in (*types, core.float32)]
+
+    usual = tensors()
+    with translating():
+        tensors()
+        shared = tensors()
+    for one, other in zip(shared, usual, strict=True):
+        assert vars(one).keys() == vars(other).keys()
+        assert (str(one), one.type, one.dtype, one.numel) == (str(other), other.type, other.dtype, other.numel)
+    assert shared[0].shape is shared[2].shape
+    assert shared[0].shape.type.name == usual[0].shape.type.name
 
 
 def test_stand_ins_know_what_the_modules_know() -> None:
@@ -85,6 +106,6 @@ def test_stand_ins_know_what_the_modules_know() -> None:
         assert code_generator.inspect.getcallargs(gathered, 1, 2) == {"a": 1, "rest": (2,)}
         with pytest.raises(TypeError, match="missing"):
             code_generator.inspect.getcallargs(named)
-        for function in (named, gathered, test_stand_ins_know_what_the_modules_know.__call__):
+        for function in (named, gathered, "".join, Path().joinpath, Path("a").joinpath):
             assert code_generator.inspect.signature(function) == inspect.signature(function)
         assert code_generator.warnings.warn is warnings.warn

@@ -15,7 +15,7 @@ from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
 from tonari.core.results.neighbors import Neighbors
 from tonari.exact import PreparedPoints, search_prepared, tuning
-from tonari.exact.cpu import contraction
+from tonari.exact.cpu.rows import contraction
 from tonari.exact.planning.columns import LOOKED
 from tonari.exact.planning.planner import plan_on_cpu
 from tonari.metrics.problem import make_problem

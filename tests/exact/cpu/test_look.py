@@ -96,7 +96,7 @@ def test_a_sketch_and_what_is_asked_belong_together() -> None:
 
 
 def test_queries_nearest_to_a_centre_without_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tonari.exact.cpu.clusters import Clusters
+    from tonari.exact.cpu.rows.clusters import Clusters
 
     def with_one_far_away(*args: Any) -> Array:
         centres: Array = kept(*args)
@@ -132,7 +132,7 @@ def test_points_are_packed_for_the_look_of_their_search() -> None:
 @pytest.mark.parametrize("maker", ["gaussian", "tight_far_clusters", "duplicates", "huge"])
 def test_a_sketch_decides_nothing(metric: str, maker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # First thresholds are exact values of the points that the sketch names; wrong points only make a search slower.
-    from tonari.exact.cpu.clusters import Clusters
+    from tonari.exact.cpu.rows.clusters import Clusters
 
     def wrong(*args: Any) -> Array:
         found = kept(*args)

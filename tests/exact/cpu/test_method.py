@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from tests.helpers import plans
@@ -27,8 +29,9 @@ def test_searches_once_and_of_prepared_points_are_the_same() -> None:
 
 
 def test_what_is_packed_again_is_given_up() -> None:
-    plan = METHOD.plan(plans.problem(90, 20, 6, 4, threads=1, memory=10**8))
+    plan = dataclasses.replace(METHOD.plan(plans.problem(90, 20, 6, 4, threads=1, memory=10**8)), direct=False)
     prepared = METHOD.prepare(POINTS, plan)
+    METHOD.search(POINTS[:20], prepared, plan)  # few points are packed at the first search
     assert METHOD.held_bytes(prepared, plan) > 0
     METHOD.release(prepared)
     assert METHOD.held_bytes(prepared, plan) == 0

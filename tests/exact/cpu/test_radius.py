@@ -110,8 +110,8 @@ def test_contracted_rows(metric: str) -> None:
 
 
 def test_a_contraction_that_leaves_too_much_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tonari.exact.cpu import prepared as module
-    from tonari.exact.cpu.contraction import Arrangement
+    from tonari.exact.cpu.rows import prepared as module
+    from tonari.exact.cpu.rows.contraction import Arrangement
 
     monkeypatch.setattr(
         module, "arrange_points", lambda points, form, *_: Arrangement(form.contracted(points, 1, 3), 3)

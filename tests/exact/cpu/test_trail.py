@@ -17,7 +17,8 @@ from tonari.core import _native, trail
 from tonari.core.trail import Record, recording
 from tonari.exact import plan as planning
 from tonari.exact import tuning
-from tonari.exact.cpu import contraction, passes
+from tonari.exact.cpu import passes
+from tonari.exact.cpu.rows import contraction
 
 Array = npt.NDArray[Any]
 USUAL = "avx2" if "avx2" in _native.supported_isas() else "neon"  # has int8

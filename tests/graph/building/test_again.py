@@ -11,7 +11,7 @@ from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph import tuning
 from tonari.graph.building.again import nearest_within, search_again, search_plainly
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
 from tonari.methods.rows.points import Points
 from tonari.metrics.reference import brute
 
@@ -21,7 +21,7 @@ DATA = {"gaussian": checks.gaussian(N, 5), "duplicates": checks.duplicates(N, 2)
 
 
 def those(points: np.ndarray, metric: str = "euclidean") -> Points:
-    return Points(points, Call.of({"points": points}, metric))
+    return Points(points, Call.of({"points": points}, Options(metric)))
 
 
 @pytest.mark.parametrize("left", [0, 1, K - 1])

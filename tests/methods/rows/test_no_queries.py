@@ -15,7 +15,7 @@ import tonari
 from tests.helpers.devices import needs_torch, on_gpu
 from tests.helpers.npz import arrays_of
 from tonari import cli
-from tonari.api.index.segment import Segment
+from tonari.api.index.segments.segment import Segment
 from tonari.core.errors import Unsupported
 from tonari.metrics import BIT_METRICS, METRICS, get_metric
 
@@ -206,7 +206,7 @@ def test_nothing_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     tonari.radius_count(points[:0], points, 1.0)
     index = tonari.Index(points)
     monkeypatch.setattr(Segment, "decided", refuse)
-    for module, name in (("filters.asking", "Scope"), ("api.filtered", "nearest_allowed")):
+    for module, name in (("filters.asking", "Scope"), ("api.arguments.filtered", "nearest_allowed")):
         monkeypatch.setattr(sys.modules[f"tonari.{module}"], name, refuse)
     for rule in ({}, {"where": np.ones(N, bool)}):
         tonari.search(points[:0], points, K, **rule)

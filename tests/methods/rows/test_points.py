@@ -12,7 +12,7 @@ from tests.helpers import checks
 from tonari.core.errors import Unsupported
 from tonari.exact.cpu.method import ExactOnCpu
 from tonari.kdtree.cpu.method import TreeOnCpu
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
 from tonari.methods.rows.points import Points
 
 POINTS, QUERIES = checks.gaussian(90, 5), checks.gaussian(7, 5, 1)
@@ -42,7 +42,7 @@ def test_nothing_is_planned_twice(verb: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_method_that_does_not_serve_a_k_is_gone_around(monkeypatch: pytest.MonkeyPatch) -> None:
-    those = Points(POINTS, Call.of({"points": POINTS}, method="kdtree"))
+    those = Points(POINTS, Call.of({"points": POINTS}, Options(method="kdtree")))
     monkeypatch.setattr(TreeOnCpu, "refuses", lambda self, problem: "too many" if problem.k > 8 else None)
     assert those.decided(QUERIES, 8, False, around=True).plan.method == "kdtree"
     assert those.decided(QUERIES, 9, False, around=True).plan.method == "exact"
@@ -51,7 +51,7 @@ def test_a_method_that_does_not_serve_a_k_is_gone_around(monkeypatch: pytest.Mon
 
 
 def test_other_memory_is_another_call() -> None:
-    those = Points(POINTS, Call.of({"points": POINTS}, threads=1, memory="1GB"))
+    those = Points(POINTS, Call.of({"points": POINTS}, Options(threads=1, memory="1GB")))
     less = those.within_memory(10**6)
     assert (less.call.memory, those.call.memory, less.call.threads) == (10**6, 10**9, 1)
     assert less.rows is those.rows

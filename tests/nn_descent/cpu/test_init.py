@@ -14,7 +14,6 @@ from tests.helpers.checks import DTYPES, HOSTILE
 from tests.helpers.descent import as_dtype, groups, plan_for, shared
 from tonari import exact
 from tonari.core.process.isa import chosen_isa
-from tonari.core.process.workers import Workers
 from tonari.inputs import held
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute, returned, values_at
@@ -22,7 +21,6 @@ from tonari.nn_descent.backend import Known
 from tonari.nn_descent.cpu import init as start
 from tonari.nn_descent.cpu.backend import CpuBackend
 from tonari.nn_descent.cpu.cluster_blocks import search_clusters
-from tonari.nn_descent.cpu.short_rows import short_rows
 from tonari.nn_descent.entries import ID, MISSING, NEW
 
 Array = npt.NDArray[Any]
@@ -130,19 +128,3 @@ def test_a_start_among_isotropic_points_meets_as_many_clusters_as_it_needs() -> 
 
     assert found(False) < 0.5
     assert found(True) > 0.85
-
-
-def test_wide_rows_are_compared_in_as_few_columns_as_rank_their_neighbours() -> None:
-    rng = np.random.default_rng(0)
-    flat = (rng.normal(size=(2000, 8)) @ rng.normal(size=(8, 300))).astype(np.float32) + 100
-    plan = plan_for(flat, 8, recall=0.95)
-    short = short_rows(flat, plan, known_rows(flat, 8), Workers(2))
-    assert short is not None
-    assert short.shape == (2000, 32)
-    rows = flat[:50].astype(np.float64)
-    distances = np.linalg.norm(rows[:, None] - rows[None], axis=2)
-    contracted = np.linalg.norm(short[:50, None].astype(np.float64) - short[None, :50], axis=2)
-    scale = np.median(contracted[0, 1:] / distances[0, 1:])
-    np.testing.assert_allclose(contracted, scale * distances, rtol=0.02, atol=1e-4 * distances.max() * scale)
-    isotropic = checks.gaussian(2000, 300)
-    assert short_rows(isotropic, plan, known_rows(isotropic, 8), Workers(1)) is None

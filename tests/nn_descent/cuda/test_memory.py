@@ -70,7 +70,7 @@ def steps(n: int, d: int) -> Any:
     return CudaBackend(points, plans.descent(n, d, 10, devices=("cpu",), free_bytes=8 << 30))
 
 
-@pytest.mark.parametrize(("n", "d"), [(30_000, 96), (150_000, 16)])
+@pytest.mark.parametrize(("n", "d"), [(15_000, 96), (50_000, 16)])
 def test_a_start_and_a_round_hold_what_was_planned(n: int, d: int) -> None:
     made = steps(n, d)
     room = made.plan.total_bytes - memory._SMALL_CHANGE_ON_CUDA
@@ -88,7 +88,7 @@ def test_a_merge_of_lists_in_host_memory_holds_what_was_planned(monkeypatch: pyt
 
     from tonari.graph.building import merging, sides
     from tonari.graph.lists import Lists
-    from tonari.methods.call import Call
+    from tonari.methods.call import Call, Options
     from tonari.methods.rows.place_cuda import CudaPlace
 
     def nearest(queries: Any, points: Any, k: int, metric: str, room: int) -> Neighbors:
@@ -105,7 +105,7 @@ def test_a_merge_of_lists_in_host_memory_holds_what_was_planned(monkeypatch: pyt
     points, plan = torch.randn((n, d)), plans.descent(n, d, k, devices=("cpu",), free_bytes=8 << 30, start="graph")
     found = Neighbors(np.zeros((n // 2, k), np.float32), np.zeros((n // 2, k), np.int32))
     a, b = ((Lists(found, "euclidean", "nn-descent"), part) for part in points.split(n // 2))
-    call = Call.of({"points": points}, device="cuda", progress=False)
+    call = Call.of({"points": points}, Options(device="cuda", progress=False))
     held = most_held(lambda: merging.merge_lists(a, b, call, recall=plan.recall, seed=0))
     assert plan.total_bytes / 4 < held <= plan.total_bytes
 

@@ -249,10 +249,10 @@ def test_what_is_beyond_a_network_is_left_to_radix() -> None:
 
 
 def test_large_k_of_few_values_are_left_to_radix() -> None:
-    for rows, n in ((1, 2**13), (16, 2**17), (256, 2**13)):
+    for rows, n in ((65, 2**13), (1, 2**21), (256, 2**13)):
         assert choose("cuda", rows, n, 4096, "float32")[0] == "radix"
         assert choose("cuda", rows, n, 2048, "float32")[0] != "radix"
-    for rows, n in ((1, 2**26), (2048, 2**15), (17, 2**17)):
+    for rows, n in ((1, 2**26), (2048, 2**15), (17, 2**17), (1, 2**13)):
         assert choose("cuda", rows, n, 4096, "float32")[0] == "threshold"
     assert choose("cpu", 1, 2**13, 4096, "float32")[0] != "radix"
 

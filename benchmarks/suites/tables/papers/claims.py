@@ -1,4 +1,4 @@
-"""Claims of papers beside our rows: the verdict that the two numbers give, and the table."""
+"""Claims of papers, compared with our rows: the verdict on the paper's number and ours, and the table."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ OPEN, UNMEASURED = "open", "not measured"  # there is a case, but no row of it; 
 
 
 def reaches(bound: float, numbers: Sequence[float]) -> str:
-    """A speed-up of "up to" `bound`: the largest counts. Some speed-up, but not as much, holds by less."""
+    """A speed-up of "up to" `bound`: our largest speed-up counts. A smaller speed-up than `bound` holds by less."""
     best = max(numbers)
     return HOLDS if best >= bound else LESS if best > 1 else FAILS
 
 
 def always(bound: float, numbers: Sequence[float]) -> str:
-    """At least `bound` everywhere; in part where only some reach it."""
+    """At least `bound` everywhere; it holds in part if only some numbers reach the bound."""
     return HOLDS if min(numbers) >= bound else IN_PART if max(numbers) >= bound else FAILS
 
 
 def at_most(bound: float, numbers: Sequence[float]) -> str:
-    """At most `bound` everywhere; in part where only some keep to it."""
+    """At most `bound` everywhere; it holds in part if only some numbers keep to the bound."""
     return HOLDS if max(numbers) <= bound else IN_PART if min(numbers) <= bound else FAILS
 
 
 def replaced(bound: float, numbers: Sequence[float]) -> str:
-    """What the product does instead is faster than the paper's way, `bound` times."""
+    """tonari's own method is faster than the paper's, by a factor of `bound`."""
     return {HOLDS: "replaced, faster", IN_PART: "replaced, faster in part", FAILS: "replaced, slower"}[
         always(bound, numbers)
     ]
@@ -51,7 +51,7 @@ Form = Callable[[Sequence[float]], str]
 
 
 def of_each(form: Callable[[float], str]) -> Form:
-    """Numbers as one text: a number, or the least and the largest."""
+    """Write numbers as one text: a single number, or the smallest and the largest."""
 
     def words(numbers: Sequence[float]) -> str:
         low, high = form(min(numbers)), form(max(numbers))
@@ -76,13 +76,13 @@ class Claim:
 
     Attributes
     ----------
-    said : what the paper claims, or what replaces it
-    paper : its figure in words, with the section
-    how : the command that measures it, or why none does; shown while there is no row
-    ours : what is measured here; None where nothing can be
-    bound : the paper's figure as a number
-    rule : the verdict of that number and ours
-    form : how ours is written
+    said : the claim of the paper, or of the method that replaces it
+    paper : its number in words, with the section
+    how : the command that measures it, or the reason why none does; shown if there is no row
+    ours : the measurement here; None if nothing can be measured
+    bound : the paper's number
+    rule : gives the verdict on the paper's number and ours
+    form : writes our number
     """
 
     said: str
@@ -94,7 +94,7 @@ class Claim:
     form: Form = TIMES
 
     def here(self, results: Results, where: Where) -> Cell:
-        """Return our number: of "up to" the largest, with its place, else from the least to the largest."""
+        """Return our number: for "up to" the largest with its place, otherwise the smallest and the largest."""
         found = found_of(self, results)
         if not found:
             return Cell(f"not measured yet: {self.how}" if self.ours else f"not measured: {self.how}")
@@ -121,7 +121,7 @@ class Claim:
 
 @functools.lru_cache(maxsize=256)
 def found_of(claim: Claim, results: Results) -> Sequence[Found]:
-    """Return what is measured; nothing where there is no row."""
+    """Return the measurement; None if there is no row."""
     try:
         return tuple(claim.ours(results)) if claim.ours else ()
     except Missing:
@@ -134,7 +134,7 @@ def _machine(row: Row) -> str:
 
 
 def run(words: str) -> str:
-    """Return a command that measures, as documents show it."""
+    """Return a measuring command as documents show it."""
     return f"`python -m benchmarks run {words}`"
 
 

@@ -27,7 +27,7 @@ def _at(case: str, series: str, where: Where) -> Where:
 
 
 def _over(case: str, rival: str, k: int, where: Where) -> Measure:
-    """The faster way of quick multi-select over a rival."""
+    """The speed-up of the faster variant of quick multi-select over a rival."""
     theirs = _at(case, f"k = {k}: {rival}", where)
     return best_of(*(speed_up(_at(case, f"k = {k}: {way}", where), theirs) for way in WAYS))
 

@@ -1,4 +1,4 @@
-"""matsumoto2015: TH-heap; image descriptors, a GeForce GTX 780 Ti beside four cores."""
+"""matsumoto2015: TH-heap; image descriptors, a GeForce GTX 780 Ti and four cores."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 
@@ -49,12 +49,12 @@ def _ratio(case: str, series: str, name: str, more: Where) -> Measure:
 
 
 def _falls(series: str) -> Measure:
-    """How many times less is pruned away at the largest k than at the smallest."""
+    """The ratio of the pruned shares at the smallest and the largest k."""
     return relative(*(_ratio("fig7", series, "compression_ratio", {"k": k}) for k in (KS[0], KS[-1])))
 
 
 def _apart(data: str, left: int, k: int, ours: str, theirs: str) -> Measure:
-    """Of the steps that are timed apart, the seconds of one over those of another."""
+    """The ratio of the seconds of two steps that are timed separately."""
     return speed_up(*(_at("finish", "cpu", f"{data}, {left} k left: {step}", {"k": k}) for step in (ours, theirs)))
 
 

@@ -1,4 +1,4 @@
-"""What is measured here: numbers from rows, of the machine that measured them last."""
+"""Measured numbers, computed from rows of the machine that measured them last."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ....harness.rows import Row
 
 @dataclass(frozen=True)
 class Found:
-    """A number, the rows that it is made from, and the place in a sweep, in words."""
+    """A number, the rows from which it is computed, and its place in a sweep in words."""
 
     number: float
     rows: tuple[Row, ...]
@@ -64,7 +64,7 @@ def counted(where: Where, name: str) -> Measure:
 
 
 def missing_of(part: Measure) -> Measure:
-    """Return what a share lacks of the whole."""
+    """Return 1 minus a share."""
 
     def measure(results: Results) -> list[Found]:
         return [Found(1 - found.number, found.rows, found.at) for found in part(results)]
@@ -73,7 +73,7 @@ def missing_of(part: Measure) -> Measure:
 
 
 def portion(where: Where, part: str, *rest: str) -> Measure:
-    """Return an entry over its sum with others, of the newest run."""
+    """Return an entry's share of its sum with others, in the newest run."""
 
     def measure(results: Results) -> list[Found]:
         (found,) = entry(where, part)(results)
@@ -84,7 +84,7 @@ def portion(where: Where, part: str, *rest: str) -> Measure:
 
 
 def rate(where: Where) -> Measure:
-    """Return the queries a second of the newest run."""
+    """Return the queries per second of the newest run."""
 
     def measure(results: Results) -> list[Found]:
         return [Found(found.rows[0]["m"] / found.number, found.rows) for found in seconds(where)(results)]
@@ -93,7 +93,7 @@ def rate(where: Where) -> Measure:
 
 
 def speed_up(ours: Where, theirs: Where) -> Measure:
-    """Return seconds of `theirs` over those of `ours` in every run that has both, on the machine measured last."""
+    """Return the ratio of `theirs` to `ours` in seconds, for each run with both, on the machine measured last."""
 
     def measure(results: Results) -> list[Found]:
         for place in places(results, ours):
@@ -110,7 +110,7 @@ def speed_up(ours: Where, theirs: Where) -> Measure:
 
 
 def per_row(few: Where, many: Where) -> Measure:
-    """Return the seconds for each row of `few` rows over those for each of `many`, of one run."""
+    """Return the ratio of the seconds per row for `few` rows and for `many` rows, in one run."""
 
     def measure(results: Results) -> list[Found]:
         found = speed_up(many, few)(results)
@@ -120,7 +120,7 @@ def per_row(few: Where, many: Where) -> Measure:
 
 
 def best_of(*ways: Measure) -> Measure:
-    """Return what the best of several ways reaches."""
+    """Return the largest number of several methods."""
 
     def measure(results: Results) -> list[Found]:
         return [max((one for way in ways for one in way(results)), key=lambda one: one.number)]
@@ -129,7 +129,7 @@ def best_of(*ways: Measure) -> Measure:
 
 
 def least_of(*ways: Measure) -> Measure:
-    """Return the smallest number of several ways."""
+    """Return the smallest number of several methods."""
 
     def measure(results: Results) -> list[Found]:
         return [min((one for way in ways for one in way(results)), key=lambda one: one.number)]
@@ -138,7 +138,7 @@ def least_of(*ways: Measure) -> Measure:
 
 
 def deviation(where: Where, name: str, values: Sequence[str]) -> Measure:
-    """Return the standard deviation over the mean of the seconds at all `values` of a column, of the newest run."""
+    """Return the coefficient of variation of the seconds at all `values` of a column, in the newest run."""
 
     def measure(results: Results) -> list[Found]:
         rows = [found.rows[0] for value in values for found in seconds({**where, name: value})(results)]
@@ -151,7 +151,7 @@ def deviation(where: Where, name: str, values: Sequence[str]) -> Measure:
 
 
 def relative(first: Measure, second: Measure) -> Measure:
-    """Return the first number over the second, of the newest run of both."""
+    """Return the ratio of two numbers in the newest run that has both."""
 
     def measure(results: Results) -> list[Found]:
         (*_, one), (*_, other) = first(results), second(results)
@@ -180,7 +180,7 @@ def fastest(where: Where, recall: float) -> Measure:
 
 
 def over(points: Mapping[str, Measure]) -> Measure:
-    """Return what is found at all points of a sweep; those that were not measured are left out."""
+    """Return the numbers at all measured points of a sweep."""
 
     def measure(results: Results) -> list[Found]:
         found: list[Found] = []
@@ -197,7 +197,7 @@ def over(points: Mapping[str, Measure]) -> Measure:
 
 
 def share_best(points: Mapping[str, Mapping[str, Measure]], best: str) -> Measure:
-    """Return at what share of the points that were measured the contestant `best` has the largest number."""
+    """Return the share of measured points at which the contestant `best` has the largest number."""
 
     def measure(results: Results) -> list[Found]:
         wins, rows, count = 0, [], 0

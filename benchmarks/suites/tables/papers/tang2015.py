@@ -30,7 +30,7 @@ def _faster(case: str, ours: str, theirs: str, n: int = N, k: int = K) -> Measur
 
 
 def _sweep(case: str, queue: str, options: Sequence[str], places: dict[str, tuple[int, int]]) -> Measure:
-    """Each option of a queue over the bare queue."""
+    """The speed-up of each option of a queue over the bare queue."""
     return over(
         {
             f"{at}, {option}" if options[1:] else at: _faster(case, f"{queue}: {option}", f"{queue}: bare", *place)
@@ -50,7 +50,7 @@ def _share(series: str, k: int | None = None) -> Where:
 
 
 def _best_queue(part: str, k: int, host_k: int | None = None) -> Measure:
-    """Seconds of the fastest queue over those of another part."""
+    """The ratio of the seconds of the fastest queue to those of another part."""
     return least_of(*(speed_up(_share(part, host_k), _share(queue, k)) for queue in QUEUES))
 
 

@@ -1,12 +1,13 @@
 """The base class of `tonari.Index`: its state, which updates replace, and the checks and transformations of rows.
 
-If the metric or its weights need transformed rows (`tonari.metrics.changed`), segments compare these by the base
+If the metric or its weights need transformed rows (`tonari.metrics.changes.change`), segments compare these by the base
 metric: points are transformed when a segment is built, queries when a search begins, and values when it ends.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import operator
 import sys
 import threading
 from typing import Any, TypeVar
@@ -16,10 +17,10 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.api.index.coded import CodedRows
-from tonari.api.index.segment import Segment
-from tonari.api.index.sparse_state import SparseState
-from tonari.api.index.state import State
-from tonari.api.sparse_rows import are_sparse, changed_rows
+from tonari.api.index.segments.segment import Segment
+from tonari.api.index.segments.sparse_state import SparseState
+from tonari.api.index.segments.state import State
+from tonari.api.sparse.answers import are_sparse, changed_rows
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.hints import Hinted
 from tonari.core.process.progress import ProgressLike
@@ -27,16 +28,23 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import Given
 from tonari.filters.rules import Rules
+from tonari.methods import repeated
 from tonari.methods.call import Call
+from tonari.methods.decision import Decision
 from tonari.methods.registry import search_method
+from tonari.methods.repeated import Way
 from tonari.methods.rows.place import Place
 from tonari.metrics import Metric, get_metric
-from tonari.metrics.changed import Change, Weights
+from tonari.metrics.changes.change import Change, Weights
 from tonari.metrics.definitions import Float64
 from tonari.metrics.radius import limits_of
 from tonari.sparse.rows import SparseRows, as_sparse_rows
 
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
+
+
+# How searches of the present state were answered, for tonari.methods.repeated.
+kept_of = operator.attrgetter("_state.kept")
 
 
 class IndexBase(Hinted):
@@ -53,6 +61,7 @@ class IndexBase(Hinted):
     _change: Change | None
     _coded: CodedRows | None = None
     _copied: int
+    _device: Any  # the argument, not checked
     _memory: int | None
     _metric: Metric  # of the returned values; searches compare rows by the metric of the call
     _overrides: dict[str, Any]
@@ -166,6 +175,12 @@ class IndexBase(Hinted):
             inputs.same_bits(inputs.bool_columns(queries), self._bits)
         return self._compared(rows, "queries", threads)
 
+    def _keep(self, now: State, decision: Decision, queries: Any, quick: Way | None, run: Way | None = None) -> None:
+        """Cache how equal searches of a state are answered: by `quick(queries, points)`, else by `run(queries)`."""
+        if self._change is None and self._coded is None:
+            ways = _after_checks(now, quick), None if run is None else _after_checks(now, lambda rows, _: run(rows))
+            repeated.keep(decision, (queries,), *ways, kept=now.kept)
+
     def _finished(self, found: Found) -> Found:
         """Return a result with values of the requested metric."""
         return found if self._change is None else found._replace(distances=self._change.values(found.distances))
@@ -212,6 +227,35 @@ class IndexBase(Hinted):
         if self._change is not None:
             within = self._change.within(len(rows), **within)
         return rows, limits_of(self._call.metric, len(rows), value, **within)
+
+
+def _after_checks(now: State, quick: Way | None) -> Way | None:
+    """Return a function of queries that searches the single segment of a state, unless its points have changed."""
+    if quick is None or now.only is None:
+        return None
+    points, unchanged = now.only.points, now.unchanged
+
+    def first(queries: Any) -> Any:
+        for one in unchanged:
+            one.check(queries)
+        return quick(queries, points)
+
+    return first
+
+
+def quick_search_of(index: IndexBase, queries: Any, k: int, threads: int | None) -> tuple[Way, Decision] | None:
+    """Return a function that searches queries like these in microseconds, and the decision; None if there is none.
+
+    The function returns None for queries that have to be searched by the Index, for example to name a bad value.
+    """
+    now, call = index._state, index._call
+    if not isinstance(now, State) or now.only is None or index._coded is not None or index._change is not None:
+        return None
+    those = now.only.those(threads)
+    decision = those.decided(queries, k, False)
+    way = None if call.place.devices else repeated.quick_search(those.call, decision, queries, those.rows)
+    quick = _after_checks(now, way)
+    return None if quick is None else (quick, decision)
 
 
 def refuse_streams(now: State | SparseState, verb: str) -> None:

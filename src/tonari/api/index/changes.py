@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.api.index.base import IndexBase
-from tonari.api.index.sparse_state import SparseState
-from tonari.api.index.state import State
+from tonari.api.index.segments.sparse_state import SparseState
+from tonari.api.index.segments.state import State
 from tonari.core.process.floats import in_default_floats
 
 _CHANGED_FILE = "change the file of the rows, and make the Index again"

@@ -15,7 +15,7 @@ from tonari import inputs, io
 from tonari.api import tuning as api_tuning
 from tonari.core.errors import Unsupported
 from tonari.core.process.progress import ProgressLike
-from tonari.exact.cpu.codes import CodedPoints, CodeForm, WrittenCodes, checksum_of, choose_form, overrides_of
+from tonari.exact.cpu.rows.codes import CodedPoints, CodeForm, WrittenCodes, checksum_of, choose_form, overrides_of
 from tonari.exact.plan import ExactPlan
 from tonari.inputs.arrays.rows import check_shape
 from tonari.io.stored import StoredRows
@@ -41,7 +41,7 @@ class CodedState(NamedTuple):
     checksums : list of (int, int, int)
         Begin, end and CRC-32 of slices of the rows.
     centre, scale, directions
-        As in :class:`tonari.exact.cpu.codes.CodeForm`.
+        As in :class:`tonari.exact.cpu.rows.codes.CodeForm`.
     kernel : str
         The kernel that the codes are packed for.
     written : sequence of WrittenCodes

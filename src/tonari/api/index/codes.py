@@ -27,7 +27,7 @@ def with_codes(codes: str, metric: Metric, place: Place, overrides: dict[str, An
     Raises
     ------
     ValueError, Unsupported
-        Such codes do not exist, or not for this metric.
+        The codes are unknown, or not available for this metric.
     """
     if codes == "auto":
         return overrides

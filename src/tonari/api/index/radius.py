@@ -8,16 +8,20 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
-from tonari.api.index.base import IndexBase, refuse_streams
-from tonari.api.index.segment import Segment
-from tonari.api.index.sparse_state import SparseState
+from tonari.api.index.base import IndexBase, kept_of, refuse_streams
+from tonari.api.index.segments.segment import Segment
+from tonari.api.index.segments.sparse_state import SparseState
+from tonari.api.index.segments.state import State
 from tonari.core.process.compiling import not_compiled
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
-from tonari.core.results.radius_neighbors import RadiusNeighbors, none_within
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, none_within
 from tonari.filters.arguments import Given
+from tonari.methods import repeated
 from tonari.methods.answer import on_side_of
 from tonari.methods.registry import by_force
+from tonari.methods.repeated import repeating_method
+from tonari.methods.rows.points import DecidedPoints
 from tonari.metrics.radius import limits_of
 from tonari.streams.radius import radius_chunks
 
@@ -25,6 +29,7 @@ from tonari.streams.radius import radius_chunks
 class RadiusIndex(IndexBase):
     """The radius searches of :class:`tonari.Index`."""
 
+    @repeating_method(kept_of)
     @in_default_floats
     def radius_search(
         self,
@@ -55,13 +60,16 @@ class RadiusIndex(IndexBase):
         if not (where is exclude is query_groups is point_groups is groups is None):
             rules = self._rules(now, len(rows), Given(where, exclude, query_groups, point_groups, groups))
         if len(rows) and rules is None and most is None and now.only is not None:
-            found = now.only.those(threads).within(rows, limits, progress)
+            those = now.only.those(threads).decided_within(rows, limits, progress)
+            found = those.within(rows, limits, progress)
+            self._keep_quick(now, those, rows, limits, repeated.quick_within)
         elif len(rows):
             found = now.within(rows, limits, rules, most, self._asks(threads, progress))
         else:
             found = none_within(now.next_id, limits.dtype)
         return on_side_of(queries, self._finished(found))
 
+    @repeating_method(kept_of)
     @in_default_floats
     def radius_count(
         self,
@@ -91,7 +99,9 @@ class RadiusIndex(IndexBase):
         if isinstance(now, SparseState):
             counts = now.count(rows, limits, rules, self._asks(threads, progress))
         elif len(rows) and rules is None and now.only is not None:
-            counts = now.only.those(threads).count(rows, limits, progress)
+            those = now.only.those(threads).decided_within(rows, limits, progress)
+            counts = those.count(rows, limits, progress)
+            self._keep_quick(now, those, rows, limits, repeated.quick_count)
         elif len(rows):
             counts = now.count(rows, limits, rules, self._asks(threads, progress), self._brute)
         else:
@@ -156,6 +166,13 @@ class RadiusIndex(IndexBase):
             return found
 
         return radius_chunks(index, queries, find, rows=rows, chunk_rows=chunk_rows, progress=progress)
+
+    def _keep_quick(self, now: State, those: DecidedPoints, queries: Any, limits: Any, quick_of: Any) -> None:
+        """Cache how equal searches of the single segment of a state are answered, if they take microseconds."""
+        if not those.call.place.devices:
+            quick = quick_of(those.call, those.decision, Within(queries, limits), those.rows)
+            if quick is not None:
+                self._keep(now, those.decision, queries, quick)
 
     def _brute(self, rows: Any, taken: int) -> Segment:
         """Prepare a few points to be counted."""

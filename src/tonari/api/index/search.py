@@ -6,19 +6,24 @@ from collections.abc import Iterator
 from typing import Any
 
 from tonari import inputs
-from tonari.api.index.base import IndexBase, refuse_streams
+from tonari.api.index.base import IndexBase, kept_of, refuse_streams
+from tonari.api.index.segments.segment import SegmentPoints
+from tonari.api.index.segments.state import State
 from tonari.core.process.compiling import not_compiled
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors, no_neighbors
 from tonari.filters.arguments import Given
-from tonari.methods.answer import on_side_of
+from tonari.methods import repeated
+from tonari.methods.answer import checked, on_side_of
+from tonari.methods.repeated import repeating_method
 from tonari.streams.searching import search_chunks
 
 
 class SearchIndex(IndexBase):
     """The searches of :class:`tonari.Index`."""
 
+    @repeating_method(kept_of)
     @in_default_floats
     def search(
         self,
@@ -46,9 +51,6 @@ class SearchIndex(IndexBase):
         filtered = not (where is exclude is query_groups is point_groups is groups is None)
         only = None if filtered else now.only
         as_given = self._change is None and threads is None
-        again = only.again(queries, k, threads, progress) if only is not None and self._change is None else None
-        if again is not None:
-            return again
         inputs.warn_of_dropped({"queries": queries}, "use tonari.search with differentiable=True")
         if only is not None and as_given:
             again = only.replayed(queries, k, progress)
@@ -58,6 +60,8 @@ class SearchIndex(IndexBase):
         if only is not None and len(rows):
             those = only.those(threads)
             found = (those.searched if as_given else those.nearest)(rows, k, progress)
+            if isinstance(now, State) and not those.call.place.devices:
+                self._keep_search(now, those, rows, k, progress)
             return on_side_of(queries, self._finished(found))
         k = inputs.check_k(k, now.n, without_self=False)
         rules = None
@@ -70,6 +74,19 @@ class SearchIndex(IndexBase):
         else:
             found = no_neighbors(k, now.next_id, self._value_dtype(rows))
         return on_side_of(queries, self._finished(found))
+
+    def _keep_search(self, now: State, those: SegmentPoints, queries: Any, k: Any, progress: ProgressLike) -> None:
+        """Cache how equal searches of the single segment of a state are answered."""
+        call, points, metric = those.call, those.rows, self._metric
+        if type(k) is not int:
+            return
+        decision = those.decided(queries, k, progress)
+
+        def run(queries: Any) -> Neighbors:
+            rows = call.place.rows(queries, "queries", metric, call.threads)
+            return checked(decision.search(rows, points, progress), rows, points, metric)
+
+        self._keep(now, decision, queries, repeated.quick_search(call, decision, queries, points), run)
 
     @not_compiled
     @inputs.without_gradients("use tonari.search with differentiable=True")

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from tonari import io
-from tonari.api.index.file import describe
+from tonari.api.index.files.dense import describe
 from tonari.cli import _common, _options
 from tonari.cli._points import Inputs, inputs_option
 from tonari.core.results.neighbors import index_dtype

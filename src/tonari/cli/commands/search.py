@@ -11,7 +11,7 @@ import numpy as np
 
 from tonari.api import radius, searching, writing
 from tonari.api.shards import build_neighbors
-from tonari.api.sparse_rows import are_sparse
+from tonari.api.sparse.answers import are_sparse
 from tonari.cli import _common, _options
 from tonari.cli._directories import names_a_directory, refuse, told
 from tonari.cli._points import Inputs, check_named, id_option, inputs_option

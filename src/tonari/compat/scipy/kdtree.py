@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.api.index.base import quick_search_of
 from tonari.api.index.index import Index
 from tonari.compat.arguments import number_of, threads_of
 from tonari.compat.scipy.arguments import box_of, float64_rows, metric_of, queries_of, radii_of, ranks_of
@@ -16,6 +18,9 @@ from tonari.compat.scipy.periodic import Periodic
 from tonari.compat.scipy.two_trees import NoPoints, TwoTrees, lists_of
 from tonari.core.hints import Hinted
 from tonari.core.process.compiling import not_compiled
+from tonari.core.results.neighbors import Neighbors
+from tonari.methods.decision import Decision
+from tonari.methods.repeated import Kept, Key, Way, keep, repeating_method
 
 
 class cKDTree(Hinted, TwoTrees):
@@ -46,6 +51,10 @@ class cKDTree(Hinted, TwoTrees):
         self.maxes: npt.NDArray[np.float64] = self.data.max(axis=0) if self.n else np.zeros(self.m)
         self.mins: npt.NDArray[np.float64] = self.data.min(axis=0) if self.n else np.zeros(self.m)
         self._indexes: dict[str, Index | Periodic] = {}
+        self._kept: dict[Key, Kept] = {}  # how earlier queries were answered
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_kept": {}}
 
     def _index(self, metric: str) -> Index | Periodic | NoPoints:
         """The index of the points for a metric, prepared at the first search."""
@@ -56,7 +65,7 @@ class cKDTree(Hinted, TwoTrees):
             self._indexes[metric] = Periodic(self.data, metric, box) if box.any() else Index(self.data, metric=metric)
         return self._indexes[metric]
 
-    @not_compiled
+    @repeating_method(operator.attrgetter("_kept"))
     def query(
         self,
         x: Any,
@@ -124,8 +133,21 @@ class cKDTree(Hinted, TwoTrees):
         index = self._index(metric)
         assert not isinstance(index, NoPoints)
         found = index.search(rows, k, threads=threads)
-        d, i = found.distances.reshape(shape), found.indices.astype(np.intp).reshape(shape)
-        return (d, i) if shape else (float(d), np.intp(i))
+        if isinstance(index, Index):
+            self._keep(x, quick_search_of(index, rows, k, threads), rows.shape, shape)
+        return _answer_of(found, shape)
+
+    def _keep(self, x: Any, quick: tuple[Way, Decision] | None, rows: tuple[int, ...], shape: tuple[int, ...]) -> None:
+        """Cache how queries like these, with rows and results of these shapes, are answered."""
+        if quick is None:
+            return
+        search, decision = quick
+
+        def again(x: Any) -> tuple[Any, Any] | None:
+            found = search(x.astype(np.float64, copy=False).reshape(rows))
+            return None if found is None else _answer_of(found, shape)
+
+        keep(decision, (x,), again, None, kept=self._kept)
 
     @not_compiled
     def query_ball_point(
@@ -179,6 +201,12 @@ class cKDTree(Hinted, TwoTrees):
         array = np.empty(len(lists), object)
         array[:] = lists
         return array.reshape(lead)
+
+
+def _answer_of(found: Neighbors, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """Return lists as arrays of a shape, or as numbers for a single neighbour of a single point."""
+    d, i = found.distances.reshape(shape), found.indices.astype(np.intp).reshape(shape)
+    return (d, i) if shape else (float(d), np.intp(i))
 
 
 class KDTree(cKDTree):

@@ -96,5 +96,5 @@ def _leave() -> None:
             helper.stop()
         time.sleep(tuning.LOOK_SECONDS)
     if len(sys._current_frames()) > 1:
-        # By design, CPython never releases what the frames of a cut-off thread refer to: not a leak worth reporting.
+        # By design, CPython never releases objects in the frames of such a thread, so these are not reported as leaks.
         _native.set_leak_warnings(False)

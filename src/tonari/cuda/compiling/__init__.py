@@ -5,6 +5,7 @@ ahead.py        decides when to rehearse and compile: at the first launch of a k
 compile.py      compiles several kernels at once, and finds compiled ones in Triton's cache on disk
 beginning.py    prepares the first compilation of a process, while a search is imported
 effort.py       estimates how long kernels take to compile: the longest are first
+keys.py         makes the keys of Triton's cache the same in every process
 loading.py      the threads that compile kernels and load them
 translation.py  lets Triton translate kernels without repeating work
 """

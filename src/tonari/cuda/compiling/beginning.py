@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import mmap
 import os
 from collections.abc import Collection, Iterator
@@ -18,6 +19,7 @@ from typing import Any
 
 from tonari.cuda import tuning
 from tonari.cuda.compiling.effort import effort
+from tonari.cuda.compiling.keys import hash_in_order
 from tonari.cuda.compiling.rehearsal import Call
 
 
@@ -53,7 +55,7 @@ def _key(cache: Any) -> str:
 
 @contextlib.contextmanager
 def _open_whole(path: Any, mode: str = "r", *more: Any, **named: Any) -> Iterator[Any]:
-    """Open a file as open() does; but if it is large and binary, reading returns all of it, whatever is asked for."""
+    """Open a file as open() does, except that a read of a large binary file always returns the whole file."""
     with open(path, mode, *more, **named) as file:
         if mode != "rb" or os.path.getsize(path) < tuning.WHOLE_BYTES:
             yield file
@@ -74,9 +76,10 @@ def get_ready(calls: Collection[Call]) -> None:
     This takes half of the time for looking up kernels, and the thread would otherwise only wait.
     """
     with contextlib.suppress(ImportError):  # a version of Triton may have it elsewhere
-        import triton.experimental.gluon.nvidia.hopper as _  # Triton does so at the first tensor that it is given
+        # Triton imports this module when it is first given a tensor.
+        importlib.import_module("triton.experimental.gluon.nvidia.hopper")
     for call in sorted(calls, key=effort, reverse=True):  # efforts are kept
-        _ = call.kernel.cache_key  # a hash of its source and of the functions that it calls
+        hash_in_order(call)
 
 
 @functools.cache

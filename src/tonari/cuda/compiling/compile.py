@@ -33,6 +33,7 @@ from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.process.workers import default_threads
 from tonari.cuda.compiling.beginning import begin
 from tonari.cuda.compiling.effort import effort
+from tonari.cuda.compiling.keys import hash_in_order
 from tonari.cuda.compiling.loading import Loading
 from tonari.cuda.compiling.rehearsal import Call
 from tonari.cuda.compiling.translation import binaries_alone, translating
@@ -106,6 +107,7 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
 def compile_call(call: Call) -> Any:
     """Compile the variant of a call, or load it from Triton's cache on disk; return Triton's record of the variant."""
     with compiling:
+        hash_in_order(call)
         return call.kernel.warmup(grid=(1,), **call.arguments, **call.constants, **call.options)
 
 

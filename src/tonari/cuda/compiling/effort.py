@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import functools
 from typing import Any
 
@@ -16,14 +15,17 @@ def effort(call: Call) -> int:
     """Estimate the effort of compiling a kernel, from the amount of its unrolled code.
 
     Calls are inlined and loops over constants are unrolled. The longest of these loops run over the TILES of a screen,
-    the LEVELS of a tree, and the steps of a network that sorts SIZE pairs or SLOTS candidates. A matrix product is one
-    line but many instructions; so is a line that processes the A runs of RUN values of a thread. A kernel contains code
-    for all metrics, but compiles only the code of one.
+    the LEVELS of a tree, and the steps of a network that sorts SIZE pairs, SLOTS candidates, or runs of K in a TILE,
+    which it then merges. A matrix product is one line but many instructions; so is a line that processes the A runs of
+    RUN values of a thread. A kernel contains code for all metrics, but compiles only the code of one.
     """
     size = call.constants.get("SIZE")
     size = size if isinstance(size, int) else 1
     steps = _steps(size) if size < LOOPS_FROM else UNROLLED
     slots: int = call.constants.get("SLOTS", 1)
+    if (run := call.constants.get("K")) is not None:
+        merges = (call.constants.get("TILE", run) // run).bit_length()  # one more with the best of all tiles
+        steps += _steps(run) + merges * run.bit_length()
     times: int = call.constants.get("TILES", 1) * call.constants.get("LEVELS", 1)
     if "RUN" in call.constants:
         times *= max(1, call.constants["A"] * call.constants["RUN"] // tuning.VALUES_OF_THREAD)
@@ -38,9 +40,9 @@ def _steps(size: int) -> int:
 
 
 def _instructions(function: Any, inside: frozenset[Any] = frozenset()) -> int:
-    """Return the number of the interpreter's instructions in a kernel and in the Triton functions that it calls.
+    """Return the length of the bytecode of a kernel and of the Triton functions that it calls.
 
-    A function that calls itself with smaller constants counts once.
+    A function counts once for each function that calls it, however often that is; one that calls itself counts once.
     """
     own, called = _own_instructions(function)
     inside |= {function}
@@ -49,8 +51,8 @@ def _instructions(function: Any, inside: frozenset[Any] = frozenset()) -> int:
 
 @functools.cache
 def _own_instructions(function: Any) -> tuple[int, list[Any]]:
-    """Return the number of a function's instructions (a product counts as many) and its calls of Triton functions."""
-    own = list(dis.get_instructions(function))
-    used = (function.__globals__.get(one.argval) for one in own if one.opname == "LOAD_GLOBAL")
-    product = tuning.INSTRUCTIONS_OF_PRODUCT * any(one.argval == "dot" for one in own)
-    return len(own) + product, [one.fn for one in used if hasattr(one, "arg_names")]
+    """Return the length of a function's bytecode (a product counts as much), and the Triton functions that it calls."""
+    code = function.__code__
+    used = map(function.__globals__.get, code.co_names)
+    product = tuning.INSTRUCTIONS_OF_PRODUCT * ("dot" in code.co_names)
+    return len(code.co_code) // 2 + product, [one.fn for one in used if hasattr(one, "arg_names")]

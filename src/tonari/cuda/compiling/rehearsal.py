@@ -166,7 +166,7 @@ def all_repeated(rows: Any, times: int) -> Any:
 
 
 def without_data(tensor: Any) -> Any:
-    """Return a tensor of the same shape, strides and dtype on the device "meta"; None for None."""
+    """Return a tensor of the same shape, strides and dtype on the device "meta"; if `tensor` is None, return None."""
     import torch
 
     if tensor is None:

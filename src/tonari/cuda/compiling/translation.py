@@ -1,8 +1,9 @@
-"""Translation of kernels without work that Triton repeats; up to Triton 3.6, this work is a fifth of the time.
+"""Translation of kernels without work that Triton repeats; in Triton 3.6, this work is two fifths of the time.
 
 Triton visits the syntax trees of a kernel and of the functions that it calls. At each node, it silences two warnings
 that no node causes. At each call, it reads the signature of the function. For each variant of a function, it parses the
-source again. The results do not change while kernels are compiled together, so this module caches them.
+source again. For each tensor, it makes an object of its shape, and the name of the type of that object, although there
+are only a few shapes. The results do not change while kernels are compiled together, so this module caches them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import operator
 import os
 import warnings
 from collections.abc import Callable, Iterator
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 
@@ -37,12 +38,15 @@ class _Inspect:
 
     def __init__(self) -> None:
         self._signature = functools.cache(inspect.signature)
+        self._of_method = functools.cache(lambda function: inspect.signature(MethodType(function, self)))
         self._names = functools.cache(_plain_names)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(inspect, name)
 
     def signature(self, function: Any) -> inspect.Signature:
+        if isinstance(function, MethodType):
+            return self._of_method(function.__func__)
         return self._signature(function) if isinstance(function, FunctionType) else inspect.signature(function)
 
     def getcallargs(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> dict[str, Any]:
@@ -59,10 +63,49 @@ def _plain_names(function: Callable[..., Any]) -> tuple[str, ...] | None:
     return tuple(parameters) if plain else None
 
 
+def _types_that_share_shapes(core: Any) -> Callable[..., None]:
+    """Return a constructor of Triton's types of blocks that prints and checks each shape once."""
+    usual = core.block_type.__init__
+    kept: dict[tuple[Any, ...], tuple[Any, Any, str]] = {}
+
+    def make(self: Any, element_ty: Any, shape: Any) -> None:
+        lengths = tuple([each.value if isinstance(each, core.constexpr) else each for each in shape])
+        if lengths in kept:
+            self.element_ty = element_ty
+            self.shape, self.numel, text = kept[lengths]
+            self.name = f"<{text}, {element_ty}>"
+            return
+        usual(self, element_ty, shape)
+        text = str(self.shape)
+        if vars(self).keys() == {"element_ty", "shape", "numel", "name"} and self.name == f"<{text}, {element_ty}>":
+            kept[lengths] = self.shape, self.numel, text
+
+    return make
+
+
+def _tensors_that_share_shapes(core: Any) -> Callable[..., None]:
+    """Return a constructor of Triton's tensors that makes the object of each shape once."""
+    usual = core.tensor.__init__
+    kept: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+
+    def make(self: Any, handle: Any, type: Any) -> None:
+        lengths = tuple(type.shape.values) if type.is_block() else ()
+        if lengths in kept:
+            self.handle, self.type, self.dtype = handle, type, type.scalar
+            self.shape, self.numel = kept[lengths]
+            return
+        usual(self, handle, type)
+        if vars(self).keys() == {"handle", "type", "dtype", "shape", "numel"}:
+            kept[lengths] = self.shape, self.numel
+
+    return make
+
+
 @contextlib.contextmanager
 def translating() -> Iterator[None]:
     """Return a context in which Triton does not repeat the work that this module caches; its output is the same."""
     from triton.compiler import code_generator
+    from triton.language import core
     from triton.runtime.jit import JITCallable
 
     parse = JITCallable.parse
@@ -80,6 +123,8 @@ def translating() -> Iterator[None]:
             (code_generator, "warnings", _Warnings()),
             (code_generator, "inspect", _Inspect()),
             (JITCallable, "parse", parse_once),
+            (core.block_type, "__init__", _types_that_share_shapes(core)),
+            (core.tensor, "__init__", _tensors_that_share_shapes(core)),
         ):
             stack.callback(setattr, module, name, getattr(module, name))
             setattr(module, name, stand_in)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonari.api.given import is_given
+from tonari.api.given.replacing import is_given
 from tonari.api.index.index import Index
 from tonari.api.radius import radius_count, radius_search
 from tonari.api.searching import search

@@ -1,14 +1,15 @@
 """Brute force on the CPU.
 
-    prepared.py      points -> form (centred, scaled, or normalised) -> packed copy in a kernel's layout
-    copies.py        finds copies of rows that cannot be in any answer, and are not packed
-    contraction.py   decides whether a form is contracted to few columns
+    method.py        the registered method: a search is direct, or by prepared rows
+    direct/          searches by exact values alone, without packed points and a screen
+    rows/            points -> form -> packed copy in a kernel's layout; copies, clusters, columns and codes
     search.py        searches rows again, at the next precision, if one precision does not certify them
+    radius.py        the same for searches within a radius
     passes.py        blocks of queries x slices of points -> screen -> select -> refine -> certified rows
     blocks.py        blocks of queries
     join.py          like passes.py if the queries are the points: uses each product for both rows
     across.py        like join.py, but only for rows on different sides of a boundary
-    method.py        the registered method
+    farthest.py      the farthest points, by a search by inner product
 
 The screen, the running thresholds and the refinement are native code (native/exact/row_block.hpp).
 """

@@ -19,7 +19,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.exact import tuning
 from tonari.exact.cpu.passes import Search
-from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.exact.cpu.rows.prepared import PreparedPoints
 from tonari.exact.cpu.search import search_prepared
 from tonari.exact.memory import JOIN_BLOCK
 from tonari.exact.plan import ExactPlan

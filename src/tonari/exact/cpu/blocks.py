@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Protocol, TypeVar
 
 from tonari.core import _native
-from tonari.exact.cpu.clusters import Numbers, Sketch
 from tonari.exact.cpu.join import Bounds
+from tonari.exact.cpu.rows.clusters import Numbers, Sketch
 
 
 class Block(Protocol):

@@ -20,7 +20,7 @@ from tonari.core.process.progress import Progress
 from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors
 from tonari.exact import tuning
-from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.exact.cpu.rows.prepared import PreparedPoints
 from tonari.exact.memory import JOIN_BLOCK
 from tonari.exact.plan import ExactPlan
 

@@ -8,18 +8,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core.method import Quick
 from tonari.core.on_cpu import OnCpu, own_rows
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
+from tonari.core.process.workers import worth_sharing
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.costs.rates import SCREEN_START, SURVIVOR, SURVIVOR_VALUE
-from tonari.exact.cpu.copies import first_copies
-from tonari.exact.cpu.direct import search_directly, search_unchecked
-from tonari.exact.cpu.direct_within import Unpacked, count_directly, find_directly
-from tonari.exact.cpu.listed import count_listed, search_listed
-from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.exact.cpu.direct.listed import count_listed, search_listed
+from tonari.exact.cpu.direct.nearest import quick_search, search_directly, search_unchecked
+from tonari.exact.cpu.direct.within import Unpacked, count_directly, find_directly, quick_count, quick_within
 from tonari.exact.cpu.radius import count_prepared, find_prepared
+from tonari.exact.cpu.rows.copies import first_copies
+from tonari.exact.cpu.rows.prepared import PreparedPoints
 from tonari.exact.cpu.search import search_prepared
 from tonari.exact.plan import ExactPlan
 from tonari.exact.planning.planner import plan_on_cpu
@@ -89,11 +91,27 @@ class ExactOnCpu(OnCpu):
     ) -> Neighbors | None:
         return search_unchecked(queries, points, plan, progress=progress) if plan.direct else None
 
+    def quick_search(self, queries: Any, points: Any, prepared: Any, plan: ExactPlan) -> Quick | None:
+        return quick_search(queries, points, plan, _unchecked(prepared)) if plan.direct else None
+
+    def quick_within(self, request: Within, points: Any, prepared: Any, plan: ExactPlan) -> Quick | None:
+        compared = self._is_compared(prepared, plan) and not worth_sharing(plan.direct_within)
+        return quick_within(request, points, plan, _unchecked(prepared)) if compared else None
+
+    def quick_count(self, request: Within, points: Any, prepared: Any, plan: ExactPlan) -> Quick | None:
+        compared = self._is_compared(prepared, plan) and not worth_sharing(plan.direct_within)
+        return quick_count(request, points, plan, _unchecked(prepared)) if compared else None
+
+    def _is_compared(self, prepared: Any, plan: ExactPlan) -> bool:
+        """Whether searches within a radius use exact values alone; without prepared points, because they are few."""
+        if prepared is not None:
+            return bool(prepared.is_compared(plan))
+        return plan.direct_within < SCREEN_START + plan.prepare_seconds
+
     def prepare_within(
         self, points: npt.NDArray[Any], plan: ExactPlan, progress: ProgressLike = None
     ) -> PreparedPoints | Unpacked:
-        few = plan.direct_within < SCREEN_START + plan.prepare_seconds
-        return Unpacked(points) if few else self.prepare(points, plan, progress)
+        return Unpacked(points) if self._is_compared(None, plan) else self.prepare(points, plan, progress)
 
     def find_within(
         self, request: Within, prepared: PreparedPoints, plan: ExactPlan, progress: ProgressLike = None
@@ -108,6 +126,11 @@ class ExactOnCpu(OnCpu):
         if prepared.is_compared(plan):
             return count_directly(request, prepared.points, plan, progress)
         return count_prepared(request, prepared, plan, progress)
+
+
+def _unchecked(prepared: Any) -> int:
+    """Return the number of arrays whose values a quick search must check: 1 for queries, 2 for queries and points."""
+    return 2 if prepared is None else 1
 
 
 def plan_for(plan: ExactPlan, n: int) -> ExactPlan:

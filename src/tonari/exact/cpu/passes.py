@@ -21,10 +21,10 @@ from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import current, decided
 from tonari.exact.cpu.blocks import AnyBlock, Block, batches, cut_blocks
-from tonari.exact.cpu.clusters import Near
-from tonari.exact.cpu.contraction import look_pays
 from tonari.exact.cpu.join import Bounds, Join, join_of
-from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.exact.cpu.rows.clusters import Near
+from tonari.exact.cpu.rows.contraction import look_pays
+from tonari.exact.cpu.rows.prepared import PreparedPoints
 from tonari.exact.plan import ExactPlan
 from tonari.exact.report import Report
 

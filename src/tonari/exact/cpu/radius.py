@@ -28,7 +28,7 @@ from tonari.exact import tuning
 from tonari.exact.cpu.blocks import cut_blocks
 from tonari.exact.cpu.join import Bounds
 from tonari.exact.cpu.passes import Search
-from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.exact.cpu.rows.prepared import PreparedPoints
 from tonari.exact.cpu.search import arrange
 from tonari.exact.plan import ExactPlan
 from tonari.exact.report import Report

@@ -22,9 +22,9 @@ from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import decided
 from tonari.exact import tuning
-from tonari.exact.cpu.clusters import Near, Numbers
 from tonari.exact.cpu.passes import Search, Some, Task
-from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.exact.cpu.rows.clusters import Near, Numbers
+from tonari.exact.cpu.rows.prepared import PreparedPoints
 from tonari.exact.plan import ExactPlan
 from tonari.exact.report import Report
 

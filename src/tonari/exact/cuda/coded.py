@@ -1,4 +1,4 @@
-"""Choose between codes on the device (routes/codes.py) and streaming, for prepared points that do not fit there.
+"""Choose between codes on the device (routes/codes/) and streaming, for prepared points that do not fit there.
 
 An Index does not know how often it will be searched. Its first search streams the points, unless codes take less time
 even with their preparation. The second search makes codes, and later ones use them. Since the preparation takes about

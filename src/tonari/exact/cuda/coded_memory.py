@@ -1,4 +1,4 @@
-"""The cost of a search by codes (routes/codes.py), with the interface of memory.py."""
+"""The cost of a search by codes (routes/codes/), with the interface of memory.py."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ from tonari.exact.cuda.attempts.rehearse import can_rehearse, rehearse_preparati
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.candidate_parts import blocks_of_all
 from tonari.exact.cuda.refine.within import parts_per_block, refine_within
-from tonari.exact.cuda.routes.codes import prepare_codes, rehearse_codes, rehearse_coding, search_codes
+from tonari.exact.cuda.routes.codes.search import prepare_codes, rehearse_codes, rehearse_coding, search_codes
 from tonari.exact.cuda.routes.host_refine import prepare_host_refine, search_host_refine
 from tonari.exact.cuda.routes.multi_gpu import prepare_on_several, search_on_several
 from tonari.exact.cuda.routes.resident import prepare_resident, prepare_resident_once, search_resident

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Callable
 from typing import Any
 
 from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.method import GraphLists
-from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import recording
 from tonari.filters.arguments import Given
@@ -20,28 +20,35 @@ from tonari.graph.lists import Lists, check_filters
 from tonari.methods import repeated
 from tonari.methods.answer import build_graph, check_plan, on_side_of
 from tonari.methods.call import Call
+from tonari.methods.decision import Decision
 from tonari.methods.registry import by_force, is_search, method_for
 from tonari.methods.rows.points import Points
 
 _NO_OPTIONS = GraphOptions()
 
 
-def repeated_lists(key: repeated.Key | None, points: Any, progress: ProgressLike) -> Lists | None:
-    """Build the graph of points, without `include_self`, by a cached choice of the method; None if none is cached."""
-    known = repeated.graph(key, points, progress)
-    if known is None:
-        return None
-    found, kept, record = known
-    return Lists(found, kept.call.metric.name, kept.decision.method.name, record=record)
+def keep_lists(call: Call, decision: Decision, points: Any, finish: Callable[[Lists], Any]) -> None:
+    """Cache how an equal call builds the lists of a graph; `finish` makes its answer from them."""
+    lists = repeated.graph_lists(call, decision)
+
+    def again(points: Any) -> Any:
+        found, record = lists(points)
+        return finish(Lists(found, call.metric.name, decision.method.name, record=record))
+
+    if decision.prepared is None:
+        repeated.keep(decision, (points,), None, again)
 
 
 def build_lists(
-    points: Any, k: int, call: Call, options: GraphOptions = _NO_OPTIONS, key: repeated.Key | None = None
+    points: Any,
+    k: int,
+    call: Call,
+    options: GraphOptions = _NO_OPTIONS,
+    finish: Callable[[Lists], Any] | None = None,
 ) -> Lists:
     """Find the neighbours of every point among the other points; see :func:`tonari.knn_graph`.
 
-    The choice of the method is cached for :func:`repeated_lists` if there is a key, the graph is exact, and
-    `include_self` is False.
+    With `finish`, which makes the answer of the present call, equal calls are answered again if the graph is exact.
     """
     started, plan = time.perf_counter(), options.plan
     include_self = inputs.check_flag(options.include_self, "include_self")
@@ -66,8 +73,8 @@ def build_lists(
                 decision = choose_or_plan(problem, rows, call.method, options, call.progress)
             else:
                 decision = those.decided(rows, others, call.progress, self_join=True, plan=plan)
-                if rows is points and not call.place.devices:
-                    repeated.keep(key, call, decision)
+                if finish is not None and not call.place.devices:
+                    keep_lists(call, decision, rows, finish)
             start = entries_of_start(call.place, options.start, len(rows))
             lists, made_by = build_graph(rows, decision, call.metric, call.progress, start=start)
     found = _with_self(lists.found, rows, call, include_self)

@@ -1,4 +1,4 @@
-"""Merge and change graphs by metrics that compare transformed rows, such as mahalanobis (``metrics/changed.py``).
+"""Merge and change graphs by metrics that compare transformed rows, such as mahalanobis (``metrics/changes/``).
 
 The rows get the same transformation as for the graph, and the graph's lists get the values of the base metric. The
 lists are then merged or changed by that metric, and the values of the result are converted.
@@ -18,15 +18,15 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.graph import tuning
 from tonari.graph.lists import Lists
-from tonari.methods.call import Call
-from tonari.metrics.changed import Change, change_of
+from tonari.methods.call import Call, Options
+from tonari.metrics.changes.change import Change, change_of
 
 
 def on_compared_rows(
     graphs: dict[str, Lists],
     arrays: dict[str, Any],
     answer: Callable[[list[Lists], list[Any], Call], Lists],
-    **options: Any,
+    options: Options,
 ) -> Lists:
     """Merge or change graphs whose metric compares transformed rows.
 
@@ -38,18 +38,20 @@ def on_compared_rows(
         The caller's arrays of rows, by their names in messages. The result is in the library of the first.
     answer : callable(graphs, arrays, call)
         Merges or changes graphs whose metric compares the given rows.
-    **options
-        The arguments of :meth:`tonari.methods.call.Call.of` apart from the metric.
+    options : Options
+        Its metric is not used.
     """
     first = next(iter(graphs.values()))
     change = change_of(first.metric, first.weights, first.transform)
     if change is None:
-        return answer(list(graphs.values()), list(arrays.values()), Call.of(arrays, metric=first.metric, **options))
+        return answer(
+            list(graphs.values()), list(arrays.values()), Call.of(arrays, options._replace(metric=first.metric))
+        )
     name, points = next(iter(arrays.items()))
-    side, threads = inputs.side_of(points, name), inputs.check_threads(options.get("threads"))
+    side, threads = inputs.side_of(points, name), inputs.check_threads(options.threads)
     rows = {name: change.rows(x, name, threads) if len(x) else x for name, x in arrays.items()}
     lists = [compared(graph, rows[name], name, change) for name, graph in graphs.items()]
-    changed = answer(lists, list(rows.values()), Call.of(rows, metric=change.base, **options))
+    changed = answer(lists, list(rows.values()), Call.of(rows, options._replace(metric=change.base)))
     return finished(changed, change, side)
 
 

@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.method import TreeMethod
+from tonari.core.method import Quick, TreeMethod
 from tonari.core.on_cpu import OnCpu
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import Within
 from tonari.costs.formulas import MeanVisits
-from tonari.exact.cpu.copies import first_copies
+from tonari.exact.cpu.rows.copies import first_copies
 from tonari.kdtree import tuning
 from tonari.kdtree.cpu.prepared import PreparedTree
+from tonari.kdtree.cpu.quick import quick_count_tree, quick_in_tree, quick_within_tree
 from tonari.kdtree.cpu.radius import count_in_tree, find_in_tree
 from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TreePlan, held_as, plan_tree, refusal
@@ -66,6 +68,15 @@ class TreeOnCpu(OnCpu, TreeMethod):
         progress: ProgressLike = None,
     ) -> Neighbors:
         return prepared.search(queries, plan, self_ids=self_ids, progress=progress)
+
+    def quick_search(self, queries: Any, points: Any, prepared: PreparedTree | None, plan: TreePlan) -> Quick | None:
+        return None if prepared is None else quick_in_tree(queries, prepared, plan)
+
+    def quick_within(self, request: Within, points: Any, prepared: PreparedTree | None, plan: TreePlan) -> Quick | None:
+        return None if prepared is None else quick_within_tree(request, prepared, plan)
+
+    def quick_count(self, request: Within, points: Any, prepared: PreparedTree | None, plan: TreePlan) -> Quick | None:
+        return None if prepared is None else quick_count_tree(request, prepared, plan)
 
     def visits(self, queries: npt.NDArray[Any], prepared: PreparedTree, plan: TreePlan) -> MeanVisits:
         return prepared.visits(queries, plan)

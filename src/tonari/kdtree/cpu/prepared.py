@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import threading
 import time
 from typing import Any
 
@@ -15,9 +16,10 @@ from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.trail import current
 from tonari.costs.formulas import MeanVisits
+from tonari.kdtree import tuning
 from tonari.kdtree.cpu.build import build
 from tonari.kdtree.cpu.search import Visits, search_tree
-from tonari.kdtree.cpu.tree import plan_height
+from tonari.kdtree.cpu.tree import Tree, plan_height
 from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TreePlan
 
@@ -44,17 +46,33 @@ class PreparedTree:
         *,
         kept: npt.NDArray[np.int64] | None = None,
     ) -> None:
-        self.points = points
+        self.points, self._kept, self._plan = points, kept, plan
+        self._building = threading.Lock()  # held by the one thread that builds the tree
+        self._tree: Tree | None = None
+        if plan.build_seconds >= tuning.BUILT_LATER:
+            self._build(None if callable(progress) else progress)
+
+    @property
+    def tree(self) -> Tree:
+        """The tree; if building takes less than milliseconds, it is built at the first use."""
+        return self._tree or self._build(False)
+
+    def _build(self, progress: ProgressLike) -> Tree:
+        with self._building:
+            if self._tree is None:
+                self._tree = self._built(progress)
+            return self._tree
+
+    def _built(self, progress: ProgressLike) -> Tree:
+        points, kept, plan = self.points, self._kept, self._plan
         rows = points if kept is None else points[kept]
         height = plan.height if kept is None else min(plan.height, plan_height(len(kept), plan.leaf))
-        shown = None if callable(progress) else progress
-        bar = Progress(shown, total=len(rows), seconds=plan.build_seconds, label="k-d tree", unit="row")
+        bar = Progress(progress, total=len(rows), seconds=plan.build_seconds, label="k-d tree", unit="row")
         with bar, Workers(plan.threads) as workers:  # which keeps its threads for all passes
-            double = plan.held == "float64"
-            self.tree = build(rows, height=height, double=double, workers=workers, bar=bar)
-        if kept is not None:
-            numbers = kept[self.tree.ids].astype(index_dtype(len(points)))
-            self.tree = dataclasses.replace(self.tree, ids=numbers)
+            tree = build(rows, height=height, double=plan.held == "float64", workers=workers, bar=bar)
+        if kept is None:
+            return tree
+        return dataclasses.replace(tree, ids=kept[tree.ids].astype(index_dtype(len(points))))
 
     def search(
         self,

@@ -196,7 +196,7 @@ def check_counts(
     ValueError
         As :func:`check_range`.
     """
-    if _are_inside(limits, points, record):
+    if are_inside(limits, points, record):
         return
     ends = np.finfo(limits.dtype)
     check_far(limits, queries, points, record, count, filtered=filtered)
@@ -238,7 +238,7 @@ def check_far(
     ValueError
         As :func:`check_range`.
     """
-    if _are_inside(limits, points, record):
+    if are_inside(limits, points, record):
         return
     some = _distinct(limits)
     rows = _rows_with((np.abs(some) >= np.finfo(some.dtype).max) & ~(listed & np.isinf(some)), limits)
@@ -256,7 +256,7 @@ def check_far(
         raise refusal(row if names is None else names[row], infinity, record)
 
 
-def _are_inside(limits: npt.NDArray[Any], points: Any, record: Metric) -> bool:
+def are_inside(limits: npt.NDArray[Any], points: Any, record: Metric) -> bool:
     """Whether nothing has to be checked: no limits or points, no rounding, or one limit well inside the range."""
     if record.bits or record.own or record.missing or not (len(limits) and len(points)):
         return True

@@ -115,7 +115,8 @@ class Reach:
     Attributes
     ----------
     probes : int
-        The number of near clusters: those that the rows of a block name, then those nearest to their own cluster.
+        The number of near clusters: first the clusters that the rows of a block name, then the nearest ones to their
+        own cluster.
     most : int
         The largest number of members. Whole pieces are compared, so the last piece may exceed this number.
     without_self : bool
@@ -124,6 +125,8 @@ class Reach:
         Compare only points whose numbers are on different sides of this number.
     ranked : int32 of shape (clusters, any), optional
         The clusters nearest to each cluster, nearest first. Without it, no cluster is compared that no row names.
+    blocks : iterable of int, optional
+        The pieces of rows that are searched. Default: all pieces.
     """
 
     probes: int
@@ -131,6 +134,7 @@ class Reach:
     without_self: bool = False
     boundary: int | None = None
     ranked: npt.NDArray[np.int32] | None = None
+    blocks: Iterable[int] | None = None
 
 
 def search_clusters(
@@ -143,7 +147,6 @@ def search_clusters(
     workers: Workers,
     *,
     mark: int = 0,
-    blocks: Iterable[int] | None = None,
 ) -> None:
     """Fill the entries of rows with the best members of the clusters near them, by approximate scores.
 
@@ -162,8 +165,6 @@ def search_clusters(
     workers : Workers
     mark : int
         Bits to set in every entry.
-    blocks : iterable of int, optional
-        Fill only the entries of the rows in these pieces.
     """
     none_ranked = np.empty((len(members.pieces.firsts) - 1, 0), np.int32)
     search = _native.ClusterSearch(
@@ -191,7 +192,7 @@ def search_clusters(
     steps = range(0, count, tuning.TASK_BLOCKS)
     tasks = (
         [(at, min(at + tuning.TASK_BLOCKS, count)) for at in steps]
-        if blocks is None
-        else [(at, at + 1) for at in blocks]
+        if reach.blocks is None
+        else [(at, at + 1) for at in reach.blocks]
     )
     workers.map(lambda task: work(*task), tasks)

@@ -41,9 +41,10 @@ def best_of_clusters(
     boundary : int, optional
         Compare only points whose numbers are on different sides of this number.
     known : Known, optional
-        The true neighbours of some points, by which the number of clusters is chosen. Default: the plan's number.
+        The true neighbours of some points, which determine the number of clusters. Default: the plan's number.
     precise : bool
-        Whether to compare points by the most precise scores. By default, faster scores serve if they separate points.
+        Whether to compare points by the most precise scores. By default, faster scores are used if they suffice to
+        separate points.
 
     Returns
     -------
@@ -91,12 +92,9 @@ class _Start:
             without_self=self._boundary is None,
             boundary=self._boundary,
             ranked=self._nearest(self._centres, ranks),
-        )
-        search_clusters(
-            *(self._points, self._near, self.seekers, self._members, reach, entries, self._workers),
-            mark=NEW,
             blocks=blocks,
         )
+        search_clusters(self._points, self._near, self.seekers, self._members, reach, entries, self._workers, mark=NEW)
 
     def enough(self, entries: Entries, known: Known) -> int:
         """Return the smallest number of clusters whose members include most true neighbours of some points.
@@ -123,7 +121,7 @@ class _Start:
             if tuning.LEVEL[0] * before[1] < misses < tuning.LEVEL[1]:
                 wanted = before[0]
                 break
-            wanted = min(most, _for_misses(goal, before, (probes, misses)))
+            wanted = math.ceil(min(most, _for_misses(goal, before, (probes, misses))))
             if probes == most or wanted <= tuning.TRUSTED_STEP * probes:
                 break
             probes, before = min(2 * probes, most), (probes, misses)
@@ -138,7 +136,7 @@ def _for_misses(goal: float, before: tuple[int, float], after: tuple[int, float]
         return more if few <= goal else math.inf
     if few >= many:
         return math.inf
-    return math.ceil(less * (more / less) ** (math.log(many / goal) / math.log(many / few)))
+    return float(less * (more / less) ** (math.log(many / goal) / math.log(many / few)))
 
 
 def _kernel(
@@ -153,6 +151,7 @@ def _kernel(
     """Choose the fastest kernel whose scores separate near points, by a test within clusters, the hardest case."""
     for point in members.order[:: -(-len(points) // tuning.LOOKS)]:
         around = members.of_clusters(near[point])[: tuning.LOOK_POINTS]
-        if not scores.coarse_is_enough(points[around[: tuning.LOOK_QUERIES]], points[around], plan.k, size, workers):
+        share = scores.coarse_share(points[around[: tuning.LOOK_QUERIES]], points[around], plan.k, size, workers)
+        if share < tuning.COARSE_ENOUGH:
             return scores.fine
     return scores.coarse

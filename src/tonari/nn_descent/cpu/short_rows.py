@@ -1,7 +1,7 @@
 """Contracted copies of wide rows, for a start that compares fewer columns (docs/contraction.md).
 
-A start only ranks points, so it needs no bound: contracted rows serve if they rank the true neighbours of some points
-among the first of their lists. The rounds compare the points themselves.
+A start only ranks points, so it needs no bound: contracted rows are used if they rank the true neighbours of some
+points near the beginning of their lists. The rounds compare the points themselves.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tonari.core import _native
 from tonari.core.process.workers import Workers
 from tonari.core.slices import cut
 from tonari.core.trail import decided
-from tonari.exact.cpu.prepared import centre_and_scale
+from tonari.exact.cpu.rows.prepared import centre_and_scale
 from tonari.metrics import get_metric
 from tonari.nn_descent import tuning
 from tonari.nn_descent.backend import Known
@@ -40,7 +40,7 @@ def short_rows(points: Rows, plan: DescentPlan, known: Known, workers: Workers) 
         Rows whose squared L2 distances rank neighbours nearly like the metric. None if no small number of columns does.
     """
     record = get_metric(plan.metric)
-    # Two float32 copies, of which one is packed, take no more memory than the plan's packed copy of all columns.
+    # Two float32 copies (one is packed) take no more memory than the plan's packed copy of all columns.
     most = min(plan.d // tuning.SHORT_SHARE, plan.packed_bytes // plan.n // 8)
     widths = [columns for columns in tuning.SHORT_COLUMNS if columns <= most]
     if not widths or not (record.angular or record.squares):

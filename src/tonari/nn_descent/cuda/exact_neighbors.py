@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from typing import Any
 
 import torch
@@ -48,7 +49,7 @@ def plan_nearest(problem: Problem, *, free_bytes: int | None = None) -> CudaPlan
 
     Most of the memory is for the minima, one per query and group of points. If slabs of the points are packed one after
     another, more memory remains for larger batches of queries. The plan with the fewest pairs of a batch and a slab is
-    the fastest.
+    the fastest. Its batches are of equal length, because a short last batch would need kernels of its own.
 
     Parameters
     ----------
@@ -69,4 +70,5 @@ def plan_nearest(problem: Problem, *, free_bytes: int | None = None) -> CudaPlan
         slab = -(-slab // (2 * POINT_TILE)) * POINT_TILE
         with contextlib.suppress(BudgetExceeded):  # slabs need memory to merge their lists
             plans.append(plan(route="streamed", point_slab=slab, query_slab=m))
-    return min(plans, key=visits)
+    best = min(plans, key=visits)
+    return dataclasses.replace(best, query_batch=-(-m // -(-m // best.query_batch)))

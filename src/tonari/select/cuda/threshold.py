@@ -14,6 +14,8 @@ deviations below the expected number of survivors, and `capacity` as many above 
 To shorten the search for a threshold, a value is accepted if the number of samples that do not exceed it is from `rank`
 to `most`. About one row in 10^5 has fewer than k or more than `capacity` survivors. The same kernels answer such a row
 by radix selection, so the result is exact for every input and the device does not wait for the host.
+
+Few long rows are searched by parts.py, without a sample: a program reads its whole part.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from typing import Any
 from tonari.core.process.caches import cached
 from tonari.cuda.launch import launch
 from tonari.select import tuning
-from tonari.select.cuda import radix
+from tonari.select.cuda import parts, radix
 from tonari.select.cuda.compaction import compact
 from tonari.select.cuda.keys import FORMATS, as_bits, constants_of, looks_for_nan
 from tonari.select.cuda.survivors import (
@@ -129,6 +131,10 @@ def select_on_gpu(request: Request) -> Answer:
             )
     rows, n = request.values.shape
     samples = request.options.samples
+    if samples is None and request.counters is None and parts.suits(rows, n):
+        in_parts = parts.shape_for(n, request.k, FORMATS[request.dtype].wide)
+        if in_parts is not None:
+            return parts.select_in_parts(request, in_parts)
     if n <= tuning.LARGEST_RESIDENT and samples is None:
         return _select_resident(request)
     shape = shape_for(rows, n, request.k) if samples is None else shape_for_sample(n, request.k, power_of_two(samples))

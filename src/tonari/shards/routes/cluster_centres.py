@@ -16,10 +16,11 @@ from tonari import inputs
 from tonari.core.results.neighbors import value_dtype
 from tonari.core.slices import cut
 from tonari.shards import tuning
-from tonari.shards.common import in_host_memory, overlap_rows, truth_of
 from tonari.shards.directory.done import Done
+from tonari.shards.lists import in_host_memory
 from tonari.shards.routes import dealing
 from tonari.shards.routes.centres import Floats, gaps_of, train
+from tonari.shards.samples import overlap_rows, truth_of
 from tonari.shards.tasks import Worker, in_one_piece
 
 logger = logging.getLogger("tonari")

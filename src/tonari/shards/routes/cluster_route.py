@@ -29,28 +29,15 @@ from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
 from tonari.shards import tuning
-from tonari.shards.common import (
-    RECALL,
-    SAMPLE,
-    TRUTH,
-    empty_lists,
-    in_host_memory,
-    joined,
-    lists_here,
-    merge_into,
-    nearest_of_all,
-    recall_stage,
-    renumbered,
-    sample_stage,
-    truth_stage,
-)
 from tonari.shards.directory.done import Done
 from tonari.shards.directory.workspace import Workspace
+from tonari.shards.lists import empty_lists, in_host_memory, joined, lists_here, merge_into, renumbered
 from tonari.shards.loading import Arriving, Share
 from tonari.shards.plan import ShardPlan
 from tonari.shards.planning.sizes import MEMBER_BYTES
 from tonari.shards.routes import dealing
 from tonari.shards.routes.cluster_centres import CENTRE_PARTS, CENTRES, MEAN_PARTS, MEANS, near_centres, reached
+from tonari.shards.samples import RECALL, SAMPLE, TRUTH, nearest_of_all, recall_stage, sample_stage, truth_stage
 from tonari.shards.tasks import Route, Stage, Task, Worker, in_one_piece
 
 # --- members

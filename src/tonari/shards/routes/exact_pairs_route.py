@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tonari.core.results.neighbors import Neighbors
-from tonari.shards.common import empty_lists
+from tonari.shards.lists import empty_lists
 from tonari.shards.routes import pair_rounds
 from tonari.shards.routes.pair_rounds import Meeting
 from tonari.shards.tasks import Route, Worker

@@ -14,9 +14,10 @@ import numpy as np
 
 from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
-from tonari.shards.common import blocks, empty_lists, in_range, merge_into, renumbered
 from tonari.shards.directory.done import Done
 from tonari.shards.directory.workspace import Workspace
+from tonari.shards.lists import empty_lists, in_range, merge_into, renumbered
+from tonari.shards.loading import blocks
 from tonari.shards.plan import ShardPlan
 from tonari.shards.tasks import Route, Stage, Task, Worker, in_one_piece
 
@@ -42,7 +43,7 @@ def _compute(worker: Worker, args: tuple[int, int], queries: Any) -> Neighbors:
     if job.queries is None:
         meet(own, queries, self_join=True)
         others.remove(own)
-    for part, points in blocks(worker, others):
+    for part, points in blocks(worker.load, others, ahead=worker.job.plan.reads_ahead):
         meet(part, points, self_join=False)
         del points
     return in_range(worker, args[0], kept)

@@ -20,23 +20,15 @@ from tonari.core.draws import Purpose, derived_seed
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph.building.merging import merge_lists
 from tonari.graph.lists import Lists
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Options
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall
-from tonari.shards.common import (
-    RECALL,
-    SAMPLE,
-    TRUTH,
-    in_host_memory,
-    recall_stage,
-    sample_stage,
-    truth_of,
-    truth_stage,
-)
 from tonari.shards.directory.workspace import Workspace
+from tonari.shards.lists import in_host_memory
 from tonari.shards.plan import ShardPlan
 from tonari.shards.routes import pair_rounds
 from tonari.shards.routes.pair_rounds import Meeting
+from tonari.shards.samples import RECALL, SAMPLE, TRUTH, recall_stage, sample_stage, truth_of, truth_stage
 from tonari.shards.tasks import Route, Stage, Worker
 
 
@@ -52,7 +44,9 @@ def _merge(worker: Worker, meeting: Meeting) -> Neighbors:
         (Lists(found, job.metric, "nn-descent", seed=job.seed), part)
         for found, part in zip(meeting.graphs, (rows[:size], rows[size:]), strict=True)
     )
-    call = Call.of({"points": rows}, job.metric, "auto", worker.device, job.threads, worker.memory, worker.progress)
+    call = Call.of(
+        {"points": rows}, Options(job.metric, "auto", worker.device, job.threads, worker.memory, worker.progress)
+    )
     seed = derived_seed(job.seed, Purpose.SHARD_MERGE)
     known = {"measure": meeting.known, "checked": True}
     return merge_lists(a, b, call, recall=job.target, seed=seed, update=job.update, **known).found

@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tonari.core.results.neighbors import Neighbors
-from tonari.shards.common import empty_lists, in_range, lists_here, merge_into, shifted
 from tonari.shards.directory.done import Done
 from tonari.shards.directory.workspace import Workspace
+from tonari.shards.lists import empty_lists, in_range, lists_here, merge_into, shifted
 from tonari.shards.loading import Arriving
 from tonari.shards.plan import ShardPlan
 from tonari.shards.tasks import Job, Stage, Step, Task, Worker, in_one_piece

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import re
 import types
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +21,6 @@ from tests.helpers.gpu_checks import DEVICE, check, check_stops, on_host, plan_o
 from tonari.core.errors import BudgetExceeded
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import Within
-from tonari.core.trail import recording
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.metrics.reference import brute
@@ -39,7 +38,8 @@ if HAS_TORCH:
     from tonari.cuda.compiling.rehearsal import Card, rehearsing
     from tonari.cuda.host_rows import HostRows
     from tonari.exact.cuda import dispatch as run
-    from tonari.exact.cuda.routes import codes
+    from tonari.exact.cuda.routes.codes import points as held_points
+    from tonari.exact.cuda.routes.codes import search as codes
     from tonari.exact.cuda.rows.part import Place, plan_for_part
     from tonari.exact.cuda.screens import coded
     from tonari.exact.cuda.screens.sampling import Sample
@@ -108,7 +108,7 @@ def test_without_the_errors_of_codes_a_neighbour_is_lost(part: str, monkeypatch:
     """Both limits need them: that of the distances between members and their codes, and that of the scores of
     groups."""
     queries, points = near_by_less_than_a_step()
-    limits = codes.CodedScreen.limits
+    limits = coded.CodedScreen.limits
 
     def without(self: Any, look: Any, kth: Any) -> Any:
         squares, scores = limits(self, look, kth)
@@ -117,7 +117,7 @@ def test_without_the_errors_of_codes_a_neighbour_is_lost(part: str, monkeypatch:
         self.prepared.farthest = before
         return (bare[0], scores) if part == "members" else (squares, bare[1])
 
-    monkeypatch.setattr(codes.CodedScreen, "limits", without)
+    monkeypatch.setattr(coded.CodedScreen, "limits", without)
     with pytest.raises(AssertionError):
         check(queries, points, K, width=16, form_dim=4, **HERE)
 
@@ -153,7 +153,7 @@ def test_rows_may_be_gathered_by_the_cpu(monkeypatch: pytest.MonkeyPatch) -> Non
         made._there, made.is_mapped = None, False
         return made
 
-    monkeypatch.setattr(codes, "HostRows", held)
+    monkeypatch.setattr(held_points, "HostRows", held)
     points = near_a_plane(N, D)
     check(points[:M] + np.float32(1e-3), points, K, width=16, form_dim=4, **HERE)
 
@@ -267,94 +267,6 @@ def test_what_is_compiled_ahead_is_what_is_launched(choices: dict[str, Any], mon
         codes.rehearse_codes(plan, queries.dtype.name, self_join=self_join)
     assert {variant[0].__name__ for variant in set(seen) - set(rehearsal.calls)} == set()
     assert {variant[0].__name__ for variant in set(rehearsal.calls) - set(seen)} <= {"products_kernel"}
-
-
-class Redone:
-    """A stand-in for a CUDA graph: a replay does all the work again."""
-
-    made: ClassVar[list[Redone]] = []
-
-    def __init__(self, work: Any) -> None:
-        self.work, self.done, self.replays = work, work(), 0
-        self.made.append(self)
-
-    def replay(self) -> None:
-        self.replays += 1
-        again = self.work()
-        for ours, theirs in zip((*self.done.found, *self.done[1:]), (*again.found, *again[1:]), strict=True):
-            ours.copy_(theirs)
-
-
-@pytest.fixture
-def redone(monkeypatch: pytest.MonkeyPatch) -> list[Redone]:
-    """The captured batches, also without a GPU."""
-    monkeypatch.setattr(Redone, "made", [])
-
-    def record(work: Any, device: Any, *, run_first: bool) -> tuple[Any, Any]:
-        graph = Redone(work)
-        return graph, graph.done
-
-    monkeypatch.setattr(codes, "record", record)
-    monkeypatch.setattr(codes, "_captures", lambda device: True)
-    return Redone.made
-
-
-def test_the_second_search_of_some_sizes_is_captured(redone: list[Redone]) -> None:
-    points, given = near_a_plane(N, D), {"width": 16, "form_dim": 4, **HERE}
-    queries = [near_a_plane(M, D, seed) for seed in range(1, 4)]
-    plan = plan_of(queries[0], points, K, **given)
-    prepared = run.prepare(points, plan)
-    for each in queries:
-        assert_same_neighbors(on_host(run.search(each, prepared, plan)), brute(each, points, K))
-    assert [graph.replays for graph in redone] == [2]
-    queries[2][2, 1] = np.nan
-    with pytest.raises(ValueError, match="queries: row 2"):
-        run.search(queries[2], prepared, plan)
-    assert_same_neighbors(on_host(run.search(queries[0], prepared, plan)), brute(queries[0], points, K))
-    assert [graph.replays for graph in redone] == [4]
-    assert codes._forget_replays()
-    assert not codes._forget_replays()
-
-
-def test_the_row_of_a_refused_value_counts_from_the_first_batch(redone: list[Redone]) -> None:
-    points, queries = near_a_plane(N, D), near_a_plane(6, D, 1)
-    plan = plan_of(queries, points, 1, width=16, form_dim=4, query_batch=2, **HERE)
-    prepared = run.prepare(points, plan)
-    queries[5, 0] = np.inf
-    with pytest.raises(ValueError, match="queries: row 5"):
-        run.search(queries, prepared, plan)
-    assert [graph.replays for graph in redone] == [2]
-
-
-def test_a_search_that_cannot_be_captured_is_launched_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codes, "_captures", lambda device: True)
-    tried: list[Any] = []
-
-    def no_room(*given: Any) -> None:
-        tried.append(given)
-        raise MemoryError("no room")
-
-    monkeypatch.setattr(codes, "check_room", no_room)
-    points, queries = near_a_plane(N, D), near_a_plane(M, D, 1)
-    plan = plan_of(queries, points, K, width=16, form_dim=4, **HERE)
-    prepared = run.prepare(points, plan)
-    with recording("search", 3 * M) as noted:
-        for _ in range(3):
-            assert_same_neighbors(on_host(run.search(queries, prepared, plan)), brute(queries, points, K))
-    assert len(tried) == 1
-    why = [choice.why for choice in noted.choices if choice.what == "replay"]
-    assert why == ["searches like this one are launched step by step: no room"]
-
-
-def test_as_many_graphs_are_kept_as_planned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "CODED_GRAPHS", 2)
-    replays: Any = codes.Replays()
-    for key in "abc":
-        assert replays.graph((key,), object) is None
-    _, second, third = (replays.graph((key,), object) for key in "abc")
-    assert replays.graph(("b",), object) is second
-    assert replays.graph(("c",), object) is third
-    assert replays.graph(("a",), object) is None, "it was dropped, and is seen for the first time again"
 
 
 def test_the_width_is_fitted_to_long_searches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tests.helpers.gpu_checks import tensor_of
 from tonari.core import _native
 from tonari.cuda.compiling.rehearsal import Card, rehearsing
-from tonari.exact.cpu import prepared
+from tonari.exact.cpu.rows import prepared
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.form import DeviceForm, make_form, shifted_form
 from tonari.exact.cuda.rows.groups import POINT_TILE, group_count

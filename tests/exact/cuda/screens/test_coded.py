@@ -14,7 +14,7 @@ from tests.helpers.gpu_checks import DEVICE, plan_of, tensors
 
 pytestmark = needs_torch
 if HAS_TORCH:
-    from tonari.exact.cuda.routes.codes import prepare_codes
+    from tonari.exact.cuda.routes.codes.search import prepare_codes
     from tonari.exact.cuda.rows.codes import code_queries
     from tonari.exact.cuda.rows.pack import new_flags
     from tonari.exact.cuda.screens.coded import CodedScreen

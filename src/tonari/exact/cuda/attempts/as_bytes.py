@@ -5,7 +5,8 @@ Sums of float16 products are rounded, which can leave thousands of rows unproved
 int8 leaves only rows with ties.
 
     look    tests a few rows, then a sample of all queries and points, for integers of one byte, and finds their shift
-    pack    packs all rows; any other number has an error above 0 or is beyond range, which ends the attempt
+    pack    packs all rows; a number that is no such integer is packed with an error, or is beyond range, and ends the
+            attempt
 
 A long search of unprepared points tests for bytes before it starts. Every other search does so only after float16 has
 left unproved rows.

@@ -20,7 +20,7 @@ def search_listed(
     threads: int | None = None,  # on the CPU, as is `found`
     found: Neighbors | None = None,
 ) -> Neighbors:
-    """Find the k nearest of the points listed for each query; see ``exact/cpu/listed.py``.
+    """Find the k nearest of the points listed for each query; see ``exact/cpu/direct/listed.py``.
 
     Queries with lists of similar length share a launch; shorter lists are padded.
 

@@ -25,7 +25,7 @@ from tonari.core.trail import current, decided
 from tonari.costs.rates import CARD
 from tonari.cuda import tuning as cuda_tuning
 from tonari.cuda.devices import over
-from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.exact.cpu.rows.prepared import PreparedPoints
 from tonari.exact.cpu.search import search_prepared
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.plan import CudaPlan

@@ -36,7 +36,8 @@ from tonari.cuda.host_rows import HostRows
 from tonari.exact.cuda.attempts.attempt import Begun
 from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.routes import codes, host_refine, resident, streamed
+from tonari.exact.cuda.routes import host_refine, resident, streamed
+from tonari.exact.cuda.routes.codes import search as codes
 from tonari.exact.cuda.routes.partition import SearchPart
 from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report

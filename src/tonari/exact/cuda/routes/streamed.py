@@ -1,7 +1,7 @@
 """The route for streamed points: each slab of points is searched on its own, and the lists are merged.
 
     for slab of queries:
-        for slab of points, forth and back:      the next slab is copied at the same time (cuda/copying/prefetch.py)
+        for slab of points, back and forth:      the next slab is copied at the same time (cuda/copying/prefetch.py)
             pack, search                         attempts/ladder.py
             merge                                by (value, number), so that the order of the slabs does not matter
 

@@ -48,7 +48,7 @@ class Subset:
         self._n = len(points)
 
     def places(self, numbers: Any) -> Any:
-        """Return the positions of points in the subset, by their numbers; -1 for points outside; None for None."""
+        """Return the positions of points in the subset, -1 for points outside it; if `numbers` is None, return None."""
         import torch
 
         if numbers is None:

@@ -5,7 +5,7 @@
     ContractedPoints        on one device, in fewer dimensions               attempts/contracted.py
     ScreenedPoints          packed on one device, rows in host memory        routes/host_refine.py
     HostContractedPoints    the same, in fewer dimensions                    routes/host_contracted.py
-    CodedPoints             the same, in codes of one byte per coordinate    routes/codes.py
+    CodedPoints             the same, in codes of one byte per coordinate    routes/codes/points.py
 
 Points in fewer dimensions are also :class:`Contracted`. Points with rows on the device have a search of their own
 (``Searchable`` in attempts/first.py). Two more classes wrap prepared points and do not have this interface:

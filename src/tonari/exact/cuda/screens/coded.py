@@ -22,7 +22,7 @@ from tonari.select.cuda.dispatch import k_smallest
 class CodedScreen(ContractedScreen):
     """Screen codes in two steps; see :class:`tonari.exact.cuda.screens.contracted.ContractedScreen`.
 
-    The prepared points are :class:`tonari.exact.cuda.routes.codes.CodedPoints`.
+    The prepared points are :class:`tonari.exact.cuda.routes.codes.points.CodedPoints`.
 
     Groups are ruled out by products of codes, whose limit allows for the rounding of both codes. Points are ruled out
     by the distance of one code from the query, so a row has several times as many near groups as near points.

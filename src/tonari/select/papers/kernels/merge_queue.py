@@ -47,7 +47,9 @@ def insert_and_merge(
     key_ptrs, index_ptrs, size, key, index, lanes, present, count_ptrs,
     M: tl.constexpr, ALIGNED: tl.constexpr, COUNT: tl.constexpr,
 ):  # fmt: skip
-    """Insert entries, which must be below the heads, in `lanes`; if ALIGNED, all lanes `present` merge together."""
+    """Insert an entry into the queue of each lane in `lanes`; it must be below the head of the queue.
+
+    If ALIGNED, the lanes in `present` merge their levels together."""
     tl.static_assert((M & (M - 1)) == 0, "levels are merged in halves, of M places at first")
     insert_sorted(key_ptrs, index_ptrs, M, key, index, lanes, count_ptrs, COUNT)
     level = tl.full((), 0, tl.int32)

@@ -20,7 +20,7 @@ from tonari.exact.cuda.kernels.refine.certify import SLACK, square_of, worst_val
 from tonari.exact.cuda.kernels.rows.pack import round_up
 from tonari.metrics.kernels.instructions import sqrt
 
-_LARGEST = tl.constexpr(1e30)  # far above every square of rows that are packed
+_LARGEST_SQUARE = tl.constexpr(1e30)  # far above every square of rows that are packed
 _INFINITY = tl.constexpr(float("inf"))
 # Twice the relative error of a term in a float32 sum of p squares, whose difference counts twice, square and sum once.
 _ROUNDING = tl.constexpr(2.0**-23)
@@ -57,7 +57,7 @@ def contracted_limits_kernel(
     reach = sqrt(square) * (1 + tl.load(stretch_ptr)) + error + tl.load(farthest_ptr)
     reach_square = reach * reach
     slack = (reach_square + shift) * (evaluation + SLACK)
-    judged = judged & (reach_square + slack < _LARGEST)
+    judged = judged & (reach_square + slack < _LARGEST_SQUARE)
     reach_square = tl.where(judged, reach_square, 0.0)
     slack = tl.where(judged, slack, 0.0)
     squares = round_up((reach_square + slack) * (1 + (p + 8) * _ROUNDING) + _TINY)

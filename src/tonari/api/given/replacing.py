@@ -1,0 +1,66 @@
+"""Call another function in the place of a public one if the metric is a function of the caller, or "precomputed"."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from tonari import inputs
+from tonari.api.given.call import GivenCall
+from tonari.core.errors import Unsupported
+from tonari.methods.call import Options
+from tonari.metrics.names import PRECOMPUTED, is_function
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_ROWS, _OPTIONS = frozenset(("queries", "points")), frozenset(Options._fields)
+
+
+def is_given(metric: Any) -> bool:
+    """Whether a metric is a function of the caller, or "precomputed", which means that rows contain distances.
+
+    >>> is_given("precomputed"), is_given(lambda a, B: abs(B - a).sum(axis=1)), is_given("euclidean")
+    (True, True, False)
+    """
+    return metric.lower() == PRECOMPUTED if type(metric) is str else is_function(metric)
+
+
+def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Wrap a public function so that `answer` is called instead if the metric is a function or "precomputed".
+
+    `answer` takes a :class:`GivenCall`, and some of the function's other arguments. All others are refused unless they
+    have their default values.
+    """
+    accepted = set(inspect.signature(answer).parameters) - {"call"}
+
+    def wrap(verb: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(verb)
+        defaults = {name: parameter.default for name, parameter in signature.parameters.items()}
+
+        @functools.wraps(verb)
+        def asking(*args: P.args, **kwargs: P.kwargs) -> R:
+            metric = kwargs.get("metric", "euclidean")
+            if not is_given(metric):
+                if "symmetric" in kwargs and inputs.check_flag(kwargs["symmetric"], "symmetric"):
+                    raise ValueError("symmetric: is for functions; all named metrics are symmetric. Leave it out")
+                return verb(*args, **kwargs)
+            arguments = signature.bind(*args, **kwargs).arguments
+            for name, value in arguments.items():
+                if name not in accepted | _ROWS | _OPTIONS and value is not defaults[name]:
+                    raise Unsupported(
+                        f"{name}: is not supported if metric is a function or 'precomputed'; "
+                        f"leave {name} out, or name one of tonari.metrics.METRICS"
+                    )
+            rows = {name: value for name, value in arguments.items() if name in _ROWS}
+            inputs.warn_of_dropped(rows, "compute the distances of the pairs that are found in torch")
+            options = Options(**{name: value for name, value in arguments.items() if name in _OPTIONS})
+            others = {name: value for name, value in arguments.items() if name in accepted}
+            found: R = answer(GivenCall.of(options, **rows), **others)
+            return found
+
+        return asking
+
+    return wrap

@@ -1,0 +1,95 @@
+"""A segment of an Index, with the ids of its points and a record of the removed ones."""
+
+from __future__ import annotations
+
+import sys
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.api.index.segments.segment import Segment
+from tonari.cuda.streams import Written
+
+Ids = npt.NDArray[np.int64]
+
+
+class Part:
+    """A segment with the ids of its points, ascending, and a mask of its removed rows.
+
+    `written` records when an update has written the points, for searches on other CUDA streams.
+    """
+
+    def __init__(
+        self, segment: Segment, ids: Ids | None = None, gone: Ids | None = None, written: Written | None = None
+    ) -> None:
+        self.segment, self._ids, self.written = segment, ids, written
+        self.gone = np.empty(0, np.int64) if gone is None else gone
+        self.n = segment.n - len(self.gone)
+        self._there: dict[Any, Any] = {}
+
+    @cached_property
+    def ids(self) -> Ids:
+        """The ids of all rows of the segment: stored ids, or row numbers, which are made on first use."""
+        return np.arange(self.segment.n) if self._ids is None else self._ids
+
+    @property
+    def are_rows(self) -> bool:
+        """Whether no point was removed, ids are row numbers, and no stream has to wait."""
+        return (
+            self.written is None
+            and not len(self.gone)
+            and (self._ids is None or bool(self._ids[-1] == self.segment.n - 1))
+        )
+
+    def rows_of(self, ids: Ids) -> Ids:
+        """Return the rows of points by id, -1 for ids that are absent or removed."""
+        rows = np.minimum(np.searchsorted(self.ids, ids), self.segment.n - 1)
+        return np.where((self.ids[rows] == ids) & ~np.isin(rows, self.gone), rows, -1)
+
+    def copied(self) -> Part:
+        """Return a copy that shares the points and the packed data; both prepare further data separately."""
+        return Part(self.segment.__copy__(), self._ids, self.gone, self.written)
+
+    def names(self, dtype: Any, device: Any = None) -> Any:
+        """Return the ids of all rows, with -1 for removed points, in host memory or as a tensor on a device."""
+        known = self._there.get((dtype, device))
+        if known is None:
+            known = self.ids.astype(dtype)
+            known[self.gone] = -1
+            if device is not None:
+                tensor = sys.modules["torch"].from_numpy(known).to(device)
+                known = tensor, Written(tensor)
+            self._there[dtype, device] = known
+        if device is None:
+            return known
+        known[1].read()
+        return known[0]
+
+    @property
+    def left(self) -> Ids:
+        """The rows of the segment that are not removed."""
+        return np.delete(np.arange(self.segment.n), self.gone)
+
+    @property
+    def ids_left(self) -> Ids:
+        """The ids of points that are not removed."""
+        return np.delete(self.ids, self.gone)
+
+    @cached_property
+    def points_left(self) -> Any:
+        """The original points that are not removed."""
+        points = self.read().given
+        return inputs.rows_at(points, self.left) if len(self.gone) else points
+
+    def without(self, rows: Ids) -> Part:
+        """Return this part with more of its rows marked as removed."""
+        return Part(self.segment, self._ids, np.union1d(self.gone, rows), self.written) if len(rows) else self
+
+    def read(self) -> Segment:
+        """Return the segment; the current stream waits until its points are written."""
+        if self.written is not None:
+            self.written.read()
+        return self.segment

@@ -1,0 +1,299 @@
+"""A segment of an Index: points that are prepared once and never change."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import warnings
+from collections.abc import Hashable
+from typing import Any, ClassVar
+
+from tonari import inputs
+from tonari.api.index.coded import CodedRows
+from tonari.core._native import environment
+from tonari.core.method import Preparation, SearchMethod
+from tonari.core.plan import Plan
+from tonari.core.problem import Problem
+from tonari.core.process.callers import callers_level
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.trail import decided
+from tonari.exact.cuda.replay import cache as cuda_graph_cache
+from tonari.methods import tuning
+from tonari.methods.answer import PLAN_VARIABLES, checked, keep_decision, kept_decision
+from tonari.methods.auto import choose
+from tonari.methods.call import Call
+from tonari.methods.decision import Decision, by_plan
+from tonari.methods.registry import by_force, search_method
+from tonari.methods.rows.place import Place
+from tonari.methods.rows.points import DecidedPoints, Points
+
+
+class Segment:
+    """Checked rows, packed for a kernel or stored in a tree. Several threads may search it at once.
+
+    Parameters
+    ----------
+    points : checked rows of shape (n, d)
+    call : Call
+        The call of the Index. Its method "auto" assumes that the number of queries equals the number of points. All
+        segments of the Index share its memory.
+    taken : int
+        The bytes of this memory that other segments use.
+    chosen : (str, int), optional
+        The method of an earlier choice and the k of its plan, by which the points are packed.
+    given : checked rows of shape (n, any), optional
+        The rows before their transformation; `points` themselves if there is none.
+    source : array, optional
+        The caller's array that contains the rows of `given`.
+    overrides : dict, optional
+        Fields to set in every plan of the method, which is then not "auto".
+    coded : CodedRows, optional
+        The rows of an Index with codes; this object makes the codes, and detects changes of the rows.
+    """
+
+    def __init__(
+        self,
+        points: Any,
+        call: Call,
+        *,
+        taken: int = 0,
+        chosen: tuple[str, int] | None = None,
+        given: Any = None,
+        source: Any = None,
+        overrides: dict[str, Any] | None = None,
+        coded: CodedRows | None = None,
+    ) -> None:
+        self.points, self.n = points, len(points)
+        self.given = points if given is None else given
+        self.unchanged: inputs.Unchanged | CodedRows | None = coded
+        if coded is None and inputs.can_change(self.given):
+            self.unchanged = inputs.Unchanged(self.given, source)
+        self.call, self._overrides = call.with_progress(False), overrides or {}
+        if call.place.may_take_fewer:
+            self.call = dataclasses.replace(self.call, place=self._some_devices())
+        budget = self.budget(taken)
+        first = self._first_choice(call.progress, budget) if chosen is None else self._chosen(*chosen, budget)
+        if first.prepared is None:
+            prepare = first.method.prepare if coded is None else coded.prepare
+            first = first._replace(prepared=prepare(points, first.plan, call.progress))
+        self.first = first
+        self.ready: dict[tuple[str, str], Decision] = {self._kind(first.method, self._problem(points[:1], 1)): first}
+        self.planned: dict[Hashable, Decision] = {}
+        self._preparing = threading.Lock()  # held by the one search that prepares more
+        self._call_with: Call | None = None
+        self._warned = False
+        self._searched = 0  # queries so far; threads may lose some
+
+    @property
+    def memory(self) -> int | None:
+        """The memory that all segments share."""
+        return self.call.memory
+
+    @property
+    def method(self) -> str:
+        """The method that searches the points."""
+        method: str = self.first.plan.method
+        return method
+
+    @property
+    def chosen(self) -> tuple[str, int]:
+        """The method and the k of its plan."""
+        return self.method, self.first.plan.k
+
+    @property
+    def held_bytes(self) -> int:
+        """The bytes of the prepared points; on CUDA, on each device."""
+        held = {id(made.prepared): made for made in tuple(self.ready.values())}  # kinds may share prepared data
+        return sum(made.method.held_bytes(made.prepared, made.plan) for made in held.values())
+
+    def budget(self, taken: int) -> int | None:
+        """The remaining memory if other segments take `taken` bytes."""
+        return None if self.memory is None else max(1, self.memory - taken)
+
+    def release(self) -> None:
+        """Free the prepared data that a search can make again."""
+        for made in tuple(self.ready.values()):
+            made.method.release(made.prepared)
+
+    def __copy__(self) -> Segment:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, ready=dict(self.ready), planned={}, _preparing=threading.Lock())
+        return made
+
+    def replayed(self, queries: Any, k: Any, progress: ProgressLike) -> Neighbors | None:
+        """Replay a search that was captured as a CUDA graph; None if there is none."""
+        if not self.first.plan.replayable:
+            return None
+        key = cuda_graph_cache.key_on(self.first.prepared, queries, k)
+        found = cuda_graph_cache.replayed(key, (queries,), progress)
+        return None if found is None else checked(found, queries, self.points, self.call.metric)
+
+    def call_with(self, threads: int) -> Call:
+        """Return the call with another number of threads.
+
+        The last such call is cached, since making it takes 2 µs.
+        """
+        last = self._call_with  # another thread may replace it
+        if last is None or last.threads != threads:
+            last = self._call_with = dataclasses.replace(self.call, threads=threads)
+        return last
+
+    def those(self, threads: int | None, *, taken: int = 0) -> SegmentPoints:
+        """Return the points, for a search with this number of threads.
+
+        `taken` is the memory that other segments use, which the search cannot use.
+        """
+        return SegmentPoints(self, threads, taken)
+
+    def _problem(self, queries: Any, k: Any, threads: int | None = None, memory: int | None = None) -> Problem:
+        """Return the problem of a search for these queries."""
+        call = self.call
+        if threads != call.threads or memory != call.memory:
+            call = dataclasses.replace(call, threads=threads, memory=memory)
+        return call.problem(self.points, queries, k)
+
+    def _some_devices(self) -> Place:
+        """Return the devices that hold the points: the devices that a search of as many queries as points would use."""
+        place, metric = self.call.place, self.call.metric.name
+        problem = dataclasses.replace(self._problem(self.points[:1], min(tuning.USUAL_K, self.n)), m=self.n)
+        plan = search_method(by_force(metric), place.device).plan(problem)
+        if plan.devices_chosen:
+            decided("devices", plan.devices_chosen)
+        return place.on(plan.devices)
+
+    def _chosen(self, name: str, k: int, memory: int | None) -> Decision:
+        method = search_method(name, self.call.place.device)
+        threads = self.call.place.threads_to_prepare(self.call.threads, self.n)
+        problem = self._problem(self.points[:1], min(k, self.n), threads, memory)
+        return by_plan(method, method.plan(problem, **self._overrides))
+
+    def _kind(self, method: SearchMethod, problem: Problem, searched: int = 0) -> tuple[str, str]:
+        """Return the method and the kind of preparation for a search; the first kind if the caller set the plan."""
+        return method.name, "" if self._overrides else method.kind(problem, searched)
+
+    def _first_choice(self, progress: ProgressLike, memory: int | None) -> Decision:
+        """Choose the method and a plan for preparing the points, which does not depend on later searches."""
+        if self.call.method != "auto":
+            return self._chosen(self.call.method, 1, memory)
+        points, one = self.points, self.points[:1]
+        threads = self.call.place.threads_to_prepare(self.call.threads, self.n)
+        problem = self._problem(one, min(tuning.USUAL_K, self.n), threads, memory)
+        decision = kept_decision(problem, self.call.method, "index")  # planning takes longer than packing few points
+        if decision is None:
+            decision = choose(problem, points, one, as_if=points, once=False, progress=progress)
+            keep_decision(decision, problem, self.call.method, "index")
+        return decision
+
+    def decided(
+        self,
+        rows: Any,
+        k: Any,
+        threads: int | None,
+        progress: ProgressLike,
+        memory: int | None,
+        *,
+        around: bool = False,
+    ) -> Decision:
+        """Decide how to search checked rows; reuse the decision of an equal search, since planning may take longer.
+
+        Decisions on the CPU are cached if they do not depend on the number of free processors. With `around`, the k
+        nearest points include removed points that are dropped later; brute force is then used if the method does not
+        support this k.
+        """
+        if self.call.place.devices or type(k) is not int:
+            return self._decide(self._problem(rows, k, threads, memory), progress, around)
+        key = self._key(rows, k, threads, memory)
+        known = self.planned.get(key)
+        if known is None:
+            known = self._decide(self._problem(rows, k, threads, memory), progress, around)
+            if threads is not None or known.plan.threads == 1:
+                if len(self.planned) >= tuning.KEPT_PLANS:
+                    self.planned.clear()
+                self.planned[key] = known
+        return known
+
+    @staticmethod
+    def _key(rows: Any, k: int, threads: int | None, memory: int | None) -> Hashable:
+        """Return the values that determine the plan of a search on the CPU."""
+        return len(rows), k, rows.dtype, threads, memory, environment(*PLAN_VARIABLES)
+
+    def _decide(self, problem: Problem, progress: ProgressLike, around: bool) -> Decision:
+        """Plan a search and prepare the points for it, once for each kind of search."""
+        method = self.first.method
+        # A tree may not support this k. On the CPU, where plans are cached, a tree supports every k.
+        if (self.call.method == "auto" or around) and method.refuses(problem) is not None:
+            method = search_method("exact", self.call.place.device)
+        searched, self._searched = self._searched, self._searched + problem.m
+        kind = self._kind(method, problem, searched)
+        ready = self.ready.get(kind)
+        if ready is None:
+            with self._preparing:
+                ready = self.ready.get(kind)  # another search may have prepared it
+                if ready is None:
+                    ready = self._prepare_kind(method, problem, searched, progress)
+                    self.ready[kind] = ready
+        overrides = self._overrides if method is self.first.method else {}
+        plan = method.plan(problem, prepared_by=ready.plan, **overrides)
+        self._warn_of_packing(plan, problem.memory)
+        return by_plan(method, plan, ready.prepared)
+
+    def _prepare_kind(self, method: SearchMethod, problem: Problem, searched: int, progress: ProgressLike) -> Decision:
+        first = self.first
+        before = Preparation(first.plan, first.prepared) if first.method is method else None
+        made = method.prepare_kind(self.points, problem, searched, before, progress)
+        return by_plan(method, made.plan, made.points)
+
+    def _warn_of_packing(self, plan: Any, memory: int | None) -> None:
+        """Warn once if memory is too small to keep all points packed, with the memory that would be enough."""
+        if self._warned or not plan.packs_anew:
+            return
+        self._warned = True
+        taken = 0 if self.memory is None or memory is None else self.memory - memory
+        less = f", less {taken} of other segments," if taken else ""
+        warnings.warn(f"memory={self.memory} bytes{less} hold {plan.packs_anew}", stacklevel=callers_level())
+
+
+class SegmentPoints(Points):
+    """The points of a segment, for the searches of one call."""
+
+    prepared: ClassVar[bool] = True
+
+    def __init__(self, segment: Segment, threads: int | None, taken: int) -> None:
+        call = segment.call
+        if taken:
+            call = dataclasses.replace(call, memory=segment.budget(taken), threads=threads or call.threads)
+        elif threads is not None and threads != call.threads:
+            call = segment.call_with(threads)
+        self.rows, self.call, self._segment = segment.points, call, segment  # made for each call, which may take 10 µs
+
+    @property
+    def held_bytes(self) -> int:
+        return 0 if self._segment.memory is None else self._segment.held_bytes
+
+    def method_for(self, problem: Problem) -> str:
+        method = self._segment.method
+        refused = search_method(method, problem.device).refuses(problem) is not None
+        return by_force(problem.metric) if refused else method
+
+    def replayed(self, queries: Any, k: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors | None:
+        return None if self.call.threads is not None else self._segment.replayed(queries, k, progress)
+
+    def decided(
+        self,
+        queries: Any,
+        k: Any,
+        progress: ProgressLike,
+        *,
+        self_join: bool = False,
+        around: bool = False,
+        plan: Plan | None = None,
+    ) -> Decision:
+        call = self.call
+        return self._segment.decided(queries, k, call.threads, progress, call.memory, around=around)
+
+    def decided_within(self, queries: Any, limits: Any, progress: ProgressLike) -> DecidedPoints:
+        return DecidedPoints(self.rows, self.call, self.decided(queries, 1, progress))
+
+    def ready(self, queries: Any, limits: Any) -> Points:
+        return self  # each block has a plan of its own

@@ -1,0 +1,242 @@
+"""The state of an Index: segments of points in ascending order of id. An update makes a new State."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.api.index.segments import joining
+from tonari.api.index.segments.balancing import Make, balanced, held_bytes, joined, packed_together
+from tonari.api.index.segments.part import Ids, Part
+from tonari.api.index.segments.segment import Segment
+from tonari.core.errors import BudgetExceeded
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors, index_dtype
+from tonari.core.results.radius_neighbors import RadiusNeighbors, nearest_of, none_within
+from tonari.filters import asking
+from tonari.filters.rules import Rules
+from tonari.filters.scope import on_host
+from tonari.filters.shared import SharedMask
+from tonari.methods.call import Call
+from tonari.methods.repeated import Kept, Key
+
+T = TypeVar("T")
+
+_ENTRY = 12  # largest number of bytes of an entry of a list with int32 ids
+
+
+class Kind(NamedTuple):
+    """The properties of an Index that remain when it has no points.
+
+    Attributes
+    ----------
+    sample : checked rows of shape (1, d)
+        Zeros of the kind and dtype of its points.
+    chosen : (str, int)
+        See :class:`tonari.api.index.segments.segment.Segment`.
+    """
+
+    sample: Any
+    chosen: tuple[str, int]
+
+    @classmethod
+    def like(cls, points: Any, chosen: tuple[str, int]) -> Kind:
+        """Return the kind of an Index of such points; the array may have no rows."""
+        shape = 1, points.shape[1]
+        return cls(np.zeros(shape, points.dtype) if isinstance(points, np.ndarray) else points.new_zeros(shape), chosen)
+
+
+class State:
+    """All parts of an Index, and the id that the next point gets.
+
+    `only` is the single segment of an Index whose ids are row numbers: its answers need no conversion. `kind` is used
+    if there are no parts.
+    """
+
+    def __init__(self, parts: Sequence[Part], next_id: int, kind: Kind | None = None) -> None:
+        self.parts, self.next_id = tuple(parts), next_id
+        self.n = sum(part.n for part in self.parts)
+        self.only = self.parts[0].segment if len(self.parts) == 1 and self.parts[0].are_rows else None
+        self._kind = kind
+        self.kept: dict[Key, Kept] = {}  # how searches of this state were answered
+        # Checks of the arrays that the caller can write to.
+        self.unchanged = tuple(part.segment.unchanged for part in self.parts if part.segment.unchanged is not None)
+
+    def check_unchanged(self) -> None:
+        """Raise RuntimeError if points in an array of the caller have changed; see :class:`inputs.Unchanged`."""
+        for one in self.unchanged:
+            one.check()
+
+    @property
+    def largest(self) -> Segment:
+        """The longest segment."""
+        return max((part.segment for part in self.parts), key=lambda segment: segment.n)
+
+    @property
+    def chosen(self) -> tuple[str, int]:
+        """The method that searches most points, and the k of its plan."""
+        return self.largest.chosen if self._kind is None else self._kind.chosen
+
+    @property
+    def sample(self) -> Any:
+        """A few points, or a row of zeros like them, from which kind and dtype are read."""
+        return self.parts[0].segment.given if self._kind is None else self._kind.sample
+
+    @cached_property
+    def ids(self) -> Ids:
+        """The ids of all points, ascending."""
+        ids = np.concatenate([np.empty(0, np.int64), *(part.ids_left for part in self.parts)])
+        ids.setflags(write=False)
+        return ids
+
+    @cached_property
+    def points(self) -> Any:
+        """All original points in ascending order of id."""
+        return joined([part.points_left for part in self.parts]) if self.parts else self.sample[:0]
+
+    def with_rows(self, points: Any, make: Make) -> State:
+        """Add checked rows, which must not be changed afterwards."""
+        ids = np.arange(self.next_id, self.next_id + len(points))
+        return State(balanced([*self.parts, (points, ids)], make), self.next_id + len(points))
+
+    def without_ids(self, ids: Ids, make: Make) -> State:
+        """Remove points; raise ValueError for an id that is absent."""
+        rows = [part.rows_of(ids) for part in self.parts]
+        refuse_absent(ids, rows, self.next_id)
+        if not len(ids):
+            return self
+        kept = [part.without(here[here >= 0]) for part, here in zip(self.parts, rows, strict=True)]
+        if len(ids) == self.n:
+            return State([], self.next_id, Kind.like(self.sample, self.chosen))
+        return State(balanced([part for part in kept if part.n], make), self.next_id)
+
+    def compacted(self, make: Make) -> State:
+        """Pack all points as one segment, unless they already are."""
+        if not self.parts or (len(self.parts) == 1 and not len(self.parts[0].gone)):
+            return self
+        return State([packed_together(self.parts, make, 0)], self.next_id)
+
+    def copied(self) -> State:
+        """Return a copy that shares the points and the packed data; both prepare further data separately."""
+        return State([part.copied() for part in self.parts], self.next_id, self._kind)
+
+    def nearest(self, rows: Any, k: int, rules: Rules | None, call: Call) -> Neighbors:
+        """Find the k nearest points of checked rows, with k at most n.
+
+        Entries are -1 where filters allow fewer than k points.
+
+        Filters refer to ids. Each segment is searched with the filters of its own remaining ids, and the lists are
+        merged.
+        """
+        if self.only is not None and self.next_id == self.n:
+            return asking.nearest(self.only.those(call.threads), rows, k, rules, call.progress)
+
+        def find(part: Part, held: int, shown: ProgressLike) -> Neighbors:
+            those = part.read().those(call.threads, taken=held)
+            if rules is not None:
+                near = asking.nearest(those, rows, k, _rules_of(part, rules), shown)
+                return joining.allowed_ones(on_host(near), part.names(index_dtype(self.next_id)))
+            near = asking.nearest(those, rows, min(k + len(part.gone), len(those)), None, shown, around=True)
+            device = None if isinstance(near.indices, np.ndarray) else near.indices.device
+            return joining.named(near, part.names(index_dtype(self.next_id), device), min(k, part.n))
+
+        return joining.join(self.each(find, call.progress, len(rows) * k), k, call.metric)
+
+    def within(
+        self, rows: Any, limits: npt.NDArray[Any], rules: Rules | None, most: int | None, call: Call
+    ) -> RadiusNeighbors:
+        """Find all points within the radius of each checked row, or the `most` nearest of them."""
+        if self.only is not None and (rules is None or self.next_id == self.n):
+            return asking.within(self.only.those(call.threads), rows, limits, rules, most, call.progress)
+
+        def find(part: Part, held: int, shown: ProgressLike) -> tuple[RadiusNeighbors, Any]:
+            those = part.read().those(call.threads, taken=held)
+            wanted = None if most is None else most + len(part.gone) * (rules is None)
+            ours = None if rules is None else _rules_of(part, rules)
+            near = asking.within(those, rows, limits, ours, wanted, shown, around=True)
+            return near, part.names(index_dtype(self.next_id))
+
+        found = self.each(find, call.progress)
+        if not found:
+            return none_within(self.next_id, limits.dtype, len(limits))
+        both = joining.join_within(found, call.metric)
+        return both if most is None else nearest_of(both, most)
+
+    def count(self, rows: Any, limits: npt.NDArray[Any], rules: Rules | None, call: Call, make: Make) -> Any:
+        """Count the points within the limits of checked rows, without removed points."""
+        if self.only is not None and (rules is None or self.next_id == self.n):
+            return asking.count(self.only.those(call.threads), rows, limits, rules, call.progress)
+
+        def count(part: Part, held: int, shown: ProgressLike) -> Any:
+            those = part.read().those(call.threads, taken=held)
+            if rules is not None:
+                return asking.count(those, rows, limits, _rules_of(part, rules), shown)
+            counts = those.count(rows, limits, shown)
+            if len(part.gone):
+                removed = make(inputs.rows_at(part.segment.given, part.gone), held)
+                counts = counts - removed.those(call.threads, taken=held).count(rows, limits, False)
+            return counts
+
+        counts = self.each(count, call.progress)
+        return sum(counts[1:], start=counts[0]) if counts else np.zeros(len(limits), np.int64)
+
+    def each(self, ask: Callable[[Part, int, ProgressLike], T], progress: ProgressLike, entries: int = 0) -> list[T]:
+        """Call `ask` for one part after another, and return the answers.
+
+        `ask` receives the part, the memory in bytes that other parts and earlier answers use, and the progress
+        argument.
+
+        If the remaining memory is too small for a part, the other parts free the data that they can prepare again.
+        """
+        answers, largest, bounded = list[T](), self.largest if self.parts else None, False
+        for part in self.parts:
+            shown = progress if part.segment is largest else False
+            others = [other for other in self.parts if other is not part]
+            bounded = part.segment.memory is not None and bool(others)
+            lists = (len(answers) + 1) * entries * _ENTRY if bounded else 0
+            try:
+                answers.append(ask(part, lists + held_bytes(others) if bounded else 0, shown))
+            except BudgetExceeded:
+                if not bounded:
+                    raise
+                for other in others:
+                    other.segment.release()
+                answers.append(self._alone(ask, part, lists + held_bytes(others), shown))
+        return answers
+
+    def _alone(self, ask: Callable[[Part, int, ProgressLike], T], part: Part, held: int, shown: ProgressLike) -> T:
+        try:
+            return ask(part, held, shown)
+        except BudgetExceeded as error:
+            raise BudgetExceeded(
+                f"{error}; the other segments of this Index take {held} bytes of memory={part.segment.memory}: "
+                "Index.compact() packs all points as one"
+            ) from error
+
+
+def refuse_absent(ids: Ids, rows: Sequence[Ids], next_id: int) -> None:
+    """Raise ValueError for ids that occur twice or are absent.
+
+    For each part of an Index, `rows` has the row of each id, or -1 if the point is not in this part.
+    """
+    ordered = np.sort(ids)
+    if len(twice := ordered[1:][ordered[1:] == ordered[:-1]]):
+        raise ValueError(f"ids: {twice[0]} is given twice; name each point once")
+    if len(unknown := ids[np.max([np.full(len(ids), -1), *rows], axis=0) < 0]):
+        what = "was removed already" if 0 <= unknown[0] < next_id else "was never given"
+        raise ValueError(f"ids: {unknown[0]} {what}; expected ids of points that are left, see Index.ids")
+
+
+def _rules_of(part: Part, rules: Rules) -> Rules:
+    """Return the filters for the rows of a part."""
+    if len(part.gone):
+        shared = np.ones(rules.n, bool) if rules.shared is None else rules.shared.host.copy()
+        shared[part.ids[part.gone]] = False
+        rules = dataclasses.replace(rules, shared=SharedMask(shared))
+    return rules.part(None, part.ids)

@@ -1,0 +1,122 @@
+"""The checked arguments of a radius search, and how equal calls are answered again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
+from tonari.filters import asking
+from tonari.filters.arguments import Given
+from tonari.methods import repeated
+from tonari.methods.call import Call
+from tonari.methods.decision import Decision
+from tonari.methods.rows.no_queries import none_counted, none_within_radius
+from tonari.methods.rows.points import DecidedPoints, Points
+
+
+class Verb(NamedTuple):
+    """A public function that searches within one radius, as it answers equal calls again.
+
+    Attributes
+    ----------
+    run : function(DecidedPoints, queries, limits) -> answer
+    counts, own, later : bool
+        Whether points are counted; whether the queries are the points, and no point finds itself; and whether points
+        find only later points.
+    finish : function(RadiusNeighbors) -> answer, optional
+        With `own`, the last step after a search in one native call.
+    """
+
+    run: Callable[[DecidedPoints, Any, npt.NDArray[Any]], Any]
+    counts: bool = False
+    own: bool = False
+    later: bool = False
+    finish: Callable[[RadiusNeighbors], Any] | None = None
+
+
+class WithinCall(NamedTuple):
+    """The checked arguments of a radius search.
+
+    Attributes
+    ----------
+    queries : checked rows of shape (m, d)
+    points : Points
+    limits : array of shape (m,)
+        See :func:`tonari.core.results.radius_neighbors.limits_for`.
+    """
+
+    queries: Any
+    points: Points
+    limits: npt.NDArray[Any]
+
+    @classmethod
+    def of(cls, call: Call, queries: Any, points: Any, radius: Any, min_similarity: Any, closed: Any) -> WithinCall:
+        """Check the rows and the radii of a call of a public function."""
+        rows, base = call.both(queries, points)
+        limits = call.limits(base, rows, radius=radius, min_similarity=min_similarity, closed=closed)
+        return cls(rows, Points(base, call), limits)
+
+    def decided(self, verb: Verb | None) -> WithinCall:
+        """Choose the method and the plan of a search without filters, and cache how equal calls are answered.
+
+        Without `verb` or without queries, the call is returned unchanged.
+        """
+        rows, those, limits = self
+        if verb is None or not len(rows):
+            return self
+        made = those.decided_within(rows, limits, those.call.progress)
+        if not those.call.place.devices:
+            self._keep(verb, made.decision._replace(prepared=None))  # the next call has other points
+        return self._replace(points=made)
+
+    def _keep(self, verb: Verb, decision: Decision) -> None:
+        rows, (base, call), limits = self.queries, (self.points.rows, self.points.call), self.limits
+
+        def again(queries: Any, points: Any = None) -> Any:
+            asked, among = call.both(queries, queries if points is None else points)
+            prepared = decision.method.prepare_within(among, decision.plan, call.progress)
+            return verb.run(DecidedPoints(among, call, decision._replace(prepared=prepared)), asked, limits)
+
+        request = Within(rows, limits, range(len(rows)) if verb.own else None, verb.later)
+        if verb.counts:
+            quick = repeated.quick_count(call, decision, request, base)
+        else:
+            quick = repeated.quick_within(call, decision, request, base)
+        if quick is not None and verb.own:
+            quick = _of_itself(quick, verb.finish)
+        repeated.keep(decision, (base,) if verb.own else (rows, base), quick, again)
+
+    def found(self, given: Given, most: Any, *, self_join: bool = False) -> RadiusNeighbors:
+        """Find the allowed points within the limits, or only the `most` nearest of them."""
+        most = None if most is None else inputs.check_count(most, "max_neighbors")
+        rules = given.rules(len(self.queries), len(self.points), own=self_join)
+        if not len(self.queries):
+            return none_within_radius(self.points.problem(self.queries, 1), self.points.call.method)
+        if rules is not None or most is not None:
+            self.points.refuse_unsupported(self.queries)
+        progress = self.points.call.progress
+        return asking.within(self.points, self.queries, self.limits, rules, most, progress, self_join=self_join)
+
+    def counted(self, given: Given) -> Any:
+        """Count the allowed points within the limits."""
+        rows, those, limits = self
+        rules = given.rules(len(rows), len(those))
+        if not len(rows):
+            return none_counted(those.problem(rows, 1), those.call.method)
+        if rules is not None:
+            those.refuse_unsupported(rows)
+        return asking.count(those, rows, limits, rules, those.call.progress)
+
+
+def _of_itself(quick: repeated.Way, finish: Callable[[RadiusNeighbors], Any] | None) -> repeated.Way:
+    """Return a function of points that are also the queries."""
+
+    def joined(points: Any) -> Any:
+        found = quick(points, points)
+        return found if finish is None or found is None else finish(found)
+
+    return joined

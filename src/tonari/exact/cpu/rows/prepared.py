@@ -1,0 +1,255 @@
+"""Prepared points: their form (centre and scale, or normalisation), their order, and their packed copies."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core import _native
+from tonari.core._native import PackedPoints
+from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.process.workers import Workers
+from tonari.exact import tuning
+from tonari.exact.cpu.rows.clusters import Clusters
+from tonari.exact.cpu.rows.contraction import Arrangement, arrange_points
+from tonari.exact.plan import ExactPlan
+from tonari.metrics import get_metric
+
+_ARRANGED = frozenset(("form", "form_dim", "look", "clusters", "slices", "_whole_plan", "_arranged_plan"))
+
+
+class PreparedPoints:
+    """Points and their form, packed for the first precision of the plan as far as memory allows.
+
+    If this takes less than milliseconds, it is left to the first search that needs it: a search of few queries does
+    not.
+
+    Parameters
+    ----------
+    points : array of shape (n, d), checked
+    plan : ExactPlan
+        Determines the kernel, the slices, and how many points stay packed.
+    progress : None, bool or callable(done, total)
+        As in :func:`tonari.search`. A callable is not called here, because it counts pairs.
+    boundary : int
+        A row at which slices are cut; all points must then stay packed.
+    asked : int, optional
+        Expected number of queries. Default: that of the plan. More queries justify more preparation.
+    kept : int64 array, optional
+        Row numbers of the searched points, ascending, if only a subset is searched; the plan is then for this subset.
+    made : Arrangement, optional
+        The form and the order of the points. Default: as the plan has them, or as a pilot chooses.
+    slices : list of (begin, end), optional
+        The slices of the points. Default: the plan's slices.
+
+    Attributes
+    ----------
+    points : array of shape (n, d)
+        All points.
+    count : int
+        Number of searched points.
+    form : Form
+        The form that the screen compares.
+    form_dim : int
+        The number of columns of the form.
+    look : Form, optional
+        The form of a look at contracted rows before the screen.
+    clusters : Clusters, optional
+        The order in which points are packed. Default: their own order.
+    """
+
+    form: _native.Form
+    form_dim: int
+    look: _native.Form | None
+    clusters: Clusters | None
+    slices: list[tuple[int, int]]
+    _whole_plan: ExactPlan | None
+    _arranged_plan: ExactPlan
+
+    def __init__(
+        self,
+        points: npt.NDArray[Any],
+        plan: ExactPlan,
+        progress: ProgressLike = None,
+        *,
+        boundary: int = 0,
+        asked: int | None = None,
+        kept: npt.NDArray[np.int64] | None = None,
+        made: Arrangement | None = None,
+        slices: list[tuple[int, int]] | None = None,
+    ) -> None:
+        self.points, self.kept = points, kept
+        self.count = len(points) if kept is None else len(kept)
+        self._given = plan, plan.m if asked is None else asked, boundary, made, slices
+        self._arranging = threading.Lock()  # held by the one thread that arranges the points
+        self._whole: PreparedPoints | None = None
+        self._making_whole = threading.Lock()
+        self._held: tuple[str, list[PackedPoints]] = ("", [])  # a kernel, and the first slices packed for it
+        self._holding = threading.Lock()  # lock of the one search that changes the packed points
+        if made is None and plan.prepare_seconds < tuning.PREPARED_LATER:
+            return
+        plan = self._arranged_plan
+        if plan.resident_points:
+            shown, rows = None if callable(progress) else progress, plan.resident_points
+            with Progress(shown, total=rows, seconds=plan.prepare_seconds, label="packing", unit="row") as bar:
+                self.hold(plan.kernels[plan.precisions[0]], rows, Workers(plan.threads), bar)
+
+    def __getattr__(self, name: str) -> Any:
+        """Arrange the points when an attribute that depends on their form is used for the first time."""
+        if name not in _ARRANGED:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        with self._arranging:
+            if name not in self.__dict__:
+                self._arrange()
+        return self.__dict__[name]
+
+    def _arrange(self) -> None:
+        plan, asked, boundary, made, slices = self._given
+        if made is None:
+            form = _native.Form(plan.metric, *centre_and_scale(self.points, plan.metric))
+            made = arrange_points(self.points, form, plan, asked, self.kept)
+        self.form, self.form_dim, self.look, self.clusters = made
+        # A pilot may misjudge later rows, so they may fall back on all columns; columns set by the caller are final.
+        self._whole_plan = replace(plan, may_contract=False) if made.columns < plan.form_dim else None
+        plan = plan.contracted_to(made.columns)
+        sides, size = ((0, boundary), (boundary, self.count)), plan.point_chunk
+        self.slices = slices or [(a, min(a + size, end)) for begin, end in sides for a in range(begin, end, size)]
+        self._arranged_plan = plan
+
+    @property
+    def falls_back(self) -> bool:
+        """Whether rows with too many candidates after the contraction are searched with all columns."""
+        return self._whole_plan is not None
+
+    @property
+    def order(self) -> npt.NDArray[np.int64] | None:
+        """The row number of the point at each packed position; None if points are packed in their own order."""
+        return self.kept if self.clusters is None else self.clusters.order
+
+    @property
+    def sketch(self) -> npt.NDArray[np.float32] | None:
+        """The leading coordinates of the points, by packed position; None if points are packed in their own order."""
+        return None if self.clusters is None else self.clusters.sketch
+
+    def is_compared(self, plan: ExactPlan) -> bool:
+        """Whether searches within a radius use exact values alone."""
+        return plan.direct_within < tuning.WITHIN_PACKED
+
+    def planned(self, plan: ExactPlan) -> ExactPlan:
+        """Return the plan of a search, which assumes all columns, with the numbers of columns of these points."""
+        return plan.contracted_to(self.form_dim, 0 if self.look is None else self.look.columns)
+
+    def whole(self) -> PreparedPoints:
+        """Return the points in all columns, packed at most once, for rows that contracted rows cannot resolve."""
+        assert self._whole_plan is not None
+        with self._making_whole:
+            if self._whole is None:
+                self._whole = PreparedPoints(self.points, self._whole_plan, False, kept=self.kept)
+            return self._whole
+
+    def hold(self, kernel: str, count: int, workers: Workers, bar: Progress | None = None) -> list[PackedPoints]:
+        """Keep exactly the first `count` points packed for `kernel`: pack missing slices, and free all others.
+
+        If several searches call this at once, one packs and the others wait. A search may use the returned slices even
+        after they are freed here.
+        """
+        first, slices = self.slices[0], self.slices
+        wanted = len(slices) if count == self.count else count // (first[1] - first[0])
+        with self._holding:
+            packed = self.resident(kernel)[:wanted]
+            self._held = kernel, packed  # release slices before packing new ones
+            if len(packed) < wanted:
+                packed = packed + self.pack(kernel, slices[len(packed) : wanted], workers, bar)
+                self._held = kernel, packed
+            return packed
+
+    def release(self) -> None:
+        """Free all packed points; a running search keeps the slices that it uses."""
+        with self._holding:
+            self._held = "", []
+        if self._whole is not None:
+            self._whole.release()
+
+    def pack(
+        self,
+        kernel: str,
+        slices: list[tuple[int, int]],
+        workers: Workers,
+        bar: Progress | None = None,
+        *,
+        looks: bool = True,
+    ) -> list[PackedPoints]:
+        """Return packed copies of slices of the points for one kernel, and for the look if there is one."""
+
+        def work(bounds: tuple[int, int]) -> PackedPoints:
+            workers.check()
+            look = self.look if looks else None
+            packed = PackedPoints(kernel, self.form, self.points, *bounds, order=self.order, look=look)
+            if bar is not None:
+                bar.add(packed.count)
+            return packed
+
+        return workers.map(work, slices)
+
+    def first_level(self, plan: ExactPlan) -> int:
+        """Return the index of a search's first precision: that of the packed copy if the plan allows it, else 0."""
+        kernels = [plan.kernels[precision] for precision in plan.precisions]
+        kernel = self._held[0]
+        return kernels.index(kernel) if plan.finer_resident and kernel in kernels else 0
+
+    def resident(self, kernel: str) -> list[PackedPoints]:
+        """Return the leading slices that are packed for `kernel`."""
+        packed = self._held
+        return packed[1] if kernel == packed[0] else []
+
+    def holds(self, kernel: str) -> bool:
+        """Whether all points are packed for `kernel`."""
+        return len(self.resident(kernel)) == len(self.slices)
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of all packed copies."""
+        return self.packed_bytes + (0 if self._whole is None else self._whole.held_bytes)
+
+    @property
+    def packed_bytes(self) -> int:
+        """Bytes of the packed copy, and of the order and the sketch of its points."""
+        made = self.__dict__.get("clusters")
+        clusters = 0 if made is None else made.order.nbytes + made.sketch.nbytes
+        return clusters + sum(part.nbytes for part in self._held[1])
+
+
+def centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float], float]:
+    """Return the centre and the scale of a form, from a sample of the points."""
+    n, d = points.shape
+    step = -(-n // min(tuning.CENTRED_ROWS, max(1, tuning.CENTRED_VALUES // d)))
+    zeros = [0.0] * d
+    record = get_metric(metric)
+    if record.angular:
+        return zeros, 1.0
+    if points.dtype.kind in "iu" and (record.squares or record.products):
+        # Integers stay integers; unsigned bytes are shifted to the signed range that int8 products need.
+        return [128.0 if points.dtype == np.uint8 else 0.0] * d, 1.0
+    centre = _native.column_means(points, step) if record.squares else zeros
+    if not all(map(math.isfinite, centre)):
+        centre = zeros
+    degree = record.degree if record.elementwise else 1.0
+    return centre, _power_of_two_below_inverse(_native.largest_magnitude(points, centre, step), degree)
+
+
+def _power_of_two_below_inverse(magnitude: float, degree: float) -> float:
+    """Return the power of two that scales `magnitude` into [1/2, 1); scaling by it is exact.
+
+    The factor between values and scores is scale^degree, which is also a power of two, from 2^-1000 to 2^1000. If the
+    degree is not a whole number, the scale is a power of four, and scaled magnitudes are at least 1/4.
+    """
+    if magnitude == 0.0 or not math.isfinite(magnitude):
+        return 1.0
+    step = 1 if degree.is_integer() else 2
+    most = int(1000 / max(degree, 1.0)) // step * step
+    return math.ldexp(1.0, max(-most, min(most, -math.frexp(magnitude)[1] // step * step)))

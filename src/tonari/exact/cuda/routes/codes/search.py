@@ -1,0 +1,226 @@
+"""Searches by codes, and the rehearsals of their kernels."""
+
+from __future__ import annotations
+
+import functools
+import time
+import weakref
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tonari import inputs
+from tonari.core.process.progress import Counter, ProgressLike
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.slices import cut
+from tonari.cuda.compiling.ahead import expecting
+from tonari.cuda.recorded import check_room
+from tonari.exact.cuda import tuning
+from tonari.exact.cuda.attempts.in_batches import in_batches
+from tonari.exact.cuda.coded_memory import CODED_BYTES
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.routes.codes.points import CodedPoints
+from tonari.exact.cuda.routes.codes.replays import Graph, captures
+from tonari.exact.cuda.routes.codes.steps import Steps
+from tonari.exact.cuda.routes.host_search import HostSearch, Sent
+from tonari.exact.cuda.routes.partition import search_whole
+from tonari.exact.cuda.rows.codes import code_points, codes_for
+from tonari.exact.cuda.rows.pack import new_flags
+from tonari.exact.cuda.rows.part import Place
+from tonari.exact.cuda.screens.contracted import retried_at_once
+from tonari.exact.cuda.screens.sampling import Sample
+from tonari.exact.cuda.screens.widths import Fitted, fitted_width
+from tonari.exact.report import Report
+from tonari.inputs.arrays.values import NO_ROW
+
+
+def prepare_codes(points: npt.NDArray[Any], plan: CudaPlan, progress: ProgressLike = None) -> CodedPoints:
+    """Make the codes of the points on the plan's device, slab by slab."""
+    return CodedPoints(points, plan)
+
+
+def search_codes(
+    queries: Any, prepared: CodedPoints, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
+) -> tuple[Neighbors, Report]:
+    """Search points in host memory by their codes; see :mod:`tonari.exact.cuda.dispatch`."""
+    return search_whole(search_part, queries, prepared, plan, self_join, progress)
+
+
+def search_part(
+    queries: Any, prepared: CodedPoints, plan: CudaPlan, place: Place, bar: Counter
+) -> tuple[Neighbors, Report]:
+    """See :mod:`tonari.exact.cuda.routes.partition`; results are NumPy arrays."""
+    prepared.written.read()
+    inputs.check_flags(prepared.flags, prepared.points, "points", first=place.first_point)
+    search = _Search(queries, prepared, plan, place, bar)
+    search.run()
+    return search.found, search.report
+
+
+@dataclass
+class _Batch:
+    """A batch of queries whose results are being copied to host memory.
+
+    Attributes
+    ----------
+    some : slice
+        The batch among the queries of this pass.
+    sent : Sent
+        Distances, indices, a mark for each proved row, and the number of refined points.
+    """
+
+    some: slice
+    sent: Sent
+
+
+class _Search(HostSearch):
+    """A search by codes."""
+
+    refined_where: ClassVar[str] = "refined from host memory"
+
+    @property
+    def long_seconds(self) -> float:
+        """See :class:`HostSearch`."""
+        return tuning.CODES_LONG_SECONDS
+
+    def __init__(self, queries: Any, prepared: CodedPoints, plan: CudaPlan, place: Place, bar: Counter) -> None:
+        super().__init__(queries, prepared, plan, place, bar)
+        self.prepared = prepared
+        self.steps = Steps(prepared, plan, double=self.double)
+        self._first_flags = [NO_ROW] * 3
+
+    def check_queries(self) -> None:
+        """See :class:`HostSearch`; the flags of all batches have arrived."""
+        inputs.check_flags(self._first_flags, self.queries, self._name, first=self.place.first_query)
+
+    def run(self) -> None:
+        """Answer all queries."""
+        left, k = np.arange(len(self.queries)), self.plan.k
+        with self.workers:
+            width, unproved = self._fitted()
+            worth = unproved <= tuning.HOPELESS and len(self.prepared.beyond) <= tuning.MOST_BEYOND
+            if worth:
+                left = self._certified(left, width, first_pass=True)
+                self.check_queries()
+                if len(left) and width < tuning.CODED_WIDEST * self.plan.contracted_width:
+                    self.prepared.fitted[k] = Fitted(2 * width, 0.0)  # for the next search
+                for times in (tuning.WIDER, tuning.ROOMY):
+                    left = self._certified(left, times * width)
+        if len(left):
+            self.rest(left, seen=worth)
+
+    def _fitted(self) -> Fitted:
+        """Return the number of groups per row for the first pass: the plan's, or, for many queries, a fitted number."""
+        plan, fitted = self.plan, self.prepared.fitted
+        few = len(self.prepared.beyond) <= tuning.MOST_BEYOND
+        if plan.k not in fitted and plan.m >= tuning.FITTED_ROWS and few:
+            rows = np.arange(min(tuning.PILOT_ROWS, plan.query_batch, len(self.queries)))
+
+            def unproved_at(width: int) -> float:
+                proved = self._pass(rows, width)
+                self.check_queries()
+                return float(np.count_nonzero(~proved)) / len(rows)
+
+            fitted[plan.k] = fitted_width(plan.contracted_width, unproved_at, widest=tuning.CODED_WIDEST)
+        return fitted.get(plan.k, Fitted(plan.contracted_width, 0.0))
+
+    def _certified(
+        self, numbers: npt.NDArray[np.int64], width: int, *, first_pass: bool = False
+    ) -> npt.NDArray[np.int64]:
+        """Search some queries, report the number of proved queries, and return the numbers of the others."""
+        if not len(numbers):
+            return numbers
+        started = time.perf_counter()
+        proved = self._pass(numbers, width, self.bar if first_pass else None)
+        count, level = int(np.count_nonzero(proved)), self.steps.screen.level("")
+        self.certify(level, len(numbers), count, started, again=not first_pass)
+        left: npt.NDArray[np.int64] = numbers[~proved]
+        return left
+
+    def _pass(self, numbers: npt.NDArray[np.int64], width: int, bar: Counter | None = None) -> npt.NDArray[np.bool_]:
+        """Search some queries, write the results, and return a mark for each proved query."""
+        proved = np.zeros(len(numbers), np.bool_)
+        ahead: list[_Batch] = []
+        sample = self.steps.screen.sample(width)
+
+        def finish(batch: _Batch) -> None:
+            distances, indices, proved[batch.some], refined, flags = batch.sent.arrive()
+            self.report.refined += int(refined)
+            self._first_flags = [min(pair) for pair in zip(self._first_flags, flags.tolist(), strict=True)]
+            self.write(numbers[batch.some], Neighbors(distances, indices))
+            if bar is not None:
+                bar.add(len(distances) * len(self.points))
+
+        def work(some: slice) -> None:
+            batch = _Batch(some, self._launch(numbers[some], width, sample))
+            if ahead:
+                finish(ahead[0])
+            ahead[:] = [batch]
+
+        size = self.plan.query_batch  # which has room for the widest lists of a first pass
+        if width > tuning.CODED_WIDEST * self.plan.contracted_width:
+            size = min(size, retried_at_once(width, CODED_BYTES))
+        sizes = {some.stop - some.start for some in cut(len(numbers), size)}
+        dtype, self_join = inputs.name_of_dtype(self.queries), self.place.self_join
+        with expecting(functools.partial(_rehearse_pass, self.plan, dtype, sizes, width, self_join=self_join)):
+            in_batches(len(numbers), size, work, planned=self.plan.total_bytes)
+        finish(ahead.pop())
+        return proved
+
+    def _launch(self, numbers: npt.NDArray[np.int64], width: int, sample: Sample | None) -> Sent:
+        """Launch all steps of a batch; waits for the device only if rows are read by the CPU."""
+        rows = self.on_host(numbers)
+        graph = self._graph_of(rows, width, sample) if self._is_replayed(len(rows), width) else None
+        if graph is not None:
+            return graph.launch(rows)
+        own, flags = self.own_there(numbers), new_flags(self.device)
+        done = self.steps.launch(self.there(rows), own, width, sample, int(numbers[0]), flags)
+        return Sent(*done.tensors, flags)
+
+    def _is_replayed(self, rows: int, width: int) -> bool:
+        """Whether launching a batch step by step may take longer than the device needs for it."""
+        short = rows * len(self.points) <= tuning.CODED_REPLAYED
+        listed = tuning.NEAR_KEPT * width <= tuning.CODED_REPLAYED_LIST  # longer ones are sorted in other ways
+        return short and listed and not self.place.self_join and captures(self.device) and self.prepared.host.is_mapped
+
+    def _graph_of(self, rows: npt.NDArray[Any], width: int, sample: Sample | None) -> Graph | None:
+        key = rows.shape, rows.dtype, self.plan.k, width, sample, self.double, self.plan.group
+
+        def make() -> Graph:
+            check_room(self.device, self.plan.working_bytes)
+            # The graph is dropped with the points, and must not keep them.
+            steps = Steps(weakref.proxy(self.prepared), self.plan, double=self.double)
+            return Graph(
+                self.there(rows),
+                lambda rows, flags: steps.launch(rows, None, width, sample, 0, flags).tensors,
+            )
+
+        return self.prepared.replays.graph(key, make)
+
+
+def rehearse_coding(plan: CudaPlan) -> None:
+    """Launch the kernels that make codes by a plan on tensors without data; see attempts/rehearse.py."""
+    prepared = CodedPoints.without_data(plan)
+    slab = prepared.points[: plan.point_slab]
+    code_points(slab, prepared.coding, prepared.flags, first=0, room=codes_for(len(slab), prepared.by.p, slab.device))
+
+
+def rehearse_codes(plan: CudaPlan, query_dtype: str, *, self_join: bool) -> None:
+    """Launch the kernels of the first pass of a search on tensors without data; see attempts/rehearse.py."""
+    sizes = {some.stop - some.start for some in cut(plan.m, plan.query_batch)}
+    _rehearse_pass(plan, query_dtype, sizes, plan.contracted_width, self_join=self_join)
+    # Many searches leave a few rows. Other kernels answer them, and would be compiled while the search waits.
+    few = {min(plan.m, rows) for rows in tuning.CODED_LEFT}
+    _rehearse_pass(plan, query_dtype, few, tuning.WIDER * plan.contracted_width, self_join=self_join)
+
+
+def _rehearse_pass(plan: CudaPlan, query_dtype: str, sizes: set[int], width: int, *, self_join: bool) -> None:
+    prepared = CodedPoints.without_data(plan)
+    steps = Steps(prepared, plan, double="float64" in (query_dtype, plan.dtype))
+    for rows in sizes:
+        queries = torch.empty((rows, plan.d), dtype=getattr(torch, query_dtype), device="meta")
+        own = torch.empty(rows, dtype=torch.int64, device="meta") if self_join else None
+        steps.launch(queries, own, width, steps.screen.sample(width), 0, prepared.flags)

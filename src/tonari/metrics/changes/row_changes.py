@@ -1,0 +1,163 @@
+"""The changes of rows that ``change.py`` uses: each checks rows, and returns other rows in float64."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.core.process.callers import callers_level
+from tonari.core.slices import cut
+from tonari.metrics import tuning
+from tonari.metrics.changes import maps
+from tonari.metrics.changes.trigonometry import LARGEST_ANGLE
+from tonari.metrics.definitions import Float64, unit_vectors
+
+
+class Prepare(Protocol):
+    """A function that checks and transforms rows."""
+
+    def __call__(self, rows: Any, name: str, threads: int | None = None, /) -> Any:
+        """Return float64 rows: an array, or a tensor on CUDA. On the CPU, `threads` threads may do the work."""
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """Multiply columns by factors from their weights, and drop columns of weight 0."""
+
+    weights: npt.NDArray[np.float64]
+    factors: Callable[[Float64], Float64]
+
+    def __call__(self, rows: Any, name: str, threads: int | None = None) -> Any:
+        if rows.shape[1] != len(self.weights):
+            raise ValueError(
+                f"weights: has {len(self.weights)} numbers, but {name} have {rows.shape[1]} columns; give one for each"
+            )
+        kept = np.flatnonzero(self.weights)
+        factors = self.factors(self.weights[kept])
+        if isinstance(rows, np.ndarray):
+            with np.errstate(over="ignore"):  # the search refuses values that overflow
+                return np.ascontiguousarray(inputs.as_floats(rows)[:, kept], np.float64) * factors
+        wide = rows.double()
+        at = kept.tolist()
+        return wide[:, at].contiguous() * wide.new_tensor(factors)
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """Multiply rows by a matrix, in host memory; messages call the matrix `called`."""
+
+    matrix: Float64
+    called: str
+
+    def __call__(self, rows: Any, name: str, threads: int | None = None) -> Any:
+        d = len(self.matrix)
+        if rows.shape[1] != d:
+            raise ValueError(
+                f"{self.called}: is for rows of {d} columns, but {name} have {rows.shape[1]}; pass a matrix with a row "
+                "for each column"
+            )
+        return _on_host(lambda held: maps.product(held, self.matrix, threads), rows)
+
+
+def _on_host(make: Callable[[Float64], Float64], rows: Any) -> Any:
+    """Transform rows in host memory, and return the result where the rows are."""
+    if isinstance(rows, np.ndarray):
+        return make(rows)
+    return sys.modules["torch"].from_numpy(make(inputs.held(rows.cpu()))).to(rows.device)
+
+
+def roots_of_rows(rows: Any, name: str, threads: int | None = None) -> Any:
+    """Check that rows have no negative number, and return their square roots in float64."""
+    if not isinstance(rows, np.ndarray):
+        if bool((rows < 0).any()):
+            inputs.check_values(rows, name, first=0, nonnegative=True)
+        return rows.double().sqrt()
+    inputs.check_nonnegative(rows, name, threads)
+    return np.sqrt(np.ascontiguousarray(inputs.as_floats(rows), np.float64))
+
+
+def shares(rows: Any, name: str, threads: int | None = None) -> Any:
+    """Check that no number is negative and that each row sums to one, up to rounding; return the rows in float64."""
+
+    def check(held: npt.NDArray[Any]) -> Float64:
+        inputs.check_nonnegative(held, name, threads)
+        wide = np.ascontiguousarray(inputs.as_floats(held), np.float64)
+        sums = wide.sum(axis=1)
+        bad = np.abs(sums - 1) > (held.shape[1] + 8) * _EPSILON.get(inputs.dtype_name(held.dtype), 0.0)
+        if bad.any():
+            row = int(bad.argmax())
+            raise ValueError(
+                f"{name}: row {row} sums to {sums[row]:.9g}, but metric='braycurtis' takes rows that each sum to one, "
+                "since its ratio of two sums is then half of 'l1'; divide each row by its sum, "
+                "x / x.sum(axis=1, keepdims=True), or use scipy.spatial.distance.cdist for rows of other sums"
+            )
+        return wide
+
+    return _on_host(check, rows)
+
+
+# Twice the rounding of a number of a dtype, relative to the number; float64 numbers may be converted float32 numbers.
+_EPSILON = {"float64": 2.0**-23, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+
+
+def unit_rows(rows: Any, name: str, threads: int | None = None) -> Any:
+    """Check latitudes and longitudes in radians, and return their unit vectors."""
+    if rows.shape[1] != 2:
+        raise ValueError(
+            f"{name}: has {rows.shape[1]} columns, but metric='haversine' compares (latitude, longitude) in radians; "
+            "pass an array of shape (n, 2)"
+        )
+    dtype = inputs.name_of_dtype(rows)
+    if "float" in dtype and dtype != "float64":
+        warnings.warn(
+            f"{name}: angles in {dtype}, of which metric='haversine' returns float64 distances that are exact for the "
+            "rounded angles only: float32 is off by up to 0.05 arcseconds in a coordinate; pass float64 angles",
+            stacklevel=callers_level(),
+        )
+    held = rows if isinstance(rows, np.ndarray) else inputs.held(rows.cpu())
+    latitude, longitude = np.ascontiguousarray(inputs.as_floats(held).T, np.float64)
+    most = float(np.float32(np.pi / 2)) if dtype == "float32" else np.pi / 2  # rounded up
+    _refuse(np.abs(latitude) > most, latitude, name, "latitude", f"-pi/2 to pi/2, for {name} of latitude, longitude")
+    _refuse(np.abs(longitude) > LARGEST_ANGLE, longitude, name, "longitude", f"-{LARGEST_ANGLE:g} to {LARGEST_ANGLE:g}")
+    made = np.empty((len(latitude), 3))
+    for part in cut(len(made), tuning.CHANGED_ELEMENTS):
+        made[part] = unit_vectors(latitude[part], longitude[part]).T
+    return made if isinstance(rows, np.ndarray) else rows.double().new_tensor(made)
+
+
+@dataclass(frozen=True)
+class Widening:
+    """Convert rows to float64, and refuse elements beyond `largest`, with which sums of powers would overflow."""
+
+    metric: str
+    largest: float
+
+    def __call__(self, rows: Any, name: str, threads: int | None = None) -> Any:
+        if isinstance(rows, np.ndarray):
+            wide = np.ascontiguousarray(inputs.as_floats(rows), np.float64)
+        else:
+            wide = rows.double()
+        if len(wide) and max(float(wide.max()), -float(wide.min())) > self.largest:
+            beyond = abs(wide) > self.largest
+            row, column = (int(at[0]) for at in np.nonzero(np.asarray(inputs.to_host(beyond))))
+            raise ValueError(
+                f"{name}: row {row} has a value whose power overflows float64 by metric={self.metric!r} "
+                f"({float(wide[row, column])} in column {column}); scale the data to within {self.largest:g}"
+            )
+        return wide
+
+
+def _refuse(bad: npt.NDArray[np.bool_], values: Float64, name: str, what: str, expected: str) -> None:
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"{name}: row {row} has the {what} {values[row]:g}, expected {expected} in radians; convert degrees by "
+            "numpy.radians"
+        )

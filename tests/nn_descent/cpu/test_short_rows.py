@@ -1,0 +1,27 @@
+"""Contracted copies of wide rows for the start of NN-Descent."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.helpers import checks
+from tests.helpers.descent import plan_for
+from tests.nn_descent.cpu.test_init import known_rows
+from tonari.core.process.workers import Workers
+from tonari.nn_descent.cpu.short_rows import short_rows
+
+
+def test_wide_rows_are_compared_in_as_few_columns_as_rank_their_neighbours() -> None:
+    rng = np.random.default_rng(0)
+    flat = (rng.normal(size=(2000, 8)) @ rng.normal(size=(8, 300))).astype(np.float32) + 100
+    plan = plan_for(flat, 8, recall=0.95)
+    short = short_rows(flat, plan, known_rows(flat, 8), Workers(2))
+    assert short is not None
+    assert short.shape == (2000, 32)
+    rows = flat[:50].astype(np.float64)
+    distances = np.linalg.norm(rows[:, None] - rows[None], axis=2)
+    contracted = np.linalg.norm(short[:50, None].astype(np.float64) - short[None, :50], axis=2)
+    scale = np.median(contracted[0, 1:] / distances[0, 1:])
+    np.testing.assert_allclose(contracted, scale * distances, rtol=0.02, atol=1e-4 * distances.max() * scale)
+    isotropic = checks.gaussian(2000, 300)
+    assert short_rows(isotropic, plan, known_rows(isotropic, 8), Workers(1)) is None
