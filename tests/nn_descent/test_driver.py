@@ -63,6 +63,7 @@ class Scripted(ReferenceBackend):
 
 
 POINTS = checks.gaussian(600, 4)
+STARTED = 103  # rows whose true neighbours determine the start, for k = 10
 
 
 def test_it_stops_as_soon_as_the_recall_is_there() -> None:
@@ -73,8 +74,29 @@ def test_it_stops_as_soon_as_the_recall_is_there() -> None:
     assert (report.reached, report.target, report.start) == (True, 0.9, "clusters")
     assert (report.estimate.low, report.estimate.rows, report.estimate.k) == (1.0, 600, 10)
     assert_same_neighbors(found, steps.truth)
-    assert steps.searched == [600]  # the sample, once; nothing to fill
+    assert steps.searched == [600, STARTED]  # the sample and rows for the start, once; nothing to fill
     assert 0 < report.seconds < 60
+
+
+class Started(ReferenceBackend):
+    """A backend that remembers the rows by which its start was chosen."""
+
+    known: Any = None
+
+    def start(self, kind: str, known: Any = None) -> Any:
+        self.known = known
+        return super().start(kind, known)
+
+
+def test_a_start_is_chosen_by_other_rows_than_those_that_are_measured() -> None:
+    plan = planned(POINTS, 10, sample=100, recall=0.2)
+    steps = Started(POINTS, plan)
+    build(steps, plan)
+    measured = driver.measured_rows(plan)[0][1]
+    assert len(steps.known.rows) == STARTED
+    assert np.isin(steps.known.rows, measured).mean() < 0.35  # 1 in 6 is expected
+    truth = reference.brute(POINTS[steps.known.rows], POINTS, 10, self_ids=steps.known.rows)
+    np.testing.assert_array_equal(steps.known.indices, truth.indices)
 
 
 def test_the_lower_end_of_the_interval_has_to_reach_the_target() -> None:
@@ -205,7 +227,7 @@ def test_missing_neighbours_are_searched_and_count() -> None:
         warnings.simplefilter("error")
         found, report = build(steps, plan)
     assert_same_neighbors(found, steps.truth)
-    assert steps.searched == [600, 600]
+    assert steps.searched == [600, STARTED, 600]
     assert report.estimate.low == 1.0
 
 
@@ -214,7 +236,7 @@ def test_only_rows_that_miss_one_are_searched() -> None:
     steps = Short(POINTS, plan, [10])
     steps.rows = [7, 90]
     found, report = build(steps, plan)
-    assert steps.searched == [600, 2]
+    assert steps.searched == [600, STARTED, 2]
     assert_same_neighbors(found, steps.truth)
     assert report.estimate.by_index == 1.0
 

@@ -29,6 +29,7 @@ class Purpose(enum.IntEnum):
     PROBE = 12  # operands of the test of matrix units
     VERIFIED = 13  # rows of an answer that is compared with the exact one
     CODES = 14  # the rotation of the directions of codes
+    START = 15  # rows by whose true neighbours a run of NN-Descent chooses its start
 
 
 def generator(seed: int, purpose: Purpose) -> np.random.Generator:

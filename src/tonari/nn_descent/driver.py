@@ -92,8 +92,7 @@ def build(
         progress, total=plan.n * (plan.rounds + starts), seconds=plan.seconds, label="neighbours", unit="row"
     ) as shown:
         if begin is None:
-            known = measure.known if isinstance(measure, Measure) else None
-            entries = steps.start(plan.start, known)
+            entries = steps.start(plan.start, None if told or not plan.widens else known_rows(steps, plan))
             shown.add(plan.n)
         else:
             entries = begin()
@@ -143,11 +142,6 @@ class Measure:
             self._truth = steps.of_rows(steps.exact(self.rows, plan.k), np.arange(len(self.rows)))
         _check_complete(self._truth, self.rows)
 
-    @property
-    def known(self) -> Known:
-        """The measured rows and their true neighbours."""
-        return Known(self.rows, self._truth.indices)
-
     def __call__(self, found: Neighbors) -> Recall:
         listed, begin, measured = self._steps.of_rows(found, self.rows), 0, []
         for size, rows in self._sides:
@@ -156,6 +150,19 @@ class Measure:
             measured.append(neighbors_recall(*pair, metric=self._plan.metric, population=size))
             begin += len(rows)
         return min(measured, key=lambda recall: recall.low)
+
+
+def known_rows(steps: Backend, plan: DescentPlan) -> Known:
+    """Find the true neighbours of a few rows, which determine the start.
+
+    They are drawn independently of the rows on which the recall is measured: it would otherwise be too high.
+    """
+    count = min(plan.n, max(tuning.PILOT_BLOCKS, -(-tuning.SHORT_PAIRS // plan.k)))
+    rows = np.sort(generator(plan.seed, Purpose.START).choice(plan.n, count, replace=False)).astype(np.int64)
+    with part("true neighbours for the start", count):
+        truth = steps.of_rows(steps.exact(rows, plan.k), np.arange(count))
+    _check_complete(truth, rows)
+    return Known(rows, truth.indices)
 
 
 def measured_rows(plan: DescentPlan, boundary: int | None = None) -> list[tuple[int, npt.NDArray[np.int64]]]:

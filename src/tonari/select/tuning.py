@@ -70,7 +70,7 @@ LIST_LENGTHS = (16, 32, 64, 256, 1024)  # lengths of lists that a network sorts;
 LIST_ENTRIES = 512  # fewest entries per program
 LONG_LIST_BYTES = 1 << 28  # scratch for a block of long lists
 
-# Case: select few-16x131072-k1024, few-1x1048576-k2048 on cuda. Chosen on: one H100, 2026-11-28.
+# Case: select few-16x131072-k1024, few-1x1048576-k2048 on cuda. Chosen on: not recorded.
 # Few long rows are cut into parts, each held by one program.
 PARTS_ROWS = 64  # most rows that are cut into parts
 PARTS_COLUMNS = 1 << 20  # longest rows

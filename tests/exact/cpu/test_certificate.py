@@ -70,7 +70,7 @@ def rounded_by(precision: str) -> tuple[Array, Array, int]:
         return points, np.rint(points), M // 2
     # The bound on float32 sums stays, and must be small compared with the rounding: so the offset is no larger than
     # this.
-    points = checks.offset(N, D, by=10)
+    points = checks.offset(N, D, by=40)
     return points, to_bfloat16(points), M // 8
 
 

@@ -57,10 +57,9 @@ def short_rows(points: Rows, plan: DescentPlan, known: Known, workers: Workers) 
 
 def _shares(points: Rows, form: _native.Form, plan: DescentPlan, known: Known, widths: list[int]) -> list[float]:
     """Estimate, for each number of columns, the share of the true neighbours that contracted rows rank in a list."""
-    some = slice(None, None, -(-len(known.rows) // max(1, tuning.SHORT_PAIRS // plan.k)))
     step = -(-plan.n // tuning.SHORT_ROWS)
-    rows, sample = _wide(points[known.rows[some]], form), _wide(points, form, step)
-    true = _wide(points[known.indices[some].ravel()], form).reshape(len(rows), plan.k, -1)
+    rows, sample = _wide(points[known.rows], form), _wide(points, form, step)
+    true = _wide(points[known.indices.ravel()], form).reshape(len(rows), plan.k, -1)
     rank = plan.list_size / step  # in the sample
     shares = []
     for columns in widths:
