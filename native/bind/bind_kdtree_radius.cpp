@@ -101,8 +101,8 @@ struct FewWithin {
   TreeRadiusTask task;
   std::unique_ptr<TreeRadius> block;
 
-  FewWithin(const BoundTree& tree, const std::string& metric, const Rows& queries, const Limits& limits,
-            bool lists, bool double_output) {
+  FewWithin(const BoundTree& tree, const std::string& metric, const Rows& queries, const Limits& limits, bool lists,
+            bool double_output) {
     const RowsView rows = rows_in(tree, metric, queries, limits, double_output);
     counts.resize(static_cast<std::size_t>(rows.n));
     task.tree = &tree.view;
@@ -129,7 +129,8 @@ void bind_few(Module& module) {
   module.def(
       "find_in_tree",
       [](const BoundTree& tree, const std::string& isa, const std::string& metric, const Rows& queries,
-         const Limits& limits, const Counts& indptr, const Output<Value>& distances, const Output<Index>& indices) -> std::optional<std::pair<std::int64_t, bool>> {
+         const Limits& limits, const Counts& indptr, const Output<Value>& distances,
+         const Output<Index>& indices) -> std::optional<std::pair<std::int64_t, bool>> {
         FewWithin few(tree, metric, queries, limits, true, sizeof(Value) == sizeof(double));
         const std::int64_t m = few.task.queries.n;
         require(tree.view.wide_ids == (sizeof(Index) == sizeof(std::int64_t)), "indices: expected the type of the ids");
@@ -145,9 +146,8 @@ void bind_few(Module& module) {
         const std::int64_t found = indptr.data()[m];
         return std::pair(found, are_plain(distances.data(), found));
       },
-      nb::arg("tree"), nb::arg("isa"), nb::arg("metric"), nb::arg("queries").noconvert(),
-      nb::arg("limits").noconvert(), nb::arg("indptr").noconvert(), nb::arg("distances").noconvert(),
-      nb::arg("indices").noconvert(),
+      nb::arg("tree"), nb::arg("isa"), nb::arg("metric"), nb::arg("queries").noconvert(), nb::arg("limits").noconvert(),
+      nb::arg("indptr").noconvert(), nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),
       "The points within the limit of each of a few queries, whose values need not be checked, in one call; there is "
       "room for all pairs. Returns their number, and whether all values are far from the ends of float32; None if a "
       "value of the queries is refused.");
@@ -238,8 +238,8 @@ void bind_kdtree_radius(Module& module) {
         Unlocked unlocked;
         return few.run(chosen);
       },
-      nb::arg("tree"), nb::arg("isa"), nb::arg("metric"), nb::arg("queries").noconvert(),
-      nb::arg("limits").noconvert(), nb::arg("double_output"), nb::arg("counts").noconvert(),
+      nb::arg("tree"), nb::arg("isa"), nb::arg("metric"), nb::arg("queries").noconvert(), nb::arg("limits").noconvert(),
+      nb::arg("double_output"), nb::arg("counts").noconvert(),
       "Counts the points that find_in_tree finds; False if a value of the queries is refused.");
 }
 

@@ -82,21 +82,20 @@ TreeTask task_of(const BoundTree& tree, const std::string& metric, std::int64_t 
   check_number("k", k, 1, tree.n - (self_ids ? 1 : 0));
   require(tree.view.double_rows || (!doubles && rows.dtype != Dtype::f64),
           "a tree of float32 cannot answer in float64");
-  check_type("indices", indices.dtype(),
-             tree.view.wide_ids ? nb::dtype<std::int64_t>() : nb::dtype<std::int32_t>());
+  check_type("indices", indices.dtype(), tree.view.wide_ids ? nb::dtype<std::int64_t>() : nb::dtype<std::int32_t>());
   check_shape("distances", distances, {rows.n, k});
   check_shape("indices", indices, {rows.n, k});
   if (self_ids) check_shape("self_ids", *self_ids, {rows.n});
   check_order(order, rows.n);
   return TreeTask{.tree = &tree.view,
-                      .metric = chosen,
-                      .k = k,
-                      .queries = rows,
-                      .order = order ? order->data() : nullptr,
-                      .self_ids = self_ids ? self_ids->data() : nullptr,
-                      .double_output = doubles,
-                      .distances = distances.data(),
-                      .indices = indices.data()};
+                  .metric = chosen,
+                  .k = k,
+                  .queries = rows,
+                  .order = order ? order->data() : nullptr,
+                  .self_ids = self_ids ? self_ids->data() : nullptr,
+                  .double_output = doubles,
+                  .distances = distances.data(),
+                  .indices = indices.data()};
 }
 
 }  // namespace
