@@ -41,7 +41,6 @@ LOOK_NEAR = 4  # near centres of each of these centres
 # The number of clusters of a start is chosen by the blocks of a few rows, whose true neighbours are known.
 START_MISSES = 1.0  # true neighbours that a start may lack, divided by the number that the graph may lack [1, 1.2, 2]
 PILOT_BLOCKS = 64  # blocks that are compared with more and more clusters
-PILOT_SHARE = 16  # these are at most one of this many of all blocks
 FEWER_PROBES = 8  # they begin with the usual number of clusters divided by this
 TRUSTED_STEP = 1.5  # most growth of the number of clusters that is extrapolated from two numbers
 LEVEL = 0.85, 0.25  # twice as many clusters miss more than this share, and less than this: other errors dominate

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tonari
-from tests.helpers.devices import HAS_TORCH, on_device, on_gpu
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_device, on_gpu
 from tests.helpers.select_checks import assert_same, assert_selection, make, select_by_kernels
 from tests.helpers.select_reference import select_k_reference
 from tonari.select import tuning
@@ -109,6 +109,7 @@ def test_auto_cuts_few_long_rows() -> None:
     assert choose("cuda", tuning.PARTS_ROWS + 1, 8192, 64, "float32") == ("bitonic", {})
 
 
+@needs_torch
 def test_only_checked_arguments_repeat_a_selection(monkeypatch: pytest.MonkeyPatch) -> None:
     """True equals 1, so types count as well."""
     monkeypatch.setattr(parts, "_KEPT", {"some": None})

@@ -106,10 +106,7 @@ class _Start:
         places[seekers.order] = np.arange(plan.n)
         of_rows = np.searchsorted(seekers.begins, places[known.rows], side="right") - 1
         blocks = np.unique(of_rows)
-        count = min(tuning.PILOT_BLOCKS, len(seekers.clusters) // tuning.PILOT_SHARE)
-        if count == 0:
-            return plan.n_probe
-        blocks = blocks[:: -(-len(blocks) // count)]
+        blocks = blocks[:: -(-len(blocks) // tuning.PILOT_BLOCKS)]
         some = np.isin(of_rows, blocks)
         rows, true = known.rows[some], known.indices[some]
         goal = tuning.START_MISSES * (1 - plan.recall)  # misses
@@ -119,7 +116,7 @@ class _Start:
             self.fill(entries, probes, blocks)
             misses = 1 - float((true[:, :, None] == (entries[rows] & ID)[:, None, :]).any(axis=2).mean())
             if tuning.LEVEL[0] * before[1] < misses < tuning.LEVEL[1]:
-                wanted = before[0]
+                wanted = max(before[0], plan.n_probe)  # the misses do not tell how many clusters are needed
                 break
             wanted = math.ceil(min(most, _for_misses(goal, before, (probes, misses))))
             if probes == most or wanted <= tuning.TRUSTED_STEP * probes:
