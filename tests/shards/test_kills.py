@@ -166,6 +166,6 @@ def test_a_build_advances_by_every_task_however_often_it_is_killed(
             break
         lives += 1
         assert lives < 100
-    assert lives > 15
+    assert lives > (3 if method == "exact" else 15)  # a shard of an exact graph is one task
     assert repeated <= 2 * lives
     assert_same_neighbors(lists(tonari.KNNGraph.open(out)), resumed._truth[method])

@@ -116,7 +116,7 @@ class _Start:
             self.fill(entries, probes, blocks)
             misses = 1 - float((true[:, :, None] == (entries[rows] & ID)[:, None, :]).any(axis=2).mean())
             if tuning.LEVEL[0] * before[1] < misses < tuning.LEVEL[1]:
-                wanted = max(before[0], plan.n_probe)  # the misses do not tell how many clusters are needed
+                wanted = max(before[0], plan.n_probe)  # these misses do not depend on the number of clusters
                 break
             wanted = math.ceil(min(most, _for_misses(goal, before, (probes, misses))))
             if probes == most or wanted <= tuning.TRUSTED_STEP * probes:
