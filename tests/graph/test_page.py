@@ -49,8 +49,9 @@ def test_the_page_says_what_ran() -> None:
     assert "The run" in said
     for attempt in record.attempts:
         assert f"{attempt.name} 400 - {duration(attempt.seconds or 0)} {attempt.note}" in said
-    (rounds,) = record.choices
-    assert f"rounds {rounds.why}" in said
+    assert [choice.what for choice in record.choices] == ["clusters", "rounds"]
+    for choice in record.choices:
+        assert f"{choice.what} {choice.why}" in said
     assert f"For it, true neighbours of a sample: 400 rows in {duration(record.parts[0].seconds)}" in said
     assert f"{record.parts[0].attempts[0].name} 400 400" in said
     assert f"Built in {duration(record.seconds)} by nn-descent." in said
