@@ -39,7 +39,7 @@ def test_a_record_is_read_as_it_was_written(method: str, given: dict[str, Any]) 
 
 
 def inside(at: int, **change: Any) -> Any:
-    """Return a record with another value in one of its steps: 0 is a record, 1 an attempt, and the last one a
+    """Return a record with another value in one of its steps: 0 is a record, and the last two are an attempt and a
     choice.
     """
     facts = written()
@@ -78,9 +78,9 @@ def test_what_is_no_record_is_refused(change: Any, message: str) -> None:
     ("at", "change", "message"),
     [
         (0, {"rows": "9"}, "its record rows is '9'"),
-        (1, {"proved": -1}, "its attempt proved is -1"),
-        (1, {"seconds": "long"}, "its attempt seconds is 'long'"),
-        (1, {"name": ["round 1"]}, "its attempt name is"),
+        (-2, {"proved": -1}, "its attempt proved is -1"),
+        (-2, {"seconds": "long"}, "its attempt seconds is 'long'"),
+        (-2, {"name": ["round 1"]}, "its attempt name is"),
         (-1, {"why": 3}, "its choice why is 3"),
         (-1, {"name": "round"}, "it has an unknown choice 'name'"),
     ],

@@ -274,6 +274,7 @@ first = threading.Event()
 def progress(done, total):
     if done >= 3000:
         first.set()
+        time.sleep(0.1)  # so that the search is not over before the interpreter ends
 threading.Thread(target=lambda: {call}, daemon=True).start()
 first.wait()
 time.sleep(0.3)
