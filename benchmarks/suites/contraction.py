@@ -60,7 +60,7 @@ def survivors(run: Run, case: Case) -> None:
 
 
 def figures(rows: Sequence[Row]) -> Iterator[Figure]:
-    """Survivors against columns by the newest run of each kind of data."""
+    """Plot survivors against columns, from the newest run on each kind of data."""
     found = newest([row for row in rows if row["extras"] and row["scale"] == 1], "case")
     if not found:
         return

@@ -44,7 +44,7 @@ def gaussian(case: Case) -> tuple[Rows, Rows]:
 
 
 def cloud(case: Case) -> tuple[Rows, Rows]:
-    """Return points that fill the unit cube evenly; if there are as many queries as points, they are the points."""
+    """Return points that fill the unit cube evenly, and queries, which are the points themselves in a graph."""
     rng = np.random.default_rng(0)
     points = rng.random((case.n, case.d), dtype=np.float32)
     return points, points if case.graph else rng.random((case.m, case.d), dtype=np.float32)

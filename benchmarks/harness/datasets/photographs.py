@@ -22,8 +22,8 @@ PICTURES = {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".bmp"}
 COMPONENTS = 27
 # Every 17th descriptor is enough for directions.
 PCA_STEP = 17
-# Displacement of copies of real rows: for principal components about the distance of nearest neighbours (N(0, 1) times
-# # this per entry), for pixels at most half a grey level or pixel (uniform, to both sides).
+# How far copies of real rows are displaced. Principal components: N(0, 1) times this per entry, about the distance of
+# nearest neighbours. Pixels: uniformly to both sides, by at most half a grey level or half a pixel.
 PCA_NOISE = 4.0
 PIXEL_NOISE = 0.5
 

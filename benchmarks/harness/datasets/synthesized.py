@@ -18,7 +18,7 @@ SEED = 0
 BLOCK = 1 << 16  # rows per seed
 CLUSTER_ROWS = 100
 QUANTILES = 256
-# The number of strongest directions of a cluster, and a share of the spread of the rest. With these numbers, the rows #
+# The number of strongest directions of a cluster, and a share of the spread of the rest. With these numbers, the rows
 # have the local intrinsic dimension of the real rows; with cuVS's 32 and the whole spread, twice that.
 DIRECTIONS, BESIDE = 8, 0.35
 _ITERATIONS = 8
@@ -29,9 +29,11 @@ class Law(NamedTuple):
 
     Attributes
     ----------
-    bounds : (c,), upper ends of the clusters' shares of all rows centres : (c, d) directions : (c, q, d), times their
-    spread rest : (c,), spread of every entry in all other directions far : (c, 256), ascending distances from the
-    centre
+    bounds : (c,), upper ends of the clusters' shares of all rows
+    centres : (c, d)
+    directions : (c, q, d), times their spread
+    rest : (c,), spread of every entry in all other directions
+    far : (c, 256), ascending distances from the centre
     """
 
     bounds: Any

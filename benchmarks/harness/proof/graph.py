@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Number of sampled rows on which exact search itself is proved.
 TRUSTED = {"cpu": 4, "cuda": 16}
-# If k is larger, bars are for this many neighbours.
+# Bars hold for the recall of at most this many neighbours, even if k is larger.
 RANK = 10
 # Not the seed of the graphs: a run measures its recall on its own sample, and stops by this measurement.
 SAMPLE_SEED = 20_211

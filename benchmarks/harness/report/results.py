@@ -11,7 +11,7 @@ from typing import Any
 
 from ..rows import COMPARED, Row, read
 
-# Column, or "parameters.name" or "extras.name" -> its condition: a number, a shell pattern for text, or a tuple of #
+# Column, or "parameters.name" or "extras.name" -> its condition: a number, a shell pattern for text, or a tuple of
 # alternatives.
 Where = Mapping[str, Any]
 

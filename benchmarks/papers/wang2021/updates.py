@@ -56,7 +56,7 @@ class Proposals(OneLock):
     """Updates in two phases: all proposals exist and are sorted before any list changes."""
 
     def reverse(self, samples: Any, room: int) -> Any:
-        """Return up to `room` rows that sample each point: those that rank it best."""
+        """Return, for each point, up to `room` of the rows that sample it, and that rank it best."""
         return reverse_of(samples, samples.shape[1], room)
 
     def insert(self, lists: Lists, keys: Any, ids: Any) -> None:

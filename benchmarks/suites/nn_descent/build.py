@@ -163,7 +163,7 @@ def allowed_bytes(run: Run, case: Case) -> float:
 
 
 def verdicts(run: Run, bars: Sequence[Bar], measured: dict[str, float]) -> list[dict[str, Any]]:
-    """Return verdicts on the bars; a graph that misses its recall meets no bar on time."""
+    """Return a verdict for each bar; a graph that misses its recall fails all bars on seconds."""
     found = run.verdicts(bars, measured)
     if any(row.get("bar_on") in RECALL_BARS and row["passed"] is False for row in found):
         for row in found:

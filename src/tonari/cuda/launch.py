@@ -196,7 +196,7 @@ def _picker(names: tuple[str, ...]) -> _Picker:
 
 
 def _mismatch(kernel: Any, arguments: Mapping[str, Any], constants: Mapping[str, Any]) -> TypeError:
-    """Return the error for names that do not match the kernel's."""
+    """Return the error for argument names that differ from the kernel's."""
     expected = dict(zip(("argument", "constant"), _names_of(kernel), strict=True))
     found = []
     for kind, given in (("argument", arguments), ("constant", constants)):

@@ -94,7 +94,7 @@ class Needs:
         return -(-self.m // self.rows_at_once(choice))
 
     def block_bytes(self, choice: BlockSizes) -> int:
-        """Return the bytes of a block of queries when each query has the largest number of candidates."""
+        """Return the size in bytes of a block of queries when each query has the largest number of candidates."""
         first = 2 * (self.k + 1) + 32
         rooms = self.capacity + _SMALL_BUFFERS if self.capacity > first else 0  # larger buffers that a row moves to
         row = (first + rooms + self.k) * SURVIVOR_BYTES + _STATE_BYTES
@@ -193,7 +193,7 @@ def _with_stream_sizes(choices: list[BlockSizes], needs: Needs) -> list[BlockSiz
 
 
 def packed_row_bytes(d: int, precision: str) -> int:
-    """Return the bytes of one packed point."""
+    """Return the size in bytes of one packed point."""
     return padded(d, precision) * ELEMENT_BYTES[precision] + METADATA_BYTES
 
 

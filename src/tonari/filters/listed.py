@@ -35,7 +35,7 @@ def nothing(m: int, k: int, scope: Scope, queries: Any, n: int) -> Neighbors:
 
 
 def lists_bytes(m: int, k: int, scope: Scope, queries: Any) -> int:
-    """Return the bytes of the lists of m queries."""
+    """Return the size in bytes of the lists of m queries."""
     distances, indices = nothing(0, 1, scope, queries, scope.n)
     return int(distances.itemsize + indices.itemsize) * m * k
 
@@ -148,7 +148,7 @@ def table_bytes(n: int, listed: Ids) -> Ids:
 
 
 def row_bytes(queries: Any) -> int:
-    """Return the bytes of a copy of a query and its bookkeeping."""
+    """Return the size in bytes of a copy of a query and its bookkeeping."""
     return int(queries.shape[1] * queries.itemsize) + 64
 
 

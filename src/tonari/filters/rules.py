@@ -232,7 +232,7 @@ class Rules:
         return self.mask is None and self.shared is None and (self.query_groups is None or self.same)
 
     def held_bytes(self) -> int:
-        """Return the bytes of the rules: excluded pairs, numbers for each query, and entries of the points.
+        """Return the size in bytes of the rules: excluded pairs, numbers for each query, and entries of the points.
 
         The points are ordered by group; a tree copies its points' groups or entries of a mask in its own order.
         """

@@ -195,7 +195,7 @@ def without_own(found: Array, rows: slice, columns: slice) -> Array:
 
 
 def own_values(found: Array, rows: slice, columns: slice) -> Array:
-    """Copy the distance of each row to itself."""
+    """Return a copy of the distance from each row to itself."""
     return np.array(found[_own(rows, columns)])
 
 

@@ -112,7 +112,7 @@ def _take_in(lists: Lists, owners: npt.NDArray[np.int64], members: npt.NDArray[A
 
 
 def _between(lists: Lists, owners: npt.NDArray[np.int64], count: int) -> scipy.sparse.csr_matrix:
-    """Count the lists between the points of different owners, in both directions."""
+    """Count the entries of lists that lead from a point of one owner to a point of another, in both directions."""
     from scipy.sparse import csr_matrix
 
     matrix = csr_matrix((count, count))

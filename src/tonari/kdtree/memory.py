@@ -55,7 +55,7 @@ class TreeNeeds(NamedTuple):
 
 
 def tree_bytes(n: int, d: int, height: int, itemsize: int) -> int:
-    """Return the bytes of a :class:`tonari.kdtree.cpu.tree.Tree`.
+    """Return the size in bytes of a :class:`tonari.kdtree.cpu.tree.Tree`.
 
     >>> tree_bytes(10**6, 10, 14, 4) // 2**20
     45
@@ -132,7 +132,7 @@ class OnCuda(NamedTuple):
         return points
 
     def tree_bytes(self, slab: int) -> int:
-        """Return the bytes of all trees of this many points."""
+        """Return the size in bytes of all trees of this many points."""
         n, d, held = self.needs.n, self.needs.d, self.needs.held
         whole, rest = divmod(n, slab)
         sizes = ((whole, slab), (1, rest))

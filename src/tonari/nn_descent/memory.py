@@ -32,7 +32,7 @@ def packed_bytes(plan: DescentPlan) -> int:
 
 
 def working_bytes(plan: DescentPlan) -> int:
-    """Return the bytes of temporary data: lists of two rounds and reverse lists, or the clusters of the start.
+    """Return the size in bytes of temporary data: lists of two rounds and reverse lists, or the clusters of the start.
 
     The candidates of the rows that are processed at once are included.
     """
@@ -49,7 +49,7 @@ def working_bytes(plan: DescentPlan) -> int:
 
 
 def cluster_bytes(clusters: int) -> int:
-    """Return the bytes of a cluster number on CUDA; its type can also hold the number of clusters."""
+    """Return the size in bytes of a cluster number on CUDA; its type can also hold the number of clusters."""
     return 2 if clusters < 1 << 15 else 4
 
 
@@ -103,7 +103,7 @@ def _least_truth(plan: DescentPlan) -> int:
 
 
 def _pull_rounds(plan: DescentPlan) -> int:
-    """Return the bytes of a round of "pull" on CUDA.
+    """Return the size in bytes of a round of "pull" on CUDA.
 
     These are lists, reverse lists, per-row order, counts and sums, and for a block of rows either all candidates with
     duplicates, or the distinct candidates with their values during the selection.
@@ -115,7 +115,7 @@ def _pull_rounds(plan: DescentPlan) -> int:
 
 
 def _gnnd_rounds(plan: DescentPlan) -> int:
-    """Return the bytes of a round of "gnnd".
+    """Return the size in bytes of a round of "gnnd".
 
     The bytes are for lists, their previous entries, and locks; for the own samples of both kinds, the reverse samples
     of one kind, and the samples joined with their reverse samples; and for a block of rows, either the proposals or the
@@ -145,7 +145,7 @@ def _start_on_cuda(plan: DescentPlan) -> int:
 
 
 def _sorting(plan: DescentPlan) -> int:
-    """Return the bytes of a sort on CUDA."""
+    """Return the size in bytes of a sort on CUDA."""
     return _SORT_BYTES * plan.n * max(1, columns_sorted(plan.n, plan.n_hubs))
 
 
@@ -156,7 +156,7 @@ def columns_sorted(n: int, hubs: int) -> int:
 
 
 def _forming(plan: DescentPlan) -> int:
-    """Return the bytes of the ranges of columns that determine the form of the points."""
+    """Return the size in bytes of the ranges of columns that determine the form of the points."""
     return 3 * 8 * ranges_of(plan.n) * plan.d
 
 
@@ -171,5 +171,5 @@ def _met(plan: DescentPlan) -> int:
 
 
 def _sample(plan: DescentPlan) -> int:
-    """Return the bytes of the sampled rows and their true neighbours."""
+    """Return the size in bytes of the sampled rows and their true neighbours."""
     return 2 * plan.sample * (plan.k * 12 + plan.d * 8)

@@ -32,7 +32,7 @@ _OF_CLUSTERS = ("n_clusters", "n_probe", "train_per_cluster", "kmeans_iters")
 
 
 def check_name(update: Any) -> None:
-    """Raise ValueError unless it is None or the name of an update."""
+    """Raise ValueError unless `update` is None or the name of an update."""
     if update is not None and (not isinstance(update, str) or update not in UPDATES):
         raise ValueError(f"update={reprlib.repr(update)}: expected one of {', '.join(map(repr, UPDATES))}")
 

@@ -15,7 +15,7 @@ _QUERY = 512  # bytes of a query without its lists
 
 
 def packed_bytes(n: int, counts: npt.NDArray[np.int64], metric: str) -> int:
-    """Return the bytes of prepared points, and of the ranks of their entries.
+    """Return the size in bytes of prepared points, and of the ranks of their entries.
 
     Parameters
     ----------

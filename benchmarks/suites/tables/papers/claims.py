@@ -24,7 +24,7 @@ OPEN, UNMEASURED = "open", "not measured"  # there is a case, but no row of it; 
 
 
 def reaches(bound: float, numbers: Sequence[float]) -> str:
-    """A speed-up of "up to" `bound`: our largest speed-up counts. A smaller speed-up than `bound` holds by less."""
+    """Judge a speed-up of "up to" `bound` by our largest speed-up; if that is smaller, the claim holds, but by less."""
     best = max(numbers)
     return HOLDS if best >= bound else LESS if best > 1 else FAILS
 

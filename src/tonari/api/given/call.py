@@ -83,7 +83,7 @@ class GivenCall(NamedTuple):
         return plan_given(self.values, k, self.memory)
 
     def handed_back(self, parts: Any) -> list[Any]:
-        """Return arrays in the library of the caller's."""
+        """Return the arrays as arrays of the caller's library."""
         side = inputs.side_of(self.rows, "queries")
         return [inputs.hand_back(part, side) for part in parts]
 

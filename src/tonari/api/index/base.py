@@ -219,7 +219,7 @@ class IndexBase(Hinted):
     def _checked(
         self, now: State | SparseState, queries: Any, radius: Any, similarity: Any, closed: Any, threads: int | None
     ) -> tuple[Any, npt.NDArray[Any]]:
-        """Return the queries in the form that is compared, and the limit of each."""
+        """Return the queries in the form that the search compares, and the limit of each query."""
         now.check_unchanged()
         rows = self._rows(now, queries, threads)
         value = self._value_dtype(rows)

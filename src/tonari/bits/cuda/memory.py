@@ -83,7 +83,7 @@ class BitNeeds:
         return BitSizes(block, min(self.n, slab), False)
 
     def packed_bytes(self, sizes: BitSizes) -> int:
-        """Return the bytes of points that stay on the device."""
+        """Return the size in bytes of points that stay on the device."""
         return self.n * self.d if self.points_come and not sizes.streamed else 0
 
     def copied_bytes(self, sizes: BitSizes) -> int:
@@ -92,7 +92,7 @@ class BitNeeds:
         return self.d * (slabs + (sizes.block if self.queries_come else 0))
 
     def working_bytes(self, sizes: BitSizes) -> int:
-        """Return the bytes of unpacked rows, values, a selection, and merged lists."""
+        """Return the size in bytes of unpacked rows, values, a selection, and merged lists."""
         block, slab = sizes.block, sizes.slab
         unpacked = (block + slab) * (unpacked_width(self.d) + 4)
         found = block * min(self.k, slab)
@@ -101,7 +101,7 @@ class BitNeeds:
         return SMALL_CHANGE + unpacked + _PAIR * block * slab + selecting + merging
 
     def output_bytes(self, sizes: BitSizes) -> int:
-        """Return the bytes of a block's results, and of all results if they are collected on the device."""
+        """Return the size in bytes of a block's results, and of all results if they are collected on the device."""
         return self._lists(sizes.block + self.results)
 
     def total_bytes(self, sizes: BitSizes) -> int:

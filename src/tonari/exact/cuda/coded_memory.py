@@ -25,7 +25,7 @@ class CodesNeeds(CudaNeeds):
     """The sizes and properties of a search by codes; `form_dim` is the number of coordinates of a code."""
 
     def packed_bytes(self, slabs: Slabs, precision: str) -> int:
-        """Return the bytes of the codes."""
+        """Return the size in bytes of the codes."""
         return codes_bytes(self.n, self.form_dim)
 
     def copied_bytes(self, slabs: Slabs) -> int:
@@ -82,7 +82,7 @@ class CodesNeeds(CudaNeeds):
         return sample_for_codes(self.n, self.m, self.width, self.group)
 
     def _screened_bytes(self, batch: int) -> int:
-        """Return the bytes of the minima of a batch, of all points or of a sample, and of its lists."""
+        """Return the size in bytes of the minima of a batch, of all points or of a sample, and of its lists."""
         sample = self._sample()
         if sample is None or batch == 0:
             return batch * 4 * group_count(self.n, self.group)

@@ -101,12 +101,12 @@ def usual_precisions(form: str, d: int, dtype: str) -> tuple[str, ...]:
 
 
 def least_bytes(problem: Problem, **overrides: Any) -> int:
-    """Return the bytes of the division that needs the least memory; `overrides` are fields of a plan."""
+    """Return the size in bytes of the division that needs the least memory; `overrides` are fields of a plan."""
     return least_of(ways_of(problem, overrides), overrides)
 
 
 def least_of(ways: list[tuple[str, CudaNeeds, dict[str, Any]]], overrides: dict[str, Any]) -> int:
-    """Return the bytes of the way that needs the least memory."""
+    """Return the size in bytes of the way that needs the least memory."""
     return min(
         made.total_bytes(at, overrides.get("query_batch", 1))
         for _, part, limits in ways

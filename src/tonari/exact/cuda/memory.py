@@ -128,7 +128,7 @@ class CudaNeeds:
         return self.form_dim or self.d
 
     def packed_bytes(self, slabs: Slabs, precision: str) -> int:
-        """Return the bytes of a packed copy of the points, with the contracted rows that it is made from."""
+        """Return the size in bytes of a packed copy of the points, with the contracted rows that it is made from."""
         count = self.held(slabs)
         return packed_bytes(count, self.screened, precision) + count * self._contracted_row()
 
@@ -140,7 +140,7 @@ class CudaNeeds:
         return self.d * (points * self.itemsize + queries * self.query_itemsize)
 
     def output_bytes(self, slabs: Slabs) -> int:
-        """Return the bytes of results on the device at once."""
+        """Return the size in bytes of results on the device at once."""
         rows = 0 if slabs.route == "host_refine" else slabs.queries  # host_refine makes results on the CPU
         gathered = self.results if self.several or rows < self.m else 0  # results made in parts are gathered
         return (rows + gathered) * self._list_bytes()
@@ -257,7 +257,7 @@ class CudaNeeds:
         return self.n * self.d * self.itemsize / CARD.link
 
     def _list_bytes(self) -> int:
-        """Return the bytes of one row of results."""
+        """Return the size in bytes of one row of results."""
         return self.k * (self.value_itemsize + index_dtype(self.n).itemsize)
 
     def _batch_row_bytes(self, slabs: Slabs) -> int:
@@ -274,16 +274,16 @@ class CudaNeeds:
         return 4 * groups + 4 * -(-groups // 8) + selected + packed + original + 8 * self.self_join
 
     def _members_bytes(self, slabs: Slabs) -> int:
-        """Return the bytes of the members of the groups of a retried row, and of the row in float64."""
+        """Return the bytes that a retried row needs: for the members of its groups, and for the row in float64."""
         members = max(self.k, min(self.groups(slabs), wider(self.d) * self.width) * self.group)
         sorted_here = slabs.route == "host_refine" and not self.form_dim
         each = MEMBER_BYTES if sorted_here else CANDIDATE_BYTES * (self.value_itemsize // 4)
         return refined_bytes(members, self.d, each)
 
     def _sample_bytes(self, n: int, stride: int) -> int:
-        """Return the bytes of a packed copy of every stride-th of n points."""
+        """Return the size in bytes of a packed copy of every stride-th of n points."""
         return packed_bytes(-(-n // stride), self.screened, self.precisions[0])
 
     def _contracted_row(self) -> int:
-        """Return the bytes of a contracted row, 0 without contraction."""
+        """Return the size in bytes of a contracted row, 0 without contraction."""
         return contracted_row_bytes(self.form_dim) if self.form_dim else 0

@@ -205,7 +205,7 @@ def _wish(
 def _precisions_held(
     problem: Problem, needs: Needs, sizes: BlockSizes, given: dict[str, Any]
 ) -> tuple[int, bool, bool]:
-    """Return the bytes of points that stay packed, whether their precision may be finer, and `adaptive`."""
+    """Return the size in bytes of points that stay packed, whether their precision may be finer, and `adaptive`."""
     budget, n = problem.memory, problem.n
     packed, finest = needs.packed_bytes(needs.precisions[0], sizes.resident_points), needs.packed_bytes("float32", n)
     with_finest = finest + needs.working_bytes(sizes) + needs.output_bytes

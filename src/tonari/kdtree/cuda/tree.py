@@ -73,7 +73,7 @@ def leaf_of(n: int, wanted: int) -> int:
 
 
 def part_bytes(n: int, d: int, leaf: int, itemsize: int) -> tuple[int, int, int]:
-    """Return the bytes of a tree's ids, of its rows and of its boxes, each rounded up to a multiple of 256.
+    """Return the size in bytes of a tree's ids, of its rows and of its boxes, each rounded up to a multiple of 256.
 
     >>> part_bytes(1000, 3, 64, 4)
     (4096, 12288, 768)
@@ -84,7 +84,7 @@ def part_bytes(n: int, d: int, leaf: int, itemsize: int) -> tuple[int, int, int]
 
 
 def device_tree_bytes(n: int, d: int, leaf: int, itemsize: int) -> int:
-    """Return the bytes of a tree on the device.
+    """Return the size in bytes of a tree on the device.
 
     >>> device_tree_bytes(10**6, 10, 64, 4) // 2**20
     43

@@ -163,7 +163,7 @@ def load(path: Path, about: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sizes(about: dict[str, Any]) -> tuple[int, int]:
-    """Return the bytes of the table of slices, and of the centre and the directions."""
+    """Return the size in bytes of the table of slices, and of the centre and the directions."""
     values = _values(about["d"], about["columns"])
     return len(padded(bytes(8 * _COLUMNS * about["slices"]))), len(padded(bytes(8 * values)))
 

@@ -156,7 +156,7 @@ def _kinds(values: np.dtype[Any]) -> list[np.dtype[Any]]:
 
 
 def _sizes(about: dict[str, Any]) -> list[int]:
-    """Return the bytes of the four blocks."""
+    """Return the size in bytes of the four blocks."""
     kinds = _kinds(inputs.dtype_of(about["dtype"]))
     lengths = (count * kind.itemsize for count, kind in zip(_counts(about), kinds, strict=True))
     return [-(-length // ALIGNED) * ALIGNED for length in lengths]

@@ -91,7 +91,7 @@ def _kept(group: list[Piece]) -> Part | None:
 
 
 def held_bytes(parts: Any) -> int:
-    """Return the bytes of the prepared points of some parts."""
+    """Return the size in bytes of the prepared points of some parts."""
     return sum(part.segment.held_bytes for part in parts)
 
 

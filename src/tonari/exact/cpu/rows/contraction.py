@@ -121,8 +121,8 @@ def arrange_points(
 def look_pays(plan: ExactPlan, precision: str, look_dim: int, looked: tuple[int, int, int]) -> bool:
     """Return whether a look, which compares contracted rows before the screen, saves more time than it takes.
 
-    `looked` has three numbers of pairs of a tile of queries and a group of points: all pairs, the pairs that the look
-    compared, and the pairs that it left for the screen.
+    `looked` holds three counts of pairs of a query tile and a point group: of all pairs, of the pairs that the look
+    compared, and of the pairs that it left for the screen.
     """
     pairs, seen, marked = looked
     screen = _pair_seconds(plan, precision, plan.form_dim)
@@ -306,7 +306,7 @@ def _whole_seconds(plan: ExactPlan, asked: int, seen: Seen | None = None) -> flo
 
 
 def _pair_seconds(plan: ExactPlan, precision: str, columns: int) -> float:
-    """Return the seconds of one thread for a pair in a screen or a look of a number of columns."""
+    """Return the seconds that one thread needs to compare a pair in some columns, in a screen or a look."""
     return BRUTE[plan.isa, "gemm"].pair + 2.0 * columns / PRODUCTS[plan.isa, precision]
 
 

@@ -49,7 +49,7 @@ def code_columns(d: int) -> list[int]:
 
 
 def code_width(p: int) -> int:
-    """Return the bytes of a point of p coordinates: the coordinates and the columns of its squared length.
+    """Return the size in bytes of a point of p coordinates: the coordinates and the columns of its squared length.
 
     >>> code_width(30), code_width(61), code_width(62), code_width(247)
     (32, 64, 128, 256)
@@ -58,12 +58,12 @@ def code_width(p: int) -> int:
 
 
 def _folds(width: int) -> int:
-    """Return the number of columns with weight 127 of the squared length, in proportion to the width."""
+    """Return the number of columns of weight 127 that hold most of the squared length; it grows with the width."""
     return width // 32
 
 
 def codes_bytes(n: int, p: int) -> int:
-    """Return the bytes of the codes of n points in p coordinates.
+    """Return the size in bytes of the codes of n points in p coordinates.
 
     >>> codes_bytes(1280, 61) / 1280
     64.0

@@ -95,7 +95,7 @@ def sample_rows(d: int) -> int:
 
 
 def contracted_row_bytes(p: int) -> int:
-    """Return the bytes of a row in p coordinates, and of its error."""
+    """Return the size in bytes of a row in p coordinates, and of its error."""
     return 4 * p + 8
 
 

@@ -138,7 +138,7 @@ def packed_width(d: int, precision: str) -> int:
 
 
 def packed_row_bytes(d: int, precision: str) -> int:
-    """Return the bytes of a packed row of d values.
+    """Return the size in bytes of a packed row of d values.
 
     >>> [packed_row_bytes(100, precision) for precision in PRECISIONS]
     [128, 256, 896, 400]

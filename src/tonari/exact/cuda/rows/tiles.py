@@ -89,7 +89,7 @@ def width_of(d: int, size: int = 2) -> int:
 
 
 def row_bytes(packed: Any) -> int:
-    """Return the bytes of a row of packed values."""
+    """Return the size in bytes of a row of packed values."""
     return int(packed.shape[1] * packed.element_size())
 
 

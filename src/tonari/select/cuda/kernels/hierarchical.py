@@ -5,11 +5,11 @@
     bottom up     one streaming pass, which builds two lists at once if G is a power of two
     top down      one program per row: the k best entries of a list are the groups whose members are searched next
 
-The worst of the k groups gives an upper bound for the k-th member: k groups have a minimum at or below (key, group), so
-k entries are at or below (key, last member of the group). On random data little more than k of the k G members pass.
-Members that pass are appended to SLOTS pairs; when these are full, the k smallest are kept, found by bisection, and the
-bound is lowered. A tile consists of groups from all over the list, so that the bound falls quickly on sorted data as
-well.
+Let (key, group) be the largest minimum of the k groups. It gives an upper bound for the k-th smallest member: k groups
+have a minimum at or below (key, group), so k members are at or below (key, last member of the group). On random data,
+few more than k of the k G members pass. Members that pass are appended to SLOTS pairs; when these are full, the k
+smallest are kept, found by bisection, and the bound is lowered. A tile consists of groups from all over the list, so
+that the bound falls quickly on sorted data as well.
 """
 
 from __future__ import annotations
