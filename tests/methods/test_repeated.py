@@ -338,3 +338,17 @@ def test_records_are_those_of_a_first_search(n: int, decided: list[Any]) -> None
         assert second.plan == first.plan
         assert [attempt.name for attempt in second.attempts] == [attempt.name for attempt in first.attempts]
         assert second.proved == second.rows == first.rows
+
+
+def test_functions_of_one_name_do_not_answer_for_each_other() -> None:
+    def key_of() -> Any:
+        def verb(x: Any) -> Any:
+            asked = repeated._asked.get()
+            assert asked is not None
+            return asked.key
+
+        return repeated.repeating(verb)
+
+    one, other, rows = key_of(), key_of(), np.zeros((2, 3))
+    assert one.__name__ == other.__name__
+    assert one(rows) == one(rows) != other(rows)

@@ -65,7 +65,7 @@ class _Asked(NamedTuple):
     arrays: list[Any]
 
 
-_kept: dict[Key, Kept] = {}  # of all public functions, whose names begin the keys
+_kept: dict[Key, Kept] = {}  # of all functions; they begin the keys, since a wrapper and its function share a name
 emptied_by(_kept.clear)
 _asked: ContextVar[_Asked | None] = ContextVar("tonari_asked", default=None)
 _VALUES = frozenset((int, float, str, bool, type(None)))
@@ -76,13 +76,13 @@ def repeating(function: Callable[P, R], kept_of: Callable[[Any], dict[Key, Kept]
 
     For a method, `kept_of` returns the cache of an object.
     """
-    name, begin = function.__name__, 0 if kept_of is None else 1
+    begin = 0 if kept_of is None else 1
 
     @not_compiled
     @functools.wraps(function)
     def calling(*args: P.args, **kwargs: P.kwargs) -> R:
         kept = _kept if kept_of is None else kept_of(args[0])
-        parts: list[Any] = [name, environment(*PLAN_VARIABLES)]
+        parts: list[Any] = [function, environment(*PLAN_VARIABLES)]
         arrays: list[Any] = []
         if not _read(args[begin:] if begin else args, kwargs, parts, arrays):
             return _first(function, None, args, kwargs)
