@@ -85,4 +85,4 @@ def _halve(
     to = at - place + tl.where(left, count - 1, half + place - count)
     tl.debug_barrier()  # all threads have loaded
     tl.store(order_ptr + to, row, mask=present)
-    tl.debug_barrier()  # the stores of other threads are loaded next
+    tl.debug_barrier()  # the next loads read the stores of other threads
