@@ -14,7 +14,7 @@ SHORT_SELECTED_SECONDS = 2e-9  # per selected value
 
 # Case: select bars-8192x32768-k64, bars-8192x32768-k1024 on cpu. Chosen on: not recorded.
 SLICE_SECONDS = 0.02  # duration of one native call: Ctrl-C takes effect after it [0.005, 0.02, 0.08]
-FIRST_VALUES = 1 << 17  # values in a thread's first chunk, which takes from tens of µs to ms [1 << 15, 1 << 17, 1 << 19]
+FIRST_VALUES = 1 << 17  # values in a thread's first chunk, which takes tens of µs to ms [1 << 15, 1 << 17, 1 << 19]
 
 # Not measured: bounds.
 MOST_VALUES = 1 << 28  # values in one call: a quarter of a second at memory bandwidth
