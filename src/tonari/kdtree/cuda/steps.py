@@ -1,4 +1,4 @@
-"""Choose the number of queries in each launch: few enough for Ctrl-C to take effect soon, enough to occupy the device."""
+"""The number of queries in each launch: few enough for Ctrl-C to take effect soon, enough to keep the device busy."""
 
 from __future__ import annotations
 
