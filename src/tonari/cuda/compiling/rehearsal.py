@@ -2,8 +2,7 @@
 
 On torch's device "meta", tensors have shapes, dtypes and strides, but no memory, and operations on them do nothing. The
 code of a search therefore runs on such rows in milliseconds, and :func:`tonari.cuda.launch.launch` only records its
-launches. The record is complete, because it comes from the code of the search itself and not from a separate list of
-kernels.
+launches. The record is complete, because the code of the search itself makes it, and not a separate list of kernels.
 """
 
 from __future__ import annotations

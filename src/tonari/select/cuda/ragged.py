@@ -120,7 +120,7 @@ def one_after_another(parts: Sequence[RadiusNeighbors]) -> RadiusNeighbors:
 
 
 def moved(found: RadiusNeighbors, device: Any) -> RadiusNeighbors:
-    """Return a copy of the lists on another device, or the same tensors if they are there."""
+    """Return a copy of the lists on another device; tensors that are already on this device are not copied."""
     return RadiusNeighbors(*(part.to(device) for part in found))
 
 

@@ -52,7 +52,8 @@ def enclose_kernel(
 ):  # fmt: skip
     """Store the boxes of a node's children, which enclose the children's own boxes.
 
-    The node's level begins at node `begin`. The level below it begins at node `below` and has `children` nodes."""
+    The node's level begins at node `begin`. The level below it begins at node `below` and has `children` nodes.
+    """
     node = tl.program_id(0).to(tl.int64)
     lanes = tl.arange(0, WIDTH)
     child = node * WIDTH + lanes

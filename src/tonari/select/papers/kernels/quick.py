@@ -162,7 +162,7 @@ def quick_kernel(
         )
         nan_count += nans
     array = tl.zeros((), tl.int32)  # the array written by the last round
-    middle = tl.zeros((), tl.int32)  # whether the last pivot came from middle_pivot
+    middle = tl.zeros((), tl.int32)  # whether the last pivot is from middle_pivot
 
     while wanted > 0:
         tl.debug_barrier()  # the next loads read the stores of other threads
