@@ -93,7 +93,7 @@ class Plan:
 
     @property
     def packs_anew(self) -> str:
-        """A phrase with the number of points that stay packed and the memory to keep all packed; "" if all stay packed."""
+        """A phrase with the number of points that stay packed, and the memory that keeps all packed; "" if all do."""
         return ""
 
     def for_problem(self, problem: Problem) -> Plan:

@@ -1,6 +1,11 @@
-"""Tuned numbers for threads and waiting times."""
+"""Tuned numbers for threads and waiting times.
+
+The comment above a group names the benchmark cases that time it, and the machine that its numbers were chosen on.
+Values in brackets are the alternatives that ``python -m benchmarks tune core`` times.
+"""
 
 # Case: small index-100x1000x3, search-100x1000x128 on cpu. Chosen on: not recorded.
+# When work is shared among threads.
 WORTH_SHARING = 2e-3  # less work, in seconds, is finished before other threads have started [5e-4, 2e-3, 8e-3]
 WORTH_STARTING = 5e-4  # seconds of work that make one more thread worth starting [2e-4, 5e-4, 1e-3]
 LEAVE_SECONDS = 2e-4  # interval at which the caller's thread checks whether the others have ended [1e-4, 2e-4, 5e-4]

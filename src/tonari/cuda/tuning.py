@@ -1,4 +1,8 @@
-"""Tuned numbers of all methods on CUDA: compilation, spare memory and copies. They change no answer."""
+"""Tuned numbers of all methods on CUDA: compilation, spare memory and copies. They change no answer.
+
+The comment above a group names the benchmark cases that time it, and the machine that its numbers were chosen on.
+Values in brackets are the alternatives that ``python -m benchmarks tune cuda`` times.
+"""
 
 from tonari.core.units import MIB
 
@@ -12,6 +16,7 @@ KNOWN_SECONDS = 1.0  # the driver's answer is reused for this long, since a quer
 RESERVE = 512 * MIB  # free memory that plans leave unused, for the code of kernels and the allocator's fragmentation
 
 # Case: exact_cuda streamed on cuda. Chosen on: not recorded.
+# Copies between host memory and a device.
 PIECE_BYTES = 4 << 20  # bytes per buffer of a copy through page-locked memory
 MOST_THREADS = 8  # more threads do not copy faster, whether to one device or to several at once
 LARGE_BYTES = 32 << 20  # minimum bytes of a copy by several threads

@@ -1,4 +1,4 @@
-"""k-selection on CUDA: run the method's launcher on the device of the values, and report NaN."""
+"""k-selection on CUDA: run the requested method on the device of the values, and report NaN."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def select_on_gpu(method: str, request: Request) -> tuple[Selection, int | None]
             answer = launch(request)
     else:
         answer = launch(request)
-    # Reading nan_row waits for the kernels, so it is read only on request.
+    # nan_row is read only on request, because the host has to wait for the kernels to read it.
     row = None if answer.nan_row is None else int(answer.nan_row.item())
     return Selection(answer.values, answer.indices), None if row == _NO_ROW else row
 

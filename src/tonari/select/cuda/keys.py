@@ -1,4 +1,4 @@
-"""Values as integers with the same order: the host side of ``kernels/keys.py``."""
+"""The host side of ``kernels/keys.py``, which represents values as integers with the same order."""
 
 from __future__ import annotations
 

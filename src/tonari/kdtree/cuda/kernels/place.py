@@ -15,7 +15,7 @@ import triton.language as tl
 def place_kernel(
     # inputs
     rows_ptr, order_ptr,
-    # outputs: [position], [block, dimension, position], [node, dimension, side, child]
+    # outputs: ids [position], points [block, dimension, position], boxes [node, dimension, side, child]
     ids_ptr, placed_ptr, boxes_ptr,
     # shapes
     n, blocks,

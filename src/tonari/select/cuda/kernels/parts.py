@@ -84,7 +84,7 @@ def bound_of_tile(keys, offsets, k, most, NARROW: tl.constexpr):
 
 @triton.jit
 def fill_list(list_ptr, columns_at, first, keep, WIDE: tl.constexpr, T: tl.constexpr):
-    """Mark the slots of a list from `first` on as empty."""
+    """Mark the slots of a part's list as empty, from slot `first` up to `keep`."""
     KEY: tl.constexpr = tl.int64 if WIDE else tl.int32
     for start in range(first, keep, T):
         slots = start + tl.arange(0, T)
