@@ -6,7 +6,7 @@ import dataclasses
 import sys
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,27 +17,13 @@ from tonari.core.process.caches import emptied_by
 from tonari.core.process.progress import ProgressLike
 from tonari.inputs.arguments import check_no_threads
 from tonari.methods import tuning
+from tonari.methods.options import Options
 from tonari.methods.registry import check_method, check_search_method
 from tonari.methods.rows.place import Place
 from tonari.methods.rows.where import place_for
 from tonari.metrics import Metric, get_metric
 from tonari.metrics.problem import refuse_changed
 from tonari.metrics.radius import limits_of
-
-
-class Options(NamedTuple):
-    """The arguments that public functions share, as the caller gave them.
-
-    A public function makes this record of its own arguments; all code below takes the record. Meanings are those of
-    :func:`tonari.search`.
-    """
-
-    metric: Any = "euclidean"
-    method: Any = "auto"
-    device: Any = "auto"
-    threads: Any = None
-    memory: Any = None
-    progress: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
