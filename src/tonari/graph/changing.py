@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tonari import inputs
+from tonari.core.process.floats import in_default_floats
 from tonari.graph.building.changed_rows import on_compared_rows
 from tonari.graph.building.changing import remove_points, replace_points
 from tonari.graph.building.merging import add_points
@@ -32,6 +33,7 @@ class Changing:
         def of_lists(cls: type[Graph], lists: Lists) -> Graph:
             """Make a graph without checks."""
 
+    @in_default_floats
     @inputs.without_gradients("use tonari.knn_graph of all points with differentiable=True")
     @shares(PlaceOptions)
     def add(
@@ -94,6 +96,7 @@ class Changing:
         )
         return self.of_lists(lists)
 
+    @in_default_floats
     @inputs.without_gradients("use tonari.knn_graph of the remaining points with differentiable=True")
     @shares(PlaceOptions)
     def remove(
@@ -157,6 +160,7 @@ class Changing:
         )
         return self.of_lists(lists)
 
+    @in_default_floats
     @inputs.without_gradients("use tonari.knn_graph of the changed points with differentiable=True")
     @shares(PlaceOptions)
     def replace(
