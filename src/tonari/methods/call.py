@@ -65,15 +65,15 @@ class Call:
         graph : bool
             Whether methods that only build graphs are accepted.
         """
-        metric, method, device, threads, memory, progress = options
+        metric, method, threads, memory = options.metric, options.method, options.threads, options.memory
         key = None
-        if threads is None and memory is None and device == "auto" and type(metric) is type(method) is str:
+        if threads is None and memory is None and options.device == "auto" and type(metric) is type(method) is str:
             key = metric, method, graph, _one_place(given)
             known = _calls.get(key)
             if known is not None:
-                return known if progress is None else known.with_progress(progress)
+                return known if options.progress is None else known.with_progress(options.progress)
         (check_method if graph else check_search_method)(method)
-        place = place_for(device, **given)
+        place = place_for(options.device, **given)
         if place.devices:
             check_no_threads(threads, place.devices)
         call = cls(
@@ -87,7 +87,7 @@ class Call:
             if len(_calls) >= tuning.KEPT_CALLS:
                 _calls.clear()
             _calls[key] = call
-        return call.with_progress(progress)
+        return call.with_progress(options.progress)
 
     def with_progress(self, progress: Any) -> Call:
         """Return the call with another `progress` argument, after checking it."""
