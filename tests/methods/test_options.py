@@ -77,7 +77,9 @@ def test_options_are_before_the_plan_and_described_after_all_other_parameters() 
     assert str(listed["memory"]) == "memory: 'int | str | None' = None"
     assert listed["device"].default == "auto"
     doc = verb.__doc__ or ""
-    assert re.search(r"    Of a verb\.\nmetric, device, memory, progress.*\n    As for :func:`search`\.\n\nReturns", doc)
+    assert re.search(
+        r"    Of a verb\.\nmetric, device, memory, progress.*\n    As for :func:`search`\.\n\nReturns", doc
+    )
     names = list(inspect.signature(tonari.search).parameters)
     assert names[3:10] == ["metric", *COLUMNS, "method"]
     assert names[-1] == "plan"
