@@ -118,7 +118,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class WrittenPlan:
-    """A plan that was read from a file, where only its fields are known."""
+    """A plan that was read from a file, which consists only of named fields."""
 
     fields: dict[str, Any]
 

@@ -5,8 +5,8 @@ Values in brackets are the alternatives that ``python -m benchmarks tune core`` 
 """
 
 # Case: small index-100x1000x3, search-100x1000x128 on cpu. Chosen on: not recorded.
-# When work is shared among threads.
-WORTH_SHARING = 2e-3  # less work, in seconds, is finished before other threads have started [5e-4, 2e-3, 8e-3]
+# The work that is worth sharing among threads.
+WORTH_SHARING = 2e-3  # shorter work, in seconds, ends before other threads have started [5e-4, 2e-3, 8e-3]
 WORTH_STARTING = 5e-4  # seconds of work that make one more thread worth starting [2e-4, 5e-4, 1e-3]
 LEAVE_SECONDS = 2e-4  # interval at which the caller's thread checks whether the others have ended [1e-4, 2e-4, 5e-4]
 
@@ -20,7 +20,7 @@ EXIT_SECONDS = 1.0  # longest wait for the library's threads at exit; threads th
 HOLD_SECONDS = 10.0  # longest time that a caller's thread is blocked at exit, since it may own a lock that others need
 LOOK_SECONDS = 0.001  # interval at which exit checks whether the library's threads have ended
 
-# Not measured: bounds memory by 64 MB, which plans leave for small buffers.
+# Not measured: limits scratch memory to 64 MB, which plans leave for small buffers.
 CUT_ENTRIES = 1 << 21  # entries of lists on a device that are filtered in one step, with some 30 bytes each
 
 # Not measured: chosen for readers.

@@ -129,8 +129,7 @@ def copying_seconds(from_host: int, from_device: int, devices: int) -> float:
     Parameters
     ----------
     from_host, from_device : int
-        Bytes in host memory, whose rate is the same for any number of devices above one, and bytes on one of the
-        devices.
+        Bytes of rows in host memory, and of rows on one of the devices.
     devices : int
     """
     link = CARD.link if devices == 1 else CARD.link_of_several

@@ -22,14 +22,14 @@ MOST_THREADS = 8  # more threads do not copy faster, whether to one device or to
 LARGE_BYTES = 32 << 20  # minimum bytes of a copy by several threads
 
 # Not measured: bounds memory. 16 float64 lanes and a temporary product of this size take 256 MB.
-OWN_VALUES_ROWS = 1 << 20  # rows in one step of computing the values of points with themselves
+OWN_VALUES_ROWS = 1 << 20  # rows per step when inner products of points with themselves are computed
 
 # Not measured. A program copies this many rows from page-locked host memory, this many words of each in one step.
 FETCHED_ROWS = 32
 FETCHED_WORDS = 64
 
 # Case: exact_cuda cold-k10, cold-k256, cold-graph on cuda. Chosen on: H100.
-# Weights for the time of compiling a kernel, in words of bytecode that take as long.
+# Weights in the estimated effort of compiling a kernel, which is counted in words of its bytecode.
 INSTRUCTIONS_OF_STEP = 200  # per step of a sorting network (select/cuda/kernels/network.py)
 INSTRUCTIONS_OF_PRODUCT = 3000  # per matrix product
 VALUES_OF_THREAD = 8  # with up to this many values per thread, a kernel compiles as fast as with one

@@ -238,7 +238,10 @@ def plan_tree(
 
 @cached(maxsize=1024)
 def _plan_within_spare(problem: Problem) -> TreePlan | None:
-    """Return the plan on CUDA for one tree and all queries at once; None if they do not fit into the spare memory."""
+    """Plan one tree and all queries at once, on CUDA, in the memory that every device is assumed to have free.
+
+    Returns None if that is not enough, or if the plan has several trees or blocks of queries.
+    """
     try:
         plan = plan_tree(problem, free_bytes=cuda_tuning.SPARE + cuda_tuning.RESERVE)
     except BudgetExceeded:

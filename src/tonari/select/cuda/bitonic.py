@@ -30,7 +30,7 @@ from tonari.select.request import Answer, Request
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options of ``method="bitonic"``, which has none."""
+    """The options record of ``method="bitonic"``, which has no options."""
 
 
 def select_on_gpu(request: Request) -> Answer:

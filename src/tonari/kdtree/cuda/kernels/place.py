@@ -50,9 +50,9 @@ def enclose_kernel(
     # constants
     D: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Store the boxes of a node's children, which enclose the children's own boxes.
+    """Store a node's boxes, one for each child, which encloses all boxes of the child.
 
-    The node's level begins at node `begin`. The level below it begins at node `below` and has `children` nodes.
+    The node's level begins at node `begin`; the level of its children begins at node `below` and has `children` nodes.
     """
     node = tl.program_id(0).to(tl.int64)
     lanes = tl.arange(0, WIDTH)

@@ -79,7 +79,10 @@ def comparable_bits(key, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl
 
 @triton.jit
 def store_values(out_ptrs, row_ptr, keys, ids, mask, present, INFINITE: tl.constexpr, LARGEST: tl.constexpr):
-    """Store the values of keys under the mask; zeros and NaN, whose bits have no unique key, are read from the row."""
+    """Store the values of keys under the mask.
+
+    Both zeros have the same key, and so have all NaNs, so these values are read from the row.
+    """
     bits = to_bits(keys, INFINITE, LARGEST, out_ptrs.dtype.element_ty.primitive_bitwidth)
     if INFINITE > 0:
         zero = -1 if LARGEST else 0

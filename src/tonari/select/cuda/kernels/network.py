@@ -46,8 +46,8 @@ def _upper(BIT: tl.constexpr, BITS: tl.constexpr):
 @triton.jit
 def _exchange(keys, ids, BIT: tl.constexpr, BITS: tl.constexpr, PACKED: tl.constexpr):
     """Put every two entries that are 2^BIT positions apart in ascending order."""
-    # The same as tl.sum, whose own code Triton would translate anew for every axis. For this function, Triton's
-    # interpreter adds whole arrays.
+    # The same as tl.sum, which Triton would translate anew for every axis. Triton's interpreter adds whole arrays if it
+    # is given this function.
     other_keys = tl.reduce(keys, BITS - 1 - BIT, _sum_combine, keep_dims=True) - keys
     greater = keys > other_keys
     if not PACKED:
