@@ -28,7 +28,7 @@ _NO_OPTIONS = GraphOptions()
 
 
 def keep_lists(call: Call, decision: Decision, points: Any, finish: Callable[[Lists], Any]) -> None:
-    """Cache how an equal call builds the lists of a graph; `finish` makes its answer from them."""
+    """Cache the decision of this call for equal later calls; `finish` turns the lists of a graph into their answer."""
     lists = repeated.graph_lists(call, decision)
 
     def again(points: Any) -> Any:
@@ -48,7 +48,8 @@ def build_lists(
 ) -> Lists:
     """Find the neighbours of every point among the other points; see :func:`tonari.knn_graph`.
 
-    With `finish`, which makes the answer of the present call, equal calls are answered again if the graph is exact.
+    If `finish` is passed, which turns lists into the answer of the call, the decision for an exact graph on the CPU is
+    cached for equal later calls; see :func:`keep_lists`.
     """
     started, plan = time.perf_counter(), options.plan
     include_self = inputs.check_flag(options.include_self, "include_self")
@@ -113,7 +114,10 @@ def build_allowed(points: Any, k: int, call: Call, given: Given, options: GraphO
 
 
 def refuse_options(method: str, options: GraphOptions, what: str) -> None:
-    """Refuse a plan, or an option of approximate graphs, in a call with an argument that only exact searches have."""
+    """Refuse a plan, or an option of approximate graphs, in a call with arguments that only exact graphs support.
+
+    `what` has the names of these arguments, followed by a verb, for the message.
+    """
     named = [name for name in ("recall", "seed", "start", "update", "plan") if getattr(options, name) is not None]
     if named or not is_search(method):
         named = named or [f"method={method!r}"]
@@ -121,7 +125,7 @@ def refuse_options(method: str, options: GraphOptions, what: str) -> None:
 
 
 def _refuse_what_a_search_would(those: Points, method: str) -> None:
-    """Raise Unsupported for a method that does not support the problem, also if no search will run."""
+    """Raise Unsupported if the method does not support the problem, although k = 1 with self needs no search."""
     problem = dataclasses.replace(those.problem(those.rows, 1), self_join=True)
     why_not = method_for(method, problem.device).refuses(problem)
     if why_not is not None:
