@@ -179,8 +179,8 @@ class Changing:
 
         An exact graph stays exact and equals a newly built one bit for bit. All points are compared with the new rows.
         Only two kinds of points are then compared with all points: the replaced points, and points whose lists lost a
-        replaced point and gained no new row that is near enough. An approximate graph is refined by NN-Descent, starting
-        from its lists, and its `report` has the recall.
+        replaced point and gained no new row that is near enough. An approximate graph is refined by NN-Descent, which
+        starts from its lists, and its `report` has the recall.
 
         Parameters
         ----------

@@ -79,7 +79,7 @@ class Lists:
         return self.method in NAMES and is_exact(self.method)
 
     def on_host(self) -> Lists:
-        """Return the same graph with NumPy arrays, which are copied from the device at the first call."""
+        """Return the same graph with NumPy arrays in host memory, copied from a device if necessary."""
         return dataclasses.replace(self, found=self.in_numpy())
 
     def in_numpy(self) -> Neighbors:

@@ -43,7 +43,7 @@ def permute(lists: Lists, order: Any) -> Lists:
 
 
 def _numbers(rows: Any, name: str, n: int) -> npt.NDArray[np.int64]:
-    """Return row numbers, checked to be distinct, or the rows where a mask is True."""
+    """Return the row numbers that an array or a mask selects; raise an error for repeated or invalid ones."""
     array = from_host(inputs.to_host(rows), name, "(m,)")
     if array.size and (array.ndim != 1 or array.dtype.kind not in "iub"):
         raise TypeError(f"{name}: expected whole numbers of shape (m,) or a mask of shape (n,), got {array.dtype}")

@@ -116,7 +116,7 @@ def _take_in(lists: Lists, owners: npt.NDArray[np.int64], members: npt.NDArray[A
 
 
 def _between(lists: Lists, owners: npt.NDArray[np.int64], count: int) -> scipy.sparse.csr_matrix:
-    """Return a symmetric matrix with the number of list entries that connect the points of each two owners."""
+    """Return a symmetric matrix: for each two sampled points, the number of list entries between their points."""
     from scipy.sparse import csr_matrix
 
     matrix = csr_matrix((count, count))

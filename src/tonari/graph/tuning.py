@@ -4,14 +4,15 @@ Each group of numbers names the benchmark case that measures it (``python -m ben
 """
 
 # Case: nn_descent merge-100k on cpu. Chosen on: not recorded.
+# It decides whether a merge runs rounds of NN-Descent or compares every point with all points of the other graph.
 MERGE_SHARE = 0.5  # expected time of a merge by rounds, divided by that of a new graph of all points
 
 # Not measured by a case, but by hand on an EPYC (Zen 4), two cores, 100,000 x 32, k = 10. Searching again for the
 # neighbours of points that lost one takes 1.4 (Gaussian data) and 3 times (clusters) as long without bounds.
 BOUNDING_NEIGHBOURS = 10  # a point's k-th distance is bounded by this many neighbours and their lists
 CHANGED_ENTRY = 1.2e-7  # seconds per list entry to change a graph without searches; on an H100, 0.25 s for 200,000 x 10
-SEARCHED_AGAIN = 1.2  # time to search again for a list, divided by the time per list of a new graph
-CROWDED = 16  # bounds save time if they include at most this many points per wanted neighbour
+SEARCHED_AGAIN = 1.2  # time to find a list again in a changed graph, divided by the time per list of a new graph
+CROWDED = 16  # bounds of k-th distances save time if at most this many points per neighbour are within them
 
 # Not measured: bounds of memory. Temporaries stay between 10 and 100 MB.
 CHECKED_AT_ONCE = 1 << 20  # entries that are checked in one step
@@ -24,6 +25,6 @@ JACCARD_AT_ONCE = 1 << 20  # neighbours that are compared in one step for Jaccar
 # Not measured.
 CHECKED_ROWS = 64  # rows of a graph whose distances are recomputed before a merge; takes a millisecond or two
 CHECKED_BY_SCANPY = 64  # rows whose distances in scanpy's representation are compared with the graph
-DENSE = 64  # for up to this many points, all eigenvectors are computed
-TAKEN_STEPS = 64  # largest number of steps from a sampled point to the points that it absorbs
+DENSE = 64  # on a map of at most this many points, all eigenvectors are computed
+TAKEN_STEPS = 64  # on a map: most steps from a sampled point to the points that it absorbs
 TAIL = 0.005  # share of the values at each end that may lie outside a histogram

@@ -85,9 +85,9 @@ def build_lists(
 
 
 def build_allowed(points: Any, k: int, call: Call, given: Given, options: GraphOptions) -> Lists:
-    """Build the graph of the allowed points; see :func:`tonari.knn_graph`.
+    """Build an exact graph whose neighbours are restricted by the filters `given`; see :func:`tonari.knn_graph`.
 
-    `include_self` is the only option that may be set.
+    All options other than `include_self` are refused.
     """
     refuse_options(call.method, options, "where, batch and exclude_within are")
     include_self = inputs.check_flag(options.include_self, "include_self")

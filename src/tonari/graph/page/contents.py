@@ -136,7 +136,7 @@ def contents(
     """Compute the contents of a page; see :meth:`tonari.KNNGraph.to_html`."""
     lists = lists.on_host()
     report, recall = lists.report, None if lists.report is None else lists.report.estimate
-    if points is not None:  # measured first, because this refuses points of another graph
+    if points is not None:  # first, because it raises an error for points of another graph
         recall = graph_recall(lists, points, sample=sample, seed=seed, threads=threads, progress=progress)
     descending = lists.measure.descending
     first, last = distances_at(lists, 0), distances_at(lists, -1)
