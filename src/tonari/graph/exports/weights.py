@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import scipy.sparse
 
 _ROUNDS, _TOLERANCE = 64, 1e-5  # steps and tolerance of the bisection for t_i, as in umap-learn
-_LEAST_SCALE = 1e-3  # as in umap-learn: smallest t_i, relative to the mean distance in the list of i, including i itself
+_LEAST_SCALE = 1e-3  # smallest t_i in umap-learn, relative to the mean distance in the list of i, which includes i
 
 
 @in_default_floats

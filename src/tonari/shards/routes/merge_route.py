@@ -1,7 +1,7 @@
 """The merge route: build a graph of each shard, then merge every two shards once (GGM, wang2021, section 5).
 
 sample           a sample of rows
-truth-P          its true neighbours in a part of all rows
+truth-P          the true neighbours of the sample in range P of all rows
 ...              graphs of slabs, which are merged in pairs (pair_rounds.py)
 recall           measured on the sample
 """
@@ -54,7 +54,7 @@ def _merge(worker: Worker, meeting: Meeting) -> Neighbors:
 
 @dataclass(frozen=True)
 class _Crossing:
-    """Measures the share of true neighbours across two slabs that a merge has found.
+    """Measures the share of the true neighbours across two slabs that their merge has found.
 
     The true neighbours of the sample among all rows are known. A true neighbour in the other slab is also a true
     neighbour within the two slabs, so no separate search is needed. A pair of slabs has only few such neighbours, and
@@ -63,7 +63,7 @@ class _Crossing:
 
     Attributes
     ----------
-    rows : int64 array or tensor, in the memory of the lists
+    rows : int64 array or tensor, on the device of the lists
         Sampled rows, by their positions among the rows of both slabs.
     others, values : arrays
         A true neighbour of each row in the other slab, and its distance.
