@@ -93,7 +93,7 @@ def build(
         manifest = begin(request, folder, resume=resume, overwrite=overwrite, workers=executor.workers)
         job = _job(request, folder, manifest)
         if manifest.state == COMPLETE:
-            job.files.complete()  # the run that built them may have ended before it renamed the files
+            job.files.complete()  # the build may have ended before it renamed its files
             job.files.check_rows(manifest.rows, request.threads or default_threads(), COMPLETE)
             return
         plan_logger.info("plan:\n%s", job.plan)

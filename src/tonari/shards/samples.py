@@ -83,7 +83,7 @@ def _known_rows(job: Job) -> npt.NDArray[np.int64]:
 
 
 def _compute_sample(worker: Worker, args: Any, data: Any) -> npt.NDArray[np.uint8]:
-    """Return the rows of all samples as bytes; they are stored, as an object may have to make all rows for some."""
+    """Return the rows of all samples as bytes, to store them: an object may have to make all rows to return some."""
     job = worker.job
     rows, read = _known_rows(job), []
     for part in cut(len(rows), job.plan.rows):

@@ -227,7 +227,7 @@ class Worker:
         self.threads = job.threads or max(1, default_threads() // workers)
         self._loaders: list[Loader] = []
         self._has_read = False
-        self.records: dict[str, Record] = {}  # of tasks that are not completely written
+        self.records: dict[str, Record] = {}  # records of tasks that are not completely written
         # On the CPU without a budget, searches decide themselves. The plan's number excludes memory for other rows.
         self.memory = None if job.memory is None and device == "cpu" else job.plan.engine_bytes
         self.call = Call(

@@ -24,7 +24,7 @@ LEAST_CHANGE = 0.25  # an attempt changes weights as if no shard were smaller th
 MORE_SHARDS = 1.05  # factor on the number of shards if some are too large
 MOST_TURNS = 16  # most shards for the rows of one centre, as a multiple of n / rows per shard
 MOST_MARGIN = 1.0
-LEAST_MARGIN = 0.01  # below this, a margin that makes shards too large becomes 0, without overlap
+LEAST_MARGIN = 0.01  # a margin that would be reduced below this becomes 0, so that shards do not overlap
 
 # Not measured.
 # A graph may miss the share 1 - recall of all neighbours. One half of it may be missed because no shard contains both
@@ -37,7 +37,7 @@ GRAPH_WORK = 2  # progress per row for building the graph of a shard, relative t
 READ_RATE = 1.5e9  # bytes per second read from files; a guess, for the choice of the route
 TRUTH_TASKS = 4  # fewest tasks that search for true neighbours, so that several workers share them
 SEGMENT_ROWS = 1 << 25  # rows of the result in a segment, after which the lists of its rows in all shards are removed
-TASK_SECONDS = 10.0  # largest time to build and write a shard on a device, which a killed build repeats
+TASK_SECONDS = 10.0  # most seconds to build and write a shard on a device, since a killed build repeats it
 WRITE_RATE = 1.2e9  # bytes per second that all devices together write to the disk
 TRUTH_ROWS = 1 << 26  # most rows of the source that one task compares with the sampled rows
 TRIES = 3  # attempts at a task before its error is raised

@@ -1,4 +1,4 @@
-"""Plans of builds by NN-Descent: shards of near rows ("clusters"), and shards whose graphs are merged ("ggm")."""
+"""Plan builds by NN-Descent: overlapping shards of near rows ("clusters"), or slabs whose graphs are merged ("ggm")."""
 
 from __future__ import annotations
 

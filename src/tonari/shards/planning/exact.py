@@ -1,4 +1,4 @@
-"""Plans of exact builds: a pair of slabs is compared once, or once in each direction."""
+"""Plan exact builds, which compare each pair of slabs once, or once in each direction."""
 
 from __future__ import annotations
 

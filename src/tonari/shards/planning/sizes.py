@@ -132,7 +132,7 @@ class Needs:
 
     @property
     def rows_bytes(self) -> int:
-        """Bytes of the rows, on the device or in host memory."""
+        """Bytes for rows on the device or, without a device, in host memory."""
         return self.rows_held * (self.sizes.source.row_bytes + 8)
 
     @property

@@ -99,7 +99,7 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[Floats, Floa
 def _piece_rows(worker: Worker, count: int) -> int:
     """Return the number of rows in each of PIECES ranges with about `count` rows in total, or fewer to fit memory."""
     source, plan = worker.job.source, worker.job.plan
-    if worker.device == "cpu":  # the memory for a shard's rows, and an eighth of the engine's
+    if worker.device == "cpu":  # use the memory for a shard's rows, and an eighth of that for searches
         room = plan.rows * source.row_bytes + plan.engine_bytes // 8
         count = min(count, max(plan.clusters, room // (8 * source.d)))
     return -(-count // tuning.PIECES)

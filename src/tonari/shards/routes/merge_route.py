@@ -90,7 +90,7 @@ class _Crossing:
         return cls(worker.place.there(at), others, values, worker.job.metric, worker.job.k, worker.job.target)
 
     def __call__(self, found: Neighbors) -> Recall:
-        """Return the share of these neighbours that are in the lists of their rows, or tie with the last entry.
+        """Return the share of the true neighbours across both slabs that are listed, or that tie with a last entry.
 
         Both bounds of the returned recall are one standard error above this share.
         """

@@ -286,5 +286,5 @@ def stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
 
 
 def _of_group(shards: range, versions: list[int]) -> list[str]:
-    """Return the names of the parts with the neighbour lists of each slab in a group, for each version."""
+    """Return the names of the parts with the neighbour lists of all slabs in a group, in each of the versions."""
     return [name for version in versions for shard in shards for name in _parts("lists", shard, version)]

@@ -78,7 +78,7 @@ def _ids(entries: Any) -> Any:
 
 
 def _contained(ids: Any, others: Any) -> Any:
-    """Return whether each id is in the same row of `others`."""
+    """Return a mask of the ids that are also in the same row of `others`."""
     listed = others.sort(1).values
     at = torch.searchsorted(listed, ids.contiguous()).clamp_(max=listed.shape[1] - 1)
     return listed.gather(1, at) == ids

@@ -1,7 +1,7 @@
-"""Reverse samples (wang2021, section 4.1): each row is appended to the lists of those that it samples.
+"""Reverse samples (wang2021, section 4.1): each row is appended to the reverse list of each point that it samples.
 
-An atomic counter of the listed point gives the position of a pair (listed, listing); pairs beyond ROOM are dropped. So
-the kept rows and their order depend on the order in which threads arrive. A program processes BLOCK pairs.
+An atomic counter of the listed point gives the position of a pair (listed, listing); pairs beyond ROOM are dropped. The
+kept rows and their order therefore depend on the timing of threads. A program processes BLOCK pairs.
 """
 
 from __future__ import annotations

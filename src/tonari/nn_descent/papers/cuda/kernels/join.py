@@ -12,7 +12,7 @@ import triton.language as tl
 
 @triton.jit(do_not_specialize=["n"])
 def join_kernel(
-    # inputs: int32 [n][SAMPLES], [n][2 SAMPLES], each with -1 at its end alone
+    # inputs: int32 [n][SAMPLES], [n][2 SAMPLES], each with -1 only at the end
     own_ptr, reverse_ptr,
     # output: int32 [n][2 SAMPLES]
     samples_ptr,
