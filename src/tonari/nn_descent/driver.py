@@ -227,7 +227,7 @@ def _why_give_up(plan: DescentPlan, recalls: list[float], work: float, most: flo
 
 
 def _limit(recalls: list[float]) -> float:
-    """Extrapolate the recall, assuming that its gain per round shrinks by a constant factor; 1 if it does not shrink.
+    """Extrapolate the final recall if the gain per round shrinks by a constant factor; 1 if the gain does not shrink.
 
     A. C. Aitken, On Bernoulli's numerical solution of algebraic equations, Proc. R. Soc. Edinburgh 46, 1926.
     """

@@ -21,7 +21,7 @@ _SORT_BYTES = 40  # a number and its position, before and after sorting, and the
 
 
 def packed_bytes(plan: DescentPlan) -> int:
-    """Return the bytes of the packed points; the start and the search for the sample's true neighbours share them."""
+    """Return the bytes of the packed points, which the start and the search for the sample's neighbours share."""
     if plan.devices:
         value = 2 if get_metric(plan.metric).form == "gemm" else 4
         return plan.n * (-(-plan.d // 32) * 32 * value + 8)
@@ -59,7 +59,7 @@ def candidate_slots(plan: DescentPlan) -> int:
 
 
 def truth_bytes(plan: DescentPlan) -> int:
-    """Return the memory that the plan reserves for the search of the sample's true neighbours."""
+    """Return the bytes that the plan reserves for finding the true neighbours of the sampled rows."""
     return packed_bytes(plan) + min(working_bytes(plan), max(tuning.LEAST_TRUTH_BYTES, 3 * plan.output_bytes))
 
 
@@ -72,7 +72,7 @@ def _on_cpu(plan: DescentPlan) -> int:
     fixed, rounds = _SMALL_CHANGE + tasks + _sample(plan), lists + reverse
     if plan.start == "random":
         return fixed + rounds
-    # The packed points are freed before the first round makes the graph, so both share their memory.
+    # The packed points are freed before the first round allocates the graph, which can take their memory.
     return fixed + max(0, start + lists // 2 - plan.output_bytes, rounds - packed_bytes(plan))
 
 
@@ -144,7 +144,7 @@ def _start_on_cuda(plan: DescentPlan) -> int:
 
 
 def _sorting(plan: DescentPlan) -> int:
-    """Return the size in bytes of a sort on CUDA."""
+    """Return the peak memory of sorting some columns of all lists on CUDA, in bytes."""
     return _SORT_BYTES * plan.n * max(1, columns_sorted(plan.n, plan.n_hubs))
 
 

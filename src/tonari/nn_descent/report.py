@@ -30,7 +30,7 @@ class RoundReport(NamedTuple):
 
 @dataclass(frozen=True)
 class DescentReport:
-    """The quality and the course of a graph built or merged by NN-Descent.
+    """The recall of a graph that NN-Descent built or merged, and the rounds of the run.
 
     Attributes
     ----------

@@ -54,7 +54,7 @@ class Source(ABC):
 
     @abstractmethod
     def check_unchanged(self) -> None:
-        """Raise if the points are known to have changed or to be gone."""
+        """Raise an error if the points are known to have changed or to be gone."""
 
     def digest(self) -> str:
         """Return a digest of a few ranges of rows, for :meth:`facts`.

@@ -1,4 +1,4 @@
-"""The progress of a build in a directory, read without its points."""
+"""The progress of a build, read from its directory without access to its points."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ class Job:
         return self.recall
 
     def check_unchanged(self) -> None:
-        """Raise if the points or the queries are known to have changed or to be gone."""
+        """Raise an error if the points or the queries are known to have changed or to be gone."""
         self.source.check_unchanged()
         if self.queries is not None:
             self.queries.check_unchanged()

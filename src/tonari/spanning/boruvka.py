@@ -94,7 +94,10 @@ class Forest:
         return Lightest(edges.weights[first], pairs)
 
     def _settle_half(self) -> tuple[Lightest, npt.NDArray[np.bool_]]:
-        """Search until half of the components know their lightest edge; return all edges, and a mask of the known ones."""
+        """Search until half of the components know their lightest edge.
+
+        Return the lightest known edge of each component, and a mask of the components for which it is final.
+        """
         sizes = np.bincount(self.labels)
         limits = np.zeros(self.count, np.int64)  # most points of each component that search in one step
         while True:

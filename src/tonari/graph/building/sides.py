@@ -83,7 +83,7 @@ class Sides:
 
     @functools.cached_property
     def both(self) -> Any:
-        """All points: the points of a, then the points of b."""
+        """The points of both sides in one array: first `points_a`, then `points_b`."""
         return one_after_the_other(self.a, self.b)
 
     def check(self, lists: Lists, side: int) -> None:

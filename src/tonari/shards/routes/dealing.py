@@ -1,7 +1,7 @@
 """Assign rows to overlapping shards so that near rows share a shard.
 
     centres         k-means of a sample of the rows (centres.py)
-    shard_of        centres bisected recursively into shards of about equal size, including rows in several shards
+    shard_of        centres, bisected recursively such that shards have about equal sizes, overlaps included
     parts           if one centre has too many rows for a shard, they are divided by row number
     reaches         distances of a row from the borders to the rows of other centres; a border is the plane halfway
                     between two centres. The distance is 0 on the border, and 1 / 2 at the row's own centre

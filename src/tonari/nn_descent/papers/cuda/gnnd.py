@@ -41,7 +41,7 @@ class Lists(NamedTuple):
     distances: Any
 
     def arguments(self) -> dict[str, Any]:
-        """Return the tensors as arguments of kernels."""
+        """Return the tensors as keyword arguments of kernels."""
         return {"entries_ptr": self.entries, "distances_ptr": self.distances}
 
 
@@ -207,7 +207,7 @@ def cross(
 
 
 def arguments_of(form: Form) -> dict[str, Any]:
-    """Return a form as arguments of kernels."""
+    """Return the tensors of a form as keyword arguments of kernels."""
     return {"rows_ptr": form.rows, "query_terms_ptr": form.query_terms, "member_terms_ptr": form.member_terms}
 
 

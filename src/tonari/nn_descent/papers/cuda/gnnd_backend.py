@@ -53,7 +53,7 @@ class GnndBackend(CudaBackend):
         return self._form
 
     def _closed(self, lists: Lists, before: Any) -> Round:
-        """End a round: return the first k of each list by exact values, and the number of new ones among these."""
+        """End a round: return the k nearest points of each list by exact values, with changes."""
         plan, device = self.plan, self.points.device
         double = self.points.dtype == torch.float64
         found = empty_lists(plan.n, plan.k, plan.n, double=double, device=device)

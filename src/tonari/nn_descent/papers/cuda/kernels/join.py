@@ -21,7 +21,7 @@ def join_kernel(
     # constants
     SAMPLES: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """Write the samples of ROWS rows."""
+    """Write the joined samples of ROWS rows."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     slots = tl.arange(0, 2 * SAMPLES)[None, :]
     own = tl.load(own_ptr + row * SAMPLES + slots, mask=(row < n) & (slots < SAMPLES), other=-1)
