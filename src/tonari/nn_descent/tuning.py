@@ -66,8 +66,8 @@ SCALE_ROWS = 8_192  # sampled rows that determine the centre and the scale of fl
 TERM_ROWS = 1 << 14  # rows per task that computes terms of points
 
 # Case: nn_descent curve-gaussian on cpu. Chosen on: not recorded.
-# The run has stalled if each of the last STILL_ROUNDS rounds changed less than the share STILL of all neighbours (or, in
-# a merge, of the neighbours of the smaller side).
+# The run has stalled if each of the last STILL_ROUNDS rounds changed less than the share STILL of all neighbours or, in
+# a merge, of the neighbours of the smaller side.
 STILL = 1e-3
 STILL_ROUNDS = 2
 

@@ -1,4 +1,4 @@
-"""The arguments that determine the plan of a build, the memory of a worker, and the largest number of rows that fits."""
+"""The arguments that determine a build's plan, the memory of a worker, and the largest number of rows that fits."""
 
 from __future__ import annotations
 
