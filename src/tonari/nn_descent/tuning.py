@@ -100,10 +100,10 @@ BLOCKS_ON_CUDA = 80  # number of blocks, within these limits, so that a block ta
 # Case: nn_descent sift-1m on cuda. Chosen on: not recorded.
 # Blocks and tiles of a start on CUDA, and of sorting for reverse lists.
 SCORES_OF_A_PAIR = 16  # minimum number of members kept per (point, cluster) pair [8, 16, 32]
-USUAL_PROBES = 16  # if points have fewer near clusters than this, blocks of a start are longer
+USUAL_PROBES = 16  # blocks of a start have more points if each has fewer near clusters than this
 LEAST_SORTED_ON_CUDA = 1 << 20  # list entries that are sorted at once: two per point, between these limits,
 MOST_SORTED_ON_CUDA = 1 << 22  # or one per point if that is more
-RANGES = 1 << 8  # most chunks of rows whose column ranges are computed separately
+RANGES = 1 << 8  # most chunks that rows are divided into to find the range of each column
 RANGE_ROWS = 32  # fewest rows in such a chunk
 MEANS_COLUMNS = 64  # columns whose cluster means are computed at once
 SCAN_QUERIES = 64  # points per tile

@@ -154,7 +154,10 @@ class Forest:
                 self._list(rows[some], listed[some], others[some], self.search(rows[some], k, self.labels))
 
     def _list(self, rows: Ids, before: Ids, others: Ids, found: Neighbors) -> None:
-        """Add the found edges to the pool, except the first `before` of each row, which it has; update the bounds."""
+        """Add the found edges to the pool, except the first `before` edges of each row, which are already in it.
+
+        The bounds of the rows become the last entries of their new lists.
+        """
         k = found.indices.shape[1]
         new = (np.arange(k) >= before[:, None]) & (found.indices >= 0)
         sources, targets = np.repeat(rows, new.sum(axis=1)), found.indices[new]

@@ -28,7 +28,10 @@ _NO_OPTIONS = GraphOptions()
 
 
 def keep_lists(call: Call, decision: Decision, points: Any, finish: Callable[[Lists], Any]) -> None:
-    """Cache the decision of this call for equal later calls; `finish` turns the lists of a graph into their answer."""
+    """Cache the decision of this call, so that equal later calls build their graph at once.
+
+    `finish` makes the answer of such a call from the lists of its graph.
+    """
     lists = repeated.graph_lists(call, decision)
 
     def again(points: Any) -> Any:
@@ -125,7 +128,10 @@ def refuse_options(method: str, options: GraphOptions, what: str) -> None:
 
 
 def _refuse_what_a_search_would(those: Points, method: str) -> None:
-    """Raise Unsupported if the method does not support the problem, although k = 1 with self needs no search."""
+    """Raise Unsupported if the method does not support the problem.
+
+    This is for graphs whose lists contain only the points themselves, which need no search that would raise it.
+    """
     problem = dataclasses.replace(those.problem(those.rows, 1), self_join=True)
     why_not = method_for(method, problem.device).refuses(problem)
     if why_not is not None:

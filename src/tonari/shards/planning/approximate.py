@@ -28,7 +28,7 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
         if not sizes.devices:  # the shard that is written while the next one is built
             return Needs(sizes, rows_held=rows, lists_held=rows)
         # Rows of the current and the next task, and lists that are computed, waiting or being written. If several
-        # shards are read together, the current shard is a copy of some of their rows.
+        # shards are read together, their rows stay in memory, and each shard's rows are copied from them.
         memory = waiting(rows, staged=staged)
         memory["rows_held"] += rows // group if group > 1 else 0
         return Needs(sizes, **memory, lists_held=_LOCKED * 3 * (rows // group))
