@@ -42,7 +42,7 @@ def _new_lists(worker: Worker, rows: int) -> Neighbors:
 
 
 def _clear(worker: Worker, lists: Neighbors) -> None:
-    """Set all neighbours in lists to missing ones, in place: -1, farther than any point."""
+    """Make all neighbours in lists missing, in place: -1, at the worst possible distance."""
     lists.distances[...] = -np.inf if worker.job.record.descending else np.inf
     lists.indices[...] = -1
 

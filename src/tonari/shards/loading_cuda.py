@@ -238,7 +238,7 @@ class CudaLoader:
                 inputs.check_values(rows[here], self._source.name, first=part.start, nonnegative=nonnegative)
 
     def _whole(self, out: Any) -> Any:
-        """Wait for the copies into `out`, whose memory is then not reused before the default stream is done with it."""
+        """Wait for the copies into `out`, and keep its memory reserved until the default stream is done with it."""
         self._wait()
         if self._stream is not None:
             out.record_stream(torch.cuda.default_stream(self._device))

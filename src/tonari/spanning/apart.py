@@ -25,7 +25,7 @@ from tonari.core.slices import cut
 from tonari.spanning import tuning
 from tonari.spanning.pool import Ids
 
-_VALUE_BYTES = 32  # bytes per value of a block, including the values that are computed from it
+_VALUE_BYTES = 32  # peak memory per value of a block of rows, including temporary values
 _LESS = 1 - 1e-6
 _LEAST = 1e-300
 
