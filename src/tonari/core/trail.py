@@ -114,12 +114,10 @@ class Record:
     plan : Plan, optional
         The plan of the method; None if `method` is "".
     steps : list of Choice, Attempt and Record
-        In the order in which they began. A Record among them describes a search for something other than the answer,
-        such as the true neighbours of a sample, or another call or stage within the call, such as the graphs of all
-        shards.
+        In the order of their beginning. A Record among them describes a search for something other than the answer,
+        such as the true neighbours of a sample, or a call or stage within the call, such as the graphs of all shards.
     seconds : float
-        Duration of the call. For a stage, the durations of its tasks are added up, even if the tasks ran at the same
-        time.
+        Duration of the call; for a stage, the sum over its tasks, even if they ran at the same time.
     """
 
     title: str
