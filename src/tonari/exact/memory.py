@@ -17,8 +17,8 @@ SURVIVOR_BYTES = 16
 METADATA_BYTES = 24  # per packed point: its part of the score, its error bounds, its share of its group's data
 JOIN_BLOCK = 288  # rows in a block of a self-join; a multiple of every group and tile size
 TILE = 32  # queries in the widest tile of any kernel
-SAMPLE_ROWS = 2_048  # size of the sample from which a pilot and the directions of a contracted form are computed
-CLUSTER_COLUMNS = 17  # columns in which rows are clustered: coordinates along 16 directions, and the residual
+SAMPLE_ROWS = 2_048  # size of the sample for a pilot, and for the directions of a contracted form
+CLUSTER_COLUMNS = 17  # columns that determine clusters: coordinates along 16 directions, and the residual
 GROUPS_FIT = 96  # slices are multiples of this number of points, and so contain whole groups for every kernel
 ELEMENT_BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
 

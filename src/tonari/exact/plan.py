@@ -58,7 +58,7 @@ class ExactPlan(Plan):
     query_block : int
         Queries that share one pass over the points.
     point_chunk : int
-        Points per slice, the unit in which threads pack and screen points.
+        Points per slice, the unit that a thread packs and screens.
     capacity : int
         Largest number of survivors of a row; a row with more is retried or resolved by exact values.
     sample_stride, sample_rank : int

@@ -1,7 +1,7 @@
 """Tuned numbers of exact search on the CPU: they affect its speed, but no answer.
 
-Each group of numbers begins with the benchmark cases that measure it and the machine on which its values were chosen.
-Brackets hold the values that are worth trying (``python -m benchmarks tune``).
+Each group of numbers begins with the benchmark cases that measure it, and the machine that chose its values. Brackets
+hold the values that are worth trying (``python -m benchmarks tune``).
 """
 
 from tonari.core.units import MIB
@@ -81,7 +81,7 @@ CENTRED_VALUES = 1 << 21
 # Case: exact_cpu graph-half-zeros on cpu. Chosen on: not recorded.
 # The search for copies of rows that no answer can contain.
 COPIES_ROWS = 1024  # rows of the sample in which copies are counted first
-COPIES_PAIRS = 1 << 26  # least number of pairs in a search for which the count may pay
+COPIES_PAIRS = 1 << 26  # least number of pairs that a search must compare before the count may pay
 LEAST_COPIES = 64  # least number of later copies that a row is spared on average
 COPIES_ROW_SECONDS = 2e-7  # seconds of one thread to decide whether a row is a copy
 COPIES_TASK = 1 << 14  # rows that a thread hashes or compares in one task

@@ -37,7 +37,7 @@ class Block(Protocol):
 
     @property
     def looked(self) -> tuple[int, int, int]:
-        """Three counts of pairs of a query tile and a point group: all pairs, pairs in looks, and pairs that looks left.
+        """Counts of pairs of a query tile and a point group: all pairs, pairs in looks, and pairs that looks left.
 
         A look compares contracted rows. The screen then compares only the pairs that looks could not rule out.
         """

@@ -85,7 +85,7 @@ class Join:
 
     def _of_active(self, active: Bounds, found: Neighbors, status: Status, first: int) -> int:
         def spans(block: Bounds) -> Spans:
-            # Products with inactive rows are used only for this block, as are those of rows of the block with each other.
+            # Products with inactive rows, and of rows of the block with each other, are used only for one of the two.
             yield (0, active[0]), False
             yield block, False
             yield (block[1], active[1]), True

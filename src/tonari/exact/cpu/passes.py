@@ -231,8 +231,7 @@ class Search:
         return self.looks and part.looks
 
     def judge(self, kernel: str, looked: tuple[int, int, int]) -> None:
-        """Omit looks from now on if the counts of :attr:`Block.looked` show that they take more time than they save.
-        """
+        """Omit looks from now on if the counts of :attr:`Block.looked` show that they take more time than they save."""
         look = self.prepared.look
         if self.looks and look is not None and looked[0]:
             self.looks = look_pays(self.plan, kernel.split("/")[1], look.columns, looked)
@@ -250,7 +249,7 @@ class Search:
         sampled: bool,
         near: Near | None,
     ) -> int:
-        """Compare a few blocks at once with all points: first with the packed points, then with slices packed meanwhile.
+        """Compare a few blocks at once with the points: first with those that stay packed, then with all others.
 
         If there are fewer blocks than threads, several blocks have the same queries: each screens a share of the
         points, and their survivors are merged at the end.

@@ -1,4 +1,4 @@
-"""The schedule of exact search on the CPU: at which precision, and in which order, rows are searched.
+"""The schedule of exact search on the CPU: the precision of each row, and the order of rows.
 
 for precision in precisions:                  only rows that the previous one could not certify
     for block of queries (in parallel):       passes.py

@@ -9,7 +9,7 @@ from tonari.core.problem import Problem
 from tonari.exact import tuning
 from tonari.metrics import get_metric
 
-# The numbers of columns among which a pilot chooses: for a look before a screen of all columns, for a look before a
+# A pilot chooses among these numbers of columns: for a look before a screen of all columns, for a look before a
 # screen of contracted rows, and for contracted rows.
 LOOKED, LOOKED_FIRST = 64, 32
 _CONTRACTED = (LOOKED, 96)

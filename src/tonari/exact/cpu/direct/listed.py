@@ -33,7 +33,7 @@ def count_listed(
     *,
     threads: int | None = None,
 ) -> npt.NDArray[np.int64]:
-    """Count, for each query, its listed points within a limit; see :meth:`tonari.core.method.SearchMethod.count_listed`."""
+    """Count each query's listed points within its limit; see :meth:`tonari.core.method.SearchMethod.count_listed`."""
     isa, counts = chosen_isa(), np.empty(len(queries), np.int64)
     begins, ends = (np.ascontiguousarray(part, np.int64) for part in (listed.begins, listed.ends))
     farthest, lengths = np.ascontiguousarray(limits, np.float64), ends - begins

@@ -87,7 +87,7 @@ def quick_search(
 ) -> Callable[[Rows, Rows], tuple[Neighbors, bool] | None] | None:
     """Return a function that searches rows of these shapes and dtypes in one call; None if one call is not enough.
 
-    `unchecked` is 1 if only the values of queries must be checked, 2 if the values of points must be checked too.
+    `unchecked` is 1 if only the values of queries must still be checked, 2 if those of the points must be as well.
     """
     m, n, metric, isa, k = len(queries), len(points), plan.metric, plan.isa, plan.k
     if _sizes(m, n, plan, True) != (m, n):

@@ -81,8 +81,9 @@ def count_directly(
 def quick_within(
     request: Within, points: Rows, plan: ExactPlan, unchecked: int
 ) -> Callable[[Rows, Rows], tuple[RadiusNeighbors, bool] | None]:
-    """Return a function for a radius search in one native call, like
-    :func:`tonari.exact.cpu.direct.nearest.quick_search`."""
+    """Return a function that finds the points within a radius in one native call.
+
+    `unchecked` is that of :func:`tonari.exact.cpu.direct.nearest.quick_search`."""
     (queries, limits, _, later, _), own, metric, isa = request, request.self_ids, plan.metric, plan.isa
     lists, pairs, find = len(queries) + 1, len(queries) * len(points), _native.find_directly
     value, index = limits.dtype, index_dtype(len(points))

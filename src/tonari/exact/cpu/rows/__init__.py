@@ -1,4 +1,4 @@
-"""The points in the forms and orders in which searches read them.
+"""The points in the forms and orders that searches read.
 
 prepared.py      points -> form (centred, scaled, or normalised) -> packed copy in a kernel's layout
 contraction.py   decides whether a form is contracted to few columns

@@ -1,8 +1,8 @@
 """Choose the columns that the screen and a look compare, by a pilot if the plan leaves them open.
 
     contracted   the screen compares contracted rows; its candidates are refined by exact values
-    a look       a comparison of contracted rows rules out groups of points for tiles of queries, and the screen compares
-                 the remaining groups in all columns (native/exact/look.hpp)
+    a look       comparing contracted rows rules out groups of points for tiles of queries; the screen compares the
+                 remaining groups in all columns (native/exact/look.hpp)
     both         a look at contracted rows of few columns, then a screen of contracted rows of more columns
 
 The pilot compares some points with a sample of all points, and counts the candidates that each screen leaves within the
@@ -75,7 +75,7 @@ def arrange_points(
     kept : int64 array, optional
         Numbers of the points that are searched. Default: all points.
     """
-    # The rows from which samples are taken.
+    # Samples are taken from these rows.
     some = points if kept is None else points[kept[:: -(-len(kept) // SAMPLE_ROWS)]]
     n, d = some.shape
     if plan.form_dim < d or plan.look_dim:
@@ -237,7 +237,7 @@ def _contracted_and_whole(
 
 
 def _pilot(points: npt.NDArray[Any], made: _native.Form, whole: InWhole | None, plan: ExactPlan) -> Seen:
-    """Count, on a sample, the candidates within each row's k-th distance that screens in all and in fewer columns leave."""
+    """Estimate, from a sample, the numbers of candidates that screens of all and of fewer columns leave."""
     n, widths = plan.n, [LOOKED_FIRST, *contracted_widths(plan.d)]
     if whole is None:
         every = dict.fromkeys(widths, 1.0)

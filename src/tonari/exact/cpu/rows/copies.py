@@ -52,7 +52,7 @@ def first_copies(
     n, most = plan.n, plan.k + 1
     if n * plan.m < tuning.COPIES_PAIRS or n * _ROW_BYTES > memory:
         return None
-    if plan.m * _share(points) * meeting <= tuning.COPIES_ROW_SECONDS:  # assuming that queries are distributed like points
+    if plan.m * _share(points) * meeting <= tuning.COPIES_ROW_SECONDS:  # for queries distributed like points
         return None
     order, copies = _in_runs(points, Workers(plan.threads))
     begins = np.append(np.flatnonzero(copies == 0), n)
@@ -81,7 +81,7 @@ def _share(points: npt.NDArray[Any]) -> float:
 
 
 def _in_runs(points: npt.NDArray[Any], workers: Workers) -> tuple[Numbers, npt.NDArray[np.uint8]]:
-    """Return an order in which copies of a row are adjacent and ascending, and which rows in it copy the one before."""
+    """Return an order that makes copies of a row adjacent and ascending, and a mask of the copies in this order."""
     n = len(points)
     hashes, copies = np.empty(n, np.uint64), np.empty(n, np.uint8)
 

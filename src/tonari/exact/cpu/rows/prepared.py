@@ -89,7 +89,7 @@ class PreparedPoints:
         self._arranging = threading.Lock()  # a lock: one thread arranges the points
         self._whole: PreparedPoints | None = None
         self._making_whole = threading.Lock()
-        self._held: tuple[str, list[PackedPoints]] = ("", [])  # a kernel, and the leading slices, packed for this kernel
+        self._held: tuple[str, list[PackedPoints]] = ("", [])  # a kernel, and the leading slices packed for it
         self._holding = threading.Lock()  # a lock: one search changes the packed points
         if made is None and plan.prepare_seconds < tuning.PREPARED_LATER:
             return
@@ -114,7 +114,7 @@ class PreparedPoints:
             form = _native.Form(plan.metric, *centre_and_scale(self.points, plan.metric))
             made = arrange_points(self.points, form, plan, asked, self.kept)
         self.form, self.form_dim, self.look, self.clusters = made
-        # A pilot may misjudge rows that it has not seen, so rows can fall back on all columns. A caller's columns are final.
+        # A pilot may misjudge rows that it has not seen, so rows may fall back on all columns, unless the caller chose.
         self._whole_plan = replace(plan, may_contract=False) if made.columns < plan.form_dim else None
         plan = plan.contracted_to(made.columns)
         sides, size = ((0, boundary), (boundary, self.count)), plan.point_chunk
@@ -141,7 +141,7 @@ class PreparedPoints:
         return plan.direct_within < tuning.WITHIN_PACKED
 
     def planned(self, plan: ExactPlan) -> ExactPlan:
-        """Return a plan, made for all columns, with the numbers of columns in which these points are prepared."""
+        """Return a plan, made for all columns, with the numbers of columns of these points and of their look."""
         return plan.contracted_to(self.form_dim, 0 if self.look is None else self.look.columns)
 
     def whole(self) -> PreparedPoints:
@@ -225,7 +225,7 @@ class PreparedPoints:
 
 
 def centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float], float]:
-    """Return the centre that a form subtracts and the scale by which it multiplies, from a sample of the points."""
+    """Return the vector that a form subtracts and the factor that it applies then, from a sample of the points."""
     n, d = points.shape
     step = -(-n // min(tuning.CENTRED_ROWS, max(1, tuning.CENTRED_VALUES // d)))
     zeros = [0.0] * d
