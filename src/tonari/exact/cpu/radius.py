@@ -160,7 +160,8 @@ def _blocks(
 ) -> tuple[int, int]:
     """Search some blocks; append those that overflowed to `full`, with the number of points that they had compared.
 
-    Return two numbers of exact values: of all, and of those that a finer screen might have avoided."""
+    Return two numbers of exact values: of all, and of the ones that a finer screen might have avoided.
+    """
     plan, prepared, request = search.plan, search.prepared, answer.of
     kernel, double = plan.kernels[precision], request.limits.dtype == np.float64
     farthest = np.ascontiguousarray(request.limits, np.float64)
