@@ -103,7 +103,7 @@ def near_minima(minima: Any, scores: Any, room: int) -> Near:
 
 
 def near_noted(values: Any, points: Any, counts: Any, thresholds: Any, scores: Any, room: int) -> Near:
-    """Return, for each row of a graph, the points listed by earlier batches whose value is at most the row's score.
+    """Return, for each row of a graph, the points that earlier batches noted with values of at most the row's score.
 
     Parameters
     ----------

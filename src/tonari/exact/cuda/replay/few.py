@@ -1,4 +1,4 @@
-"""Repeat a search of a few queries among prepared points by its two launches alone, without planning or checks.
+"""Repeat a search for a few queries among prepared points by its two launches alone, without planning or checks.
 
     launch the screen | launch the rest | allocate the next result | wait | check the state
 

@@ -85,17 +85,17 @@ class ContractedRows:
     errors: Any
 
     def part(self, here: slice) -> ContractedRows:
-        """Return some rows."""
+        """Return the rows of a slice, without a copy."""
         return ContractedRows(self.values[here], self.errors[here])
 
 
 def sample_rows(d: int) -> int:
-    """Return the largest number of rows in the sample."""
+    """Return the largest number of rows in the sample for the directions of d-dimensional rows."""
     return max(1, min(tuning.DIRECTIONS_ROWS, tuning.DIRECTIONS_VALUES // d))
 
 
 def contracted_row_bytes(p: int) -> int:
-    """Return the size in bytes of a row in p coordinates, and of its error."""
+    """Return the bytes of a contracted row of p coordinates, with the bound on its error."""
     return 4 * p + 8
 
 

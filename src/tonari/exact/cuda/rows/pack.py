@@ -104,9 +104,10 @@ class PackedQueries:
     values : float16 (m, width); int8 for "int8", or float32 (m, d) for "float32"
         The rounded rows, times -2 for float16; zeros beyond the columns and in rows beyond range.
     norm, rest : float32 (m,)
-        N and r, rounded up; 0 for a row beyond range.
+        N and r of the error bound N e1 + r e2, rounded up; 0 for a row beyond range.
     shift : float64 (m,)
-        query_term, which the score leaves out; +inf for a row beyond range, so that it is never certified.
+        The query's part of a squared distance, which scores leave out; +inf for a row beyond range, so that it is never
+        certified.
     """
 
     values: Any

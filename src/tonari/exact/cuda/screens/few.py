@@ -61,7 +61,7 @@ class Measured(NamedTuple):
 
 
 class Few:
-    """The buffers and launches of a search of a few queries.
+    """The buffers and the two launches of a search for a few queries.
 
     Parameters
     ----------

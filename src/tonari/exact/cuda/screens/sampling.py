@@ -140,13 +140,13 @@ def sample_within(n: int, wanted: int, group: int, sample: Sample, slots: int) -
 
 
 def _sample_at(stride: int, wanted: int) -> Sample:
-    """Return the sample of a stride."""
+    """Return the sample of every stride-th point whose threshold almost surely keeps `wanted` points."""
     rank = _rank(wanted / stride)
     return Sample(stride, rank, -(-math.ceil(stride * _upper(rank)) // 64) * 64)
 
 
 def _fits(sample: Sample, n: int, group: int) -> bool:
-    """Whether points below a threshold, in the sample and in a list, are unlikely to share a group."""
+    """Whether points below a threshold, of all points or of the sample, are unlikely to share a group."""
     groups, sampled = group_count(n, group), group_count(n // sample.stride, group)
     return sample.capacity <= groups // 4 and sample.rank <= sampled // 4
 

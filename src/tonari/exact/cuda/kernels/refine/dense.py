@@ -1,4 +1,4 @@
-"""Exact values of some queries with every point of a slice.
+"""Compute exact values of some queries and every point of a slice.
 
     program        POINTS consecutive points, and some of the queries, in steps of four
     one step       a tile [POINTS, 16] of the points, used for four queries; each thread has LANES lanes of each query
@@ -105,7 +105,7 @@ def dense_kernel(
         point_norms = tl.load(point_norms_ptr + point, mask=present, other=0.0)
     for start in tl.range(begin, end, 4):
         row = tl.cast(start, tl.int32)
-        # Beyond the last query, the last one is computed again.
+        # Beyond the last query, the last query is computed again, and not stored.
         q0_ptrs = queries_ptr + row.to(tl.int64) * width + column
         q1_ptrs = queries_ptr + tl.minimum(row + 1, rows - 1).to(tl.int64) * width + column
         q2_ptrs = queries_ptr + tl.minimum(row + 2, rows - 1).to(tl.int64) * width + column

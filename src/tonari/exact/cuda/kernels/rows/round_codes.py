@@ -1,4 +1,4 @@
-"""Round contracted rows to whole numbers of one byte, and measure how far this moves each row.
+"""Round contracted rows to codes, whole numbers of one byte, and measure how far this moves each row.
 
     g      = f - (0, ..., 0, shift)           f as stored by kernels/rows/round_contracted.py, in steps of the codes
     code   = g rounded, from -127 to 127

@@ -1,7 +1,7 @@
-"""The float64 value of pairs of rows, for use in kernels: the bits of ``tonari.metrics.definitions``.
+"""Compute float64 values of pairs of rows in kernels, with the same bits as ``tonari.metrics.definitions``.
 
     lane j  =  0.0 + t[j] + t[j + 16] + ...             a tile [pairs, 16] per step: its columns are the lanes
-    sum     =  8 + 8, 4 + 4, 2 + 2, 1 + 1 lanes          each a sum of two, whose order does not matter
+    sum     =  8 + 8, 4 + 4, 2 + 2, 1 + 1 lanes          each is a sum of two numbers, whose order does not matter
 
 Products are rounded before they are added: kernels that use this must be launched with ``fused=False``. Square root and
 division of float64 are correctly rounded. Zeros beyond the end of a row change nothing, because a lane is never -0.0.
@@ -61,7 +61,7 @@ def value_of(folded, METRIC: tl.constexpr):
 
 @triton.jit
 def cosine_of(product, query_norm, point_norm):
-    """Return the cosine of pairs from their products, 0 for a zero row, and a mask of values that need the chord."""
+    """Return the cosine of pairs from their products, 0 for a zero row, and a mask of pairs that need the chord."""
     zero = tl.minimum(query_norm, point_norm) == 0
     cosine = tl.where(zero, 0.0, product / tl.where(zero, 1.0, query_norm * point_norm))
     return cosine, cosine > 0.5
@@ -98,7 +98,7 @@ def load_lanes(row_ptrs, at, d, present, UNIT: tl.constexpr, LAST: tl.constexpr)
     tl.static_assert(16 % UNIT == 0)
     column = at + tl.arange(0, 16)
     if LAST:
-        # Constant within a unit, so that units are still loaded whole.
+        # The mask is constant within a unit, so that each unit is still one load.
         inside = at + tl.arange(0, 16) // UNIT * UNIT < d
         loaded = tl.load(row_ptrs[:, None] + column[None, :], mask=present[:, None] & inside[None, :], other=0)
     else:

@@ -1,4 +1,4 @@
-"""Form rows in float64, less an origin, for products in float64 (exact/cuda/rows/contraction.py).
+"""Write form rows minus an origin in float64, for products in float64 (exact/cuda/rows/contraction.py).
 
     z = x' - origin        x' as in kernels/rows/form_rows.py
 

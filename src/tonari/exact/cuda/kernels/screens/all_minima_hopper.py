@@ -11,8 +11,8 @@ With FOLDED, rows are codes whose squared lengths are folded into the products, 
 (kernels/screens/folded.py).
 
 There are two warpgroups, each with 64 rows of each half. All values keep the layout of the accumulator until they are
-stored, so that threads exchange no data; by default Triton would move stored values through shared memory. In all else
-the kernel is that of kernels/screens/all_minima.py, except that `low` is added to the product afterwards.
+stored, so that threads exchange no data; by default, Triton would move stored values through shared memory. The kernel
+is otherwise that of kernels/screens/all_minima.py, except that it adds `low` to the finished products.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warpgroup_mma, warpgroup_mma_wait
 
-# Renamed between Triton 3.6 and 3.9, where the old name of the first is still there, but raises.
+# Both were renamed between Triton 3.6 and 3.9; in 3.9, the old name of the first still exists, but raises.
 load_tile = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
 barrier = getattr(gl, "thread_barrier", None) or gl.barrier
 
@@ -65,7 +65,7 @@ def take(
     scores, low, norm, rest, e1, e2, thresholds, counts, starts, first_group,
     values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr, WHOLE: gl.constexpr,
 ):  # fmt: skip
-    """Append a tile's groups at or below the thresholds; return the new counts."""
+    """Append a tile's groups with certified minima at or below the thresholds; return the new counts."""
     lowest = never_rounded(lowest_parts(scores + low[None, :], COLUMNS, HALF), WHOLE)
     bound = norm * e1 + rest * e2
     lowest = lowest - bound[:, None, None]
@@ -77,7 +77,7 @@ def take_folded(
     sums, offset, thresholds, counts, starts, first_group,
     values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr,
 ):  # fmt: skip
-    """As :func:`take`, by products that contain the squared lengths."""
+    """Append groups as :func:`take` does, for products that contain the squared lengths of codes."""
     lowest = ((offset - largest_parts(sums, COLUMNS, HALF)) * 2).to(gl.float32)
     return append(lowest, thresholds, counts, starts, first_group, values_ptr, entries_ptr, room, COLUMNS)
 

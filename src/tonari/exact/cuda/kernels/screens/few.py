@@ -110,7 +110,7 @@ def screen_few_kernel(
     point_ptrs = values_ptr + point[None, :, None] * width + inner
     first = tl.maximum(program - 1, 0) * each
     steps = tl.where(program > 0, (tl.minimum(first + each, tiles) - first) * blocks, 0)
-    # The first step's points are loaded while the queries are packed; later, each step loads the points of the next.
+    # The first step's points are loaded while the queries are packed; each step loads the points of the next step.
     x = load_step(point_ptrs, first, 0, steps, width, blocks, point, inner, POINTS, BLOCK, WHOLE)  # [1, POINTS, BLOCK]
     packed_ptr += program.to(tl.int64) * M * width
     for start in range(0, width, BLOCK):

@@ -1,4 +1,4 @@
-"""From the minima of a few queries to their answers: choose groups, compute exact values, order them, certify.
+"""Compute the answers of a few queries from minima: choose groups, compute exact values, order them, certify.
 
 `parts` programs share a row. Each makes the same choice of groups and computes the values of CHUNK candidates; the last
 program to finish orders all candidates and writes the row:
@@ -50,8 +50,10 @@ def least_reached(lower, wanted, NUMBERS: tl.constexpr, CHUNKS: tl.constexpr):
 
 @triton.jit
 def list_taken(lower, numbers, limit, list_ptr, SLOTS: tl.constexpr):
-    """List the numbers whose `lower` is at most a limit and finite, in order, as far as there is room; return how many
-    are listed, and the least `lower` of all others."""
+    """List the numbers whose `lower` is finite and at most a limit, in order, as far as SLOTS allow.
+
+    Return the number of listed entries, and the least `lower` of all others.
+    """
     taken = ((lower <= limit) & (lower < float("inf"))).to(tl.int32)
     if tl.sum(taken, 0) > SLOTS:  # first the entries below the limit
         below = (lower < limit).to(tl.int32)
@@ -156,7 +158,7 @@ def finish_few_kernel(
             equal = (theirs[:, None] == all_values[None, :]) & is_before
             rank += tl.sum(((theirs[:, None] < all_values[None, :]) | equal).to(tl.int32), 0)
             theirs = later
-        # Candidates that were not compared are missing, and keep their place behind all others.
+        # Positions beyond the candidates have no rank, and keep their place behind all others.
         rank = tl.where(every < count, rank, every)
         found = ascending(all_values, METRIC.descending)
         tl.store(distances_ptr + row * k + rank, found, mask=rank < k)

@@ -1,10 +1,10 @@
-"""The screen of codes whose squared lengths are folded into the products (rows/codes.py): integers up to the minima.
+"""The screen of codes (rows/codes.py): products include squared lengths, and are integers until minima are taken.
 
     score(row, column) = 2 offset - 2 <q, x>         q, x of WIDTH bytes: codes, and the columns of the squared length
     lowest(row, group) = min over its columns        from the largest product, which alone is converted to float32
 
-It has the tiles of kernels/screens/all_minima.py. There, each pair takes a conversion, a product and a sum, which is
-more time than the matrix units need for such short rows; here a pair takes one maximum.
+The tiles are those of kernels/screens/all_minima.py. There, each pair takes a conversion, a product and a sum, and for
+such short rows these take longer than the matrix units. Here, a pair takes one maximum.
 """
 
 from __future__ import annotations

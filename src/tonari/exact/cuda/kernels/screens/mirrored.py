@@ -1,4 +1,4 @@
-"""The screen of a graph: one product of a tile of rows and a tile of points gives the scores of both directions.
+"""The screen of a graph: one product of a tile of rows and a tile of points gives the scores in both directions.
 
     s = -2 <x^(row), x^(point)>       shared by the pairs (row, point) and (point, row)
     lower bound of (row, point)       s + low(point) - (N(row) e1 + r(row) e2)          e of the point's tile

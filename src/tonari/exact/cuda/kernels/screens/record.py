@@ -1,4 +1,4 @@
-"""The output of a tile of scores: the certified minimum of every group, written or appended to a list.
+"""Reduce a tile of scores to the certified minima of its groups, which are all written or appended to lists.
 
     score(row, column) = low(column) + <q~(row), x^(column)>           the accumulator, which starts at `low`
     lowest(row, group) = min over its columns - (N(row) e1(tile) + r(row) e2(tile))

@@ -1,4 +1,4 @@
-"""The screen for wide rows on Hopper: rows stay in shared memory, and points are streamed past them.
+"""The screen for wide rows on Hopper: queries stay in shared memory, and points are streamed.
 
     tile of rows      ROWS x (HELD STEP) float16, or int8, loaded once
     tile of points    COLUMNS x STEP, through STAGES buffers by TMA
@@ -57,7 +57,7 @@ def note_near(
 
 @gluon.jit
 def after(block, column, width):
-    """Return the next step of loading: the next columns of this block, or the first columns of the next block."""
+    """Return the block and the column of the next load: in this block, or at the beginning of the next one."""
     ends = column == width
     return gl.where(ends, block + 1, block), gl.where(ends, 0, column)
 
