@@ -14,7 +14,7 @@ from tonari.core.units import MIB
 from tonari.exact import tuning
 
 SURVIVOR_BYTES = 16
-METADATA_BYTES = 24  # per packed point: its part of the score, its error bounds, its share of its group's data
+METADATA_BYTES = 24  # bytes per packed point: its part of the score, its error bounds, its share of its group's data
 JOIN_BLOCK = 288  # rows in a block of a self-join; a multiple of every group and tile size
 TILE = 32  # queries in the widest tile of any kernel
 SAMPLE_ROWS = 2_048  # size of the sample for a pilot, and for the directions of a contracted form
@@ -23,11 +23,11 @@ GROUPS_FIT = 96  # slices are multiples of this number of points, and so contain
 ELEMENT_BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
 
 _SMALL_CHANGE = 4 * MIB
-_STATE_BYTES = 128  # per row of a block: its thresholds, its norms, and the addresses of its survivors
+_STATE_BYTES = 128  # bytes per row of a block: its thresholds, its norms, and the addresses of its survivors
 # Entries of the smaller buffers, up to a page in size, that a row fills before it moves to one of full capacity.
 _SMALL_BUFFERS = 2 * 256
-_REFINING_BYTES = 64  # per block, for each survivor of the row that is being refined
-_QUERY_BYTES = 24  # per query: its own point number, its status, and its number among the unfinished rows
+_REFINING_BYTES = 64  # bytes per survivor of the row that a block is refining
+_QUERY_BYTES = 24  # bytes per query: its own point number, its status, and its number among the unfinished rows
 _ROWS_IN_FORM = 64  # rows that a thread converts to float64 together before it packs them
 # For points packed during the search: (blocks of queries per thread, parts of a slice), in descending order of memory.
 _STREAM_SIZES = ((4, 1), (2, 1), (1, 1), (1, 2), (1, 4), (1, 8))
@@ -220,7 +220,7 @@ def pilot_bytes(n: int, d: int, form_dim: int) -> int:
 
 
 def padded(d: int, precision: str) -> int:
-    """Return an upper bound on the dimensions after packing."""
+    """Return an upper bound on the number of columns of a packed row of d columns."""
     run = {"int8": 4, "bfloat16": 32, "float32": 1}[precision]
     return -(-d // run) * run
 

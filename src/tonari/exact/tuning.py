@@ -20,7 +20,7 @@ BLOCK_BYTES = 16 * MIB  # largest memory for the survivors of one block of queri
 # computing each product twice takes less time than keeping the survivors of both rows.
 JOIN_FROM = {"generic": (0, 0), "avx2": (3_000_000, 32), "avx512": (9_000_000, 32), "amx": (0, 512)}
 JOIN_FROM["neon"] = JOIN_FROM["avx2"]  # not measured
-JOIN_BYTES = 112 * MIB  # first buffers for the survivors of all active rows; or the size of the points, if larger
+JOIN_BYTES = 112 * MIB  # bytes of the first buffers for survivors of active rows; or the size of the points, if larger
 JOIN_GROWTH = 1 << 21  # survivors that all active rows together may have beyond their first buffers: 32 MiB
 
 # Case: exact_cpu search-gauss-k100 on cpu. Chosen on: not recorded.
@@ -31,14 +31,14 @@ FEW_LEFT = 8  # up to this many rows, exact values take less time than packing a
 # Case: exact_cpu one-query-1m on cpu. Chosen on: not recorded.
 # The sizes of native calls that compute exact values without a screen.
 DIRECT_SECONDS = 5e-3  # duration of one native call, if it has enough queries
-DIRECT_POINTS = 8192  # least number of points in a call that finds the k nearest of a slice [4096, 8192, 16384]
+DIRECT_POINTS = 8192  # least number of points in a slice, if calls have slices of the points [4096, 8192, 16384]
 DIRECT_TIMES = 16  # the same as a multiple of k
 
 # Case: small index-1x1000x128 on cpu. Chosen on: Xeon.
 PREPARED_LATER = 2e-3  # a preparation of fewer seconds is left to the first search that needs it [5e-4, 2e-3]
 
 # Case: exact_cpu search-gauss-k2000, search-gauss-k7500 on cpu. Chosen on: an EPYC (Zen 4), 2026-11-27.
-DIRECT_QUERIES = 16  # queries of one native call, which share each read of a point, if every thread has as many
+DIRECT_QUERIES = 16  # queries of one native call, which share each read of a point; fewer if threads would be idle
 
 # Not measured by a case. Chosen on: one core of an EPYC (Zen 4), 2026-11-27, 1 to 100 queries within a radius of 50 to
 # 20,000 points of 3 to 128 dimensions by three metrics.
@@ -51,7 +51,7 @@ CONTRACT_FROM = 4  # least ratio of all columns to contracted ones: contracted f
 PILOT_FROM_SECONDS = 0.4  # least seconds of a search with a pilot: it takes 0.1 s, or 0.01 s for even rows [0.2, 0.4]
 PILOT_QUERIES = 64  # rows of the sample that a pilot compares with the whole sample [32, 64, 128]
 EVEN_ROWS = 512  # rows of a quick test for even rows, which spread equally in all directions
-EVEN_COLUMNS = 32  # columns of that test: principal directions, and the residual
+EVEN_COLUMNS = 32  # columns of the test for even rows: principal directions, and the residual
 EVEN = 0.8  # rows with at least this share of their squared norms in the residual are even, and need no pilot
 CONTRACTED_SHARE = 0.9  # largest time of a contraction or a look, relative to a search of all columns [0.8, 0.9, 1.0]
 SCATTERED = 1.8  # factor on the time of refining a contraction's candidates: their long rows are scattered in memory
@@ -81,8 +81,8 @@ CENTRED_VALUES = 1 << 21
 # Case: exact_cpu graph-half-zeros on cpu. Chosen on: not recorded.
 # The search for copies of rows that no answer can contain.
 COPIES_ROWS = 1024  # rows of the sample in which copies are counted first
-COPIES_PAIRS = 1 << 26  # least number of pairs that a search must compare before the count may pay
-LEAST_COPIES = 64  # least number of later copies that a row is spared on average
+COPIES_PAIRS = 1 << 26  # least number of pairs in a search that first counts copies of rows
+LEAST_COPIES = 64  # least average number of comparisons per row that leaving out copies must save
 COPIES_ROW_SECONDS = 2e-7  # seconds of one thread to decide whether a row is a copy
 COPIES_TASK = 1 << 14  # rows that a thread hashes or compares in one task
 

@@ -1,4 +1,4 @@
-"""Find, for every point, its nearest points on the other side of a boundary; each product is used for both its rows.
+"""Find, for every point, the nearest points beyond a boundary between rows; each product is used for both of its rows.
 
 The boundary is a row number: the rows before it are one side, all others the other side.
 """

@@ -16,8 +16,8 @@ class Block(Protocol):
     def open(self, begin: int, end: int, places: Numbers | None = None, asked: Sketch | None = None) -> None:
         """Start a pass over the points for queries [begin, end).
 
-        `places` and `asked` are those of :class:`Near`: the points around its position give each query its first
-        threshold.
+        `places` and `asked` are the fields of :class:`Near`. The first threshold of a query is computed from the points
+        around its place.
         """
 
     def screen(
@@ -31,8 +31,8 @@ class Block(Protocol):
     ) -> None:
         """Screen groups [group_begin, group_end) of packed points, and add survivors to the rows of the block.
 
-        If `stride` is not 0, only every stride-th group is screened with `take_stride`, and only the others without. If
-        `looks` is True, a comparison of contracted rows rules out some of the groups first.
+        If `stride` is not 0, only every stride-th group is screened if `take_stride` is True, and only the other groups
+        if it is False. If `looks` is True, a comparison of contracted rows rules out some of the groups first.
         """
 
     @property

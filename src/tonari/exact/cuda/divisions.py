@@ -101,12 +101,12 @@ def usual_precisions(form: str, d: int, dtype: str) -> tuple[str, ...]:
 
 
 def least_bytes(problem: Problem, **overrides: Any) -> int:
-    """Return the bytes per device of the division that needs the least memory; `overrides` are fields of a plan."""
+    """Return the smallest number of bytes per device that any division needs; `overrides` are fields of a plan."""
     return least_of(ways_of(problem, overrides), overrides)
 
 
 def least_of(ways: list[tuple[str, CudaNeeds, dict[str, Any]]], overrides: dict[str, Any]) -> int:
-    """Return the bytes per device of the one among these ways to divide a search that needs the least memory."""
+    """Return the smallest number of bytes per device that any of these ways to divide a search needs."""
     return min(
         made.total_bytes(at, overrides.get("query_batch", 1))
         for _, part, limits in ways
@@ -170,7 +170,7 @@ def fit(needs: CudaNeeds, budget: int, overrides: dict[str, Any]) -> tuple[CudaN
         choices = [
             (made, slabs, _batch(made, slabs, budget, overrides)) for made, slabs in on_route(route, needs, overrides)
         ]
-        if route == "codes":  # the most coordinates that fit: with fewer, many rows may be left
+        if route == "codes":  # the most coordinates that fit: with fewer, many rows may be left unproved
             choices = [choice for choice in choices if choice[2] >= tile][:1] or choices
         if choices:
             # Without "split", all rows that float16 does not prove would be compared with all points.

@@ -119,7 +119,7 @@ class CudaNeeds:
         return group_count(self.held(slabs), self.group)
 
     def refined_groups(self, slabs: Slabs) -> int:
-        """Return the number of groups per row that are refined at first."""
+        """Return the number of groups per row that the first attempt refines."""
         return min(self.groups(slabs), self.width)
 
     @property
@@ -140,7 +140,7 @@ class CudaNeeds:
         return self.d * (points * self.itemsize + queries * self.query_itemsize)
 
     def output_bytes(self, slabs: Slabs) -> int:
-        """Return the size in bytes of results on the device at once."""
+        """Return the bytes of all results that are on the device at the same time."""
         rows = 0 if slabs.route == "host_refine" else slabs.queries  # host_refine makes results on the CPU
         gathered = self.results if self.several or rows < self.m else 0  # results made in parts are gathered
         return (rows + gathered) * self._list_bytes()
@@ -179,7 +179,7 @@ class CudaNeeds:
         return subset_bytes(self.n, self.d * self.itemsize) + packed_bytes(self.n, self.d, self.precisions[0])
 
     def mirrored_slots(self, slabs: Slabs, batch: int, room: int) -> int:
-        """Return the slots per row for candidates that earlier batches of a graph append (screens/mirrored.py).
+        """Return the slots of a row's list for candidates that earlier batches of a graph find (screens/mirrored.py).
 
         The number is 0 if the search does not use that screen: if queries and points are not the same rows on one
         device, if the minima of scores take as long as their products, or if `room` bytes are too few.
@@ -223,7 +223,7 @@ class CudaNeeds:
     def row_seconds(self, n: int) -> float:
         """Return the expected seconds for screening, selecting and refining for one query among n points."""
         groups = group_count(n, self.group)
-        if self.gemm:  # at the rate of float16: one product and one sum per two bytes
+        if self.gemm:  # at the rate of float16: two bytes of a packed row take one product and one sum
             screen = n * packed_row_bytes(self.screened, self.precisions[0]) / CARD.products
         else:
             screen = 2.0 * n * self.screened / CARD.elements
@@ -281,7 +281,7 @@ class CudaNeeds:
         return refined_bytes(members, self.d, each)
 
     def _sample_bytes(self, n: int, stride: int) -> int:
-        """Return the size in bytes of a packed copy of every stride-th of n points."""
+        """Return the bytes of the packed copy of a sample: every stride-th of n points."""
         return packed_bytes(-(-n // stride), self.screened, self.precisions[0])
 
     def _contracted_row(self) -> int:

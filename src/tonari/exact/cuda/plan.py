@@ -130,7 +130,7 @@ class CudaPlan(Plan):
         return small and short and self.cuda_graph and self.form_dim == "full" and self.precisions[0] == "float16"
 
     def for_problem(self, problem: Problem) -> CudaPlan:
-        """Return this plan; ValueError if it is for another problem, or needs points in host memory."""
+        """Return this plan if it can be used for a problem; raise ValueError otherwise."""
         super().for_problem(problem)
         if self.route in ("host_refine", "codes") and not problem.host_points:
             raise ValueError(

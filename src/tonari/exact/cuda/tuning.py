@@ -10,8 +10,8 @@ from tonari.core.units import MIB
 # Programs of the screens by matrix products.
 RESIDENT_PROGRAMS = 2  # programs that a multiprocessor runs at the same time
 HOPPER_ROWS = 256  # queries per program of the kernel for Hopper
-HOPPER_TILES = 4  # tiles of points between two pauses of its asynchronous products
-HOPPER_STAGES = 4  # tiles of points that it buffers
+HOPPER_TILES = 4  # tiles of points that this kernel processes between two pauses of the matrix units
+HOPPER_STAGES = 4  # tiles of points that this kernel buffers
 MOST_ROUNDS = 4  # most rounds into which work is divided; a round fills all multiprocessors once
 LEAST_BLOCKS = 4  # least blocks of points per program, so that its pipeline fills
 UNEVEN = 5.0  # a list's segment has room for its expected entries plus this many standard deviations
@@ -21,7 +21,7 @@ UNEVEN = 5.0  # a list's segment has room for its expected entries plus this man
 MIRRORED_ROWS = 256  # rows of a tile if rows are streamed: a multiple of POINT_TILE
 MIRRORED_STAGES = 4  # steps of columns that are buffered
 MIRRORED_WARPS = 8  # warps of a program
-LEAST_STREAMED = 1024  # bytes from which streamed rows are screened faster if each product is computed once
+LEAST_STREAMED = 1024  # streamed rows of at least this many bytes are faster if each product is computed once
 NOTE_SLOTS = 64  # notes of a row that are moved to the lists of points in one step
 NOTE_WARPS = 4  # warps of a program that moves notes
 COMPARED_TILES = 128  # tiles of a batch whose errors are compared in one step
@@ -37,16 +37,16 @@ LARGEST_MEAN = 100.0  # most nearest points in a sample, on average: more do not
 
 # Case: exact_cuda search-k10 on cuda. Chosen on: not recorded.
 # When a screen makes lists, and how batches are scheduled.
-HOPPER_BYTES = 256  # bytes of a row that Hopper's kernel screens faster if it lists the groups below a threshold
+HOPPER_BYTES = 256  # rows of this many bytes have a kernel for Hopper, which lists groups below a threshold
 LEAST_ROWS = 512  # for fewer queries, all minima are written quickly, and the kernel that lists has too few programs
 LEAST_STRIDE = 8  # least stride of a sample: screening a larger sample takes too much time
-STRAGGLERS = 128  # rows that are retried before the host knows which are unproved, if few are expected: a tile
+STRAGGLERS = 128  # if few rows may be unproved, this many are retried before the host knows which these are
 IN_FLIGHT = 2  # batches in flight, few enough that Ctrl-C takes effect and progress is accurate
 
 # Case: exact_cuda graph-sift, graph-gauss on cuda. Chosen on: not recorded.
 # Samples and batches of the screen of graphs.
 NOTED_COST = 48.0  # the same as SLOT_COST for a graph's list, which earlier batches fill by atomic operations
-MIRRORED_LONGER = 2  # factor on the length of their batches: screens are short, but launches take as long as usual
+MIRRORED_LONGER = 2  # factor on the length of a graph's batches: screens are short, launches take as long as usual
 
 # Case: exact_cuda search-d16, search-d32 on cuda. Chosen on: not recorded.
 # Up to this many columns the first precision is "split": products are then a small part of the screen, and float16
@@ -68,7 +68,7 @@ TALL_TO = 1152
 
 # Case: exact_cuda search-k10, search-k64 on cuda. Chosen on: not recorded.
 # Programs that pack rows, choose groups, compute thresholds and certify answers.
-SEGMENTS = 256  # segments of a list that a program reads at once: more than most lists have, so they share a kernel
+SEGMENTS = 256  # segments of a list that a program reads at once: more than usual, so that most lists share a kernel
 THRESHOLD_ROWS = 256  # rows per program that computes thresholds
 THRESHOLD_SLOTS = 1024  # slots of a row's list that are read in one step
 CERTIFIED_ROWS = 256  # rows per program that certifies answers
@@ -91,7 +91,7 @@ FITTED_ROWS = 4096  # least queries for which the width is fitted
 FEW_UNPROVED = 0.01  # largest share of unproved rows that are retried at the first precision
 HOPELESS = 0.5  # if the largest width leaves this share of the rows unproved, all dimensions are screened
 NEAREST = 10  # the k + max(k, NEAREST) nearest points in p coordinates are refined for the first k-th value
-ROOMY = 64  # the last retry in p coordinates has room for this many times the width in groups per row
+ROOMY = 64  # room for groups of a row in the last retry in p coordinates, as a multiple of the width
 CONTRACTED_AGAIN = 1000.0  # time of searching a row in all dimensions, relative to refining its fewest groups
 AT_ONCE = 3  # most batches that are joined into one if memory allows: each batch takes 3 ms to launch
 
@@ -192,8 +192,8 @@ CODED_READ = 128  # rows that a query is expected to read from host memory
 CODED_GROUPS = 8  # near groups of a row, as a multiple of its near points
 CODED_LISTED = 1 << 26  # from this many points on, few queries have lists as well: all minima would be large
 MOST_BEYOND = 512  # most points beyond range; with more, points are streamed
-CODED_BYTES = 1 << 30  # an Index makes codes if the points have at least this size,
-CODED_WORTH = 1.5  # and at least this multiple of the size of their codes
+CODED_BYTES = 1 << 30  # least bytes of points for which an Index makes codes
+CODED_WORTH = 1.5  # least size of points for which it makes codes, relative to these codes
 LEAST_CODED = 16  # least columns of coded rows: rows of fewer columns are no faster as codes
 # Searches by codes of up to this many pairs are replayed as a CUDA graph: 2,048 queries among 10 million points take
 # the device 6.6 ms, and the host 5 to 9 ms to launch step by step.
@@ -201,17 +201,17 @@ CODED_REPLAYED = 1 << 36
 CODED_REPLAYED_LIST = 4096  # most entries of a row's list
 CODED_GRAPHS = 4  # most graphs
 CODED_LEFT = (1, 16)  # numbers of unproved rows for which kernels are compiled ahead of a first search
-CODED_MULTIPROCESSORS = 160  # multiprocessors of a device for which lists are planned; with fewer, lists are shorter
+CODED_MULTIPROCESSORS = 160  # memory of lists is planned for this many multiprocessors; with fewer, lists are shorter
 CODED_BATCH = 8192  # most queries of a batch: the rows of one batch are read while the next one is screened
 
 # Case: exact_cuda small, search-k10 on cuda. Chosen on: not recorded.
 # Results are correct with any centre and scale, because error bounds are measured; so a sample determines them.
 CENTRE_ROWS = 8192  # most rows of the sample
-CENTRE_VALUES = 2**20  # most values of the sample: fewer wide rows are sampled, to keep small searches fast,
-CENTRE_FEWEST = 512  # but not fewer than this
+CENTRE_VALUES = 2**20  # most values of the sample, so that small searches among wide rows stay fast
+CENTRE_FEWEST = 512  # least rows of the sample, however wide
 CENTRE_PROGRAMS = 256  # programs that read the sample: two per multiprocessor of a large GPU
 CENTRE_TILE = {"ROWS": 32, "COLUMNS": 32}  # rows and columns of a step
-SETTLE_TILE = {"PARTS": 32, "COLUMNS": 128}  # also for few parts: a second size would not be compiled ahead
+SETTLE_TILE = {"PARTS": 32, "COLUMNS": 128}  # for few parts, too: a second size would not be compiled ahead
 
 # Case: exact_cuda search-k10, search-k256 on cuda. Chosen on: not recorded.
 # Programs that refine candidates. By default, ptxas uses fewer registers and waits for the loads of every step. With

@@ -143,7 +143,7 @@ def _in_calls(
 
 
 def _sizes(m: int, n: int, plan: ExactPlan, may_slice: bool) -> tuple[int, int]:
-    """Return the numbers of queries and of points in one native call; few queries share slices of the points."""
+    """Return the numbers of queries and of points in one native call; few queries take slices of the points."""
     work = plan.seconds * plan.threads
     if not worth_sharing(work):
         return m, n

@@ -294,7 +294,7 @@ def _seconds(
         return {problem.d: 0.0}
     n, own = problem.n, np.arange(0, len(rows), -(-len(rows) // tuning.PILOT_QUERIES))
     norms = np.linalg.norm(rows, axis=1)
-    # The part of a score that depends on the point alone; for angles it is a constant.
+    # The part of a score that depends on the point alone; for angular metrics it is a constant.
     terms = np.zeros(len(rows)) if get_metric(problem.metric).products else norms**2
     farthest = _farthest(sample_scores(rows, own, terms), terms[own], problem)
     found = {}

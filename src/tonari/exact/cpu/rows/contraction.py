@@ -272,7 +272,7 @@ def sample_scores(rows: Floats, asked: npt.NDArray[np.intp], squares: Floats) ->
 
 
 def _nearest(rows: Floats, squares: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return the numbers of every few rows, and the number of the nearest other row of each."""
+    """Return the numbers of some rows of a sample, and for each of them the number of its nearest other row."""
     some = np.arange(0, len(rows), tuning.ASKED_ONE_OF)
     return some, sample_scores(rows, some, squares).argmin(axis=1)
 

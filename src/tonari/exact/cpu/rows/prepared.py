@@ -225,7 +225,7 @@ class PreparedPoints:
 
 
 def centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float], float]:
-    """Return the vector that a form subtracts and the factor that it applies then, from a sample of the points."""
+    """Return the centre that is subtracted from rows and the scale that multiplies them, from a sample of points."""
     n, d = points.shape
     step = -(-n // min(tuning.CENTRED_ROWS, max(1, tuning.CENTRED_VALUES // d)))
     zeros = [0.0] * d

@@ -203,7 +203,7 @@ class Unproved:
         return self.expecting(rehearse, sum(rows for rows, _ in sizes))
 
     def among_all(self, rows: Any, queries: Any, prepared: Searchable, plan: CudaPlan) -> None:
-        """Search some rows among all points, which are prepared in another way than before, such as in int8."""
+        """Search some rows among all points, which `prepared` has in another form, such as int8; store the answers."""
         ids = None if self.own is None else self.own[rows]
         self._take(rows, *self._search_all(queries, prepared, plan, ids))
 
@@ -218,7 +218,7 @@ class Unproved:
         return dataclasses.replace(part, bytes_later=False)
 
     def expecting(self, stage: Callable[[Search, Any], None], rows: int) -> contextlib.AbstractContextManager[None]:
-        """Return a context that compiles the kernels of an attempt, `stage`, for this many rows together.
+        """Return a context that compiles together all kernels that an attempt, `stage`, launches for this many rows.
 
         A rehearsal finds these kernels: it runs the attempt on tensors without data, and the check whether the next
         attempt is worth its time.

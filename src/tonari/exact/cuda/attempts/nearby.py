@@ -229,7 +229,7 @@ def _blocks(rows: Any, form: DeviceForm, scale: float) -> Iterator[tuple[Any, An
 def _form_rows(rows: Any, form: DeviceForm, scale: float) -> tuple[Any, Any]:
     """Return form rows, float64 (some, d), and their squared lengths, infinite for rows that are too long.
 
-    The scale is a power of two, so each element is rounded once. The sum reads rows of any dtype once.
+    The scale is a power of two, so each element is rounded once. The addition reads rows of any dtype without a copy.
     """
     import torch
 

@@ -198,7 +198,7 @@ class WithinSearch:
     def _begin(self, rows: slice) -> int:
         """Return the number of the first point with which some queries are compared.
 
-        A tile starts with this point, and its errors are at an aligned address, so that no other kernels are needed.
+        This point begins a tile whose errors are at an aligned address, so that no other kernels have to be compiled.
         """
         if not self.place.later:
             return 0

@@ -17,7 +17,7 @@ from tonari.select.cuda.survivors import power_of_two
 
 
 class Near(NamedTuple):
-    """The groups or points near each row.
+    """Lists of the groups, or of the points, that may be near each row.
 
     Attributes
     ----------

@@ -94,7 +94,9 @@ class _Part:
         return flags, int(certified)
 
     def finish(self, certified: int) -> Report:
-        """Search again the rows that are not among the `certified` ones, and write their answers to `found`."""
+        """Search the rows that the graph has not proved, and write their answers to `found`.
+
+        `certified` is the number of proved rows."""
         return finish(self.queries, self.points(), self.plan, self.found, self.proved, certified)
 
 

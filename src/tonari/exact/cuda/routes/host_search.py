@@ -42,7 +42,7 @@ from tonari.metrics.problem import make_problem
 
 
 class Sent:
-    """Copies of tensors on their way to host memory, launched behind the work that computes the tensors."""
+    """Copies of tensors on their way to host memory, launched after the work that computes the tensors."""
 
     def __init__(self, *tensors: Any) -> None:
         self._copies, self._event = list(tensors), None

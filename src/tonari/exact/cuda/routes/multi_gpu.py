@@ -187,7 +187,7 @@ def search_on_several(
         with contextlib.nullcontext() if by_queries else trail.part(PARTS, count * m):
             if plan.route == "resident" and not host and all(len(part) <= plan.query_batch for part in rows):
                 begun = _all_begun(_largest_first(bounds[:count]), lambda at, then: _launched(*part_of(at), then))
-                # The lists are joined while the host waits; this overwrites the first, which may be needed again.
+                # The lists are joined while the host waits. The first list, which the join overwrites, may be needed again.
                 first, *others = [part.found for part in begun]
                 copy = Neighbors(*(each.clone() for each in first))
                 joined = join([copy, *others], plan, prepared.bounds, queries.device, m)
@@ -266,7 +266,7 @@ def join(lists: Sequence[Neighbors], plan: CudaPlan, bounds: Sequence[slice], de
 
 
 def merged_name(count: int) -> str:
-    """Return the name of the merged lists of this many devices, for records."""
+    """Return the name, in records, of the step that merges the lists of `count` devices."""
     return f"lists of {count} devices, merged"
 
 
@@ -290,7 +290,7 @@ def _all_begun(order: Sequence[int], begin: Callable[[int, Callable[[], None]], 
         if turn < len(order):
             try:
                 begun[order[turn]] = begin(order[turn], lambda: begin_from(turn + 1))
-            except BaseException as error:  # raised below: the part around this one must not take it for its own
+            except BaseException as error:  # raised below, since the launch of another part surrounds this call
                 failed.append(error)
 
     begin_from(0)

@@ -39,7 +39,7 @@ MOST_CODED = 247  # most coordinates of a code
 
 
 def code_columns(d: int) -> list[int]:
-    """Return the usual numbers of coordinates for codes of d-dimensional rows: the first, and one for short memory.
+    """Return the numbers of coordinates to try for codes of d-dimensional rows: the usual one, then a smaller one.
 
     >>> code_columns(128), code_columns(20)
     ([123, 61], [19])

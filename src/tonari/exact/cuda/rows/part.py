@@ -37,7 +37,7 @@ class Place(NamedTuple):
 
     @classmethod
     def of(cls, request: Within) -> Place:
-        """Return the position of a radius search, which has all points."""
+        """Return the position of the queries of a radius request among all points."""
         return cls() if request.own is None else cls(0, request.first, self_join=True, later=request.later)
 
     def at(self, point: int, query: int) -> Place:

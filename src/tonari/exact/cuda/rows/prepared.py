@@ -1,4 +1,4 @@
-"""Prepared points: the state that searches of the same points share, with one interface for all places of the rows.
+"""Prepared points: the state that searches of the same points share, with one interface wherever the rows are.
 
     DevicePoints            all or some of the points, on one device         attempts/first.py
     BytePoints              the same, in int8                                attempts/as_bytes.py

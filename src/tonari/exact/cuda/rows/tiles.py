@@ -44,7 +44,7 @@ class Lists:
 
     @property
     def output(self) -> dict[str, Any]:
-        """The lists and their sizes, by the names that they have in all kernels of screens."""
+        """The lists and their sizes, as arguments of the kernels of screens by name."""
         return {
             "values_ptr": self.values,
             "entries_ptr": self.entries,

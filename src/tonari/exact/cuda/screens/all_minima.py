@@ -30,7 +30,7 @@ from tonari.exact.cuda.screens.wide_rows import held_tiling, launch_held
 
 
 def screen(queries: Any, points: Any, rows: slice, group: int, minima: Any) -> None:
-    """Write the certified minimum of every group of the points.
+    """Write, for each query, the certified minimum of every group: a lower bound on the scores of its points.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def screen(queries: Any, points: Any, rows: slice, group: int, minima: Any) -> N
 def screen_below(
     queries: Any, points: Any, rows: slice, thresholds: Any, capacity: int, *, least_slots: int = 0
 ) -> Lists:
-    """List the groups whose certified minimum is at or below the row's threshold.
+    """List, for each query, the groups whose certified minimum is at or below the query's threshold.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ SHARED, OF_PROGRAM, RESERVED, BESIDE = 233_472, 232_448, 1024, 640
 # Bytes of the longest rows that stay in shared memory: in usual screens, with two programs on a multiprocessor, and in
 # the screen of a graph.
 LARGEST, LARGEST_MIRRORED = 1024, 2816
-# Outputs of the kernel for graphs (screens/mirrored.py); the others are lists.
+# The outputs of the kernel for graphs (screens/mirrored.py), in addition to lists.
 NOTED = ("nearest_ptr", "groups_ptr", "masks_ptr", "noted_ptr")
 
 

@@ -91,7 +91,7 @@ def dense_kernel(
     METRIC: tl.constexpr, TERM: tl.constexpr, DOUBLE: tl.constexpr, HAS_OWN: tl.constexpr, POINTS: tl.constexpr,
     LANES: tl.constexpr,
 ):  # fmt: skip
-    """Write keys of float32 values or, if DOUBLE, float64 values; `first_id` is the id of the slice's first point."""
+    """Write sort keys of float32 values or, if DOUBLE, float64 values; `first_id` is the slice's first id."""
     width = units * LANES
     # Programs that run at the same time share points.
     begin = (tl.program_id(0) % parts) * rows_per_part

@@ -187,7 +187,7 @@ def refine_kernel(
     METRIC: tl.constexpr, TERM: tl.constexpr, LISTED: tl.constexpr, HAS_OWN: tl.constexpr, GROUP: tl.constexpr,
     POINT_TILE: tl.constexpr, UNIT: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Write keys of float32 values or, if LISTED, float64 values of the points in ids_ptr."""
+    """Write sort keys of float32 values or, if LISTED, the float64 values of the points in ids_ptr."""
     program = tl.program_id(0)
     row = (program // chunks).to(tl.int64)
     numbers = (program % chunks) * CHUNK + tl.arange(0, CHUNK)

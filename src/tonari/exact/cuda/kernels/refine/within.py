@@ -60,7 +60,7 @@ def listed_parts_kernel(
     # constants
     FILL: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """Count or write the parts that a row's list names; an entry is 16 group + mask of parts."""
+    """Count, or with FILL write, the parts that a row's list marks; an entry is 16 group + mask of parts."""
     row = tl.program_id(0).to(tl.int64)
     total = tl.zeros((), tl.int32)
     if FILL:
@@ -98,7 +98,7 @@ def lowest_parts_kernel(
     # constants
     FILL: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """Count or write the groups of a row whose minimum is at or below its threshold."""
+    """Count, or with FILL write, the groups of a row whose minimum is at or below its threshold."""
     row = tl.program_id(0).to(tl.int64)
     threshold = tl.load(thresholds_ptr + row)
     total = tl.zeros((), tl.int32)
@@ -162,7 +162,7 @@ def within_kernel(
 
 @triton.jit
 def pack_hits_kernel(
-    # inputs: [block][CHUNK], and the position of each block's first hit in the output
+    # inputs: values and ids [block][CHUNK], and the position of each block's points in the output
     values_ptr, ids_ptr, places_ptr,
     # outputs: flat
     out_values_ptr, out_ids_ptr,

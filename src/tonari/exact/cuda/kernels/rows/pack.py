@@ -203,7 +203,7 @@ def set_aside(
 def pack_kernel(
     # inputs
     rows_ptr, centre_ptr, scale_ptr,
-    # outputs: [height][width] values; for points `low` per row, e1 and e2 per program; for queries three per row
+    # outputs: values [height][width]; for points, low per row, e1 and e2 per program; for queries, three terms per row
     values_ptr, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, shift_ptr, flags_ptr,
     # shapes
     n, height, d, stride, width,

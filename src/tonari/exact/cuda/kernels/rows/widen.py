@@ -41,7 +41,7 @@ def widen_rows(
 def widen_kernel(
     # input
     rows_ptr,
-    # outputs: [row][16 * steps]; float64 [row] for angular metrics
+    # outputs: widened rows [row][16 * steps]; for angular metrics, their norms [row] in float64
     out_ptr, norms_ptr,
     # shapes
     rows, d, units, steps,

@@ -76,7 +76,7 @@ def screen_few_kernel(
     rows_ptr, centre_ptr, scale_ptr, values_ptr, low_ptr,
     # scratch: [program][M][width]
     packed_ptr,
-    # outputs: [row][tiles * POINTS / GROUP], [row][tiles], one per row, and float64 rows of whole steps
+    # outputs: minima of groups [row][tiles * POINTS / GROUP] and tiles [row][tiles]; terms per row; float64 rows
     minima_ptr, tile_minima_ptr, norm_ptr, rest_ptr, shift_ptr, widened_ptr, norms_ptr,
     counters_ptr,  # set to 0
     flags_ptr,

@@ -84,12 +84,12 @@ def candidates(groups_ptr, numbers, group_count, n, GROUP: tl.constexpr):
 
 @triton.jit(do_not_specialize=["n", "tiles", "d", "units", "width", "k", "parts"])
 def finish_few_kernel(
-    # inputs: [row][tiles], [row][tiles * POINT_TILE / GROUP], [tiles], one per row
+    # inputs: minima of tiles [row][tiles] and groups [row][tiles * POINT_TILE / GROUP]; errors [tiles]; terms per row
     tile_minima_ptr, minima_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, shift_ptr, scale_ptr, widened_ptr, norms_ptr,
     points_ptr, point_flags_ptr, query_flags_ptr,
-    # scratch: [program][SLOTS], [program][ROOM], [row][ROOM * GROUP], [row]
+    # scratch: lists of tiles [program][SLOTS] and groups [program][ROOM]; values [row][ROOM * GROUP]; counters [row]
     tiles_ptr, groups_ptr, values_ptr, counters_ptr,
-    # outputs: [row][k], one per row; int64: flags of the points, flags of the queries, one per row
+    # outputs: the k best [row][k]; a mark per proved row; int64: flags of points, flags of queries, the marks again
     distances_ptr, indices_ptr, proved_ptr, state_ptr,
     # shapes
     n, tiles, d, query_width, units, width, k, parts,

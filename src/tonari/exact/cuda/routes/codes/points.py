@@ -85,7 +85,7 @@ class CodedPoints:
         self.coding, self.by, self.form = coding, coding.by, coding.by.form
 
     def _keep(self, whole: FoldedCodes) -> None:
-        """Keep the codes of all points, and mark the present work of the stream as their writes."""
+        """Keep the codes of all points; searches on other streams wait for the work launched so far."""
         self.rows = ContractedRows(whole.values[: whole.n, : whole.p], None)
         self.fitted: dict[int, Fitted] = {}
         self.replays = Replays()
