@@ -24,14 +24,14 @@ JOIN_BYTES = 112 * MIB  # bytes of the first buffers for survivors of active row
 JOIN_GROWTH = 1 << 21  # survivors that all active rows together may have beyond their first buffers: 32 MiB
 
 # Case: exact_cpu search-gauss-k100 on cpu. Chosen on: not recorded.
-# Sampled thresholds, and rows that no precision has certified yet.
+# When thresholds are sampled, and when the last few rows are resolved by exact values instead of a finer screen.
 SAMPLE_FROM_K = 64  # for smaller k, the first k points give as good a threshold as a sample [32, 64, 128]
 FEW_LEFT = 8  # up to this many rows, exact values take less time than packing all points again
 
 # Case: exact_cpu one-query-1m on cpu. Chosen on: not recorded.
 # The sizes of native calls that compute exact values without a screen.
 DIRECT_SECONDS = 5e-3  # duration of one native call, if it has enough queries
-DIRECT_POINTS = 8192  # least number of points in a slice, if calls have slices of the points [4096, 8192, 16384]
+DIRECT_POINTS = 8192  # least number of points in a slice that one call searches [4096, 8192, 16384]
 DIRECT_TIMES = 16  # the same as a multiple of k
 
 # Case: small index-1x1000x128 on cpu. Chosen on: Xeon.
@@ -48,11 +48,11 @@ WITHIN_PACKED = 2.5e-5  # exact values replace a screen of packed points if they
 # Case: exact_cpu graph-gist-960, search-gist-960 on cpu. Chosen on: not recorded.
 # Contractions, looks, and the pilot that chooses them.
 CONTRACT_FROM = 4  # least ratio of all columns to contracted ones: contracted float32 is then no larger than int8
-PILOT_FROM_SECONDS = 0.4  # least seconds of a search with a pilot: it takes 0.1 s, or 0.01 s for even rows [0.2, 0.4]
+PILOT_FROM_SECONDS = 0.4  # least seconds of a search with a pilot: it takes 0.1 s, its quick test 0.01 s [0.2, 0.4]
 PILOT_QUERIES = 64  # rows of the sample that a pilot compares with the whole sample [32, 64, 128]
-EVEN_ROWS = 512  # rows of a quick test for even rows, which spread equally in all directions
-EVEN_COLUMNS = 32  # columns of the test for even rows: principal directions, and the residual
-EVEN = 0.8  # rows with at least this share of their squared norms in the residual are even, and need no pilot
+EVEN_ROWS = 512  # rows of a quick test whether the points spread evenly in all directions
+EVEN_COLUMNS = 32  # columns of this test: principal directions, and the residual
+EVEN = 0.8  # with at least this share of squared norms in the residual, points spread evenly: no pilot
 CONTRACTED_SHARE = 0.9  # largest time of a contraction or a look, relative to a search of all columns [0.8, 0.9, 1.0]
 SCATTERED = 1.8  # factor on the time of refining a contraction's candidates: their long rows are scattered in memory
 MOST_LEFT = 0.02  # largest share of the points that a look before a screen of all columns may leave [0.01, 0.02, 0.04]
@@ -64,7 +64,7 @@ EPILOGUE_COLUMNS = 32  # comparing a tile's scores with thresholds takes as long
 MARKED_COMMON = 3
 MARKED_SINGLE = 0.25
 MARKED_PAIRS = 384
-ASKED_ONE_OF = 4  # a pilot finds the nearest row of one in this many rows of its sample
+ASKED_ONE_OF = 4  # a pilot finds nearest rows for one of every ASKED_ONE_OF rows of its sample
 BALLS_SHARE = 1 / 8  # time of comparing the balls around groups of 4 to 16 points, relative to a look at all points
 CENTRE_ROWS = 16  # rows of the sample per centre [8, 16, 32]
 CENTRE_ROUNDS = 3  # rounds of Lloyd's algorithm [2, 3, 4]

@@ -165,7 +165,7 @@ class CudaNeeds:
         comes = self.points_come and slabs.route != "resident"
         buffers = (2 if slabs.points < self.n else 1) * slabs.points * self.d * self.itemsize if comes else 0
         merged = self.merged or slabs.route == "streamed"
-        marks = slabs.queries * (10 + 8 * self.self_join)  # whether proved; numbers of unproved rows, and of own points
+        marks = slabs.queries * (10 + 8 * self.self_join)  # marks, numbers of unproved rows and own points
         lists = MERGE_BYTES + slabs.queries * self._list_bytes() if merged else 0  # lists of one part, to be merged
         return SMALL_CHANGE + self.batch_bytes(slabs, batch) + retry + contracting + sampled + buffers + lists + marks
 
@@ -264,7 +264,7 @@ class CudaNeeds:
         groups = self.groups(slabs)
         selected = 8 * (min(groups, wider(self.d) * self.width) + 1)
         packed = query_bytes(self.d, self.precisions[:-1])
-        if self.form_dim:  # a contracted query, near points, their marks as candidates, and two results
+        if self.form_dim:  # for a contracted query, near points with marks, and two results
             near, each = tuning.NEAR_KEPT * tuning.WIDEST * self.width, NEAR_BYTES
             if slabs.route == "host_refine":  # points are sorted, and two batches are in memory
                 each = LISTED_BYTES

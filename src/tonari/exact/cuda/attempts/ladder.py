@@ -143,7 +143,7 @@ def begin_on_device(
             search.levels()[0].begin()(queries[rows], None if own is None else own[rows])
         return Begun(answer.found, lambda: True, lambda: (answer.found, report))
     in_batches(m, batch, work, planned=plan.total_bytes)
-    search.call_after_screen()  # unless a screen has called it; the kernels for a few queries do not
+    search.call_after_screen()  # unless a screen has called it: a search for a few queries has none
     found, proved = answer.found, answer.proved
     left = Unproved(search, own, found, proved, report, search_all)
     if m < search.least_fitted:  # the search has no pilot

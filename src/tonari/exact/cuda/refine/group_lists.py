@@ -158,5 +158,5 @@ class Mirrored(NamedTuple):
 
 
 def parts_of(screened: Screened) -> tuple[Part, ...]:
-    """Split a screen's output into parts; for a graph, points from the batch on, and earlier points."""
+    """Return the parts of a screen's output: for a graph, points from the batch on, and earlier points; else one."""
     return (screened.listed, screened.noted) if isinstance(screened, Mirrored) else (screened,)

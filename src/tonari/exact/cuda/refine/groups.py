@@ -24,7 +24,7 @@ from tonari.metrics import Metric, cuda_terms, get_metric
 from tonari.select.cuda.dispatch import k_smallest
 from tonari.select.cuda.order import by_value, decode
 
-STEP = 16  # columns per step, as many as the reference has lanes
+STEP = 16  # columns per step: one for each partial sum (lane) of the reference
 # Bytes per candidate: its key, and at most as much again while the best are selected.
 CANDIDATE_BYTES = 16
 NO_MEMBER = 2**31 - 1

@@ -55,7 +55,7 @@ from tonari.inputs import name_of_dtype
 from tonari.inputs.arrays.values import NO_ROW
 from tonari.select.cuda.order import ENTRY_BYTES, MERGE_BYTES
 
-POOL_BYTES = 1 << 25  # for rounding: each graph has its own memory pool, which torch allocates in blocks of 2 and 20 MiB
+POOL_BYTES = 1 << 25  # for rounding: each graph has a memory pool, which torch allocates in blocks of 2 and 20 MiB
 
 _capturing = threading.Lock()
 

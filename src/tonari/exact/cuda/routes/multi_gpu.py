@@ -187,7 +187,7 @@ def search_on_several(
         with contextlib.nullcontext() if by_queries else trail.part(PARTS, count * m):
             if plan.route == "resident" and not host and all(len(part) <= plan.query_batch for part in rows):
                 begun = _all_begun(_largest_first(bounds[:count]), lambda at, then: _launched(*part_of(at), then))
-                # The lists are joined while the host waits. The first list, which the join overwrites, may be needed again.
+                # Lists are joined while the host waits. The join overwrites the first one, which may be needed again.
                 first, *others = [part.found for part in begun]
                 copy = Neighbors(*(each.clone() for each in first))
                 joined = join([copy, *others], plan, prepared.bounds, queries.device, m)

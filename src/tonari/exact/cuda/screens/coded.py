@@ -47,7 +47,7 @@ class CodedScreen(ContractedScreen):
         return look._replace(apart=coded.apart)
 
     def limits(self, look: Look, kth: Any) -> tuple[Any, Any]:
-        """Return upper bounds, float32 (rows,), on the squared distances of an answer's codes, and on their scores."""
+        """Return the largest squared distance and score that codes of an answer can have, float32 (rows,)."""
         squares, _ = self.limits_with(look.rows.errors, look.shift, kth)
         _, scores = self.limits_with(look.apart, look.shift, kth)
         return squares, scores

@@ -141,7 +141,7 @@ class ContractedScreen:
         return f"{precision} in {self.prepared.by.p} dimensions"
 
     def limits(self, look: Look, kth: Any) -> tuple[Any, Any]:
-        """Return upper bounds, float32 (rows,), on the contracted squared distances and on the scores of an answer.
+        """Return the largest contracted squared distance and score that points of an answer can have, float32 (rows,).
 
         The limits include an allowance for the rounding of float32 sums of p squares.
         """

@@ -45,7 +45,7 @@ def store_row(
     out_ptr, out_stride,
     METRIC: tl.constexpr, DOUBLE: tl.constexpr, HAS_OWN: tl.constexpr, POINTS: tl.constexpr,
 ):  # fmt: skip
-    """Fold the lanes of one query, and store its keys or values."""
+    """Add up the lanes (partial sums) of one query's pairs, and store the values or their sort keys."""
     present = point < tl.where(row < rows, count, 0)
     ids = first_id + point
     at = tl.minimum(row, rows - 1)
@@ -70,7 +70,7 @@ def store_row(
 
 @triton.jit
 def add_step(lanes, query_ptrs, x, at, d, METRIC: tl.constexpr, TERM: tl.constexpr):
-    """Add columns at ... at + 15 to the lanes of one query."""
+    """Add the terms of columns at to at + 15 to the lanes (partial sums) of one query."""
     q = tl.load(query_ptrs + at)[None, :]  # [1, 16]
     if METRIC.own:
         lanes = add_own_terms(lanes, q, x, at + tl.arange(0, 16) < d, TERM)

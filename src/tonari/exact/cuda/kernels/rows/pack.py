@@ -46,7 +46,7 @@ ROUNDED = tl.constexpr(1 + 2.0**-20)  # covers the roundings of evaluating a bou
 _RATIO = tl.constexpr(2.0**-24 + 2.0**-34)  # for the rounding of x' to float32, and of x' and its norm to float64
 _LOST = tl.constexpr(2.0**-64)  # at most 2^20 squares that underflow in float32
 _NORMAL = tl.constexpr(2.0**-1022)  # the smallest normal float64
-_STEP = tl.constexpr(2.0**-11)  # times 2 |x| of an exact point: more than float32 loses of its square
+_STEP = tl.constexpr(2.0**-11)  # times 2 |x| of an exact point: exceeds the error of rounding its square to float32
 _DOUBLE_RATIO = tl.constexpr(2.0**-50)
 
 
@@ -310,7 +310,7 @@ def pack_kernel(
         if PRODUCTS:
             own = gamma * term + TINY
             e1 = 2 * difference
-            if INT8:  # the terms of an exact query do not contain the gamma of points that are not exact
+            if INT8:  # an exact query contributes no gamma, so inexact points have to include it
                 e1 += 2 * gamma * rounded * ROUNDED
             e2 = 2 * rounded + TINY
         else:

@@ -26,7 +26,7 @@ def widened(x):
 
 @triton.jit
 def add_terms(lanes, q, x, METRIC: tl.constexpr, TERM: tl.constexpr):
-    """Add one term to each lane; for angular metrics, the product."""
+    """Add one term of the metric, for angular metrics the product, to each of the 16 partial sums (lanes)."""
     if METRIC.maximum:
         return tl.maximum(lanes, TERM(q, x))
     if METRIC.elementwise:
@@ -39,13 +39,13 @@ def add_terms(lanes, q, x, METRIC: tl.constexpr, TERM: tl.constexpr):
 
 @triton.jit
 def add_own_terms(lanes, q, x, inside, TERM: tl.constexpr):
-    """Add one term of a user's function to each lane, except beyond the end of a row."""
+    """Add one term of a user's function to each partial sum (lane), except beyond the end of a row."""
     return lanes + tl.where(inside[None, :], TERM(q, x), 0.0)
 
 
 @triton.jit
 def fold(lanes, PAIRS: tl.constexpr, MAXIMUM: tl.constexpr):
-    """Fold lanes [PAIRS, 16] in halves."""
+    """Add, or take the maximum of, the 16 lanes of each pair in halves: [PAIRS, 16] becomes [PAIRS]."""
     halves = tl.reshape(lanes, [PAIRS, 2, 2, 2, 2])
     if MAXIMUM:
         return tl.max(tl.max(tl.max(tl.max(halves, 1), 1), 1), 1)
@@ -75,7 +75,7 @@ def inverse_of(norm):
 
 @triton.jit
 def add_chord(lanes, q, x, query_inverse, point_inverse):
-    """Add the squared difference of two elements of rows divided by their norms to each lane."""
+    """Add to each lane the squared difference of two elements, each divided by the norm of its row."""
     difference = q * query_inverse - x * point_inverse
     return lanes + difference * difference
 
@@ -108,7 +108,7 @@ def load_lanes(row_ptrs, at, d, present, UNIT: tl.constexpr, LAST: tl.constexpr)
 
 @triton.jit
 def add_to_mean(lanes, spread, x, first, inside):
-    """Add one element to each lane, and record whether any differs from its row's first element."""
+    """Add one element to each lane (partial sum), and record whether it differs from its row's first element."""
     x = widened(x).to(tl.float64)
     return lanes + x, spread | ((x != first[:, None]) & inside[None, :]).to(tl.int32)
 

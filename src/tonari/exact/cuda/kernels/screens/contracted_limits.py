@@ -22,8 +22,8 @@ from tonari.metrics.kernels.instructions import sqrt
 
 _LARGEST_SQUARE = tl.constexpr(1e30)  # far above every squared distance of packed rows
 _INFINITY = tl.constexpr(float("inf"))
-# Twice the error of a float32 rounding, for each rounding in a sum of p squares: a difference is rounded and squared, so
-# that its error counts twice; its square and each addition are rounded once.
+# Twice the error of a float32 rounding, for each rounding in a sum of p squares: the rounding of a difference counts
+# twice, because it is squared; its square and each addition are rounded once.
 _ROUNDING = tl.constexpr(2.0**-23)
 _TINY = tl.constexpr(2.0**-100)
 

@@ -158,7 +158,7 @@ def finish_few_kernel(
             equal = (theirs[:, None] == all_values[None, :]) & is_before
             rank += tl.sum(((theirs[:, None] < all_values[None, :]) | equal).to(tl.int32), 0)
             theirs = later
-        # Positions beyond the candidates have no rank, and keep their place behind all others.
+        # Positions without a candidate were not ranked, and stay behind all candidates.
         rank = tl.where(every < count, rank, every)
         found = ascending(all_values, METRIC.descending)
         tl.store(distances_ptr + row * k + rank, found, mask=rank < k)
