@@ -10,7 +10,7 @@ from tonari.core.units import MIB
 # The sizes of blocks of queries and slices of points.
 CHUNK_VALUES = 1 << 21  # packed values per kernel call: 10 ms of 256 queries at 100 GFLOP/s [1 << 19, 1 << 21, 1 << 23]
 SLICES_PER_THREAD = 2  # slices per thread, if packing one takes longer than scheduling it [1, 2, 4]
-LEAST_CHUNK = 8192  # least number of points in a slice, however many threads [4096, 8192, 16384]
+LEAST_CHUNK = 8192  # least number of points in a slice, even if more threads could share them [4096, 8192, 16384]
 QUERY_BLOCK = 256  # queries that share a pass over the points: then arithmetic is the limit, not memory [128, 256, 512]
 STREAM_BLOCKS = 4  # blocks of queries per thread that share each slice packed during the search [2, 4, 8]
 BLOCK_BYTES = 16 * MIB  # largest memory for the survivors of one block of queries
@@ -26,13 +26,13 @@ JOIN_GROWTH = 1 << 21  # survivors that all active rows together may have beyond
 # Case: exact_cpu search-gauss-k100 on cpu. Chosen on: not recorded.
 # When thresholds are sampled, and when the last few rows are resolved by exact values instead of a finer screen.
 SAMPLE_FROM_K = 64  # for smaller k, the first k points give as good a threshold as a sample [32, 64, 128]
-FEW_LEFT = 8  # up to this many rows, exact values take less time than packing all points again
+FEW_LEFT = 8  # up to this many unproved rows, exact values take less time than packing all points again
 
 # Case: exact_cpu one-query-1m on cpu. Chosen on: not recorded.
 # The sizes of native calls that compute exact values without a screen.
 DIRECT_SECONDS = 5e-3  # duration of one native call, if it has enough queries
 DIRECT_POINTS = 8192  # least number of points in a slice that one call searches [4096, 8192, 16384]
-DIRECT_TIMES = 16  # the same as a multiple of k
+DIRECT_TIMES = 16  # least number of points in such a slice, as a multiple of k
 
 # Case: small index-1x1000x128 on cpu. Chosen on: Xeon.
 PREPARED_LATER = 2e-3  # a preparation of fewer seconds is left to the first search that needs it [5e-4, 2e-3]
@@ -93,8 +93,8 @@ CODED_READ = 128  # rows of the sample that are read at once: each maps up to 64
 CODED_FROM = 4096  # least number of points for a pilot; codes of fewer points take little memory in all columns
 CODED_STEP = 16  # step between the compared numbers of columns
 CODED_COLUMNS = 256  # largest number of columns compared, except all
-CODED_FAR = 8  # rank of the neighbour in the sample that shows how distances grow with the number of points
-CODED_ROW_SECONDS = 1e-5  # seconds to read a row of a file: a tenth from the page cache, ten times as much from an SSD
+CODED_FAR = 8  # rank of the sampled neighbour that shows, with the nearest one, how fast distances grow with the rank
+CODED_ROW_SECONDS = 1e-5  # seconds to read a row of a file: between the times for the page cache (1e-6) and an SSD (1e-4)
 
 # Not measured by a case, but by hand on two cores.
 FARTHEST_MORE = 8  # least number of candidates in addition to the k farthest

@@ -305,7 +305,7 @@ class Search:
 
 
 def _close(task: tuple[Bounds, list[AnyBlock]], close_block: Callable[[Bounds, AnyBlock], int]) -> int:
-    """Merge the blocks that have the same queries, and close the merged block."""
+    """Merge the blocks that have the same queries into the first one, and finish it by `close_block`."""
     bounds, (first, *others) = task
     for other in others:
         first.absorb(other)

@@ -92,7 +92,7 @@ def count_prepared(
 
 
 def _put_back(found: RadiusNeighbors, order: npt.NDArray[np.int64]) -> RadiusNeighbors:
-    """Return the lists in the original order of the queries, after a search in the given order."""
+    """Return lists in the original order of the queries, after a search of the queries in the order `order`."""
     counts = np.empty(len(order), np.int64)
     begins = np.empty(len(order), np.int64)
     counts[order], begins[order] = np.diff(found.indptr), found.indptr[:-1]

@@ -45,7 +45,7 @@ IN_FLIGHT = 2  # batches in flight, few enough that Ctrl-C takes effect and prog
 
 # Case: exact_cuda graph-sift, graph-gauss on cuda. Chosen on: not recorded.
 # Samples and batches of the screen of graphs.
-NOTED_COST = 48.0  # the same as SLOT_COST for a graph's list, which earlier batches fill by atomic operations
+NOTED_COST = 48.0  # cost of one more slot in a graph's list, which earlier batches fill by atomic operations
 MIRRORED_LONGER = 2  # factor on the length of a graph's batches: screens are short, launches take as long as usual
 
 # Case: exact_cuda search-d16, search-d32 on cuda. Chosen on: not recorded.
@@ -146,7 +146,7 @@ LEAST_BATCHES = 4  # least batches of queries if the CPU refines one batch while
 LISTED_ENTRIES = 1 << 26  # most entries of padded lists on the device
 WITHIN_ROWS = 1 << 16  # most rows of a batch of a radius search, which takes some tens of ms
 WITHIN_ROW_BYTES = 128  # bytes of a row's limit, threshold, counts and positions
-WITHIN_SCRATCH_BYTES = 1 << 28  # memory for the values and ids of all candidates of some blocks
+WITHIN_SCRATCH_BYTES = 1 << 28  # memory for the values and ids of candidates that are refined in one launch
 MOST_GRAPHS = 8  # most searches that are kept as CUDA graphs
 HELD_BYTES = 1 << 29  # most planned bytes of these graphs on all devices: at most the memory that plans leave unused
 
@@ -190,7 +190,7 @@ CODED_WIDTH = 512  # near points per row at first, with room for twice as many; 
 CODED_WIDEST = 2  # most near points, as a multiple of CODED_WIDTH
 CODED_READ = 128  # rows that a query is expected to read from host memory
 CODED_GROUPS = 8  # near groups of a row, as a multiple of its near points
-CODED_LISTED = 1 << 26  # from this many points on, few queries have lists as well: all minima would be large
+CODED_LISTED = 1 << 26  # with this many points, even a few queries get lists, because all minima would be large
 MOST_BEYOND = 512  # most points beyond range; with more, points are streamed
 CODED_BYTES = 1 << 30  # least bytes of points for which an Index makes codes
 CODED_WORTH = 1.5  # least size of points for which it makes codes, relative to these codes
@@ -219,15 +219,15 @@ SETTLE_TILE = {"PARTS": 32, "COLUMNS": 128}  # for few parts, too: a second size
 REFINE_UNIT = 4  # most elements per load: with 16 columns per step, four threads share a row
 REFINE_WARPS = 4  # most warps of a program
 WARP_CANDIDATES = 16  # candidates of a warp: two rows per thread, with four lanes each
-DIVIDING_CANDIDATES = 8  # the same for metrics whose terms divide, which takes more registers
-REFINE_REGISTERS = 96  # per thread for aligned rows
-CENTRED_REGISTERS = 128  # the same for metrics that subtract means
+DIVIDING_CANDIDATES = 8  # candidates of a warp for metrics whose terms divide, which takes more registers
+REFINE_REGISTERS = 96  # registers per thread for aligned rows
+CENTRED_REGISTERS = 128  # registers per thread for metrics that subtract means
 
 # Case: exact_cuda search-k10-half, search-k10-noise on cuda. Chosen on: not recorded.
 # The test for integers of one byte (rows/bytes.py).
 BYTES_SECONDS = 3e-3  # least seconds of a search that first tests for integers of one byte (0.05 ms if there are none)
 BYTES_SAMPLE = 8192  # rows that are tested before all others
-BYTES_LOOKED = 4  # rows that are tested first, in host memory; the launches for a sample take four times as long
+BYTES_LOOKED = 4  # rows that the host tests first, in a quarter of the time that launches for a sample take
 
 # Case: exact_cuda hard-offset-1e3, hard-tight on cuda. Chosen on: not recorded.
 # The number of groups refined per row (screens/widths.py). A search of at least PILOT_BATCHES batches first determines
@@ -253,8 +253,8 @@ AS_BYTES_PRODUCTS = 1 << 34  # least values of pairs left for a retry in int8, f
 AS_BYTES_BESIDE = 3  # groups that are refined in addition to k: the row's own in a graph, and a few that tie
 NEARBY_CENTRES = 64  # queries that a round takes as centres
 NEARBY_ROWS = 32768  # form rows in memory at once: each has a distance to every centre
-NEARBY_APART = 2.0  # least distance of a centre from other centres, relative to its reach; nearer centres are dropped
-NEARBY_FARTHEST = 4.0  # largest distance of a query from its centre, relative to its reach
+NEARBY_APART = 2.0  # least distance between centres, relative to the distance of a centre's k-th known neighbour
+NEARBY_FARTHEST = 4.0  # largest distance of a query from its centre, relative to that of its k-th known neighbour
 NEARBY_SHARE = 0.25  # largest share of the points in a neighbourhood
 # A neighbourhood has to save at least this many values of pairs, because its search takes some milliseconds.
 NEARBY_VALUES = 1 << 32  # if exact values of all points are the alternative
@@ -270,7 +270,7 @@ WITHIN_TOO_SHORT = 1 / 16  # if the lists of this share of a batch are too short
 # If a row lists more groups than this share of the points, a screen at the next precision costs less than refining
 # them: the screen takes 0.016 ps per point and column, and refining a group reads 8 to 32 times 4 bytes per column.
 WITHIN_HARD = 1 / 512
-WITHIN_FEWEST_HARD = 32  # the same as a number of groups
+WITHIN_FEWEST_HARD = 32  # fewest listed groups of such a row
 WITHIN_WORTH = 0.5  # the next precision is given up if it leaves more than this share of the groups
 
 # Case: exact_cuda host-routes on cuda. Chosen on: not recorded.
@@ -278,7 +278,7 @@ WITHIN_WORTH = 0.5  # the next precision is given up if it leaves more than this
 # page read from disk. HOST_LEAST_MEMBERS take longer than starting a thread.
 HOST_MEMBERS = 1 << 13
 HOST_LEAST_MEMBERS = 1 << 9
-CODES_LONG_SECONDS = 0.03  # the same as HOST_LONG_SECONDS for codes, whose Index is searched often
+CODES_LONG_SECONDS = 0.03  # HOST_LONG_SECONDS of searches by codes, whose Index is searched often
 HOST_LONG_SECONDS = 1.0  # least seconds of the CPU for which the device may take over, although it may compile kernels
 
 # Not measured: bounds of memory.

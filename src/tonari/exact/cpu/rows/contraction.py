@@ -226,7 +226,7 @@ def _in_whole(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan) -> 
 def _contracted_and_whole(
     points: npt.NDArray[Any], form: _native.Form, columns: int, plan: ExactPlan
 ) -> tuple[_native.Form, InWhole | None]:
-    """Return the contracted form, and comparisons of a sample in all columns; both are computed in parallel."""
+    """Contract the form, and compare a sample in all columns, on two threads; return both results."""
 
     def work(contracts: bool) -> tuple[_native.Form, None] | tuple[None, InWhole | None]:
         return (_contracted(points, form, columns), None) if contracts else (None, _in_whole(points, form, plan))

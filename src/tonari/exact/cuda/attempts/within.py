@@ -50,7 +50,7 @@ from tonari.exact.cuda.screens.elementwise import screen_parts
 from tonari.metrics import get_metric
 from tonari.select.cuda.ragged import order_lists
 
-MOST_POINTS = 250_000_000  # of a screen by matrix products: int32 numbers the entries in the lists of 256 rows
+MOST_POINTS = 250_000_000  # most points for matrix products: int32 numbers the entries in the lists of 256 rows
 
 
 class WithinSearch:
@@ -268,7 +268,7 @@ class WithinSearch:
         return found
 
     def _lists(self, rows: Any, precision: str, capacity: int, flags: Any, begin: int) -> Lists:
-        """List the groups, from point `begin` on, that may be within the limits of queries (a slice, or numbers)."""
+        """List, for queries (a slice, or numbers), the groups from point `begin` on that may be within the limits."""
         first = rows.start if isinstance(rows, slice) else 0
         packed = pack_queries(self.queries[rows], self.prepared.form, precision, flags, first=first)
         thresholds = thresholds_for(packed, self.prepared.form, self.limits[rows])
@@ -276,9 +276,9 @@ class WithinSearch:
         return screen_below(packed, self._packed(precision, begin), everything, thresholds, capacity)
 
     def _refine(self, rows: Any, begin: int, blocks: Blocks) -> Hits:
-        """Return the points in some blocks that are within the limits of some queries (a slice, or numbers).
+        """Return the points in some blocks that are within the limits of queries.
 
-        Blocks number the points from `begin` on."""
+        `rows` is a slice of the queries, or their numbers. Point number 0 of a block is point `begin` of all points."""
         own = None if self.own is None else self.own[rows]
         hits = refine_within(
             self._rows[rows],

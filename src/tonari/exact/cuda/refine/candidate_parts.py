@@ -113,7 +113,7 @@ def blocks_of_all(rows: int, n: int, size: int, device: Any) -> Blocks:
 
 
 def _blocks(run: Any, rows_like: Any, size: int) -> Blocks:
-    """Let `run` count the parts of each row, then write them to blocks of `size` parts; waits for the device."""
+    """Call `run` to count the parts of each row, and again to write them to blocks of `size` parts."""
     import torch
 
     rows, device = len(rows_like), rows_like.device

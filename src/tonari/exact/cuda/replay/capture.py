@@ -118,7 +118,7 @@ def capture_if_due(
 
 
 def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
-    """Estimate the memory that the graph of a first attempt holds, and the second graph with it.
+    """Estimate the memory of a search's CUDA graph, and of a second graph for retries, which shares it.
 
     A graph holds its input, packed points, the members of groups with their keys, and either all minima and their
     selection or lists of groups below a threshold. It does not hold the data of an Index or the memory for step-by-step

@@ -180,7 +180,7 @@ class ContractedScreen:
 
 
 def retries(plan: CudaPlan, unproved: float) -> Iterator[tuple[str, int]]:
-    """Yield the retries of unproved rows: precisions, and factors on the number of groups per row.
+    """Yield, for each retry of unproved rows, its precision and its factor on the number of groups per row.
 
     `unproved` is the share of the first rows that were not certified as exact with the fitted number of groups per row.
     """

@@ -132,9 +132,9 @@ class Mirror:
         return first == self._next and (end == self.points.n or end % POINT_TILE == 0)
 
     def screened(self, queries: PackedQueries, first: int) -> Mirrored:
-        """Screen the next batch, whose first row has the number `first`, and note its rows for later points."""
+        """Screen the next batch, whose first row is number `first`; record its rows as candidates of later points."""
         m = len(queries.values)
-        self._next = -1  # until all is launched: a batch that fails half-way must not append its rows twice
+        self._next = -1  # set after all launches: a batch that fails half-way must not append rows twice
         here = slice(first, first + m)
         listed = self._screen(queries, first)
         self._next = first + m

@@ -14,7 +14,7 @@ import triton.language as tl
 from tonari.metrics.kernels.instructions import sqrt
 
 SLACK = tl.constexpr(2.0**-50)  # more than the float64 roundings of the conversions below
-_EVALUATION = tl.constexpr(2.0**-51)  # times d + 16: relative error of evaluating a value in float64
+_EVALUATION = tl.constexpr(2.0**-51)  # relative error of evaluating a value in float64, divided by d + 16
 _HUGE = tl.constexpr(-1.0000000150474662e30)  # float32's -1e30, the score of points beyond range
 _LARGEST = tl.constexpr(3.4028234663852886e38)  # float32
 _INFINITY = tl.constexpr(float("inf"))

@@ -54,7 +54,7 @@ def fold(lanes, PAIRS: tl.constexpr, MAXIMUM: tl.constexpr):
 
 @triton.jit
 def value_of(folded, METRIC: tl.constexpr):
-    """Return the value of a metric that is not angular from the folded sum."""
+    """Return the value of a metric that is not angular from the total of a pair's terms."""
     tl.static_assert(not METRIC.angular)
     return sqrt(folded) if METRIC.root else folded
 
@@ -138,6 +138,6 @@ def means(row_ptrs, d, present, PAIRS: tl.constexpr, UNIT: tl.constexpr):
 
 @triton.jit
 def less_mean(x, mean, at, d):
-    """Subtract the rows' means from columns at ... at + 15; zeros beyond the end."""
+    """Subtract each row's mean from its columns at to at + 15; zeros beyond the end of a row."""
     inside = at + tl.arange(0, 16) < d
     return tl.where(inside[None, :], x - mean[:, None], 0.0)

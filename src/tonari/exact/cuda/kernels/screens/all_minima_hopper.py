@@ -38,14 +38,14 @@ def scores_of(sums):
 
 @gluon.jit
 def lowest_parts(scores, COLUMNS: gl.constexpr, HALF: gl.constexpr):
-    """Reduce scores [HALF, COLUMNS] to minima [HALF, parts of 8, 4 lanes]."""
+    """Reduce scores [HALF, COLUMNS] to minima over 8 columns of one thread: [HALF, COLUMNS / 32, 4 threads]."""
     scores = scores.reshape([HALF, COLUMNS // 32, 4, 4, 2])
     return gl.min(gl.min(scores, 4), 2)
 
 
 @gluon.jit
 def largest_parts(sums, COLUMNS: gl.constexpr, HALF: gl.constexpr):
-    """Reduce products [HALF, COLUMNS] to maxima [HALF, parts of 8, 4 lanes]."""
+    """Reduce products [HALF, COLUMNS] to maxima over 8 columns of one thread: [HALF, COLUMNS / 32, 4 threads]."""
     sums = sums.reshape([HALF, COLUMNS // 32, 4, 4, 2])
     return gl.max(gl.max(sums, 4), 2)
 
@@ -65,7 +65,7 @@ def take(
     scores, low, norm, rest, e1, e2, thresholds, counts, starts, first_group,
     values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr, WHOLE: gl.constexpr,
 ):  # fmt: skip
-    """Append a tile's groups with certified minima at or below the thresholds; return the new counts."""
+    """Append a tile's groups with certified minima at or below the thresholds to the lists; return the new counts."""
     lowest = never_rounded(lowest_parts(scores + low[None, :], COLUMNS, HALF), WHOLE)
     bound = norm * e1 + rest * e2
     lowest = lowest - bound[:, None, None]
@@ -86,7 +86,7 @@ def take_folded(
 def append(
     lowest, thresholds, counts, starts, first_group, values_ptr, entries_ptr, room, COLUMNS: gl.constexpr
 ):  # fmt: skip
-    """Append the groups with minima at or below the thresholds; return the new counts."""
+    """Append groups with minima at or below the thresholds to their rows' lists; return the new counts."""
     layout: gl.constexpr = lowest.type.layout
     part = gl.arange(0, COLUMNS // 32, layout=gl.SliceLayout(0, gl.SliceLayout(2, layout)))
     passed = (lowest <= thresholds[:, None, None]).to(gl.int32) << part[None, :, None]

@@ -89,7 +89,7 @@ def finish_few_kernel(
     points_ptr, point_flags_ptr, query_flags_ptr,
     # scratch: lists of tiles [program][SLOTS] and groups [program][ROOM]; values [row][ROOM * GROUP]; counters [row]
     tiles_ptr, groups_ptr, values_ptr, counters_ptr,
-    # outputs: the k best [row][k]; a mark per proved row; int64: flags of points, flags of queries, the marks again
+    # outputs: the k best [row][k]; whether rows are proved; int64: flags of points and queries, whether rows are proved
     distances_ptr, indices_ptr, proved_ptr, state_ptr,
     # shapes
     n, tiles, d, query_width, units, width, k, parts,

@@ -17,7 +17,7 @@ from tonari.exact.cuda.kernels.screens.record import append_below, write_all
 
 @triton.jit
 def lowest_folded(sums, offset, ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr):
-    """Reduce products [ROWS, COLUMNS] to minima of scores [ROWS, COLUMNS / (4 GROUP), 4], with groups in order."""
+    """Reduce products [ROWS, COLUMNS] to the lowest scores of groups, in order: [ROWS, COLUMNS / (4 GROUP), 4]."""
     tl.static_assert(GROUP % 2 == 0)
     tl.static_assert(COLUMNS % (4 * GROUP) == 0)
     RUNS: tl.constexpr = GROUP // 2

@@ -43,7 +43,7 @@ def never_rounded(minima, WHOLE: tl.constexpr):
 def lowest_scores(
     scores, norm, rest, e1, e2, ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr, WHOLE: tl.constexpr
 ):  # fmt: skip
-    """Reduce scores [ROWS, COLUMNS] to certified minima [ROWS, COLUMNS / (4 GROUP), 4], with groups in order.
+    """Reduce scores [ROWS, COLUMNS] to the certified minima of groups, in their order: [ROWS, COLUMNS / (4 GROUP), 4].
 
     WHOLE: scores come from int8 products, and are whole numbers.
     """
