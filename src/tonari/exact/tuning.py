@@ -94,7 +94,7 @@ CODED_FROM = 4096  # least number of points for a pilot; codes of fewer points t
 CODED_STEP = 16  # step between the compared numbers of columns
 CODED_COLUMNS = 256  # largest number of columns compared, except all
 CODED_FAR = 8  # rank of the sampled neighbour that shows, with the nearest one, how fast distances grow with the rank
-CODED_ROW_SECONDS = 1e-5  # seconds to read a row of a file: between the times for the page cache (1e-6) and an SSD (1e-4)
+CODED_ROW_SECONDS = 1e-5  # seconds to read a row of a file: 1e-6 from the page cache, 1e-4 from an SSD
 
 # Not measured by a case, but by hand on two cores.
 FARTHEST_MORE = 8  # least number of candidates in addition to the k farthest

@@ -25,9 +25,9 @@ from tonari.select.cuda.order import MERGE_BYTES
 
 SMALL_CHANGE = 64 * MIB  # for flags, sums, and sizes that the allocator rounds up
 LEAST_BATCH = 128  # rows of a tile of the screen: with fewer queries, matrix units are partly idle
-MEMBER_BYTES = 32  # per member of a group while the members are sorted for the CPU
+MEMBER_BYTES = 32  # bytes per member of a group while the members are sorted for the CPU
 MOST_POINTS = 2**31 - 1  # most points on one device at once: int32 numbers them
-LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # per listed point, if points are sorted for the CPU
+LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # bytes per listed point, if points are sorted for the CPU
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from tonari.select.cuda.dispatch import k_smallest
 
 
 def first_sample(plan: CudaPlan, n: int, width: int | None = None) -> Sample | None:
-    """Return the sample for the first threshold; None if the search uses no sample.
+    """Return the sample that gives a first attempt its thresholds; None if the search uses no sample.
 
     The threshold keeps about `width` groups of the n points; by default, the number in the plan.
     """

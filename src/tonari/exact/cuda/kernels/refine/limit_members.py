@@ -72,7 +72,7 @@ def near_minima_kernel(
     # constants
     TILE: tl.constexpr,
 ):  # fmt: skip
-    """Write the groups whose minimum is at or below the row's score."""
+    """Write, for a row, the groups of all minima that are at or below the row's score."""
     row = tl.program_id(0).to(tl.int64)
     score = tl.load(scores_ptr + row)
     total = tl.zeros((), tl.int32)

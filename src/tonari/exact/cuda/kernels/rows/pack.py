@@ -77,7 +77,7 @@ def joined(total, block, MAXIMUM: tl.constexpr):
 
 @triton.jit
 def norm_of(parts, METRIC: tl.constexpr):
-    """Return norms [ROWS] from the partial sums or maxima [ROWS, T]."""
+    """Return the norms of rows [ROWS] from partial sums of squares, partial sums or partial maxima [ROWS, T]."""
     if METRIC.maximum:
         norm = tl.max(parts, 1)
     elif METRIC.elementwise:

@@ -90,7 +90,7 @@ def angular_value(cosine, close, square, d):
 
 @triton.jit
 def load_lanes(row_ptrs, at, d, present, UNIT: tl.constexpr, LAST: tl.constexpr):
-    """Load columns at ... at + 15 of some rows, [rows, 16]; if these are the LAST columns, zeros beyond the end.
+    """Load columns at to at + 15 of some rows, [rows, 16]; if these are the LAST columns, zeros beyond the end.
 
     d is a multiple of UNIT, to which rows are aligned. Rows that are not present have arbitrary values. Elements have
     their stored dtype; use :func:`widened` before computing with them.

@@ -64,7 +64,7 @@ def load_step(
 
 @triton.jit
 def load_low(low_ptr, tile, tiles, point, M: tl.constexpr, POINTS: tl.constexpr):
-    """Load the start values of the sums [M, POINTS] of a tile."""
+    """Load `low` of a tile's points, at which the sums [M, POINTS] of all queries start."""
     present = point < tl.where(tile < tiles, POINTS, 0)
     low = tl.load(low_ptr + tile * POINTS + point, mask=present, other=0.0)
     return tl.zeros([M, POINTS], tl.float32) + low[None, :]

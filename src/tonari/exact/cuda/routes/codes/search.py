@@ -1,4 +1,4 @@
-"""Searches by codes, and the rehearsals of their kernels."""
+"""Searches by codes, and rehearsals that compile their kernels in advance."""
 
 from __future__ import annotations
 
