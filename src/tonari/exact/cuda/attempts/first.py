@@ -212,7 +212,7 @@ class Search:
         return pack_queries(self.queries[rows], self.prepared.form, precision, new_flags(self.flags.device))
 
     def pilot(self, own: Any) -> Any:
-        """Search the first rows once with the current width; return uint8, 1 for each row certified as exact, else 0."""
+        """Search the first rows once with the current width; return 1 for each row certified as exact, else 0."""
         rows = slice(0, min(tuning.PILOT_ROWS, self.plan.query_batch, len(self.queries)))
         ids = None if own is None else own[rows]
         return self.first_batch(self.queries[rows], ids)[1]

@@ -262,7 +262,7 @@ def principal(covariance: Any, count: int) -> Any:
         return covariance.new_empty((d, count))
     random = torch.Generator(device=covariance.device).manual_seed(derived_seed(0, Purpose.DIRECTIONS))
     start = torch.randn((d, count), dtype=torch.float64, device=covariance.device, generator=random)
-    # With a largest element of 1, powers of the matrix neither overflow nor vanish.
+    # The largest element becomes 1, so that powers of the matrix neither overflow nor vanish.
     covariance = covariance / covariance.abs().amax().clamp_min(torch.finfo(torch.float64).tiny)
     found = torch.linalg.qr(start).Q
     for _ in range(tuning.ITERATIONS):

@@ -25,7 +25,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.cuda.launch import launch
 from tonari.exact.cuda import tuning
 
-SORTED_BYTES = 64  # per point, during the search for copies of rows, or for points in neighbourhoods
+SORTED_BYTES = 64  # bytes per point, during the search for copies of rows, or for points in neighbourhoods
 
 
 class Subset:
