@@ -48,7 +48,7 @@ WITHIN_PACKED = 2.5e-5  # exact values replace a screen of packed points if they
 # Case: exact_cpu graph-gist-960, search-gist-960 on cpu. Chosen on: not recorded.
 # Contractions, looks, and the pilot that chooses them.
 CONTRACT_FROM = 4  # least ratio of all columns to contracted ones: contracted float32 is then no larger than int8
-PILOT_FROM_SECONDS = 0.4  # least seconds of a search with a pilot: it takes 0.1 s, its quick test 0.01 s [0.2, 0.4]
+PILOT_FROM_SECONDS = 0.4  # shorter searches have no pilot, which takes 0.1 s, or 0.01 s for its quick test [0.2, 0.4]
 PILOT_QUERIES = 64  # rows of the sample that a pilot compares with the whole sample [32, 64, 128]
 EVEN_ROWS = 512  # rows of a quick test whether the points spread evenly in all directions
 EVEN_COLUMNS = 32  # columns of this test: principal directions, and the residual

@@ -10,8 +10,8 @@ from tonari.core.units import MIB
 # Programs of the screens by matrix products.
 RESIDENT_PROGRAMS = 2  # programs that a multiprocessor runs at the same time
 HOPPER_ROWS = 256  # queries per program of the kernel for Hopper
-HOPPER_TILES = 4  # tiles of points that this kernel processes between two pauses of the matrix units
-HOPPER_STAGES = 4  # tiles of points that this kernel buffers
+HOPPER_TILES = 4  # tiles of points that Hopper's kernel processes between two pauses of the matrix units
+HOPPER_STAGES = 4  # tiles of points that Hopper's kernel buffers
 MOST_ROUNDS = 4  # most rounds into which work is divided; a round fills all multiprocessors once
 LEAST_BLOCKS = 4  # least blocks of points per program, so that its pipeline fills
 UNEVEN = 5.0  # a list's segment has room for its expected entries plus this many standard deviations
@@ -68,7 +68,7 @@ TALL_TO = 1152
 
 # Case: exact_cuda search-k10, search-k64 on cuda. Chosen on: not recorded.
 # Programs that pack rows, choose groups, compute thresholds and certify answers.
-SEGMENTS = 256  # segments of a list that a program reads at once: more than usual, so that most lists share a kernel
+SEGMENTS = 256  # segments of a list that a program reads at once: most lists have fewer, and so share a kernel
 THRESHOLD_ROWS = 256  # rows per program that computes thresholds
 THRESHOLD_SLOTS = 1024  # slots of a row's list that are read in one step
 CERTIFIED_ROWS = 256  # rows per program that certifies answers
@@ -138,7 +138,7 @@ DENSE_ROWS = 32  # most queries per program
 DENSE_LANES = 2  # lanes per thread
 LEAST_SLICE = 1 << 14  # least points of a slice; if memory is short, blocks of queries are shortened first
 LISTED_WIDENING = 1.25  # length of the longest list of a launch, relative to the shortest
-REMEMBERED = 64  # most keys of searches that are remembered without a graph, and most plans whose searches left rows
+REMEMBERED = 64  # most searches remembered before they repeat, and most plans whose searches left unproved rows
 
 # Not measured: bounds of memory.
 MINIMA_BYTES = 2048 * MIB  # most memory for the minima of a batch of queries: longer batches are no faster
@@ -164,7 +164,7 @@ FORM_PILOT_ROWS = 128  # pilot rows
 FORM_SECONDS = 0.06  # seconds of a pilot
 FORM_SHARE = 0.03  # largest share of a whole search that a pilot may take
 FORM_WORTH = 0.7  # largest seconds of a contraction, relative to those of all dimensions
-FORM_MOST_LEFT = 512  # most candidates of a row for which a search can widen (attempts/contracted.py)
+FORM_MOST_LEFT = 512  # most candidates of a row: a search can widen its lists to this length (attempts/contracted.py)
 FORM_NEARLY_ALL = 0.95  # share of the rows that must have at most that many candidates
 DIRECTIONS_VALUES = 2**25  # most values of the sample from which directions are computed
 DIRECTIONS_ROWS = 32768  # most rows of this sample
