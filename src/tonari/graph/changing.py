@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tonari import inputs
-from tonari.core.process.progress import ProgressLike
+from tonari.core.process.floats import in_default_floats
 from tonari.graph.building.changed_rows import on_compared_rows
 from tonari.graph.building.changing import remove_points, replace_points
 from tonari.graph.building.merging import add_points
-from tonari.methods.call import Options
+from tonari.methods.options import Options, PlaceOptions, shares
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from tonari.graph.lists import Lists
 
 Graph = TypeVar("Graph", bound="Changing")
@@ -32,7 +33,9 @@ class Changing:
         def of_lists(cls: type[Graph], lists: Lists) -> Graph:
             """Make a graph without checks."""
 
+    @in_default_floats
     @inputs.without_gradients("use tonari.knn_graph of all points with differentiable=True")
+    @shares(PlaceOptions)
     def add(
         self: Graph,
         points: Any,
@@ -41,10 +44,7 @@ class Changing:
         recall: float | None = None,
         seed: int = 0,
         update: str | None = None,
-        device: str | Sequence[str] = "auto",
-        threads: int | None = None,
-        memory: int | str | None = None,
-        progress: ProgressLike = None,
+        **shared: Unpack[PlaceOptions],
     ) -> Graph:
         """Return the graph of this graph's points followed by new points.
 
@@ -92,11 +92,13 @@ class Changing:
             lambda graphs, rows, call: add_points(
                 graphs[0], rows[0], rows[1], call, recall=recall, seed=seed, update=update
             ),
-            Options(device=device, threads=threads, memory=memory, progress=progress),
+            Options(**shared),
         )
         return self.of_lists(lists)
 
+    @in_default_floats
     @inputs.without_gradients("use tonari.knn_graph of the remaining points with differentiable=True")
+    @shares(PlaceOptions)
     def remove(
         self: Graph,
         points: Any,
@@ -104,10 +106,7 @@ class Changing:
         *,
         recall: float | None = None,
         seed: int = 0,
-        device: str | Sequence[str] = "auto",
-        threads: int | None = None,
-        memory: int | str | None = None,
-        progress: ProgressLike = None,
+        **shared: Unpack[PlaceOptions],
     ) -> Graph:
         """Return the graph of the remaining points, ``numpy.delete(points, ids, axis=0)``.
 
@@ -157,11 +156,13 @@ class Changing:
             {"points": self.lists},
             {"points": points},
             lambda graphs, rows, call: remove_points(graphs[0], rows[0], ids, call, recall=recall, seed=seed),
-            Options(device=device, threads=threads, memory=memory, progress=progress),
+            Options(**shared),
         )
         return self.of_lists(lists)
 
+    @in_default_floats
     @inputs.without_gradients("use tonari.knn_graph of the changed points with differentiable=True")
+    @shares(PlaceOptions)
     def replace(
         self: Graph,
         points: Any,
@@ -170,10 +171,7 @@ class Changing:
         *,
         recall: float | None = None,
         seed: int = 0,
-        device: str | Sequence[str] = "auto",
-        threads: int | None = None,
-        memory: int | str | None = None,
-        progress: ProgressLike = None,
+        **shared: Unpack[PlaceOptions],
     ) -> Graph:
         """Return the graph of the points after ``points[ids] = rows``.
 
@@ -214,6 +212,6 @@ class Changing:
             {"points": self.lists},
             {"points": points, "rows": rows},
             lambda graphs, rows, call: replace_points(graphs[0], rows[0], ids, rows[1], call, recall=recall, seed=seed),
-            Options(device=device, threads=threads, memory=memory, progress=progress),
+            Options(**shared),
         )
         return self.of_lists(lists)

@@ -18,7 +18,8 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.graph import tuning
 from tonari.graph.lists import Lists
-from tonari.methods.call import Call, Options
+from tonari.methods.call import Call
+from tonari.methods.options import Options
 from tonari.metrics.changes.change import Change, change_of
 
 

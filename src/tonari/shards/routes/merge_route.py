@@ -20,7 +20,8 @@ from tonari.core.draws import Purpose, derived_seed
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph.building.merging import merge_lists
 from tonari.graph.lists import Lists
-from tonari.methods.call import Call, Options
+from tonari.methods.call import Call
+from tonari.methods.options import Options
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall
 from tonari.shards.directory.workspace import Workspace
