@@ -11,6 +11,7 @@ from tonari.api.arguments.filtered import refuse_plan, search_allowed, search_ti
 from tonari.api.given.answers import search_given
 from tonari.api.given.replacing import on_given_values
 from tonari.api.sparse.answers import are_sparse, refuse_for_sparse, sparse_search
+from tonari.api.sparse.mixed import in_one_layout
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors
@@ -73,6 +74,7 @@ def search(
 @in_default_floats
 @on_given_values(search_given)
 @on_changed_rows
+@in_one_layout
 @shares(SearchOptions)
 def search(
     queries: Any,
@@ -102,9 +104,10 @@ def search(
         (``numpy.packbits``; any bit order, as long as queries and points have the same), or bool with any number of
         columns, the same in queries and points. For all other metrics whole numbers of 16 to 64 bits become float32,
         and a value beyond 2**24 in magnitude, which float32 may not hold, is refused. Or sparse rows:
-        ``csr_array`` or ``csr_matrix`` of SciPy, as queries and as points, with values of float32, float64 or whole
-        numbers; for "euclidean", "sqeuclidean", "cosine" and "inner_product" on the CPU, without `transform` and
-        gradients; and for "jaccard" of the sets of their columns.
+        ``csr_array`` or ``csr_matrix`` of SciPy, as queries, as points or as both, with values of float32, float64 or
+        whole numbers; for "euclidean", "sqeuclidean", "cosine" and "inner_product" on the CPU, without `transform` and
+        gradients; and for "jaccard" of the sets of their columns. If only one side is sparse, the side with fewer rows
+        is converted to the layout of the other.
 
     points : array of shape (n, d)
         In the same memory as the queries. If `device` names CUDA, arrays in host memory are copied to the device.

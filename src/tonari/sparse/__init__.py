@@ -1,6 +1,7 @@
 """Search among sparse rows: compressed rows of SciPy, on the CPU.
 
     rows.py        checked rows, and the ranks of their columns
+    dense.py       dense rows in this layout
     plan.py        the plan of a search, and refusals
     memory.py      its bytes
     reference.py   the same answer from dense copies of the rows

@@ -91,7 +91,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex, KeptIndex):
     searched. If all points are removed, :meth:`search` refuses every k, radius searches find nothing, and :meth:`add`
     continues with the next ids.
 
-    Sparse rows, as for :func:`search`, are copied. Queries and added points must then be sparse, :attr:`points` is a
+    Sparse rows, as for :func:`search`, are copied. Added points must then be sparse, :attr:`points` is a
     ``csr_array``, and streams of queries, `codes` and fields of a plan are refused.
 
     Several threads may search one Index at once. Points are packed by one thread for all; `memory` limits each search
