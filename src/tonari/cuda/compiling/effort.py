@@ -15,9 +15,9 @@ def effort(call: Call) -> int:
     """Estimate the effort of compiling a kernel, from the amount of its unrolled code.
 
     Calls are inlined and loops over constants are unrolled. The longest of these loops run over the TILES of a screen,
-    the LEVELS of a tree, and the steps of a network that sorts SIZE pairs, SLOTS candidates, or runs of K in a TILE,
-    which it then merges. A matrix product is one line but many instructions; so is a line that processes the A runs of
-    RUN values of a thread. A kernel contains code for all metrics, but compiles only the code of one.
+    and the steps of a network that sorts SIZE pairs, SLOTS candidates, or runs of K in a TILE, which it then merges. A
+    matrix product is one line but many instructions; so is a line that processes the A runs of RUN values of a thread.
+    A kernel contains code for all metrics, but compiles only the code of one.
     """
     size = call.constants.get("SIZE")
     size = size if isinstance(size, int) else 1
@@ -26,7 +26,7 @@ def effort(call: Call) -> int:
     if (run := call.constants.get("K")) is not None:
         merges = (call.constants.get("TILE", run) // run).bit_length()  # one more with the best of all tiles
         steps += _steps(run) + merges * run.bit_length()
-    times: int = call.constants.get("TILES", 1) * call.constants.get("LEVELS", 1)
+    times: int = call.constants.get("TILES", 1)
     if "RUN" in call.constants:
         times *= max(1, call.constants["A"] * call.constants["RUN"] // tuning.VALUES_OF_THREAD)
     own = _instructions(call.kernel.fn) // (tuning.METRICS if "METRIC" in call.constants else 1)
