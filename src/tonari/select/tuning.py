@@ -83,3 +83,4 @@ PARTS_SLACK = 0.25  # share of k that a part may keep beyond k
 PARTS_SLACK_LEAST = 32  # pairs that a part may keep beyond k
 PARTS_COLLECTED_RUNS = 2  # runs of adjacent values that a thread collects together
 PARTS_KEPT = 256  # shapes whose launches are kept
+COMPILED_SHAPES = 4096  # shapes and options whose kernels are known to be compiled

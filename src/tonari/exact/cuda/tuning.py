@@ -187,7 +187,7 @@ LEAST_CODED = 16  # columns: few columns are no faster as codes
 CODED_REPLAYED = 1 << 36
 CODED_REPLAYED_LIST = 4096
 CODED_GRAPHS = 4
-CODED_LEFT = (1, 16)  # kernels are compiled ahead for these numbers of rows that a first search leaves
+CODED_LEFT = (16, 64)  # rows of a retry after a first pass: if fewer are left, some are repeated
 CODED_MULTIPROCESSORS = 160  # of a device for which lists are planned; with fewer, lists are shorter
 CODED_BATCH = 8192  # most queries of a batch: the rows of one are read while the next one is screened
 
