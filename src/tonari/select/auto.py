@@ -6,9 +6,10 @@ The nearest shape has the smallest distance among the timings of the same device
 bytes. The table, ``auto_table.json``, has the fastest method of each timed shape; ``python -m benchmarks learn`` writes
 it. Every method gives the same answer, so a poor choice costs only time. The table has no short rows: on the CPU, their
 method is "bitonic", which sorts several of them side by side. On a GPU, the method of few long rows is "threshold",
-which cuts them into parts, and it takes the place of "bitonic" for 64-bit keys, which the table lacks: float64 values took
-it 4 to 6 µs instead of 8 to 19 (1 to 128 rows of 544 and 2,112, k = 10, H100). The table has no k above LARGEST_TIMED on a GPU. For larger k, "radix" is chosen if the
-input is so small that kernel launches dominate, or if k is too large for a sorting network.
+which cuts them into parts. It also replaces "bitonic" for 64-bit keys, which the table lacks: for 1 to 128 rows of 544
+and 2,112 float64 values and k = 10, it took 4 to 6 µs instead of 8 to 19 on Hopper, and a third of the time to compile.
+The table has no k above LARGEST_TIMED on a GPU. For larger k, "radix" is chosen if the input is so small that kernel
+launches dominate, or if k is too large for a sorting network.
 """
 
 from __future__ import annotations
