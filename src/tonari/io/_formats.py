@@ -47,7 +47,7 @@ TABLES: dict[str, Format] = {
 
 
 def format_of(path: Path, key: str | None = None) -> Format:
-    """Return the format that the suffix names; raise an error if it is unknown, or if `key` is set for a single array."""
+    """Return the format that the suffix names; raise an error if it is unknown, or has no named arrays for `key`."""
     suffix = path.suffix.lower()
     known = SUFFIXES | TABLES
     if suffix not in known:

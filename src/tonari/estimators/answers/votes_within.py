@@ -126,7 +126,7 @@ def means_within(values: Values, found: RadiusNeighbors, weights: Float64 | None
 
 
 def _rows_of(found: RadiusNeighbors) -> npt.NDArray[np.int64]:
-    """Return the number of the list to which each neighbour belongs, of shape (entries,)."""
+    """Return the list number of each neighbour, of shape (entries,)."""
     return np.repeat(np.arange(len(found.indptr) - 1), np.diff(found.indptr))
 
 

@@ -127,7 +127,7 @@ def _header(path: Path) -> Header:
 
 
 def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
-    """Open the (n, d) matrix as an array, in the order in which it was saved, C or Fortran."""
+    """Open the (n, d) matrix as an array, in C or Fortran order, depending on how it was saved."""
     head = _header(path)
     order: Literal["C", "F"] = "F" if head.fortran else "C"
     return loaded(mapped(path, head.dtype, head.offset, head.shape, order), mmap)
