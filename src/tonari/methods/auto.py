@@ -263,8 +263,8 @@ def _seen_in_sample(choice: Open, points: Any, probes: Any) -> MeanVisits:
     """Estimate the visits of queries in a tree of all points from trees of two samples of the points.
 
     From the smaller sample to the larger one, visits grow as some power of the number of points. The extrapolation to
-    all points uses a lower power: while the ball around a query reaches all leaves, visits grow in proportion to n; once
-    the ball is small compared with the data, they hardly grow.
+    all points uses a lower power: while the ball around a query reaches all leaves, visits grow in proportion to n;
+    once the ball is small compared with the data, they hardly grow.
     """
     seen, method, step = [], choice.method, cast(int, choice.step)
     for every in (4 * step, step):

@@ -81,7 +81,6 @@ def _hardness(problem: Problem, points: Any) -> float:
     method = search_method("exact", problem.device)
     plan = method.plan(dataclasses.replace(problem, m=len(some), k=k, self_join=False))
     with part("neighbours of a few rows, for how hard they are for NN-Descent", len(some)):
-        distances = method.search_once(some, points, plan, progress=False).distances[
-            :, 1:
-        ]  # without the rows themselves
+        # Without the first neighbour, which is the row itself.
+        distances = method.search_once(some, points, plan, progress=False).distances[:, 1:]
     return hardness(distances if isinstance(distances, np.ndarray) else distances.cpu().numpy(), problem.metric)
