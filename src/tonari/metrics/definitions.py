@@ -24,9 +24,8 @@ from tonari.metrics.changes.roots import cube_root, two_thirds
 from tonari.metrics.changes.trigonometry import arcsin, sin_cos
 
 LANES = 16
-_BITS = (
-    np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1).astype(np.float64)
-)  # set bits per byte
+# The number of set bits in each byte.
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1).astype(np.float64)
 
 Float64: TypeAlias = npt.NDArray[np.float64]
 

@@ -2,8 +2,8 @@
 
 The last bits of NumPy's functions depend on the processor and the C library. IEEE 754 defines the results of the
 operations used here, so the bits are the same everywhere. The polynomials, the reduction by multiples of pi / 2 and the
-split of the arcsine are those of fdlibm, whose files ``k_sin.c``, ``k_cos.c``, ``e_rem_pio2.c`` and ``e_asin.c`` derive their errors (below
-one unit in the last place) and carry this notice:
+split of the arcsine are taken from fdlibm, whose files ``k_sin.c``, ``k_cos.c``, ``e_rem_pio2.c`` and ``e_asin.c``
+derive their errors (below one unit in the last place) and carry this notice:
 
     Copyright (C) 1993 by Sun Microsystems, Inc. All rights reserved. Permission to use, copy, modify, and distribute
     this software is freely granted, provided that this notice is preserved.
