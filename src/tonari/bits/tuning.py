@@ -2,7 +2,7 @@
 
 # Case: bits hamming-1024, hamming-256 on cpu. Chosen on: an unrecorded machine.
 QUERY_BLOCK = 64  # queries per task, few enough for their words and a group of points to fit in the first-level cache
-LEAST_BLOCK = 8  # instead of smaller blocks, which read the points too often, the points are divided among threads
+LEAST_BLOCK = 8  # the fewest queries in a block; for fewer, the points are divided among threads instead
 SPARE_PAIRS = 32  # entries of a query's list beyond 2 k
 PACKED_BYTES = 1 << 24  # bytes packed between two tests for Ctrl-C
 SCANNED_WORDS = 1 << 24  # words of 16 points compared between two tests for Ctrl-C: some tens of milliseconds
@@ -12,7 +12,7 @@ BLOCK_ON_CUDA = 4096  # the most queries in a block, which stay in the second-le
 PAIRS = 1 << 29  # the most pairs whose values are in memory at once
 UNPACKED_BYTES = 1 << 30  # the most bytes of the unpacked points, and of the unpacked queries
 SELECTING_BYTES = 1 << 30  # scratch memory of a selection, which processes rows in blocks
-WIDER = 8  # to save memory, slabs are halved down to this many times the queries of a block, then both are halved
+WIDER = 8  # if memory is short, slabs are halved down to this many times a block's size, and then blocks too
 STEP_SECONDS = 2.5e-4  # seconds to launch the comparison of a block with a slab, about twelve kernels
 
 # Not measured.

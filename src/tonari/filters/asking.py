@@ -1,7 +1,7 @@
 """Entry points of a call, with or without rules: the k nearest points, all points within a radius, or their number.
 
-The points to search are a :class:`tonari.methods.rows.points.Points`. Results are on the device of the queries without
-rules, and in host memory with rules.
+The points to search are a :class:`tonari.methods.rows.points.Points`. If there are rules, results are in host memory,
+otherwise on the device of the queries.
 """
 
 from __future__ import annotations

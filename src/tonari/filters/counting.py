@@ -201,7 +201,7 @@ def _by_other_groups(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules
 
 
 def _by_rows(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
-    """Count the allowed points for each query by its shortest list: allowed, forbidden, or within the radius."""
+    """Count the allowed points of each query by its shortest list: of allowed, forbidden or near points."""
     n, counts = scope.n, np.zeros(len(queries), np.int64)
     least, forbidden = rules.forbidden_bounds(scope.room)
     few = tuning.COUNTED_FEW * (n - forbidden) < n

@@ -20,11 +20,10 @@ from tonari.filters import tuning
 from tonari.filters.rules import Ids, Rules
 from tonari.filters.scope import Scope
 
-# Bytes of memory for each pair of a query and a point.
-PAIR = 80  # while the rules are checked for a pair that a search has found
-TABLE_PAIR = 4  # in a table of allowed points, a mask with a row for each query
-LISTED_PAIR = 24  # in lists of allowed points, made from a table
-ENTRY = 32  # in a neighbour list and a copy of it
+PAIR = 80  # bytes of a pair that a search has found, while the rules are checked for it
+TABLE_PAIR = 4  # bytes of a pair in a table of allowed points, which is a mask with a row for each query
+LISTED_PAIR = 24  # bytes of an allowed pair in lists that are made from a table
+ENTRY = 32  # bytes of an entry in a neighbour list and in a copy of it
 
 
 def nothing(m: int, k: int, scope: Scope, queries: Any, n: int) -> Neighbors:

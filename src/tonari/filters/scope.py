@@ -35,9 +35,10 @@ from tonari.metrics import Metric
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scope:
-    """The points that a search with rules considers, all points of the call or a copy of some, and their memory.
+    """The points of a search with rules and the memory for it, with methods for searches that ignore the rules.
 
-    A search with rules consists of searches that ignore the rules, and of work that applies the rules.
+    The points are all points of the call, or a copy of some of them. A search with rules consists of searches that
+    ignore the rules, and of work that applies the rules to their results.
 
     Attributes
     ----------
@@ -119,7 +120,7 @@ class Scope:
 
     @property
     def reserved(self) -> int:
-        """The bytes of the budget that searches that ignore the rules may not use."""
+        """The bytes of the budget that are reserved for rules, results and copies of points."""
         return 0 if self.budget is None or self.memory is None else self.budget - self.memory
 
     def with_room(self, rules: Rules, *, pair: int, results: int, k: int = 1, m: int = 1) -> Scope:
@@ -181,7 +182,7 @@ class Scope:
             if self.budget is None or error.least is None:
                 raise
             assert self.memory is not None
-            # `enough` takes into account that the room for rules grows with the budget.
+            # The memory reserved for rules grows with the budget, which `enough` takes into account.
             least = self.enough(self.copied + error.least)
             raise BudgetExceeded(
                 f"a memory budget of {self.budget} bytes cannot hold this search by rules: results, rules and copies "

@@ -3,49 +3,50 @@
 # Case: filters once-0.01-10000, once-0.001-10000 on cuda. Chosen on: EPYC (Zen 4), H100.
 # A fast loop finds the true entries of a sparse mask. A million entries take 28, 83, 181 and 213 µs if 0.1, 1, 6 and
 # 10 % are true; in NumPy 113, 195, 830 and 424 µs.
-FEW_ENTRIES = 16  # the loop is used if at most one in this many entries is true
-# An H100 takes 0.2 ms to receive such a mask and to find the true entries.
-COPIED_ENTRIES = 1 << 18  # masks of at least this many entries that are not sparse are copied to the points' device
+FEW_ENTRIES = 16  # a mask is sparse if at most one in this many entries is true
+# To copy a mask to an H100 and to find its true entries there takes 0.2 ms.
+COPIED_ENTRIES = 1 << 18  # masks of at least this many entries are copied to the points' device unless they are sparse
 
-# Not measured by a case, but by hand on an EPYC (Zen 4): 65,000 points in lists, looked up in 200,000 excluded pairs.
-SEARCHED_NUMBERS = 16  # binary searches are faster than a table with at least this many excluded pairs per number
-TABLE_BYTES = 4  # the table has at least this many bytes for each excluded pair, and at most twice as many
-TABLE_BLOCK = 1 << 15  # numbers in a block, whose temporary arrays fit into a cache
+# Not measured by a benchmark case, but by hand on an EPYC (Zen 4), with 65,000 points in lists that are looked up in
+# 200,000 excluded pairs.
+SEARCHED_NUMBERS = 16  # with at least this many excluded pairs per number, binary searches are faster than a table
+TABLE_BYTES = 4  # the lookup table has at least this many bytes per excluded pair, and at most twice as many
+TABLE_BLOCK = 1 << 15  # numbers in a block, chosen such that its temporary arrays fit into a cache
 
-# Not measured by a case, but by hand on an EPYC (Zen 4): radius_count with groups="other" and one group of half of the
-# points. For a large group, the other points are copied and counted, because they are fewer than all points and the
-# points of the group together.
-COMPLEMENT_SHARE = 3  # a group is large if it has at least one in this many points
-COMPLEMENT_QUERIES = 64  # the copy is made if the large group has at least this many queries
+# Not measured by a benchmark case, but by hand on an EPYC (Zen 4), by radius_count with groups="other" and one group of
+# half of the points. For a query in a large group, only copies of the other points are searched: this is faster than to
+# count all points and to subtract the points of the group.
+COMPLEMENT_SHARE = 3  # a group is large if at least one in this many points belongs to it
+COMPLEMENT_QUERIES = 64  # the other points are copied only if a large group has at least this many queries
 
-# Not measured by a case, but by hand on an EPYC (Zen 4): radius_count of 2,000 queries among 20,000 points.
+# Not measured by a benchmark case, but by hand on an EPYC (Zen 4), by radius_count of 2,000 queries in 20,000 points.
 APART_GROUPS = 8  # with at most this many groups of queries, all large, points are counted group by group
-LISTED_PAIRS = 1 << 17  # pairs in a block, whose arrays fit into a cache
-NEAR_FEW = 4  # the nearest points of a list to search for first, if few are expected within the radius
-NEAR_ALL = 16  # the longest list whose points are all searched for at once
-LISTED_POINT = 5e-8  # seconds per point within the radius to list it and to check its rules, instead of counting it
-FILTERED_POINT = 6e-9  # seconds per point within the radius to check its rules during the count
+LISTED_PAIRS = 1 << 17  # pairs in a block, chosen such that its arrays fit into a cache
+NEAR_FEW = 4  # a list with few points in the radius is first searched for this many nearest points
+NEAR_ALL = 16  # the longest list that is searched for all of its points at once
+LISTED_POINT = 5e-8  # additional seconds per point within the radius if points are listed and filtered, not counted
+FILTERED_POINT = 6e-9  # additional seconds per point within the radius if a count checks the rules
 
-# Not measured by a case, but by hand on a Xeon (Sapphire Rapids): radius_count and radius_search with rules, compared
-# with the same without rules. If a few counted queries show that the lists of points within the radius are short, all
-# lists are found, and forbidden points are dropped from them. No other count is needed if lists of all points would fit
-# into memory for UNCOUNTED_QUERIES.
+# Not measured by a benchmark case, but by hand on a Xeon (Sapphire Rapids), by radius_count and radius_search with and
+# without rules. If the counts of a few queries show that few points are within the radius, all of them are listed, and
+# forbidden points are dropped from the lists. No other count is needed if lists of all points would fit into memory for
+# UNCOUNTED_QUERIES.
 SHORT_LISTS = 16  # lists are short if at most one in this many points is within the radius
 UNCOUNTED_QUERIES = 64
 # Exact values of allowed points are computed if they take less than this share of the time of a search.
 SOON = 0.5
 LOOKED_AT = 2e-9  # seconds per point in a table of allowed points
 
-# Not measured by a case, but by hand on an EPYC (Zen 4): radius_search with max_neighbors of 65 and more. A count for
-# all queries takes about as long as a search for the nearest points, so a count for a sample decides which is used.
+# Not measured by a benchmark case, but by hand on an EPYC (Zen 4), by radius_search with max_neighbors of 65 and more.
+# To count for all queries takes about as long as to search for the nearest points, so a sample is counted to decide.
 COUNTED_QUERIES = 64  # the most queries in the sample
 COUNTED_ONE_OF = 32  # the sample has at most one in this many queries
-SHORT_SEARCH = 256  # for more neighbours, a search takes longer than a count and slightly too long lists
+SHORT_SEARCH = 256  # for more neighbours than this, a search takes longer than a count and slightly too long lists
 
 # Not measured: the budget that an error suggests must suffice for later searches with other k too.
 SLACK = 4  # the suggested memory for searches is larger than necessary by one part in this many
 
-# Not measured by a case, but by hand on an H200: the first spanning tree of 200,000 x 20 searched for lists of 12
+# Not measured by a benchmark case, but by hand on an H200: a spanning tree of 200,000 x 20 searched for lists of 12
 # different lengths, for one or two queries each, and compiled kernels for eight ranges of lengths, 1 to 4 s each.
 LEAST_LENGTH = 32  # the shortest list to search for on CUDA; for a few queries, such a search takes two launches
 MANY_QUERIES = 512  # from this many queries on, lists of four times the needed length take longer than they save
@@ -55,7 +56,7 @@ GROWTH = 4  # a query whose list was too short is searched again for a list this
 FEW_POINTS = 4096  # up to this many points, the choice between a search and exact values needs no estimate of time
 LARGE_PAIRS = 1 << 20  # a group with more pairs than this may be searched separately [1 << 18, 1 << 20, 1 << 22]
 
-# Not measured by a case. Chosen on: an unrecorded machine.
+# Not measured by a benchmark case. Chosen on: an unrecorded machine.
 TABLE_POINT_SECONDS = 1e-8  # seconds per allowed point to list it from a table
 COPIED_BYTE_SECONDS = 5e-10  # approximate seconds per byte to gather rows in host memory
 GATHERED_READS = 2.0  # to gather a byte of rows on a device takes this many times as long as to read it
@@ -63,10 +64,10 @@ COUNTED_FEW = 16  # if less than one in this many points is allowed, exact value
 COUNTED_PIECE = 256  # points of a list that are counted in one step
 COUNTED_LARGE = 1 << 18  # a group with at least this many pairs is counted by a separate search
 WITHIN_LARGE = 4096  # a group with more points than this is searched separately within a radius
-# Ratios above which another method is faster in a radius search.
-TOO_MANY = 2  # of points within the radius to wanted points: then a search for the nearest
-FEWER = 8  # of points within the radius to allowed points: then exact values of the allowed points
-LISTED_FEW = 32  # of all points to allowed points: then exact values of the allowed points
+# A radius search chooses another method for a query above these ratios.
+TOO_MANY = 2  # of points within the radius to wanted points: a search for the nearest points is faster
+FEWER = 8  # of points within the radius to allowed points: exact values of the allowed points are faster
+LISTED_FEW = 32  # of all points to allowed points: exact values of the allowed points are faster
 
 # Not measured: bounds on memory.
 ROOM_BYTES = 1 << 30  # bytes of the pairs that are checked in one block, if there is no budget

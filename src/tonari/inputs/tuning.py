@@ -6,7 +6,7 @@ CHECKED_BYTES = 1 << 25  # bytes that a thread checks between two tests for Ctrl
 BYTE_SECONDS = 1e-10  # seconds per byte of a check, which determine the number of threads [5e-11, 1e-10, 2e-10]
 
 # Case: small index-1x1000x3 on cpu. Chosen on: an unrecorded machine.
-LEAST_COMPARED = 3  # smallest number of rows that are compared with their copies, which takes 0.2 µs
-MOST_COMPARED = 32  # largest number of rows that are compared with their copies [8, 32, 128]
-COMPARED_ONE_OF = 64  # between the two, one row in this many is compared, as searches of more rows take longer
+LEAST_COMPARED = 3  # the fewest rows that are compared with their copies, which takes 0.2 µs
+MOST_COMPARED = 32  # the most rows that are compared with their copies [8, 32, 128]
+COMPARED_ONE_OF = 64  # one row in this many is compared, within these limits, as searches of more rows take longer
 FEW_VALUES = 1024  # for queries with fewer values than this, LEAST_COMPARED rows are compared

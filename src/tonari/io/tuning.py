@@ -5,5 +5,5 @@ PIECE_BYTES = 8 << 20  # bytes that are read, converted or written in one step
 BLOCK_LINES = 1 << 14  # lines of a text table that are parsed in one step
 CHECKED_ROWS = 1 << 20  # rows of .*vecs files whose widths are compared in one step
 
-# Not measured: another attempt is needed only if a process has removed the file since it was opened.
+# Not measured: a further attempt is needed only if another process removed the file between opening and locking it.
 OPENINGS = 100  # attempts to open and lock an unfinished file before an error is raised

@@ -123,7 +123,7 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
         return chosen._replace(reason=reason)
     build = build_seconds(tree)
     step = _step(tree)
-    # The cost of examining the data: two trees of samples and the queries that probe them, or the whole tree.
+    # The cost of examining the data: either two trees of samples and the queries that probe them, or the whole tree.
     probing = math.inf if step is None else _of_samples(least, build, step)
     if probing > build / 2 or build * tuning.CHEAP_BUILD_FACTOR < brute:
         step, probing = None, tuning.EXCESS_PER_DIMENSION * problem.d * build

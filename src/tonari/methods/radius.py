@@ -30,8 +30,8 @@ from tonari.methods.decision import Decision, by_plan
 from tonari.methods.registry import search_method
 from tonari.metrics import Metric
 
-# Cached choices that depended on the data. The key has the sizes and addresses of a search; the value has the memory of
-# its rows, for which alone the choice is valid, and the method.
+# Cached choices that depended on the data. A key has the sizes and addresses of a search. A value has references to the
+# memory of its rows, since the choice is valid only for these rows, and the name of the method.
 _looks: dict[Hashable, tuple[tuple[weakref.ref[Any], ...], str]] = {}
 emptied_by(_looks.clear)
 

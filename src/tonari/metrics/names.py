@@ -28,7 +28,8 @@ UNSUPPORTED = {
     "dice": "it is j / (2 - j) of the Jaccard distance j, which orders rows alike; use metric='jaccard'",
 }
 
-# The metrics of Minkowski distances, (S |q - x|^p)^(1/p), by p: "minkowski:3", or "minkowski" with p=3 elsewhere.
+# The names of the Minkowski distances (S |q - x|^p)^(1/p), by p. Other libraries write "minkowski" with p=3 for
+# "minkowski:3".
 MINKOWSKI = {
     0.5: "minkowski:0.5",
     1.0: "l1",

@@ -13,8 +13,9 @@ from tonari.compat.astropy.arguments import Pair, check_store, chords
 from tonari.compat.astropy.separations import Float64, Ids, Positions, separations
 from tonari.core.process.compiling import not_compiled
 
-# More than twice the error of a chord between float64 unit vectors. Three errors add up: at most 2^-50 from coordinates
-# in radians, 2^-51 from unit vectors, and about 2^-50 of at most pi from the separation that is finally compared.
+# More than twice the error of a chord between float64 unit vectors. The error has three parts: at most 2^-50 from the
+# coordinates in radians, at most 2^-51 from the unit vectors, and about 2^-50 times pi from the separation that is
+# finally compared.
 MARGIN = 2.0**-44
 
 

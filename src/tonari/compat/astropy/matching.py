@@ -152,7 +152,7 @@ def nearest(queries: Positions, points: Positions, k: int) -> tuple[Ids, Float64
         close = np.flatnonzero(found.distances[:, k] <= reach)
         for some, left, right, apart in in_blocks(index, vectors, reach, close, queries, points):
             order = np.lexsort((right, apart, left))
-            begin = np.searchsorted(left, some)  # also valid in this order, since `left` is its main key and ascends
+            begin = np.searchsorted(left, some)  # valid after sorting too, since `left` is the primary key and ascends
             first = order[begin[:, None] + np.arange(k)]
             indices[some], degrees[some] = right[first], apart[first]
     return indices, degrees

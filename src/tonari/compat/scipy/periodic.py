@@ -34,7 +34,7 @@ from tonari.metrics.changes.change import change_of
 Float64 = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 
-_ROUNDING = 2.0**-46  # error of an image and of distances to it, per dimension, relative to length and radius
+_ROUNDING = 2.0**-46  # bound on the rounding errors of an image and of its distances, per dimension
 
 
 class _Request(NamedTuple):

@@ -11,7 +11,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.estimators import tuning
 
-_ENTRY_BYTES = 64  # bytes of one neighbour of a row, including the values computed from it
+_ENTRY_BYTES = 64  # bytes that a row's neighbour takes, including the values computed from it
 
 Values = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]

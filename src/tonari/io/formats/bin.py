@@ -56,7 +56,7 @@ def layout(path: Path) -> tuple[int, int, int]:
         wide_expected = 16 + wide_rows * wide_columns * dtype.itemsize
         if wide_columns and size == wide_expected:
             return 16, wide_rows, wide_columns
-        # Read as an 8-byte header, a 16-byte header with fewer than 2**32 rows has 0 columns: the upper half of n.
+        # A 16-byte header with fewer than 2**32 rows looks like an 8-byte header with 0 columns: the upper half of n.
         if rows and columns == 0 and wide_columns:
             why = f"16-byte header: {wide_rows} rows, {wide_columns} columns of {dtype}"
             raise mismatch(path, size, wide_expected, why, fix)

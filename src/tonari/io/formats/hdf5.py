@@ -166,7 +166,8 @@ def describe(path: Path, *, key: str | None) -> FileInfo:
                 if name not in file.attrs:
                     continue
                 attribute = file.attrs.get_id(name)
-                # Only strings of fixed length: others are in a heap, and HDF5 2.0 searches a damaged heap forever.
+                # Only strings of fixed length are read: others are in a heap, and HDF5 2.0 never returns from a damaged
+                # heap.
                 if attribute.shape == () and attribute.dtype.kind == "S" and attribute.dtype.itemsize <= LONGEST_NAME:
                     extra[name] = file.attrs[name].decode()
             rows, columns = dataset.shape

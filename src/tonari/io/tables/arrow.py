@@ -74,7 +74,7 @@ def _columns(path: Path, schema: Any, key: str | None, choice: Choice) -> list[s
         raise ValueError(
             f"{path}: found {len(lists)} columns of lists, expected one. Choose with key=: {', '.join(lists)}"
         )
-    # Columns of row numbers are looked for only now, since a column of lists is read without the other columns.
+    # Columns of row numbers are refused only here, since a column of lists is read without the other columns.
     names = [every[at] for at in choice.places(path, every, len(every))]
     for name in names:
         field = schema.field(place_of(path, every, name))
