@@ -60,7 +60,7 @@ def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbo
 
 
 def first_guess(k: int, n: int, forbidden: Ids) -> Ids:
-    """Return for each query how long its list of nearest points must be to contain k allowed ones almost always.
+    """Return for each query a number of nearest points that almost always includes k allowed ones.
 
     `forbidden` is the number of forbidden points of each query, which are assumed to be distributed at random.
     """

@@ -171,7 +171,7 @@ class Open:
 
     @property
     def by_tree_of_uniform(self) -> float:
-        """The seconds that a tree is expected to take to be built and searched if the points are uniform."""
+        """The expected seconds to build and search a tree, estimated for uniform points."""
         return build_seconds(self.tree) + tree_seconds(self.tree, self.m, self.seen_in_uniform)
 
     @property
@@ -181,7 +181,7 @@ class Open:
 
     @property
     def looking(self) -> float:
-        """The seconds that an examination of the data on the CPU is expected to take if the points are uniform."""
+        """The expected seconds to examine the data on the CPU, estimated for uniform points."""
         tree, build = self.tree, build_seconds(self.tree)
         if self.step is None:
             return build + tree_seconds(tree, tuning.FIRST_PROBED, self.seen_in_uniform)

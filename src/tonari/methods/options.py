@@ -41,7 +41,7 @@ class Options(NamedTuple):
 
     @classmethod
     def of(cls, metric: Any, shared: Mapping[str, Any]) -> Options:
-        """Return the record for a metric and shared options; weights and matrices among these are left out."""
+        """Return the record for a metric and the shared options of a call, ignoring weights and matrices."""
         return cls(metric, **{name: value for name, value in shared.items() if name not in COLUMNS})
 
 

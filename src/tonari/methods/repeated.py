@@ -255,7 +255,7 @@ def answered(call: Call, decision: Decision) -> Way:
 
 
 def graph_lists(call: Call, decision: Decision) -> Callable[[Any], tuple[Neighbors, Record]]:
-    """Return a function that runs a decision to find the neighbours of all points, and returns them and a record."""
+    """Return a function from points to the neighbours of all points and the record of their search, by a decision."""
 
     def again(points: Any) -> tuple[Neighbors, Record]:
         rows = call.rows(points, "points")

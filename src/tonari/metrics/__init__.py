@@ -2,8 +2,8 @@
 
     squares    S((q - x)^2), or its root                       euclidean, sqeuclidean
     products   S(q x), where larger is nearer                  inner_product
-    angles     1 - S(q x) / (|q| |x|), as half a squared       cosine, correlation
-               chord if that is small
+    angles     1 - S(q x) / (|q| |x|); small values are        cosine, correlation
+               computed as half the squared chord
     terms      sum or maximum of f(q_i, x_i)                   l1, linf, chi2, canberra, power:p
     changed    function of another metric of transformed rows  haversine, minkowski:p, hellinger, braycurtis,
                                                                mahalanobis, seuclidean

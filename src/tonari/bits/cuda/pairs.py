@@ -60,7 +60,7 @@ def over_devices(
 
 
 class Pairs:
-    """The pairs of the queries that a device processes with all points.
+    """The pairs of a device's share of the queries with all points, and their values.
 
     Parameters
     ----------

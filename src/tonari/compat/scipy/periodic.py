@@ -61,7 +61,7 @@ class _Request(NamedTuple):
 
     @property
     def near(self) -> Ids:
-        """The row numbers of queries with an image other than themselves within reach."""
+        """The row numbers of queries for which :attr:`is_near` is True."""
         return np.flatnonzero(self.is_near)
 
 

@@ -74,7 +74,7 @@ def read_header(file: IO[bytes], path: Path, size: int, where: str, *, holds: Ho
 
 
 def read_vector_header(file: IO[bytes], path: Path, size: int, where: str) -> Header:
-    """Parse the header of an array with one axis and any dtype, as :func:`read_header`; its size is not checked."""
+    """Parse the header of an array with one axis, of any dtype, without comparing it with the size of the file."""
     start, length = _start(file)
     with parsing(path, size, "a .npy header and its values", "Save it with numpy.save.", where=where):
         shape, fortran, dtype = _parse(start, length)

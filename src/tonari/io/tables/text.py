@@ -213,7 +213,7 @@ def write(path: Path, array: Array) -> None:
 
 
 def describe(path: Path, *, key: str | None, choice: Choice | None = None) -> FileInfo:
-    """Describe the points of a table, whose rows are counted and whose first line gives the number of columns."""
+    """Describe the points of a table, after counting its rows; the first line gives the number of columns."""
     head, named, rows = _head(path)
     places = (choice or Choice()).places(path, head if named else None, len(head))
     extra = {"header": "1 line" if named else "none"}

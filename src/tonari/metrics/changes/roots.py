@@ -30,7 +30,7 @@ Float64 = npt.NDArray[np.float64]
 
 _STEPS = 4
 _SPLIT = 134217729.0  # 2^27 + 1
-_GUESS = 0.72, 0.24  # a line whose relative distance from the cube root is at most 1/16 between 1/2 and 4
+_GUESS = 0.72, 0.24  # coefficients of a line within 1/16, relatively, of the cube root from 1/2 to 4
 
 
 def cube_root(x: Float64) -> Float64:

@@ -126,8 +126,9 @@ def canberra_term(q, x):
 
 @triton.jit
 def lifted(v):
-    """Return 2^20 v, which is 0 or from 2^-40 to 2^60, so that products of two sums or differences neither overflow nor
-    underflow in float32.
+    """Return 2^20 v, so that products of two sums or differences neither overflow nor underflow in float32.
+
+    The result is 0 or from 2^-40 to 2^60.
     """
     return v * 1048576.0
 
@@ -217,31 +218,36 @@ def power_four(q, x):
 
 @triton.jit
 def add_roots(total, q, x):
-    """Add the terms of power:0.5. Rounding errors, in units of u: 1/2 for the difference, 2 (2^-23) for the root."""
+    """Add the terms of power:0.5.
+
+    Rounding errors, in units of u: 1/2 for the difference, 2 for the root, whose relative error is at most 2^-23.
+    """
     return add_four(total, power_half(q, x))
 
 
 @triton.jit
 def add_roots_of_cubes(total, q, x):
-    """Add the terms of power:1.5. Rounding errors, in units of u: 1.5 for the difference, 2 for the root, 1 for the
-    product.
+    """Add the terms of power:1.5.
+
+    Rounding errors, in units of u: 1.5 for the difference, 2 for the root, 1 for the product.
     """
     return add_four(total, power_three_halves(q, x))
 
 
 @triton.jit
 def add_cubes(total, q, x):
-    """Add the terms of power:3. Rounding errors, in units of u: 3 for the difference, 1 for each product.
+    """Add the terms of power:3.
 
-    A cube may also lose 2^-126 to underflow.
+    Rounding errors, in units of u: 3 for the difference, 1 for each product. A cube may also lose 2^-126 to underflow.
     """
     return add_four(total, power_three(q, x))
 
 
 @triton.jit
 def add_fourth_powers(total, q, x):
-    """Add the terms of power:4. Rounding errors, in units of u: 4 for the difference, 2 for its square, 1 for the
-    product.
+    """Add the terms of power:4.
+
+    Rounding errors, in units of u: 4 for the difference, 2 for its square, 1 for the product.
     """
     return add_four(total, power_four(q, x))
 
