@@ -13,7 +13,7 @@ class Tonari(BaseANN):
 
     def __init__(self, metric):
         if metric not in METRICS:
-            # What this benchmark expects for metrics that an algorithm does not have.
+            # ann-benchmarks expects this exception for metrics that an algorithm does not support.
             raise NotImplementedError(f"metric {metric!r}: expected one of {', '.join(METRICS)}")
         self._metric = METRICS[metric]
         self.name = f"tonari({metric})"
