@@ -34,8 +34,7 @@ SAMPLES_PER_K = (8, 32)
 
 
 class Survivors(NamedTuple):
-    """The survivors of a batch in host memory, (rows, width); only the first ``lengths`` values of each row are
-    valid."""
+    """The survivors of a batch in host memory, (rows, width); the first ``lengths`` values of each row are valid."""
 
     distances: Any
     indices: Any

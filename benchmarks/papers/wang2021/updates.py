@@ -38,8 +38,7 @@ class Everything(OneLock):
     """All matched pairs are inserted into the lists."""
 
     def renew(self, form: Form, lists: Lists, new: Any, old: Any, rows: range, boundary: int | None) -> None:
-        """Match the samples of some rows, and merge all pairs into the lists; `boundary`, of merged graphs, is
-        ignored."""
+        """Match the samples of some rows, and merge all pairs into the lists; `boundary` (of merges) is ignored."""
         tile, device = new.shape[1], new.device
         samples = {"new_ptr": new, "old_ptr": old}
         for first in range(rows.start, rows.stop, TILES_BLOCK):

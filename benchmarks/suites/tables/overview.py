@@ -15,17 +15,17 @@ TONARI, OTHERS = "tonari", "brute force of other libraries"
 
 
 def _timed(library: str, who: str) -> Kind:
-    """A peer's name, its seconds, and in brackets the ratio of its seconds to ours."""
+    """Show a peer's name, its seconds, and in brackets the ratio of its seconds to tonari's."""
     return joined(text(library), against(who=who), by=" ")
 
 
 def _line(label: str, ours: Mapping[str, Any], beside: str, *others: Kind) -> Line:
-    """One line: our seconds in the newest run that also has this peer, and cells of peers."""
+    """Return a line: tonari's seconds in the newest run that also has the peer `beside`, and the cells of peers."""
     return Line(label, ours, {TONARI: seconds({"who": beside}, bold=True), OTHERS: joined(*others, by=", ")})
 
 
 def _wrong(library: str, who: str) -> Kind:
-    """A peer's name and its recall in the same run."""
+    """Show a peer's name and its recall in the same run."""
     return joined(text(f"{library}: recall"), asking(recall_alone(".3f"), who=who), by=" ")
 
 
