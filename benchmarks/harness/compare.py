@@ -81,7 +81,7 @@ def built(commit: str) -> Path:
     shutil.rmtree(home, ignore_errors=True)
     git("worktree", "prune")
     git("worktree", "add", "--detach", "--force", str(source), commit)
-    # ccache's files of another commit can be used here, because paths below this folder are equal.
+    # ccache makes paths below this folder relative, so it can use object files of another commit's build.
     variables = os.environ | {"CCACHE_BASEDIR": str(home)}
     try:
         for step in steps(source, home / "build", site):

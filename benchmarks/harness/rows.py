@@ -117,7 +117,7 @@ Row = dict[str, Any]
 _RUN, _CASE = "#run", "#case"
 _OF_RUN = ("commit", "suite", "device", "machine", "gpus", "isa", "threads", "versions")
 _OF_CASE = ("date", "case")
-# Columns in the line of every row, even if a case has only one row.
+# Columns that each row has in its own line, even if all rows of a case have the same value.
 _OWN = ("who", "seconds_median", "seconds_min", "seconds_max")
 
 _Cells = dict[str, str]  # by column, or column.entry; without empty values

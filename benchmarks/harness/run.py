@@ -160,7 +160,7 @@ class Run:
         return self.kept[key]
 
     def free(self) -> None:
-        """Return torch's cached device memory, since peers have their own allocators."""
+        """Release the device memory that torch has cached, since peers have their own allocators."""
         if self.where.startswith("cuda"):
             import torch
 

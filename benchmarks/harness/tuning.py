@@ -249,7 +249,7 @@ def refusal(entry: Entry, device: str) -> str:
 def _report(
     tuning: ModuleType, entry: Entry, run: Run, suite: Suite, name: str, options: argparse.Namespace
 ) -> list[str]:
-    """Measure an entry on a case, and print it; return a line if a change would be faster."""
+    """Measure an entry on a case, and print the result; return a sentence about it if another value would be faster."""
     (case,) = (case for case in suite.cases if (case.name, case.device) == (name, entry.device))
     sized = case.scaled(options.scale)
     found = measure(tuning, entry, run, suite, sized, options.repeats)

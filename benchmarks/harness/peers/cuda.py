@@ -26,7 +26,7 @@ from typing import Any
 
 Search = Callable[[Any, int], Any]
 
-# Number of scores that the contestants by torch keep in memory at once.
+# Largest number of scores that torch's contestants compute at once, before topk.
 TILE_BYTES = 1 << 33
 
 

@@ -134,7 +134,7 @@ def _serve(connection: Connection, modules: Sequence[str], path: str) -> None:
             kept = None
             kept = _class(modules, "KNeighborsTransformer")(n_neighbors=value, n_jobs=-1).fit_transform(points)
         elif verb == "lists":
-            # scikit-learn's matrix does not define the order of entries, but keeps the order of the lists.
+            # scikit-learn does not promise the order of a matrix's entries, but stores them in the order of its lists.
             entries = kept.indptr[value][:, None] + np.arange(kept.indptr[1])
             answer = kept.data[entries], kept.indices[entries]
         elif verb == "search":

@@ -9,7 +9,7 @@ METRICS = {"euclidean": "euclidean", "angular": "cosine"}
 
 
 class Tonari(BaseANN):
-    """An Index per data set; single queries and batches have the same answers."""
+    """An algorithm of ann-benchmarks: a `tonari.Index`, whose answers to single queries and batches are equal."""
 
     def __init__(self, metric):
         if metric not in METRICS:
