@@ -292,7 +292,7 @@ SUITE = Suite(
         _case("search-clustered-784", d=784, data="clustered", **_contracted(_bars(25, 3, 2), 4), cost=120),
         # In these data, half of all rows are equal.
         _case("graph-half-zeros", n=50_000, m=50_000, data="half zeros", graph=True, bars=_bars(5, 5, 3)),
-        # Rows of few directions, which are contracted (docs/exactness.md, "Contracted forms").
+        # Rows that vary in few directions, which are contracted (docs/exactness.md, "Contracted forms").
         _gist("graph-gist-960", m=50_000, graph=True, **_contracted(_bars(25, 3, 2), 6.7), cost=300),
         _gist("search-gist-960", bars=_bars(25, 3, 2), cost=120),
         _one_query("one-query-gist-960", n=50_000, d=gist.WIDTH, data="gist", bars=_bars(1, 2, 1)),

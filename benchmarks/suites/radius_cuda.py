@@ -35,7 +35,7 @@ def points_of(run: Run, case: Case) -> Any:
 
 
 def lists_by(method: str, points: Any, radius: float) -> Callable[[], Any]:
-    """Return a call that finds all points within the radius of each other point, without keeping anything."""
+    """Return a call that finds all points within the radius of each point, and caches nothing for later calls."""
     from tonari.core.results.radius_neighbors import Within, limits_for
     from tonari.methods.registry import method_for
     from tonari.metrics.problem import make_problem
@@ -50,7 +50,7 @@ def lists_by(method: str, points: Any, radius: float) -> Callable[[], Any]:
 
 
 def nearest_by(method: str, points: Any, k: int) -> Callable[[], Any]:
-    """Return a call that builds the graph of the k nearest, without keeping anything."""
+    """Return a call that builds the graph of the k nearest, and caches nothing for later calls."""
     from tonari.methods.registry import method_for
     from tonari.metrics.problem import make_problem
 

@@ -87,7 +87,7 @@ def integral(maps: Any) -> Any:
 
 
 def means(sums: Any, place: Any) -> Any:
-    """Return means (rows, 16, filters), float32, over the cells of windows; a place is (top, left, size), each 0 to
+    """Return means (rows, 16, filters), float32, over the cells of windows; `place` has their top, left and size, 0 to
     1."""
     import torch
 

@@ -1,8 +1,8 @@
 """The walk compared with the buffered traversal of the same tree, and the phases of the buffered traversal.
 
-`compare` times the walk, the buffered traversal and brute force alternately. Each traversal uses the height that tonari
-chooses for it, with queries sorted by their first leaf and in their original order. Then both use one tree of several
-heights.
+`compare` times the walk, the buffered traversal and brute force alternately. First, each traversal uses a tree of the
+height that tonari chooses for it, with queries sorted by their first leaf and in their original order. Then both
+traversals use the same tree, for several heights.
 
 `phases` has the paper's figures 4 and 3 (b): the seconds for finding leaves, for comparing queries with leaves, and on
 CUDA for sorting the waiting queries, against the number of queries. On a processor, the seconds of a phase are summed

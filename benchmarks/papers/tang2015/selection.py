@@ -5,9 +5,9 @@ improvement is the seconds of the bare queue divided by those of the queue with 
 aligned one except in figure 5 and where table I says otherwise.
 
 The number of updates of the insertion queue has a closed form. Of values in random order, the i-th is among the j
-smallest so far with probability min(1, j / i); then it, or a value that it moves, is written at the place of the j-th
-smallest. So the place of the j-th smallest is written E(j) = sum over i <= n of min(1, j / i) = j + j (H_n - H_j) times
-for a row of n values.
+smallest so far with probability min(1, j / i); in this case the place of the j-th smallest is written, by the new value
+or by a value that it moves. For a row of n values, this place is therefore written E(j) = sum over i <= n of min(1, j /
+i) = j + j (H_n - H_j) times.
 """
 
 from __future__ import annotations

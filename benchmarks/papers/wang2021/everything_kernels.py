@@ -3,8 +3,8 @@
     tiles    the distances of a row's samples, three tiles [TILE, TILE], targets first: NEW to NEW, NEW to OLD, and OLD
              to NEW
     merge    a program locks the list of a target, and merges its SIZE entries with the target's TILE distances: each
-               entry is written at its rank among both. The paper first sorts the distances by a sorting network; ranks
-               give the same order
+             entry is written at its rank among both. The paper first sorts the distances by a sorting network; ranks
+             give the same order
 
 Samples, products, distances and locks are those of tonari's kernels.
 """

@@ -56,7 +56,8 @@ class Proposals(OneLock):
     """An update in two phases: all proposals are written and sorted before any list changes."""
 
     def reverse(self, samples: Any, room: int) -> Any:
-        """Return, for each point, up to `room` rows that sample it: those in whose samples its rank is best."""
+        """Return, for each point, up to `room` rows that have it among their samples, those where its rank is best
+        first."""
         return reverse_of(samples, samples.shape[1], room)
 
     def insert(self, lists: Lists, keys: Any, ids: Any) -> None:

@@ -1,8 +1,8 @@
 """The first search on a machine: a new process in which Triton has compiled nothing yet.
 
 Each repeat is a process (cold_child.py) with its own empty cache. Before the clock starts, its rows are on the device
-and torch has run. Its result is proved here; of a graph by NN-Descent (a case with a target), the recall is measured
-instead.
+and torch has run. This process proves the result; for a graph by NN-Descent (a case with a target), it measures the
+recall instead.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 A search is timed on a prepared index, as gieseke2014 times its query phase; the build is a separate case. The proof
 compares a sample of rows with tonari.metrics.reference bit for bit, checks the order of all rows, and compares the
-answer with brute force's on the queries that brute force gets. The timed call must return the proved answer. A
-contestant that would take too long gets only the first queries; its seconds are scaled, as ``rows_timed`` shows. Each
-peer has a separate process.
+answer with that of brute force, on as many queries as brute force has time for. The timed call must return the proved
+answer. A contestant that would take too long gets only the first queries; its seconds are scaled, as ``rows_timed``
+shows. Each peer has a separate process.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Streams of queries, timed from source to destination: made on the device, from and to host memory, from file to file.
 
-Some queries and answers of every chunk are kept, and the answers are proved after the clock has stopped: the timed
-answers themselves are proved. gieseke2014 answered 1.178 billion queries in chunks of ten million; on CUDA a case has a
-tenth of that.
+Some queries and answers of every chunk are kept and proved after the clock has stopped, so the proof is about the timed
+answers themselves. gieseke2014 answered 1.178 billion queries in chunks of ten million; a case on CUDA has a tenth of
+these queries.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""gieseke2014: buffer k-d trees; GeForce GTX 770, four cores, magnitudes of the Sloan Digital Sky Survey."""
+"""Claims of gieseke2014 (buffer k-d trees), which measured magnitudes of the SDSS on a GeForce GTX 770 and four
+cores."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 

@@ -1,4 +1,4 @@
-"""komarov2014: quick multi-select; Tesla C2050. The copy of the paper that we have lacks nearly all numbers."""
+"""Claims of komarov2014 (quick multi-select, on a Tesla C2050). Our copy of the paper lacks nearly all numbers."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 

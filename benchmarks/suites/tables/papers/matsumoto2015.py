@@ -1,4 +1,4 @@
-"""matsumoto2015: TH-heap; image descriptors, a GeForce GTX 780 Ti and four cores."""
+"""Claims of matsumoto2015 (TH-heap), which measured image descriptors on a GeForce GTX 780 Ti and four cores."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 
