@@ -18,8 +18,8 @@ class Bar:
 
     Attributes
     ----------
-    on : the measured quantity; if it is a peer's name, the peer's seconds divided by ours
-    bound : the least value of the measurement, or with `most` the largest
+    on : the measured quantity; if it is a peer's name, the quantity is the peer's seconds divided by tonari's
+    bound : the smallest value that meets the bar, or with `most` the largest
     home : part of the name of the machine for which the bar was set; empty for any machine
     isa : the instruction set for which it was set; empty for any
     """

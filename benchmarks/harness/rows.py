@@ -172,12 +172,12 @@ def _write_block(writer: Any, block: Sequence[_Cells]) -> None:
 
 
 def keep(path: Path, kept: Sequence[bool]) -> None:
-    """Drop the rows of a results file whose flag is False, in their order; the other rows are not formatted anew.
+    """Keep the rows of a results file whose flag in `kept` is True, with their text unchanged, and drop the others.
 
     Raises
     ------
     ValueError
-        The number of rows is different; then nothing is written.
+        The file has another number of rows than `kept` has flags; then nothing is written.
     """
     texts = path.read_text().splitlines(keepends=True)  # rows contain no line breaks
     rows = [number for number, cells in _lines(path) if cells]
@@ -268,7 +268,7 @@ def _parsed(path: Path, number: int, cells: _Cells) -> Row:
 
 
 def _put(into: Any, entry: Sequence[str], text: str) -> None:
-    """Store an entry, with one or several names, in an object."""
+    """Store a value in nested objects, at a path of one or several names."""
     if not isinstance(into, dict):
         raise ValueError("an entry of what is no object")
     if len(entry) > 1:

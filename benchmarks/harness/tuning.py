@@ -257,7 +257,7 @@ def _report(
     best = min(found, key=lambda one: float(np.median(one.rounds.ours)))
     if not best.better:
         return []
-    # One of several values may appear better if other processes disturbed only the present value.
+    # A value may appear better because other processes slowed the present value's rounds, so it is measured again.
     *_, again = measure(tuning, replace(entry, values=(best.value,)), run, suite, sized, options.repeats)
     if not again.better:
         print(f"  {best.value!r} took {again.rounds.ratio:.3f} of the time when measured again: no change", flush=True)

@@ -18,8 +18,9 @@ SEED = 0
 BLOCK = 1 << 16  # rows that one seed makes
 CLUSTER_ROWS = 100
 QUANTILES = 256
-# The number of strongest directions of a cluster, and a share of the spread of the rest. With these numbers, the rows
-# have the local intrinsic dimension of the real rows; with cuVS's 32 and the whole spread, twice that.
+# The number of directions of a cluster that are kept, and the factor of the spread in all other directions. With these
+# numbers, the rows have the local intrinsic dimension of the real rows; with cuVS's 32 directions and a factor of 1,
+# their dimension would be twice as high.
 DIRECTIONS, BESIDE = 8, 0.35
 _ITERATIONS = 8
 

@@ -138,7 +138,7 @@ def _prepare_sklearn(points: Array, metric: str, threads: int) -> Search:
 
 
 def _prepare_pykdtree(points: Array, metric: str, threads: int) -> Search:
-    # Its number of threads is OMP_NUM_THREADS, with which the process was started.
+    # pykdtree uses OMP_NUM_THREADS threads; the variable was set when the process was started.
     from pykdtree.kdtree import KDTree
 
     tree = KDTree(points)

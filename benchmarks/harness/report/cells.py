@@ -241,7 +241,7 @@ def recall(form: str = ".4f", *, at: str = "") -> Kind:
 
 
 def at_recall() -> Kind:
-    """Show seconds, and the recall at 10 that was reached."""
+    """Show seconds, and the recall at 10 that was reached in this time."""
 
     def cell(results: Results, where: Where) -> Cell:
         row = results.runs(where)[-1]
@@ -261,7 +261,7 @@ def per_second(form: Callable[[float], str] = lambda found: f"{digits(found / 1e
 
 
 def bars_kept() -> Kind:
-    """Show how many of the selected rows meet their bar."""
+    """Show the number of rows that meet their bar, among those that meet the conditions."""
 
     def cell(results: Results, where: Where) -> Cell:
         rows = _judged(results, where)
@@ -271,7 +271,7 @@ def bars_kept() -> Kind:
 
 
 def largest_value(form: str = ".2f") -> Kind:
-    """Show the largest value that the bars of the selected rows measure."""
+    """Show the largest value among the rows that have a bar and meet the conditions."""
 
     def cell(results: Results, where: Where) -> Cell:
         rows = _judged(results, where)
