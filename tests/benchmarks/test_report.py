@@ -214,8 +214,7 @@ def test_a_table_and_what_stands_below_it() -> None:
         "",
         "Medians of 3 to 5 rounds on a machine, 2 threads, avx2, 2026-01-01:",
         r"`python -m benchmarks run exact_cpu --isa avx2 --case tiny --case small`. "
-        r"\* Extrapolated from the time of a part of the",
-        "queries.",
+        r"\* Extrapolated from a part of the queries.",
     ]
 
 

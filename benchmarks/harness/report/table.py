@@ -20,7 +20,7 @@ STALE = "†"
 LEGEND = f"{STALE} Measured before the latest changes to the code that it measures."
 ALL_STALE = "All figures on this page were measured before the latest changes to the code that they measure."
 ALL_FRESH = "All figures on this page were measured with the code as it is."
-SLICED = "\\* Extrapolated from the time of a part of the queries."
+SLICED = "\\* Extrapolated from a part of the queries."
 # If the names of all cases are longer than this, a command names the cases by their common beginning, or not at all.
 CASES_LENGTH = 60
 
