@@ -1,6 +1,7 @@
 """The choice of the method that answers a call, and of its device.
 
 rows/          the rows of a call: the place where they are searched, and the searches of points
+options.py     the options that public functions share, as the caller gave them
 call.py        the arguments of a call, checked once
 repeated.py    repeated small searches on the CPU, which are recognised before any check
 answer.py      making, caching and running a decision

@@ -6,7 +6,7 @@ import dataclasses
 import sys
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,27 +17,13 @@ from tonari.core.process.caches import emptied_by
 from tonari.core.process.progress import ProgressLike
 from tonari.inputs.arguments import check_no_threads
 from tonari.methods import tuning
+from tonari.methods.options import Options
 from tonari.methods.registry import check_method, check_search_method
 from tonari.methods.rows.place import Place
 from tonari.methods.rows.where import place_for
 from tonari.metrics import Metric, get_metric
 from tonari.metrics.problem import refuse_changed
 from tonari.metrics.radius import limits_of
-
-
-class Options(NamedTuple):
-    """The arguments that public functions share, as the caller gave them.
-
-    A public function makes this record of its own arguments; all code below takes the record. Meanings are those of
-    :func:`tonari.search`.
-    """
-
-    metric: Any = "euclidean"
-    method: Any = "auto"
-    device: Any = "auto"
-    threads: Any = None
-    memory: Any = None
-    progress: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,15 +65,15 @@ class Call:
         graph : bool
             Whether methods that only build graphs are accepted.
         """
-        metric, method, device, threads, memory, progress = options
+        metric, method, threads, memory = options.metric, options.method, options.threads, options.memory
         key = None
-        if threads is None and memory is None and device == "auto" and type(metric) is type(method) is str:
+        if threads is None and memory is None and options.device == "auto" and type(metric) is type(method) is str:
             key = metric, method, graph, _one_place(given)
             known = _calls.get(key)
             if known is not None:
-                return known if progress is None else known.with_progress(progress)
+                return known if options.progress is None else known.with_progress(options.progress)
         (check_method if graph else check_search_method)(method)
-        place = place_for(device, **given)
+        place = place_for(options.device, **given)
         if place.devices:
             check_no_threads(threads, place.devices)
         call = cls(
@@ -101,7 +87,7 @@ class Call:
             if len(_calls) >= tuning.KEPT_CALLS:
                 _calls.clear()
             _calls[key] = call
-        return call.with_progress(progress)
+        return call.with_progress(options.progress)
 
     def with_progress(self, progress: Any) -> Call:
         """Return the call with another `progress` argument, after checking it."""

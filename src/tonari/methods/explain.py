@@ -19,8 +19,9 @@ from tonari.core.units import MIB
 from tonari.methods.answer import answer, build_graph
 from tonari.methods.auto import by_sizes, choose, without_looking
 from tonari.methods.auto_graph import choose_graph, is_clearly_faster
-from tonari.methods.call import Call, Options
+from tonari.methods.call import Call
 from tonari.methods.decision import Decision
+from tonari.methods.options import Options
 from tonari.methods.registry import NAMES, is_exact, method_for
 from tonari.methods.rows.points import Points
 from tonari.methods.rows.where import may_take_fewer
