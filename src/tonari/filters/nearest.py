@@ -136,7 +136,7 @@ def _by_group(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors
 
 
 def _is_complement_faster(scope: Scope, m: int, k: int, rules: Rules) -> bool:
-    """Return whether to search copies of all other groups for each group of queries, instead of dropping own points."""
+    """Return whether it is faster to copy and search the other groups for each group of queries than to drop points."""
     sizes, asked = _own_groups(rules)
     if len(asked) > m // 8 or scope.n <= 4096:
         return False
