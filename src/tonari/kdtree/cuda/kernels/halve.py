@@ -1,17 +1,18 @@
 """Make the last five splits of a tree: halve the points of a node, a run of 32 leaves, five times.
 
-A launch makes one split of all nodes, and a program processes a node. In each of its COUNT segments of LEAVES leaves,
-it finds the dimension of largest variance and maps the values in it to steps,
+A launch makes one split of all nodes, and a program processes a node. At level l, the node has COUNT = 2^l segments of
+LEAVES = 32 / 2^l leaves. In each segment, the program finds the dimension of largest variance, maps the values in this
+dimension to steps,
 
     step = floor((value - low) / (high - low) * (2^BITS - 1))
 
-then finds the median step bit by bit, by counting smaller steps BITS times, and moves the points up to the median to
-the left half and the others to the right half. Points are moved within `order`, without another buffer. Ties at the
-median go to the left half, in the order of their positions, until it is full. A node with fewer points fills its leaves
-from the left. Five levels take 0.2 ms, the time of sorting a single level (kernels/split.py) at any size.
+finds the median step bit by bit, by counting smaller steps BITS times, and moves the points up to the median to the
+left half and the others to the right half. Points are moved within `order`, without another buffer. Ties at the median
+go to the left half, in the order of their positions, until it is full. A node with fewer points fills its leaves from
+the left. Five levels take 0.2 ms, the time of sorting a single level (kernels/split.py) at any size.
 
-Each level has a variant of the kernel. One kernel for all levels would take as long to compile as the five one after
-another, which are compiled at the same time.
+Each level has its own variant of the kernel, so that the five are compiled at the same time; a single kernel for all
+levels would take as long to compile as the five together.
 """
 
 from __future__ import annotations
@@ -69,12 +70,12 @@ def halve_kernel(
     below = (present & (step < middle[:, None])).to(tl.int32)
     tied = (present & (step == middle[:, None])).to(tl.int32)
     room = (half - tl.sum(below, axis=1))[:, None]
-    # One scan counts both, in 16 bits each; two scans take longer to compile.
+    # One scan counts smaller and equal steps, in 16 bits each; two scans would take longer to compile.
     tl.static_assert(length < 1 << 16)
     counts = tl.cumsum(below + (tied << 16), axis=1)
-    rank = counts >> 16  # of a tied point in its segment
+    rank = counts >> 16  # rank of a point among the equal steps of its segment
     left = (below > 0) | ((tied > 0) & (rank <= room))
     count = (counts & 0xFFFF) + tl.minimum(rank, room)  # points of the left half up to this position
     to = at - place + tl.where(left, count - 1, half + place - count)
-    tl.debug_barrier()  # all threads have loaded
+    tl.debug_barrier()  # no position is overwritten before all threads have loaded
     tl.store(order_ptr + to, row, mask=present)
