@@ -56,7 +56,7 @@ def _compute_means(worker: Worker, args: Any, data: Any) -> _Means:
     def nearest(some: Floats, centres: Floats, k: int) -> tuple[Any, Any]:
         return _near_in_host_memory(worker, worker.place.there(some), centres, k)
 
-    centres = train(_drawn(worker, _piece_rows(worker, trained), 0.0)[0], plan.clusters, nearest, job.seed)
+    centres = train(_read_spaced_ranges(worker, _piece_rows(worker, trained), 0.0)[0], plan.clusters, nearest, job.seed)
     gaps = gaps_of(centres, nearest)
     return _Means(centres, gaps, _near_of_others(worker, centres, gaps, max(tuning.JUDGED, trained)))
 
@@ -105,7 +105,7 @@ def _piece_rows(worker: Worker, count: int) -> int:
     return -(-count // tuning.PIECES)
 
 
-def _drawn(worker: Worker, size: int, shift: float) -> tuple[Floats, npt.NDArray[np.int64]]:
+def _read_spaced_ranges(worker: Worker, size: int, shift: float) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Read PIECES evenly spaced ranges of `size` rows into host memory; return the rows and their numbers.
 
     All ranges are moved by `shift`, as a fraction of the spacing.
@@ -128,7 +128,7 @@ def _drawn(worker: Worker, size: int, shift: float) -> tuple[Floats, npt.NDArray
 
 def _near_of_others(worker: Worker, centres: Floats, gaps: Floats, count: int) -> dealing.Near:
     """Return the nearest centres of about `count` sampled rows, which are not the training rows of the centres."""
-    rows, ids = _drawn(worker, _piece_rows(worker, count), 0.5)
+    rows, ids = _read_spaced_ranges(worker, _piece_rows(worker, count), 0.5)
     near = min(tuning.NEAR, len(centres))
     found = _near_in_host_memory(worker, worker.place.there(rows), centres, near)
     return reached(worker, *found, gaps, ids)
