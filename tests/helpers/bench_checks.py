@@ -1,4 +1,4 @@
-"""Helpers for tests of the benchmarks: a machine with fixed times, runs and cases on it, descriptors in a file."""
+"""Helpers for tests of the benchmarks: a machine with fixed times, its runs and cases, and a file of descriptors."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def a_case(**changes: Any) -> case.Case:
 
 
 def done(opened: run.Run, one: case.Case) -> run.Run:
-    """Run the case, and return the run."""
+    """Run the case in a run, and return the run."""
     opened.guarded(one, "tonari", lambda: one.work(opened, one))
     return opened
 

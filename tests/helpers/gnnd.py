@@ -1,4 +1,4 @@
-"""Lists and forms for tests of the update "gnnd" and of the updates that wang2021 compares it with."""
+"""Lists and forms of points for tests of the update "gnnd", and of the updates with which wang2021 compares it."""
 
 from __future__ import annotations
 

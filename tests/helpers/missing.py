@@ -1,4 +1,4 @@
-"""Rows with missing values."""
+"""Rows with missing values (NaN), for tests of nan_euclidean."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Array = Any
 
 
 def with_gaps(rows: Array, share: float, seed: int = 1) -> Array:
-    """Copy rows, with NaN in the place of a share of the numbers."""
+    """Copy rows, and replace a share of their numbers by NaN."""
     made = np.array(rows)
     made[np.random.default_rng(seed).random(made.shape) < share] = np.nan
     return made
