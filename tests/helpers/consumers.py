@@ -12,7 +12,7 @@ from tests.helpers import checks
 
 
 def consumer(name: str) -> Any:
-    """Import a library, or skip the test: the library belongs to the extra `interop`, which `make interop` installs."""
+    """Import a library, or skip the test if it is not installed; `make interop` installs all such libraries."""
     return pytest.importorskip(name, reason=f"{name} is in the extra interop (make interop)")
 
 

@@ -19,7 +19,7 @@ from tonari.nn_descent.reference import ReferenceBackend
 
 Array = np.ndarray[Any, Any]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
-MANY = 400 if HAS_CUDA else 24  # number of points: the interpreter takes a second for every few dozen
+MANY = 400 if HAS_CUDA else 24  # number of points; the interpreter takes a second for every few dozen points
 
 
 def plain_nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neighbors:

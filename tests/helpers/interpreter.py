@@ -28,7 +28,7 @@ def _compute_no_overflows() -> None:
     from triton.runtime import interpreter
 
     builder = interpreter.interpreter_builder
-    assert not builder.options.debug  # otherwise it would stop a kernel whose integers overflow
+    assert not builder.options.debug  # in debug mode, it stops kernels whose integers overflow
     builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)
 
 

@@ -5,7 +5,7 @@
 The object of a build may have
 
     points, out            two arguments of ``tonari.build_graph``; ``given`` has all others
-    rows, block            the rows in a shard, and the block of pairs (helpers/shards.py)
+    rows, block            the number of rows in a shard and in a block (helpers/shards.py)
     end_at, power_cut      the call at which the disk fails (helpers/disk.py)
     after, or tasks        the seconds, or the number of tasks, after which the build is killed
     log                    a file to which the name of every task is written when its record is complete

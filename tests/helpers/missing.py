@@ -28,7 +28,7 @@ def _ties() -> Array:
 
 
 def _blocks() -> Array:
-    """Two sets of rows without a common column, and rows without any number."""
+    """Make two sets of rows that have no common column, and rows that are all NaN."""
     rows = np.random.default_rng(5).standard_normal((90, 8)).astype(np.float32)
     rows[:40, :4] = rows[40:80, 4:] = np.nan
     rows[80:85] = np.nan

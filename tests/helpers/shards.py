@@ -43,7 +43,7 @@ api = importlib.import_module("tonari.api.shards")
 def plans_of(
     rows: int, block: int | None = None, clusters: int | None = None, route: str | None = None, group: int = 2
 ) -> Callable[..., ShardPlan]:
-    """Return a planner of shards of at most this number of rows for any memory; they are joined or read by groups."""
+    """Return a planner that ignores `memory` and makes shards of at most `rows` rows, which are handled in groups."""
 
     def planned(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
         made, n = _PLANNED(sizes, method, memory), sizes.source.n
@@ -71,7 +71,7 @@ def by_shards(
 ) -> None:
     """Let builds that start in this process have shards with at most this number of rows."""
     monkeypatch.setattr(build, "plan_build", plans_of(rows, block, clusters, route, group))
-    if route == "exact-pairs":  # whatever is faster
+    if route == "exact-pairs":  # even if another method is expected to be faster
         monkeypatch.setattr(across, "can_join", lambda metric, d, isa: get_metric(metric).form == "gemm")
 
 
@@ -87,7 +87,7 @@ def tight_memory(
 ) -> int:
     """Return a budget in bytes with which one thread builds a graph of the source in `shards` shards or more.
 
-    With queries: a budget with which it searches the source for the queries.
+    With `queries`, return a budget with which one thread searches the source for these queries.
     """
     m = None if queries is None else as_source(queries).n
     sizes = Sizes(as_source(source), k, metric, recall, (), 1, m)
