@@ -51,7 +51,7 @@ class Disk:
         # ranges.
         self._unsynced: dict[tuple[int, int], tuple[int, bool, list[tuple[int, int]]]] = {}
         self._synced: set[tuple[int, int]] = set()
-        self._undo: list[tuple[str, Callable[[], None]]] = []  # changed names: the directory, and how to restore its state
+        self._undo: list[tuple[str, Callable[[], None]]] = []  # for changed names: the directory, how to restore it
 
     def install(self) -> None:
         """Replace the functions."""

@@ -85,7 +85,7 @@ def markers_of(parameters: Sequence[dict[str, Any]], *, interpreted: bool) -> li
 def chosen(parameters: Sequence[dict[str, Any]], strength: int, *, interpreted: bool = False) -> set[int]:
     """Return the positions of the cases in a covering array.
 
-    If Triton's interpreter runs the kernels, a case is left out if its metric uses the kernels of another case's metric.
+    If Triton's interpreter runs the kernels, a case is left out if its metric uses another case's kernels.
     """
     same: set[str] = set()
     if interpreted:
