@@ -122,7 +122,7 @@ def knn_graph(
         As for :func:`search`, or "nn-descent": an approximate method for many points in more than a few dimensions, on
         the CPU or on one CUDA device. It finds nearly all true neighbours, and their distances equal those of exact
         search. The same seed gives the same graph for any number of threads, except with ``update="gnnd"``. With
-        `recall`, "auto" chooses NN-Descent where it is expected to be clearly faster than the exact graph, and builds
+        `recall`, "auto" chooses NN-Descent if it is expected to be clearly faster than the exact graph, and builds
         the exact graph if NN-Descent then misses the recall.
     recall : float, optional
         Share of the true neighbours to find, below 1. NN-Descent compares a random sample of rows with the exact answer
