@@ -63,10 +63,12 @@ def farthest(
     TypeError, ValueError
         As for :func:`search`; also for any other metric, and for sparse rows.
 
-    Notes ----- A search by inner product selects candidates, and a bound on all rounding errors proves that no point is
-    farther (``tonari.exact.cpu.farthest``). For queries whose candidates the bound cannot prove complete, as with many
-    points at nearly the same distance, all distances are computed, which takes far longer than :func:`search`. Memory
-    holds float64 copies of the rows.
+    Notes
+    -----
+    A search by inner product selects candidates, and a bound on all rounding errors proves that no point is farther
+    (``tonari.exact.cpu.farthest``). For queries whose candidates the bound cannot prove complete, as with many points
+    at nearly the same distance, all distances are computed, which takes far longer than :func:`search`. Memory holds
+    float64 copies of the rows.
 
     Examples
     --------

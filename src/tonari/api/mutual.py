@@ -66,8 +66,10 @@ def mutual_neighbors(
     TypeError, ValueError
         As for :func:`search`.
 
-    Notes ----- Ties go to the smaller row number: if several points are at the k-th distance of a point, those with the
-    smallest row numbers are among its k nearest.
+    Notes
+    -----
+    Ties go to the smaller row number: if several points are at the k-th distance of a point, those with the smallest
+    row numbers are among its k nearest.
 
     References
     ----------

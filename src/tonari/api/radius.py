@@ -98,8 +98,10 @@ def radius_search(
         needs `min_similarity` (or the reverse), and a `min_similarity` that is not finite. An infinite radius is
         refused if a distance overflows.
 
-    Notes ----- The returned distance decides whether a point is within the radius. The result therefore has, for every
-    method, number of threads and device, the same bits as computing all distances and keeping those within the radius
+    Notes
+    -----
+    The returned distance decides whether a point is within the radius. The result therefore has, for every method,
+    number of threads and device, the same bits as computing all distances and keeping those within the radius
     (docs/exactness.md).
 
     Examples

@@ -78,9 +78,10 @@ def verify(
     TypeError, ValueError
         As for :func:`search`; also if indices are not integers, the shapes differ, or the lists are empty.
 
-    Notes ----- The distances of the listed points are computed in float64 and rounded once, as in a result of
-    :func:`search`. A point counts as a true neighbour if its distance exceeds the true k-th distance by at most four
-    roundings.
+    Notes
+    -----
+    The distances of the listed points are computed in float64 and rounded once, as in a result of :func:`search`. A
+    point counts as a true neighbour if its distance exceeds the true k-th distance by at most four roundings.
 
     Examples
     --------

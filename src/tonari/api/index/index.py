@@ -100,10 +100,12 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex, KeptIndex):
         `memory` is too small to keep all points of a segment packed. The warning names the number of points that stay
         packed and the memory that would hold all of them; it is issued once per segment.
 
-    Notes ----- After :meth:`add` and :meth:`remove`, answers have the same bits as answers of a new Index of the
-    remaining points in ascending order of id, with ids in place of row numbers; ties go to the smaller id.
-    :attr:`points` and :attr:`ids` return the remaining points and their ids. If all points are removed, :meth:`search`
-    refuses every k, radius searches find nothing, and :meth:`add` continues with the next ids.
+    Notes
+    -----
+    After :meth:`add` and :meth:`remove`, answers have the same bits as answers of a new Index of the remaining points
+    in ascending order of id, with ids in place of row numbers; ties go to the smaller id. :attr:`points` and
+    :attr:`ids` return the remaining points and their ids. If all points are removed, :meth:`search` refuses every k,
+    radius searches find nothing, and :meth:`add` continues with the next ids.
 
     An Index that was changed consists of a few segments, and a search visits one after the other. The segments share
     `memory`. If it is too small for all of them, segments drop their packed points and pack them again when they are
