@@ -64,7 +64,7 @@ class IndexBase(Hinted):
     _copied: int
     _device: Any  # the argument `device` as the caller passed it
     _memory: int | None
-    _metric: Metric  # of the returned distances; rows are compared by the metric of _call
+    _metric: Metric  # the metric of returned distances; _call.metric compares rows
     _overrides: dict[str, Any]
     _state: State | SparseState
     _takes_sparse: bool = False  # whether rows are sparse; _state is then a SparseState
@@ -199,7 +199,7 @@ class IndexBase(Hinted):
         return given.rules(m, now.next_id, noun=noun)
 
     def _refuse_codes(self, what: str, fix: str) -> None:
-        """Raise Unsupported if only codes of the rows are in memory."""
+        """Raise Unsupported for an Index with codes, which lacks the feature `what`."""
         if self._coded is not None:
             raise Unsupported(f"{what}: an Index with codes={self._coded.codes!r} supports none; {fix}")
 

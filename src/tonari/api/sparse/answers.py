@@ -219,7 +219,7 @@ def _most(max_neighbors: Any) -> int | None:
 
 
 class SparsePairs:
-    """Finds the pairs of sparse points within a radius, block of rows by block; see :func:`tonari.pairs`.
+    """Finds the pairs of sparse points within a radius, one block of rows after another; see :func:`tonari.pairs`.
 
     Parameters
     ----------

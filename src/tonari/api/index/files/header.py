@@ -1,7 +1,7 @@
 """The header of an Index file, which describes the rest of the file as JSON.
 
     bytes 0 - 7      MAGIC
-    8 - 11           length of the JSON text in bytes, which makes the header a multiple of 64 bytes long
+    8 - 11           length of the JSON text in bytes; the header's length is a multiple of 64 bytes
     12 - 15          CRC-32 of the text
     16 - 31          zero
     32 -             the text: JSON, padded with spaces

@@ -219,7 +219,7 @@ class Segment:
         return len(rows), k, rows.dtype, threads, memory, environment(*PLAN_VARIABLES)
 
     def _decide(self, problem: Problem, progress: ProgressLike, around: bool) -> Decision:
-        """Plan a search and prepare the points for it, once for each kind of search."""
+        """Plan a search, and prepare the points for it if this is the first search of its kind."""
         method = self.first.method
         # A tree may not support this k. On the CPU, where plans are cached, a tree supports every k.
         if (self.call.method == "auto" or around) and method.refuses(problem) is not None:
