@@ -58,8 +58,8 @@ inline Vec<double, kLanes> load_end(const T* from, std::int64_t count) {
   return Vec<double, kLanes>::load(end);
 }
 
-// Lane j sums elements j, j + 16, ...; the end of the row is padded with zeros, as q is, which change no sum. Then
-// halves are combined: 16 -> 8 -> 4 -> 2 -> 1.
+// Lane j sums elements j, j + 16, ...; the ends of x and q are padded with zeros, which change no sum. Then halves of
+// the lanes are combined: 16 -> 8 -> 4 -> 2 -> 1.
 template <class STEP, class T>
 inline double reduce(const double* q, const T* x, std::int64_t d, const STEP& step = {}) {
   using Lanes = Vec<double, kLanes>;

@@ -24,10 +24,11 @@ class SelfJoin {
   // Makes rows [begin, end) active; prepare() must then be called for each of them, in any order and on any thread.
   void open(std::int64_t begin, std::int64_t end);
   void prepare(std::int64_t begin, std::int64_t end, const PackedPoints& packed);
-  // Prepared rows from `begin` on already have k neighbours, and these are the returned values of the last ones (not
-  // finite: the row has none). Such rows keep no point that is farther, and may find fewer than k.
+  // Tells prepared rows [begin, end) that they already have k neighbours; `values` has the returned value of each row's
+  // last one, or is not finite for rows without neighbours. Such rows keep no farther point, and may find fewer than k.
   void know(std::int64_t begin, std::int64_t end, const double* values);
-  // Rows beyond the screen's range are compared with points [first, last).
+  // Writes the neighbours of rows [begin, end); first compares rows beyond the screen's range with points [first,
+  // last).
   template <class Value, class Index>
   std::int64_t finish(std::int64_t begin, std::int64_t end, Value* distances, Index* indices, std::uint8_t* status,
                       std::int64_t first, std::int64_t last);

@@ -68,7 +68,7 @@ class Forest {
   // Whether there are several components, and an edge is known for each, as after walks from all leaves.
   bool is_walked() const;
 
-  // Joins the components along these edges, and begins the next round.
+  // Joins the components along their first edges, and begins the next round.
   void merge();
 
   // Offers an edge that leaves a component; it is kept if it is the first so far.
