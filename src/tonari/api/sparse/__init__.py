@@ -1,6 +1,6 @@
-"""Public functions on sparse rows: compressed rows of SciPy, searched on the CPU (`tonari.sparse`).
+"""Public functions on sparse rows: matrices of SciPy in compressed rows, searched on the CPU by `tonari.sparse`.
 
-answers.py   the answers, one function for each public function
+answers.py   the results, with one function for each public function
 mixed.py     one layout for sparse queries of dense points, and for dense queries of sparse points
-among.py     searches among sparse points, which all answers share
+among.py     searches among sparse points, which all functions in answers.py use
 """
