@@ -8,7 +8,7 @@ from tonari.select.auto import choose
 from tonari.select.registry import make_options, method_module
 from tonari.select.request import Request, Selection
 
-_NO_ROW = 2**31 - 1  # nan_row as the kernels leave it if no row has NaN
+_NO_ROW = 2**31 - 1  # the value of nan_row if the kernels find no NaN
 
 
 def select_on_gpu(method: str, request: Request) -> tuple[Selection, int | None]:
