@@ -22,7 +22,7 @@ def refine_lowest(
     own: Any,
     double: bool,
 ) -> tuple[Neighbors, Any]:
-    """Find the k best points in the groups with the smallest minima: `width` groups of each part of a screen's output.
+    """Find the k best points in the `width` groups with the smallest minima of each part of a screen's output.
 
     Parameters
     ----------

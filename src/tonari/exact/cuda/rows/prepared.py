@@ -96,7 +96,7 @@ class PackedCopies:
         """Return the packed copy of every stride-th row, for use on the current stream."""
         key = precision, stride
         if key not in self._made:
-            flags = self._flags if stride == 1 else new_flags(self._rows.device)  # rows of a sample have other numbers
+            flags = self._flags if stride == 1 else new_flags(self._rows.device)  # row numbers in samples differ
             fresh = pack_points(self._rows[::stride], self._form, precision, flags)
             self._made[key] = fresh, fresh.written()
         packed, written = self._made[key]
