@@ -240,7 +240,7 @@ def choose_form(points: Rows, problem: Problem, asked: int | None = None) -> Cod
 
 
 def _sample(points: Rows, step: int) -> Rows:
-    """Copy every step-th row, a few rows per step, because the system also maps the pages around each row."""
+    """Copy every step-th row, a few rows at once, because the system also maps the pages around each row."""
     rows = points[::step]
     sample = np.empty(rows.shape, rows.dtype)
     for part in cut(len(rows), tuning.CODED_READ):
