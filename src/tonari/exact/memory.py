@@ -14,7 +14,7 @@ from tonari.core.units import MIB
 from tonari.exact import tuning
 
 SURVIVOR_BYTES = 16
-METADATA_BYTES = 24  # bytes per packed point: its part of the score, its error bounds, its share of its group's data
+METADATA_BYTES = 24  # bytes per packed point: its term of the score, its error bounds, and a share of its group's data
 JOIN_BLOCK = 288  # rows in a block of a self-join; a multiple of every group and tile size
 TILE = 32  # number of queries in the widest tile of any kernel
 SAMPLE_ROWS = 2_048  # size of the sample for a pilot, and for the directions of a contracted form

@@ -8,7 +8,7 @@ from tonari.core.units import MIB
 
 # Case: exact_cpu search-gauss-k10, graph-sift-f32 on cpu. Chosen on: not recorded.
 # The sizes of blocks of queries and slices of points.
-CHUNK_VALUES = 1 << 21  # packed values in a slice: 10 ms of 256 queries at 100 GFLOP/s [1 << 19, 1 << 21, 1 << 23]
+CHUNK_VALUES = 1 << 21  # packed values per slice: 256 queries take 10 ms at 100 GFLOP/s [1 << 19, 1 << 21, 1 << 23]
 SLICES_PER_THREAD = 2  # number of slices per thread, if packing a slice takes longer than scheduling it [1, 2, 4]
 LEAST_CHUNK = 8192  # minimum number of points in a slice, even if more threads could share them [4096, 8192, 16384]
 QUERY_BLOCK = 256  # queries that share a pass over the points, so that arithmetic limits, not memory [128, 256, 512]

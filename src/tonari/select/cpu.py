@@ -101,7 +101,7 @@ def _parts(rows: int, n: int, k: int, threads: int) -> int:
 
 
 def _even(rows: int, quantum: int, threads: int) -> int:
-    """Return the number of rows in the smallest chunk: `quantum`, or less if few rows are then divided more evenly."""
+    """Return the number of rows in the smallest chunk: `quantum`, or fewer to divide few rows evenly among threads."""
     groups = -(-rows // quantum)
     if not 0 < groups < 4 * threads:
         return quantum

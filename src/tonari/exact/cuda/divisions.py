@@ -106,7 +106,7 @@ def least_bytes(problem: Problem, **overrides: Any) -> int:
 
 
 def least_of(ways: list[tuple[str, CudaNeeds, dict[str, Any]]], overrides: dict[str, Any]) -> int:
-    """Return the bytes per device of the way, among these ways to divide a search, that needs the least memory."""
+    """Return the bytes per device that the most economical of these ways to divide a search needs."""
     return min(
         made.total_bytes(at, overrides.get("query_batch", 1))
         for _, part, limits in ways

@@ -71,7 +71,7 @@ class CodeForm(NamedTuple):
 
     @classmethod
     def of(cls, metric: str, centre: list[float], scale: float, directions: Floats | None) -> CodeForm:
-        """Return the native form with this centre, scale and directions."""
+        """Return the form of codes with this centre, scale and directions."""
         return cls(_native.Form(metric, centre, scale, directions), centre, scale, directions)
 
 

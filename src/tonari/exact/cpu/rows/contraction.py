@@ -139,7 +139,7 @@ def _contracted(points: npt.NDArray[Any], form: _native.Form, columns: int) -> _
 def _clusters(
     points: npt.NDArray[Any], made: _native.Form, plan: ExactPlan, kept: npt.NDArray[np.int64] | None
 ) -> Clusters:
-    """Return clusters of the points in the first columns of a contracted form, which uses the same directions."""
+    """Return clusters of the points, by their first columns in the contracted form `made`."""
     narrow = made.narrowed(min(CLUSTER_COLUMNS, made.columns))
     return Clusters(points, narrow, plan.kernels["float32"], Workers(plan.threads), kept)
 
@@ -208,7 +208,7 @@ class InWhole(NamedTuple):
 
 
 def _in_whole(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan) -> InWhole | None:
-    """Compare rows of the sample in all columns; None if the sample is too small to estimate the k-th neighbour."""
+    """Compare some rows of a sample with the sample in all columns; None if it is too small for a k-th neighbour."""
     rows = _rows(form, points, -(-len(points) // SAMPLE_ROWS), plan.d)
     size = len(rows)
     rank = -(-plan.k * size // plan.n)
@@ -227,7 +227,7 @@ def _in_whole(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan) -> 
 def _contracted_and_whole(
     points: npt.NDArray[Any], form: _native.Form, columns: int, plan: ExactPlan
 ) -> tuple[_native.Form, InWhole | None]:
-    """Contract the form, and compare a sample in all columns, on two threads; return both results."""
+    """Contract the form on one thread, and compare a sample in all columns on another; return both results."""
 
     def work(contracts: bool) -> tuple[_native.Form, None] | tuple[None, InWhole | None]:
         return (_contracted(points, form, columns), None) if contracts else (None, _in_whole(points, form, plan))

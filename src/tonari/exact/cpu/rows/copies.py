@@ -81,7 +81,7 @@ def _share(points: npt.NDArray[Any]) -> float:
 
 
 def _in_runs(points: npt.NDArray[Any], workers: Workers) -> tuple[Numbers, npt.NDArray[np.uint8]]:
-    """Return an order that makes copies of a row adjacent and ascending, and a mask of the copies in this order."""
+    """Return row numbers, with copies of a row adjacent and ascending, and a mask of rows equal to the one before."""
     n = len(points)
     hashes, copies = np.empty(n, np.uint64), np.empty(n, np.uint8)
 

@@ -124,7 +124,7 @@ class PreparedPoints:
 
     @property
     def falls_back(self) -> bool:
-        """Whether rows with too many candidates after the contraction are searched with all columns."""
+        """Whether rows for which the contraction leaves too many candidates are searched in all columns."""
         return self._whole_plan is not None
 
     @property
@@ -142,7 +142,7 @@ class PreparedPoints:
         return plan.direct_within < tuning.WITHIN_PACKED
 
     def planned(self, plan: ExactPlan) -> ExactPlan:
-        """Return a plan, made for all columns, with the numbers of columns of these points and of their look."""
+        """Convert a plan for all columns to a plan for the columns of these points and of their look."""
         return plan.contracted_to(self.form_dim, 0 if self.look is None else self.look.columns)
 
     def whole(self) -> PreparedPoints:

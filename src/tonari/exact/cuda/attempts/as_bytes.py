@@ -46,7 +46,7 @@ class BytePoints(DevicePoints):
         self.shift, self._asked = shift, asked
 
     def is_usable(self) -> bool:
-        """Whether every row is exact (docs/exactness.md, "Bytes"); waits for the device."""
+        """Whether int8 represents every point exactly (docs/exactness.md, "Bytes"); waits for the device."""
         import torch
 
         packed = self.copies.packed("int8")
@@ -75,7 +75,7 @@ class ByteSearch(Search):
     prepared: BytePoints
 
     def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
-        """Return the queries and points from which exact values are computed: for a graph, its int8 rows.
+        """Return the queries and points to compute exact values from: for a graph, the packed int8 rows.
 
         Differences of int8 rows equal differences of the original rows, and int8 rows take the least time to read.
         """

@@ -161,7 +161,7 @@ class ContractedSearch(Search):
         return self.contracted.chooser.query_batch
 
     def first_attempt(self) -> None:
-        """Return None, because searches among subsets of the points compare all dimensions and need no such sample."""
+        """Return None: searches among subsets of the points compare all dimensions, for which no sample was chosen."""
 
     @property
     def least_fitted(self) -> int:
@@ -242,7 +242,7 @@ class ContractedSearch(Search):
         return found
 
     def _begin_rest(self, precision: str) -> Again:
-        """Return a function that searches rows in all dimensions; the first call packs the points."""
+        """Return a function that searches rows in all dimensions. The first call of this method packs the points."""
         if self._rest is None:
             full = DevicePoints(self.prepared.points, self.plan.metric, self.plan.precisions[0])
             self._rest = Search(self.queries, full, self.plan)

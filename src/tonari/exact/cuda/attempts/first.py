@@ -49,7 +49,7 @@ from tonari.metrics import get_metric
 
 
 class Searchable(Prepared, Protocol):
-    """The interface of prepared points on one GPU that choose the kind of search for given queries."""
+    """The interface of prepared points on one GPU, which choose the kind of search for given queries."""
 
     @property
     def copies(self) -> PackedCopies:

@@ -104,7 +104,7 @@ class Round:
     _places: list[int]  # indices of the centres that have neighbourhoods
     _left: Any  # int64 (rows,): the positions of the round's queries
     _nearest: Any  # int64 (rows,): the index of each query's centre, -1 for none
-    _inside: Any  # bool (n, centres): whether a point may be in an answer of a query of a centre
+    _inside: Any  # bool (n, centres): whether a point may be in an answer to a centre's queries
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         """Yield the queries of each neighbourhood, and all points that may be in their answers, ascending; int64."""

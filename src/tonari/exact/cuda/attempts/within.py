@@ -73,7 +73,7 @@ class WithinSearch:
         Counts pairs, m * n in all.
     """
 
-    _ALIGNED: ClassVar[int] = 4 * POINT_TILE  # first points are multiples of four tiles, with 16 bytes of errors
+    _ALIGNED: ClassVar[int] = 4 * POINT_TILE  # first points are multiples of this, so that tile errors are aligned
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class WithinSearch:
         return packed.part(begin, packed.n - begin) if begin else packed
 
     def _by_minima(self, rows: slice) -> list[tuple[Any, Hits]]:
-        """Find the points within the limits of some queries by all minima, for an elementwise metric."""
+        """Find the points within the limits of some queries by the minima of all groups, for an elementwise metric."""
         precision, begin = self.plan.precisions[0], self._begin(rows)
         packed = pack_queries(self.queries[rows], self.prepared.form, precision, self.flags, first=rows.start)
         thresholds = thresholds_for(packed, self.prepared.form, self.limits[rows])

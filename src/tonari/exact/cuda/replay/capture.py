@@ -178,7 +178,7 @@ class CapturedSearch(KeptSearch):
         self, given: tuple[Any, ...], plan: CudaPlan, prepared: DevicePoints | None, *, self_join: bool, nbytes: int
     ) -> None:
         super().__init__(plan, prepared, given[0].device, nbytes)
-        # Buffers made in inference mode could not be written to outside it.
+        # Buffers created in inference mode could not be written to in any other mode.
         with torch.inference_mode(False), torch.no_grad():
             self._given = tuple(torch.empty(rows.shape, dtype=rows.dtype, device=self._device) for rows in given)
             own = torch.arange(plan.m, device=self._device) if self_join else None
@@ -242,9 +242,10 @@ class CapturedSearch(KeptSearch):
         return Neighbors(self._found.distances.clone(), self._found.indices.clone())
 
     def _searched_again(self, found: Neighbors, certified: int) -> tuple[Neighbors, int | None]:
-        """Retry a few unproved rows if earlier searches left some; return the answer and the number of proved rows.
+        """Retry unproved rows if they are few and an earlier search left some, too; return the answer and a count.
 
-        The retry may have to compile kernels, which is not worth the time for a single search.
+        The count is the number of rows that the retry proved, or None without a retry. The retry may have to compile
+        kernels, which is not worth the time for a single search.
         """
         if self.plan.m - certified > tuning.ROWS_AGAIN:
             return found, None

@@ -53,7 +53,7 @@ class FewKept(KeptSearch):
     def __init__(self, queries: Any, plan: CudaPlan, prepared: DevicePoints, *, nbytes: int) -> None:
         super().__init__(plan, prepared, queries.device, nbytes)
         on_card = self._device.type == "cuda"
-        # Buffers made in inference mode could not be written to outside it.
+        # Buffers created in inference mode could not be written to in any other mode.
         with torch.inference_mode(False), torch.no_grad():
             state = torch.empty(2 * FLAGS + plan.m, dtype=torch.int64, pin_memory=on_card)
             self._state = state.numpy()  # an array's tolist() is faster than a tensor's

@@ -123,7 +123,7 @@ class SpreadSearch(KeptSearch):
 
     def __init__(self, queries: Any, plan: CudaPlan, prepared: SpreadPoints, *, nbytes: int) -> None:
         super().__init__(plan, prepared, torch.device(plan.devices[0]), nbytes)
-        # Buffers made in inference mode could not be written to outside it.
+        # Buffers created in inference mode could not be written to in any other mode.
         with torch.inference_mode(False), torch.no_grad():
             rows_there = self._there(queries)
             self._parts = [
@@ -138,7 +138,7 @@ class SpreadSearch(KeptSearch):
                 bounds = list(prepared.bounds)
 
                 def joined() -> Neighbors:
-                    # The first list is joined in place. The lists of a part are read again if rows are unproved.
+                    # The join would overwrite the first list, but lists are read again if rows are unproved.
                     first, *others = self._lists
                     copy = Neighbors(*(each.clone() for each in first))
                     return join([copy, *others], plan, bounds, self._device, len(queries))

@@ -91,7 +91,7 @@ class HostSearch:
 
     @property
     def long_seconds(self) -> float:
-        """The seconds on the CPU from which on the device may take over, although it may have to compile kernels."""
+        """The minimum seconds on the CPU for the device to take over, because it may have to compile kernels."""
         return tuning.HOST_LONG_SECONDS
 
     def __init__(self, queries: Any, prepared: Prepared, plan: CudaPlan, place: Place, bar: Counter) -> None:
@@ -213,7 +213,7 @@ class HostSearch:
         return "points" if self.place.self_join else "queries"
 
     def _lists(self, rows: int, ids: Any) -> Neighbors:
-        """Allocate lists of k neighbours, all of them missing."""
+        """Allocate lists of k neighbours in which all entries are missing."""
         missing = -np.inf if get_metric(self.plan.metric).descending else np.inf
         shape = rows, self.plan.k
         return Neighbors(np.full(shape, missing, np.float64 if self.double else np.float32), np.full(shape, -1, ids))

@@ -168,7 +168,7 @@ def search_on_several(
         rows = queries[tops[at]]
         return rows if host else to_device(rows, plan.devices[at])
 
-    # A device copies rows to the others before it is given any other work.
+    # A device copies rows to other devices before it begins any other work.
     rows = [rows_for(at) for at in range(len(tops))]
     workers = a_thread_each(plan.devices)
     with Progress(progress, total=m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
@@ -211,7 +211,7 @@ def search_on_several(
 
 
 def _largest_first(bounds: Sequence[slice]) -> list[int]:
-    """Return the order in which devices begin: the device of a single search's points has the largest part."""
+    """Return device indices by descending numbers of points; the device that holds all points, if any, is first."""
     return sorted(range(len(bounds)), key=lambda at: bounds[at].start - bounds[at].stop)
 
 
@@ -302,7 +302,7 @@ def _all_begun(order: Sequence[int], begin: Callable[[int, Callable[[], None]], 
 def _all_ended(
     begun: Sequence[Begun], left: Sequence[int], workers: Workers, devices: Sequence[str]
 ) -> list[tuple[Neighbors, Report]]:
-    """End the searches of all parts; the parts in `left` have unproved rows, and are ended by a thread each."""
+    """End the searches of all parts; the parts in `left`, with unproved rows, each by a thread of its own."""
     ended = {at: part.end() for at, part in enumerate(begun) if at not in left}  # end() does not wait here
     again = side_by_side(workers, [devices[at] for at in left], len(left), lambda at: begun[left[at]].end())
     ended.update(zip(left, again, strict=True))

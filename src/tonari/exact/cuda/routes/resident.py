@@ -52,7 +52,7 @@ class PreparedOnce:
     def search(self, queries: Any, place: Place, bar: Counter) -> tuple[Neighbors, Report]:
         """Search the first copies of rows, and return neighbours with their row numbers among all points."""
         graph = place.self_join and queries is self.points
-        if graph:  # a row left out has the answer of its last kept copy, which k other copies precede
+        if graph:  # a row that is left out has the answer of its last kept copy, after k equal rows
             queries, own = self.searched.points, place.own(len(self.first.kept), queries.device)
         else:
             own = self.first.places(place.own(len(queries), queries.device))

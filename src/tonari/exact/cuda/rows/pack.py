@@ -61,7 +61,7 @@ class PackedPoints:
 
     @property
     def terms(self) -> dict[str, Any]:
-        """The terms and errors of the points, as arguments of kernels by name."""
+        """The score terms and the errors of the points, as keyword arguments of kernels."""
         return {"low_ptr": self.low, "e1_ptr": self.e1, "e2_ptr": self.e2}
 
     def written(self) -> Written:
@@ -116,7 +116,7 @@ class PackedQueries:
     shift: Any
 
     def errors(self, rows: slice) -> dict[str, Any]:
-        """Return the factors of the errors of some queries, as arguments of kernels by name."""
+        """Return the error factors of some queries, as keyword arguments of kernels."""
         return {"norm_ptr": self.norm[rows], "rest_ptr": self.rest[rows]}
 
 

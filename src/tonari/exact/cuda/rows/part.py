@@ -60,7 +60,7 @@ class Place(NamedTuple):
 @cached(maxsize=1024)
 def plan_for_part(plan: CudaPlan, n: int, m: int, device: str) -> CudaPlan:
     """Return the plan for a part of a search, with n points and m queries, on one of the plan's devices."""
-    # In a self-join, some rows may have only n - 1 other points; such a list is proved only by refining all groups.
+    # In a self-join, some rows may have only n - 1 other points. If k is larger, only refining all groups proves them.
     width, contracted = plan.width, plan.contracted_width
     if plan.k >= n:
         width = contracted = group_count(n, plan.group)

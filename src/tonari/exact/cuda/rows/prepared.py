@@ -30,7 +30,7 @@ class Copies(Protocol):
         """Return the packed copy of every stride-th row, for use on the current stream."""
 
     def forget_samples(self) -> None:
-        """Drop the packed copies of samples, which have only some of the rows."""
+        """Drop the packed copies of samples, and keep those of all rows."""
 
 
 @runtime_checkable
@@ -108,7 +108,7 @@ class PackedCopies:
         self._made = {key: made for key, made in self._made.items() if key[0] != precision}
 
     def forget_samples(self) -> None:
-        """Drop the packed copies of samples, which have only some of the rows."""
+        """Drop the packed copies of samples, and keep those of all rows."""
         self._made = {key: made for key, made in self._made.items() if key[1] == 1}
 
 
@@ -128,5 +128,5 @@ class OneCopy:
         return packed
 
     def forget_samples(self) -> None:
-        """Drop the packed copies of samples, which have only some of the rows."""
+        """Drop the packed copies of samples, and keep those of all rows."""
         self._made = {1: self._made[1]}

@@ -44,7 +44,7 @@ class Lists:
 
     @property
     def output(self) -> dict[str, Any]:
-        """The lists and their sizes, as arguments of the kernels of screens by name."""
+        """The lists and their sizes, as keyword arguments of the kernels of screens."""
         return {
             "values_ptr": self.values,
             "entries_ptr": self.entries,

@@ -175,7 +175,7 @@ def offer_members(
 def top_down_kernel(
     # inputs
     values_ptr, lengths_ptr, lists_ptr,
-    # scratch, [row][slot]: the entries kept of the current list, and the groups to search in the next one
+    # scratch, [row][slot]: kept entries of the current list, and the groups to search in the next list
     entries_ptr, entry_ids_ptr, groups_ptr,
     # outputs, [row][slot] and one per row
     slot_bits_ptr, slot_ids_ptr, counts_ptr, examined_ptr, nan_row_ptr,

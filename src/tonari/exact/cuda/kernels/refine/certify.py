@@ -88,7 +88,7 @@ def square_of(worst, scale, d, METRIC: tl.constexpr):
 
 @triton.jit
 def threshold_of(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.constexpr):
-    """Return an upper bound on the true scores of points with returned values up to `value`, and where it exists."""
+    """Return an upper bound on true scores of points with returned values up to `value`, and a mask of bounded rows."""
     worst, shift, judged, evaluation = worst_value(value, shift, scale, d, METRIC, DOUBLE)
 
     # Convert the worst value to a score, and raise the score by the errors of evaluating it.

@@ -70,7 +70,7 @@ def store_row(
 
 @triton.jit
 def add_step(lanes, query_ptrs, x, at, d, METRIC: tl.constexpr, TERM: tl.constexpr):
-    """Add the terms of columns at to at + 15 to the lanes (partial sums) of one query."""
+    """Add the terms of columns [at, at + 16) to the lanes (partial sums) of one query."""
     q = tl.load(query_ptrs + at)[None, :]  # [1, 16]
     if METRIC.own:
         lanes = add_own_terms(lanes, q, x, at + tl.arange(0, 16) < d, TERM)
@@ -91,7 +91,7 @@ def dense_kernel(
     METRIC: tl.constexpr, TERM: tl.constexpr, DOUBLE: tl.constexpr, HAS_OWN: tl.constexpr, POINTS: tl.constexpr,
     LANES: tl.constexpr,
 ):  # fmt: skip
-    """Write sort keys of float32 values or, if DOUBLE, float64 values; `first_id` is the slice's first id."""
+    """Write sort keys of float32 values or, if DOUBLE, float64 values; `first_id`: id of the first point."""
     width = units * LANES
     # Programs that run at the same time share points.
     begin = (tl.program_id(0) % parts) * rows_per_part

@@ -55,7 +55,7 @@ def candidates(
 def add_step(
     lanes, squares, query_ptrs, x, mean, at, d, METRIC: tl.constexpr, TERM: tl.constexpr, LAST: tl.constexpr
 ):  # fmt: skip
-    """Add the terms of columns at to at + 15 to the lanes (partial sums); for angular metrics, x * x to `squares`."""
+    """Add the terms of columns [at, at + 16) to the lanes (partial sums); for angular metrics, x * x to `squares`."""
     x = widened(x).to(tl.float64)
     if METRIC.centred:
         if LAST:
@@ -74,7 +74,7 @@ def add_step(
 
 @triton.jit
 def add_chord_step(lanes, query_ptrs, x, mean, query_inverse, point_inverse, at, d, METRIC: tl.constexpr):
-    """Add the terms of columns at to at + 15 to the lanes (partial sums) of squared chords."""
+    """Add the terms of columns [at, at + 16) to the lanes (partial sums) of squared chords."""
     x = widened(x).to(tl.float64)
     if METRIC.centred:
         x = less_mean(x, mean, at, d)

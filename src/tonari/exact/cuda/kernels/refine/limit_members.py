@@ -37,7 +37,7 @@ def near_listed_kernel(
     SEGMENTS: tl.constexpr,
     TILE: tl.constexpr,
 ):  # fmt: skip
-    """Write the marked parts of a row's listed groups, of those with a minimum at or below the row's score."""
+    """Write the marked parts of a row's listed groups whose minimum is at or below the row's score."""
     row = tl.program_id(0).to(tl.int64)
     score = tl.load(scores_ptr + row)
     slots = segments * segment_room
@@ -90,7 +90,7 @@ def near_minima_kernel(
 def near_members_kernel(
     # inputs: contracted rows of queries and points; limits; groups of each row, and how many; each row's own point
     queries_ptr, rows_ptr, limits_ptr, groups_ptr, found_ptr, own_ptr,
-    # outputs, to which members are appended: int32 [row][members_room] and [row]
+    # outputs, int32: lists of members [row][members_room], which may have entries already, and their lengths [row]
     members_ptr, near_ptr,
     # shapes
     p, units, n, room, members_room,

@@ -67,7 +67,7 @@ def round_down(x):
 
 @triton.jit
 def joined(total, block, MAXIMUM: tl.constexpr):
-    """Return partial norms [ROWS, T], which are sums or maxima, including a block of magnitudes [ROWS, T, V]."""
+    """Return partial norms (sums or maxima, [ROWS, T]) after adding a block of magnitudes [ROWS, T, V]."""
     if MAXIMUM:
         result = tl.maximum(total, tl.max(block, 2))
     else:
@@ -101,7 +101,7 @@ def note(flag_ptr, row, bad):
 
 @triton.jit
 def load_with_centre(rows_ptr, centre_ptr, row, column, n, d, stride, METRIC: tl.constexpr):
-    """Load stored elements [ROWS, T, V], and the elements of the centre, which are 0 unless the metric has one."""
+    """Load stored elements [ROWS, T, V], and the elements of the centre, which are 0 unless the metric subtracts it."""
     centre = 0.0
     if METRIC.squares:
         centre = tl.load(centre_ptr + column, mask=column < d, other=0.0)
@@ -127,7 +127,7 @@ def form_of(elements, centre, column, d, mean, varies, factor, METRIC: tl.conste
 
 @triton.jit
 def whole_numbers(elements, centre, factor):
-    """Return a mask of the elements [ROWS, T, V] that are exact whole numbers after subtracting a centre, int32."""
+    """Return a mask, int32 [ROWS, T, V], of the elements that the form turns into whole numbers without rounding."""
     x, centre = elements.to(tl.float64), tl.cast(centre, tl.float64)
     return ((x == floor(x)) & (centre == floor(centre)) & (factor[:, None, None] == 1)).to(tl.int32)
 
@@ -191,7 +191,7 @@ def set_aside(
     """Set the flags of rows that could not be packed because of invalid input, and clear all `beyond` rows."""
     note_refused(rows_ptr, flags_ptr, row, local, n, d, stride, first_row, NONNEGATIVE, ROWS, T, V)
     row_axis = row[:, None, None]
-    tl.debug_barrier()  # the values that are cleared next may be stores of other threads
+    tl.debug_barrier()  # other threads may have stored the values that are cleared next
     for start in range(0, width, T * V):
         column = start + local
         cleared = beyond[:, None, None] & (column < width)

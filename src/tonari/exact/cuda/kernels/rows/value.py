@@ -19,7 +19,7 @@ from tonari.metrics.kernels.instructions import sqrt
 def widened(x):
     """Convert bfloat16 to float32, in which every GPU and Triton's interpreter can compute; keep other dtypes."""
     if x.dtype == tl.bfloat16:
-        # By shifting bits: the interpreter converts subnormal numbers incorrectly.
+        # Converted by shifting bits, because the interpreter converts subnormal numbers incorrectly.
         x = (x.to(tl.int16, bitcast=True).to(tl.int32) << 16).to(tl.float32, bitcast=True)
     return x
 
@@ -90,7 +90,7 @@ def angular_value(cosine, close, square, d):
 
 @triton.jit
 def load_lanes(row_ptrs, at, d, present, UNIT: tl.constexpr, LAST: tl.constexpr):
-    """Load columns at to at + 15 of some rows, [rows, 16]; if these are the LAST columns, zeros beyond the end.
+    """Load columns [at, at + 16) of some rows, [rows, 16]; if these are the LAST columns, zeros beyond the end.
 
     d is a multiple of UNIT, to which rows are aligned. Rows that are not present have undefined values. Elements have
     their stored dtype; use :func:`widened` before computing with them.
@@ -138,6 +138,6 @@ def means(row_ptrs, d, present, PAIRS: tl.constexpr, UNIT: tl.constexpr):
 
 @triton.jit
 def less_mean(x, mean, at, d):
-    """Subtract each row's mean from its columns at to at + 15; zeros beyond the end of a row."""
+    """Subtract each row's mean from its columns [at, at + 16); zeros beyond the end of a row."""
     inside = at + tl.arange(0, 16) < d
     return tl.where(inside[None, :], x - mean[:, None], 0.0)

@@ -25,7 +25,7 @@ from tonari.exact.cuda.kernels.rows.groups import member_column
 from tonari.exact.cuda.kernels.screens.record import COUNTED
 
 _RAISED = tl.constexpr(2.0**-21)
-_LARGEST = tl.constexpr(1e30)  # the largest threshold, so that sums that contain it are finite
+_LARGEST = tl.constexpr(1e30)  # larger thresholds are lowered to this, so that sums with them are finite
 
 
 @triton.jit(do_not_specialize=["first", "m", "n"])

@@ -110,5 +110,5 @@ class _Samples:
         return codes
 
     def forget_samples(self) -> None:
-        """Drop the codes of samples, which have only some of the points."""
+        """Drop the codes of samples, and keep those of all points."""
         self._made = {1: self._made[1]}

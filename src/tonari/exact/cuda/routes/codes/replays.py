@@ -80,8 +80,8 @@ class Graph:
 
     def __init__(self, rows: Any, launch: Callable[[Any, Any], tuple[Any, ...]]) -> None:
         self._lock, self._device = threading.Lock(), rows.device
-        # Buffers made in inference mode could not be written to outside it. The capture would fail if the garbage
-        # collector destroyed another graph.
+        # Buffers created in inference mode could not be written to in any other mode. The capture would fail if the
+        # garbage collector destroyed another graph.
         with torch.inference_mode(False), torch.no_grad(), collection_off():
             self._rows, self._flags = rows.clone(), new_flags(rows.device)
 
