@@ -9,7 +9,7 @@ from tonari.core.units import MIB
 # Case: exact_cpu search-gauss-k10, graph-sift-f32 on cpu. Chosen on: not recorded.
 # The sizes of blocks of queries and slices of points.
 CHUNK_VALUES = 1 << 21  # packed values per slice: 256 queries take 10 ms at 100 GFLOP/s [1 << 19, 1 << 21, 1 << 23]
-SLICES_PER_THREAD = 2  # number of slices per thread, if packing a slice takes longer than scheduling it [1, 2, 4]
+SLICES_PER_THREAD = 2  # slices of points per thread, if packing a slice takes longer than scheduling it [1, 2, 4]
 LEAST_CHUNK = 8192  # minimum number of points in a slice, even if more threads could share them [4096, 8192, 16384]
 QUERY_BLOCK = 256  # queries that share a pass over the points, so that arithmetic limits, not memory [128, 256, 512]
 STREAM_BLOCKS = 4  # blocks of queries per thread that share each slice packed during the search [2, 4, 8]
@@ -32,7 +32,7 @@ FEW_LEFT = 8  # maximum number of unproved rows for which exact values are faste
 # The sizes of native calls that compute exact values without a screen.
 DIRECT_SECONDS = 5e-3  # duration of one native call if there are enough queries
 DIRECT_POINTS = 8192  # minimum number of points in a slice that one native call searches [4096, 8192, 16384]
-DIRECT_TIMES = 16  # minimum number of points in such a slice, as a multiple of k
+DIRECT_TIMES = 16  # minimum number of points in a slice that one native call searches, as a multiple of k
 
 # Case: small index-1x1000x128 on cpu. Chosen on: Xeon.
 PREPARED_LATER = 2e-3  # preparation of fewer seconds than this is left to the first search that needs it [5e-4, 2e-3]
@@ -48,9 +48,9 @@ WITHIN_PACKED = 2.5e-5  # exact values replace a screen of packed points if they
 # Case: exact_cpu graph-gist-960, search-gist-960 on cpu. Chosen on: not recorded.
 # Contractions, looks, and the pilot that chooses them.
 CONTRACT_FROM = 4  # minimum ratio of all columns to contracted ones: contracted float32 is then no larger than int8
-PILOT_FROM_SECONDS = 0.4  # minimum seconds of a search with a pilot: it takes 0.1 s, its quick test 0.01 s [0.2, 0.4]
+PILOT_FROM_SECONDS = 0.4  # minimum seconds of a search with a pilot, which takes 0.1 s (quick test: 0.01 s) [0.2, 0.4]
 PILOT_QUERIES = 64  # rows of the sample that a pilot compares with the whole sample [32, 64, 128]
-EVEN_ROWS = 512  # rows of the quick test, which tests whether the points spread evenly in all directions
+EVEN_ROWS = 512  # rows of a quick test whether the points spread evenly in all directions, before the pilot
 EVEN_COLUMNS = 32  # columns of the quick test: principal directions, and the length of the residual
 EVEN = 0.8  # if residuals have at least this share of the squared norms, points spread evenly, and there is no pilot
 CONTRACTED_SHARE = 0.9  # maximum time of a search with a contraction or a look, relative to one without [0.8, 0.9, 1.0]
@@ -70,8 +70,8 @@ CENTRE_ROWS = 16  # rows of the sample per cluster centre [8, 16, 32]
 CENTRE_ROUNDS = 3  # rounds of Lloyd's algorithm that compute the centres [2, 3, 4]
 
 # Not measured.
-CENTRE_TASK = 4096  # rows that a thread assigns to centres in one task
-CENTRE_BLOCK = 256  # rows that are compared with the centres at once
+CENTRE_TASK = 4096  # rows that a thread assigns to cluster centres in one task
+CENTRE_BLOCK = 256  # rows that are compared with cluster centres in one step
 ACROSS_PARTS = 16  # unproved rows are retried in parts of up to 1/16 of all rows; each part packs the points again
 SPARE_PARTS = 1.5  # factor on the estimated number of parts into which a block is cut whose survivors did not fit
 # Results are correct with any centre and scale, because error bounds are measured; so a sample determines them.
@@ -90,9 +90,9 @@ COPIES_TASK = 1 << 14  # rows that a thread hashes or compares in one task
 # The number of columns of codes.
 CODED_ROWS = 8192  # maximum number of rows in the sample of the pilot that chooses the columns of codes
 CODED_READ = 128  # rows of the sample that are copied at once: to read a row maps up to 64 KiB of the file
-CODED_FROM = 4096  # minimum number of points for this pilot; codes of fewer points take little memory in all columns
-CODED_STEP = 16  # step between the numbers of columns that this pilot compares
-CODED_COLUMNS = 256  # maximum number of columns that this pilot compares, in addition to all columns
+CODED_FROM = 4096  # minimum number of points for a pilot; codes of fewer points take little memory in all columns
+CODED_STEP = 16  # step between the numbers of columns that a pilot compares
+CODED_COLUMNS = 256  # maximum number of columns that a pilot compares, in addition to all columns
 CODED_FAR = 8  # rank r in the sample: the distances of ranks 1 and r show how fast distances grow with the rank
 CODED_ROW_SECONDS = 1e-5  # seconds to read a row of a file: 1e-6 from the page cache, 1e-4 from an SSD
 

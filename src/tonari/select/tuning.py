@@ -42,9 +42,9 @@ DEVIATIONS = 4.5  # z: margin of rank and capacity, in standard deviations of th
 SAMPLE_RUN = 8  # adjacent values per sample: one 32-byte sector of float32 [4, 8, 16]
 LARGEST_SAMPLE = 4096  # maximum number of samples per program [2048, 4096, 8192]
 SAMPLE_WARPS = 2
-LARGEST_RESIDENT = 4096  # maximum length of a row that one program answers from its registers
+LARGEST_RESIDENT = 4096  # maximum length of a row that one program holds in registers, and answers without a sample
 COMPACT_WARPS = 1  # warps of a program that compacts: one warp needs no synchronization and few registers [1, 2, 4]
-COMPACT_THREAD_BYTES = 32  # bytes that a thread loads at once [16, 32, 64]
+COMPACT_THREAD_BYTES = 32  # bytes that a thread loads at once during compaction [16, 32, 64]
 COMPACT_PROGRAMS = 8192  # minimum number of programs that compact, if the rows are long enough [4096, 8192, 16384]
 
 # Case: select bars-1x16777216-k10, bars-4x16777216-k1024 on cuda. Chosen on: not recorded.
@@ -64,13 +64,13 @@ RADIX_PART_TILES = 2
 RADIX_SHARED_TILES = 8  # minimum number of tiles in a row that several programs share
 SORTED_RUN = 2048  # pairs per sorted run of survivors
 MERGE_TILE = 512  # positions that a program fills when two runs are merged [256, 512, 1024]
-SCRATCH_BYTES = 1 << 30  # scratch memory of one block of rows
+SCRATCH_BYTES = 1 << 30  # bytes of scratch memory of one block of rows
 
 # Case: tang2015 table-I on cuda. Chosen on: not recorded.
 # Methods "hierarchical" and "bitonic" on a GPU.
 BUILD_TILE = 4096  # entries that a program of "hierarchical" reads to compute minima
-BUILD_WIDTH = 1024  # maximum number of members of one group that such a program reads at once
-LEAST_SLOTS = 512  # minimum number of slots for a row's candidates
+BUILD_WIDTH = 1024  # maximum number of members of one group that a program of "hierarchical" reads at once
+LEAST_SLOTS = 512  # minimum number of slots for a row's candidates in method "hierarchical"
 BITONIC_TILE = 512  # pairs that a program sorts at once: about 16 per thread of a warp
 BITONIC_PROGRAMS = 2048  # number of programs that keeps a GPU busy; fewer rows are cut into parts
 BITONIC_MERGE_SHARE = 1 / 25  # time of merging the run of one more part, relative to the time of a tile

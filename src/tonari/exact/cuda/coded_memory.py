@@ -105,7 +105,7 @@ class CodesNeeds(CudaNeeds):
 
 
 def in_codes(needs: CudaNeeds) -> list[CodesNeeds]:
-    """Return the needs of a search if it used codes, for each possible number of coordinates, in descending order."""
+    """Convert the needs of a search to those of a search by codes, for each number of coordinates, descending."""
     fields = {field.name: getattr(needs, field.name) for field in dataclasses.fields(needs)}
     usual = usual_width(needs.k + needs.self_join)
     chosen = needs.width not in (usual, max(usual, tuning.CONTRACTED_WIDTH))  # the caller has chosen the width

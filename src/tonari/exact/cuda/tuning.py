@@ -10,8 +10,8 @@ from tonari.core.units import MIB
 # Programs of the screens by matrix products.
 RESIDENT_PROGRAMS = 2  # programs that a multiprocessor runs at once if queries stay in shared memory
 HOPPER_ROWS = 256  # queries per program of the kernel for Hopper (all_minima_hopper.py)
-HOPPER_TILES = 4  # tiles of points that this kernel processes between two pauses of the matrix units
-HOPPER_STAGES = 4  # tiles of points that this kernel buffers
+HOPPER_TILES = 4  # tiles of points that the kernel for Hopper processes between two pauses of the matrix units
+HOPPER_STAGES = 4  # tiles of points that the kernel for Hopper buffers
 MOST_ROUNDS = 4  # maximum number of rounds into which work is divided; a round fills all multiprocessors once
 LEAST_BLOCKS = 4  # minimum number of blocks of points per program, so that its pipeline fills
 UNEVEN = 5.0  # a segment of a list has slots for its expected entries plus this many standard deviations
@@ -19,12 +19,12 @@ UNEVEN = 5.0  # a segment of a list has slots for its expected entries plus this
 # Case: exact_cuda graph-sift, graph-gauss on cuda. Chosen on: not recorded.
 # The screen of graphs (screens/mirrored.py).
 MIRRORED_ROWS = 256  # rows of a tile if the rows are streamed, too: a multiple of POINT_TILE
-MIRRORED_STAGES = 4  # steps of columns that a program buffers
-MIRRORED_WARPS = 8  # warps of a program that screens a graph
+MIRRORED_STAGES = 4  # steps of columns that a program of a graph's screen buffers
+MIRRORED_WARPS = 8  # warps of a program of a graph's screen
 LEAST_STREAMED = 1024  # minimum bytes of streamed packed rows for which it is faster to compute each product once
 NOTE_SLOTS = 64  # notes of a row that a program moves to the lists of points in one step
 NOTE_WARPS = 4  # warps of a program that moves notes
-COMPARED_TILES = 128  # tiles of a batch whose errors a program compares in one step
+COMPARED_TILES = 128  # tiles of a batch whose errors are compared in one step to compute limits
 MIRRORED_BATCHES = 4  # minimum number of batches in a graph that computes each product once for both of its rows
 
 # Case: exact_cuda search-k10, search-k256 on cuda. Chosen on: H100.
@@ -55,12 +55,12 @@ SPLIT_FIRST = 16
 
 # Case: exact_cuda graph-960, graph-sift on cuda. Chosen on: not recorded.
 # The screen of wide rows on Hopper (screens/wide_rows.py).
-WIDE_ROWS = 64  # rows (queries) of a tile
-WIDE_WARPS = 4  # warps of a program
-WIDE_REGISTERS = 168  # registers per thread: with this many, three programs fit on a multiprocessor
+WIDE_ROWS = 64  # queries in a tile of the screen of wide rows
+WIDE_WARPS = 4  # warps of a program of the screen of wide rows
+WIDE_REGISTERS = 168  # registers per thread of the screen of wide rows: three programs fit on a multiprocessor
 WIDE_PROGRAMS = 2  # programs per multiprocessor if shared memory has room for LEAST_STAGES buffers of each, else 1
 LEAST_STAGES = 3
-MOST_STAGES = 5  # maximum number of buffers of points per program
+MOST_STAGES = 5  # maximum number of buffers of points per program of the screen of wide rows
 TALL = (128, 8, 240)  # rows, warps and registers of a tall tile: two warpgroups share its points, in a single program
 # Maximum bytes of a packed row for tall tiles, which are faster for graphs in int8: products take half as long as in
 # float16, but points take as long to load.
@@ -70,7 +70,7 @@ TALL_TO = 1152
 # Programs that pack rows, choose groups, compute thresholds and certify answers.
 SEGMENTS = 256  # segments of a list that a program reads at once: most lists have fewer, and so share one kernel
 THRESHOLD_ROWS = 256  # rows per program that computes thresholds
-THRESHOLD_SLOTS = 1024  # slots of a row's list that a program reads in one step
+THRESHOLD_SLOTS = 1024  # slots of a row's list that are read in one step to choose groups
 CERTIFIED_ROWS = 256  # rows per program that certifies answers
 POINT_WARPS = 16  # warps of a program that packs a tile of points
 QUERY_ROWS = 16  # queries that a program packs: fewer than points, so that small searches also fill the GPU
@@ -78,9 +78,9 @@ QUERY_WARPS = 4  # warps of a program that packs queries
 
 # Case: exact_cuda contracted-topics, contracted-graph-gist on cuda. Chosen on: not recorded.
 # Searches of contracted rows in p coordinates (screens/contracted.py, attempts/contracted.py).
-LIMIT_SLOTS = 1024  # slots of a row's list, or minima of a row, that a program reads in one step
-LIMIT_MEMBERS = 128  # members of groups whose contracted rows are compared in one step
-LIMIT_COLUMNS = 32  # columns of contracted rows compared in one step: the first ones rule out most members
+LIMIT_SLOTS = 1024  # slots of a row's list, or minima of a row, that are compared with limits in one step
+LIMIT_MEMBERS = 128  # members of near groups whose contracted rows are compared with limits in one step
+LIMIT_COLUMNS = 32  # columns of contracted rows that are compared in one step: the first ones rule out most members
 LIMIT_WARPS = 4  # warps of a program that finds groups or members within limits
 LIMIT_FEW = 128  # maximum number of rows for which several programs share a row, to keep all multiprocessors busy
 LIMIT_PARTS = 16  # number of programs that share a row if there are at most LIMIT_FEW rows
@@ -89,7 +89,7 @@ CONTRACTED_SECONDS = 5e-3  # minimum seconds of a search in all dimensions for w
 CONTRACTED_WIDTH = 64  # groups refined per row at first if rows are contracted; a search fits this number to its data
 FITTED_ROWS = 4096  # minimum number of queries for which the width (groups refined per row) is fitted to the data
 FEW_UNPROVED = 0.01  # unproved rows are retried at the first precision only if they are at most this share of the rows
-HOPELESS = 0.5  # if the largest width leaves this share of the rows unproved, all dimensions are screened
+HOPELESS = 0.5  # if the largest width leaves this share of the rows unproved, searches screen all dimensions
 NEAREST = 10  # the k + max(k, NEAREST) nearest points in p coordinates are refined for the first k-th value
 ROOMY = 64  # room for groups of a row at the last retry in p coordinates, as a multiple of the width
 CONTRACTED_AGAIN = 1000.0  # time of searching a row in all dimensions, relative to refining its fewest groups
@@ -113,13 +113,13 @@ FEW_NEIGHBOURS = 32  # maximum k: all candidates, 512 for this k, are compared w
 # Shapes of the programs of the two launches for few queries (kernels/screens/few.py, few_finish.py).
 FEW_BLOCK = 128  # columns of a tile that a program reads at once: 8 loads of 16 bytes per thread
 FEW_CHUNKS = 64  # chunks of minima by which a threshold is computed: at least as many as groups are wanted
-FEW_CHUNK = 32  # candidates whose values one program computes
+FEW_CHUNK = 32  # candidates whose values a program of the second launch computes
 FEW_RANKED = 32  # candidates that are compared with all other candidates in one step
-FEW_SCREEN_WARPS = 8  # warps of a program of the first launch, the screen
+FEW_SCREEN_WARPS = 8  # warps of a program of the first launch for few queries
 FEW_SCREEN_REGISTERS = 128  # registers per thread of the screen, so that FEW_PROGRAMS programs fit on a multiprocessor
 FEW_PROGRAMS = 2  # screening programs per multiprocessor; each of them is loading two tiles of 32 KiB
 FEW_MOST_PROGRAMS = 512  # maximum number of screening programs on any device; each has a packed copy of the queries
-FEW_WARPS = 4  # warps of a program of the second launch
+FEW_WARPS = 4  # warps of a program of the second launch for few queries
 FEW_REGISTERS = 255  # registers per thread of the second launch: programs are few, so each may use all that it needs
 FEW_SURVEYED = 1024  # maximum number of tiles for FEW_WARPS warps; more tiles are surveyed by twice as many warps
 
@@ -128,14 +128,14 @@ FEW_SURVEYED = 1024  # maximum number of tiles for FEW_WARPS warps; more tiles a
 COPIES_LEFT = 256  # if the first level leaves this many rows unproved, the search looks for copies of points
 COPIES_SECONDS = 0.1  # minimum seconds of a search that first looks for copies of rows, for a few milliseconds
 COPIED_ROWS = 16  # rows per program that hashes or compares rows
-COPIED_COLUMNS = 64  # columns that such a program reads in one step
-COPIED_WARPS = 4  # warps of such a program
+COPIED_COLUMNS = 64  # columns that a program reads in one step to hash or compare rows
+COPIED_WARPS = 4  # warps of a program that hashes or compares rows
 
 # Not measured.
 # Exact values of all pairs, lists of given points, and memory of past searches.
 DENSE_POINTS = 64  # points per program that computes values of all pairs
-DENSE_ROWS = 32  # maximum number of queries per such program
-DENSE_LANES = 2  # lanes (partial sums) of a query per thread of such a program
+DENSE_ROWS = 32  # maximum number of queries per program that computes values of all pairs
+DENSE_LANES = 2  # lanes (partial sums) per thread of a program that computes values of all pairs
 LEAST_SLICE = 1 << 14  # minimum number of points in a slice; if memory is short, blocks of queries are shortened first
 LISTED_WIDENING = 1.25  # maximum ratio of the longest to the shortest list that share a launch
 REMEMBERED = 64  # maximum number of searches remembered until they repeat, and of plans that left unproved rows
@@ -160,18 +160,18 @@ LONGEST_SECONDS = 0.1  # maximum seconds of a search that is stored as a CUDA gr
 # Case: exact_cuda contracted-topics, contracted-patches on cuda. Chosen on: not recorded.
 # The directions of a contraction, and whether it is worth its time.
 FORM_DIMS = (32, 64, 128, 256)  # numbers of coordinates among which a pilot chooses
-FORM_PILOT_ROWS = 128  # number of pilot rows, which are compared with all points
-FORM_SECONDS = 0.06  # seconds of a pilot
+FORM_PILOT_ROWS = 128  # pilot rows: rows that a pilot compares with all points to choose the coordinates
+FORM_SECONDS = 0.06  # expected seconds of a pilot that chooses the number of coordinates
 FORM_SHARE = 0.03  # maximum share of a whole search that a pilot may take
 FORM_WORTH = 0.7  # maximum time of a search with a contraction, relative to a search in all dimensions
 FORM_MOST_LEFT = 512  # maximum candidates of a row; searches can lengthen lists to this size (attempts/contracted.py)
 FORM_NEARLY_ALL = 0.95  # share of the pilot rows that must have at most FORM_MOST_LEFT candidates
 DIRECTIONS_VALUES = 2**25  # maximum number of values in the sample from which directions are computed
-DIRECTIONS_ROWS = 32768  # maximum number of rows in this sample
+DIRECTIONS_ROWS = 32768  # maximum number of rows in the sample from which directions are computed
 ITERATIONS = 8  # iterations that compute directions: they need not have converged
 FORM_ROWS = 16  # rows per program that writes form rows or rounds contracted rows
-FORM_WARPS = 4  # warps of such a program
-FORM_COLUMNS = 64  # columns that such a program rounds in one step
+FORM_WARPS = 4  # warps of a program that writes form rows or rounds contracted rows
+FORM_COLUMNS = 64  # columns that a program rounds in one step to contract rows
 
 # Not measured by a case. Candidates were counted by hand, for the 10 nearest of 100,000 rows of SIFT in 64 coordinates.
 # Codes (rows/codes.py). A code of 127 stands for CODE_MARGIN times the smaller of two values: the largest element of a
@@ -182,10 +182,10 @@ CODE_NEARLY_ALL = 0.999
 CODE_MARGIN = 1.25
 CODE_ROWS = 16  # rows per program that rounds rows to codes
 FOLDED_HOPPER = True  # whether, on Hopper, a kernel whose products do not wait for the maxima makes the lists of codes
-FOLDED_ROWS = 128  # queries of a tile of the kernel for other devices (folded.py)
-FOLDED_WARPS = 4  # warps of a program of this kernel
-FOLDED_STAGES = 3  # buffers of points of this kernel
-FOLDED_PROGRAMS = 2  # programs of this kernel that a multiprocessor runs at once
+FOLDED_ROWS = 128  # queries in a tile of the kernel for codes on other devices than Hopper (folded.py)
+FOLDED_WARPS = 4  # warps of a program of folded.py
+FOLDED_STAGES = 3  # buffers of points of a program of folded.py
+FOLDED_PROGRAMS = 2  # programs of folded.py that a multiprocessor runs at once
 CODED_WIDTH = 512  # near points per row at first, with room for twice as many; later searches may double the number
 CODED_WIDEST = 2  # maximum number of near points, as a multiple of CODED_WIDTH
 CODED_READ = 128  # number of rows that a query is expected to read from host memory
@@ -199,35 +199,35 @@ LEAST_CODED = 16  # minimum number of columns of rows that are coded: shorter ro
 # the device 6.6 ms, and the host 5 to 9 ms to launch step by step.
 CODED_REPLAYED = 1 << 36
 CODED_REPLAYED_LIST = 4096  # maximum number of entries of a row's list in a replayed batch
-CODED_GRAPHS = 4  # maximum number of CUDA graphs of batches, for the same points
+CODED_GRAPHS = 4  # maximum number of CUDA graphs of batches that are stored for the same coded points
 CODED_LEFT = (1, 16)  # numbers of unproved rows whose retries have kernels that are compiled ahead of a first search
 CODED_MULTIPROCESSORS = 160  # memory for lists is planned for this many multiprocessors; with fewer, lists are shorter
 CODED_BATCH = 8192  # maximum number of queries in a batch: its rows are read while the next batch is screened
 
 # Case: exact_cuda small, search-k10 on cuda. Chosen on: not recorded.
 # Results are correct with any centre and scale, because error bounds are measured; so a sample determines them.
-CENTRE_ROWS = 8192  # maximum number of rows in the sample
-CENTRE_VALUES = 2**20  # maximum number of values in the sample, so that small searches among wide rows stay fast
-CENTRE_FEWEST = 512  # minimum number of rows in the sample, however wide they are
-CENTRE_PROGRAMS = 256  # programs that read the sample: two per multiprocessor of a large GPU
-CENTRE_TILE = {"ROWS": 32, "COLUMNS": 32}  # rows and columns of the sample that a program reads in one step
-SETTLE_TILE = {"PARTS": 32, "COLUMNS": 128}  # parts and columns per step; one size, so that one kernel is compiled
+CENTRE_ROWS = 8192  # maximum number of rows in the sample that determines centre and scale
+CENTRE_VALUES = 2**20  # maximum number of values in the sample for centre and scale, so that small searches stay fast
+CENTRE_FEWEST = 512  # minimum number of rows in the sample for centre and scale, however wide they are
+CENTRE_PROGRAMS = 256  # programs that read the sample for centre and scale: two per multiprocessor of a large GPU
+CENTRE_TILE = {"ROWS": 32, "COLUMNS": 32}  # rows and columns of the sample that a program adds in one step
+SETTLE_TILE = {"PARTS": 32, "COLUMNS": 128}  # partial sums and columns that are added in one step
 
 # Case: exact_cuda search-k10, search-k256 on cuda. Chosen on: not recorded.
 # Programs that refine candidates. By default, the code of ptxas uses fewer registers, but waits for the loads of every
 # step. With REFINE_REGISTERS, it issues the loads of four steps at once.
-REFINE_UNIT = 4  # maximum number of elements per load: with 16 columns per step, four threads share a row
-REFINE_WARPS = 4  # maximum number of warps per program
-WARP_CANDIDATES = 16  # candidates per warp: two rows per thread, with four lanes (partial sums) each
-DIVIDING_CANDIDATES = 8  # candidates per warp for metrics whose terms divide, which takes more registers
-REFINE_REGISTERS = 96  # registers per thread for aligned rows
-CENTRED_REGISTERS = 128  # registers per thread for metrics that subtract means
+REFINE_UNIT = 4  # maximum number of elements per load of a row: with 16 columns per step, four threads share a row
+REFINE_WARPS = 4  # maximum number of warps of a program that refines candidates
+WARP_CANDIDATES = 16  # candidates that a warp refines: two rows per thread, with four lanes (partial sums) each
+DIVIDING_CANDIDATES = 8  # candidates that a warp refines if the metric's terms divide, which takes more registers
+REFINE_REGISTERS = 96  # registers per thread of programs that refine aligned rows
+CENTRED_REGISTERS = 128  # registers per thread of programs that refine by metrics that subtract means
 
 # Case: exact_cuda search-k10-half, search-k10-noise on cuda. Chosen on: not recorded.
 # The test for integers of one byte (rows/bytes.py).
 BYTES_SECONDS = 3e-3  # minimum seconds of a search that first tests for integers of one byte, 0.05 ms if there are none
 BYTES_SAMPLE = 8192  # rows of the sample that is tested before all rows are packed
-BYTES_LOOKED = 4  # rows that the host tests first, in a quarter of the time of the launches for a sample
+BYTES_LOOKED = 4  # rows that the host tests for bytes first, in a quarter of the time of launching a test of a sample
 
 # Case: exact_cuda hard-offset-1e3, hard-tight on cuda. Chosen on: not recorded.
 # The number of groups refined per row (screens/widths.py). A search of at least PILOT_BATCHES batches first determines
@@ -256,21 +256,21 @@ NEARBY_ROWS = 32768  # form rows in memory at once; each row has a distance from
 NEARBY_APART = 2.0  # minimum distance between centres, relative to the distance of a centre's k-th known neighbour
 NEARBY_FARTHEST = 4.0  # maximum distance of a query from its centre, relative to that of its k-th known neighbour
 NEARBY_SHARE = 0.25  # maximum share of the points in a neighbourhood
-# A neighbourhood must save at least this many values (pairs x columns), because its search takes some milliseconds.
-NEARBY_VALUES = 1 << 32  # if the rows would otherwise be compared with all points by exact values
-NEARBY_SCREEN = 1 << 40  # if the rows would otherwise be screened with all points
+# Values are pairs x columns. A neighbourhood must save many, because its search takes some milliseconds.
+NEARBY_VALUES = 1 << 32  # minimum values that a neighbourhood saves if its rows would have all exact values computed
+NEARBY_SCREEN = 1 << 40  # minimum values that a neighbourhood saves if its rows would be screened with all points
 NEARBY_OF_ROUND = 8  # a round must save this many times the values that a neighbourhood must save
-NEARBY_SAMPLE = 4096  # number of points by which are_inseparable decides
+NEARBY_SAMPLE = 4096  # number of points by which are_inseparable (attempts/nearby.py) decides
 
 # Case: radius_cuda within-gauss-d128, within-sift-d128 on cuda. Chosen on: not recorded.
 # Searches within a radius (attempts/within.py).
 WITHIN_FIRST_ROWS = 1024  # queries of the first batch, which measures the lengths of lists with room for all groups
-WITHIN_USUAL = 0.99  # share of the rows of the first batch whose lists must fit into the chosen length
+WITHIN_USUAL = 0.99  # share of the first batch's rows whose lists must fit into the length chosen for later batches
 WITHIN_TOO_SHORT = 1 / 16  # if this share of a batch's lists are too short, later lists are twice as long
 # If a row lists more groups than this share of the points, a screen at the next precision costs less than refining
 # them: the screen takes 0.016 ps per point and column, and refining a group reads 8 to 32 times 4 bytes per column.
 WITHIN_HARD = 1 / 512
-WITHIN_FEWEST_HARD = 32  # minimum number of listed groups of such a row
+WITHIN_FEWEST_HARD = 32  # minimum number of groups that a row lists if it is screened again at the next precision
 WITHIN_WORTH = 0.5  # the next precision is not used any more if it leaves more than this share of the groups
 
 # Case: exact_cuda host-routes on cuda. Chosen on: not recorded.
@@ -282,7 +282,7 @@ CODES_LONG_SECONDS = 0.03  # HOST_LONG_SECONDS for searches by codes, which are 
 HOST_LONG_SECONDS = 1.0  # minimum seconds of the CPU for the device to take over, as it may have to compile kernels
 
 # Not measured: bounds of memory.
-COMPARED_ENTRIES = 1 << 22  # entries of lists that are ordered in one step
+COMPARED_ENTRIES = 1 << 22  # entries of neighbour lists that are ordered in one step
 PACKED_AT_ONCE = 256 * MIB  # bytes of original rows that are on the device at once while "host_refine" packs the points
 REFINE_SCRATCH_BYTES = 1 << 28  # scratch memory of refine_groups, except that a single row may need more
 FORM_VALUES = 2**24  # float64 values of form rows in memory at once

@@ -160,7 +160,7 @@ def _is_direct(problem: Problem, isa: str, prepared: bool, given: dict[str, Any]
 
 
 def _work(problem: Problem, isa: str, precision: str, prepared: bool) -> float:
-    """Return the work of a search that threads can share, in seconds of one thread."""
+    """Return the seconds that one thread would need for the part of a search that threads can share."""
     passes = -(-problem.m // tuning.QUERY_BLOCK)
     read = problem.n * padded(problem.d, precision) * ELEMENT_BYTES[precision] * passes
     return brute_work(problem, isa, read_bytes=read, prepared=prepared)

@@ -168,7 +168,7 @@ class WithinSearch:
         """Return the points within the limits of some queries, as lists, or only their counts."""
         import torch
 
-        if self._begin(rows) >= len(self.prepared.points):  # no point is later than these queries
+        if self._begin(rows) >= len(self.prepared.points):  # no point comes after the queries
             return self._none(rows.stop - rows.start)
         pieces = self._by_minima(rows) if self.elementwise else self._by_lists(rows)
         counts = pieces[0][1].counts

@@ -197,7 +197,7 @@ class CapturedSearch(KeptSearch):
             self._graph, (self._found, self._proved) = record(search, self._device)
             self.own = own
         self._left_few = 0  # counts searches whose first attempt left a few rows unproved
-        self._second: Any = None  # the CUDA graph that retries such rows
+        self._second: Any = None  # the CUDA graph that retries a few unproved rows
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
         """Search with new values of the same shapes and dtypes, with any strides, on the current stream.

@@ -140,7 +140,7 @@ def prepare_on_several(
 
 
 def _bounds(points: Any, plan: CudaPlan, once: bool) -> list[slice]:
-    """Return the points of each device: all, an equal part, or, for a single search, more where all points are."""
+    """Return the slice of points for each device: all, an equal part, or a larger part where all points are."""
     n, devices = len(points), len(plan.devices)
     if plan.shard == "queries":
         return [slice(0, n)] * devices

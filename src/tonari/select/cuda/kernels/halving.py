@@ -26,7 +26,7 @@ def smallest_at_least(numbers, mask, k, most):
     least = tl.reduce(runs, 1, _elementwise_min)  # the minimum over the numbers of each thread
     low = tl.reduce(least, 0, _elementwise_min)
     high = greatest(tl.where(mask, numbers, -LARGE - 1))
-    if k <= numbers.shape[0]:  # the largest of these minima has a number of every thread at or below it
+    if k <= numbers.shape[0]:  # at or below the threads' largest minimum is a number of each thread
         high = tl.minimum(high, tl.reduce(least, 0, _elementwise_max))
     below = total(mask & (numbers <= high))
     while (low < high) & (below > most):

@@ -93,7 +93,7 @@ def dense_kernel(
 ):  # fmt: skip
     """Write sort keys of float32 values or, if DOUBLE, float64 values; `first_id`: id of the first point."""
     width = units * LANES
-    # Programs that run at the same time share points.
+    # Consecutive programs, which run at the same time, read the same points.
     begin = (tl.program_id(0) % parts) * rows_per_part
     end = tl.minimum(begin + rows_per_part, rows)
     point = (tl.program_id(0) // parts) * POINTS + tl.arange(0, POINTS)

@@ -1,9 +1,9 @@
 """Select candidates from a point's notes: the notes with the lowest values, or all notes at or below a score.
 
-In the screen of a graph (kernels/screens/mirrored.py), a low score of a row and a point is also noted for the point.
-The notes of a point are the row numbers of such rows, with lower bounds of their scores. The bounds of rows that are
-not noted are above the point's threshold, unless there was no room for all notes. In this module, "row" also means the
-point itself, because it is a row of the graph. One program processes one point.
+The screen of a graph (kernels/screens/mirrored.py) uses the score of a row and a point for both of them: if it is low,
+the row is noted for the point. The notes of a point are the row numbers of these rows, with lower bounds of their
+scores. The bounds of all other rows are above the point's threshold, unless there was no room for all notes. The point
+itself is also called row here, because it is a row of the graph. One program processes one point.
 """
 
 from __future__ import annotations

@@ -208,7 +208,7 @@ def pack_kernel(
     values_ptr, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, shift_ptr, flags_ptr,
     # shapes
     n, height, d, stride, width,
-    first_row,  # the row number that flags report for the first row
+    first_row,  # row number that flags report for the first of the rows
     # constants
     METRIC: tl.constexpr,
     SIZE: tl.constexpr,  # SIZE and DIFFERENCE: functions of an elementwise metric

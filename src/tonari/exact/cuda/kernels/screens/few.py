@@ -86,7 +86,7 @@ def screen_few_kernel(
     blocks,  # blocks of columns in a row; if there is only one, no divisions are needed
     tiles,
     each,  # number of tiles per program
-    first_row,  # the row number that flags report for the first row
+    first_row,  # row number that flags report for the first of the rows
     # constants
     METRIC: tl.constexpr, LIMIT: tl.constexpr, STEP: tl.constexpr, UNIT: tl.constexpr, M: tl.constexpr,
     POINTS: tl.constexpr, GROUP: tl.constexpr, BLOCK: tl.constexpr,
@@ -153,7 +153,7 @@ def screen_few_kernel(
             column = start + local
             elements, centre = load_with_centre(rows_ptr, centre_ptr, row_axis, column, m, d, stride, METRIC)
             form, lost_here = form_of(elements, centre, column, d, mean, varies, factor, METRIC, LIMIT)
-            y = form.to(tl.float32) * -2.0  # packed in the same way as by every program
+            y = form.to(tl.float32) * -2.0  # packed as above, and by all other programs
             rest = y - y.to(tl.float16).to(tl.float32)
             sizes += tl.sum(form * form, 2)
             differences += tl.sum(rest * rest, 2).to(tl.float64)
