@@ -16,8 +16,8 @@ STREAM_BLOCKS = 4  # blocks of queries per thread that share each slice packed d
 BLOCK_BYTES = 16 * MIB  # maximum memory for the survivors of one block of queries
 
 # Case: exact_cpu graph-sift-f32 on cpu. Chosen on: not recorded.
-# For each instruction set, the number of values (n x d) and the number of dimensions from which on a self-join uses
-# each product for both of its rows. Below, computing products twice is faster than keeping the survivors of both rows.
+# For each instruction set, the minimum number of values (n x d) and of dimensions for which a self-join uses each
+# product for both of its rows. For less, computing products twice is faster than keeping the survivors of both rows.
 JOIN_FROM = {"generic": (0, 0), "avx2": (3_000_000, 32), "avx512": (9_000_000, 32), "amx": (0, 512)}
 JOIN_FROM["neon"] = JOIN_FROM["avx2"]  # not measured
 JOIN_BYTES = 112 * MIB  # bytes of the first survivor buffers of all active rows; more if the points are larger

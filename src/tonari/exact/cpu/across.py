@@ -95,7 +95,9 @@ def _lists(rows: int, plan: ExactPlan) -> Neighbors:
 
 
 def _level(search: Search, points: npt.NDArray[Any]) -> int:
-    """Pack all points at the precision that an adaptive search would choose after its first rows; return its index."""
+    """Pack all points at the precision that an adaptive search would choose after its first rows; return the level.
+
+    The level is the index of the precision in the plan."""
     plan, report, n = search.plan, search.report, len(points)
     search.hold(0, n)
     if not plan.adaptive:

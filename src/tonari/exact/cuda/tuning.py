@@ -33,14 +33,14 @@ SCREEN_COST = 1.0  # cost of screening one more point of a sample
 SLOT_COST = 12.0  # cost of one more slot in a row's list
 ODDS = 1e-4  # maximum probability that a threshold is too low, and that a list is too short
 LEAST_SAMPLE = 4096  # minimum number of points in a sample
-LARGEST_MEAN = 100.0  # maximum expected number of nearest points in a sample; more are no use, and sums would underflow
+LARGEST_MEAN = 100.0  # most expected nearest points in a sample: more do not improve thresholds, and sums underflow
 
 # Case: exact_cuda search-k10 on cuda. Chosen on: not recorded.
 # When a screen makes lists, and how batches are scheduled.
 HOPPER_BYTES = 256  # packed rows of this many bytes have a kernel for Hopper, which lists groups below a threshold
 LEAST_ROWS = 512  # minimum number of queries for lists: for fewer, minima are written quickly, by more programs
 LEAST_STRIDE = 8  # minimum stride of a sample: it takes too much time to screen a larger sample
-STRAGGLERS = 128  # if few rows may be unproved, this many are retried before the host knows which rows are unproved
+STRAGGLERS = 128  # number of rows retried before the host knows which are unproved, if few rows may be unproved
 IN_FLIGHT = 2  # maximum number of batches in flight: with more, Ctrl-C and the progress bar would lag behind
 
 # Case: exact_cuda graph-sift, graph-gauss on cuda. Chosen on: not recorded.
@@ -92,7 +92,7 @@ FEW_UNPROVED = 0.01  # unproved rows are retried at the first precision only if 
 HOPELESS = 0.5  # if the largest width leaves this share of the rows unproved, searches screen all dimensions
 NEAREST = 10  # the k + max(k, NEAREST) nearest points in p coordinates are refined for the first k-th value
 ROOMY = 64  # room for groups of a row at the last retry in p coordinates, as a multiple of the width
-CONTRACTED_AGAIN = 1000.0  # time of searching a row in all dimensions, relative to refining its fewest groups
+CONTRACTED_AGAIN = 1000.0  # time of searching a row in all dimensions, relative to refining its fewest groups once
 AT_ONCE = 3  # maximum number of batches joined into one if memory allows: each batch takes 3 ms to launch
 
 # Not measured by a case, but by hand on an H100: 10,000 queries among a million points of 128 columns, whose noise
@@ -104,23 +104,23 @@ ROWS_AGAIN = 64  # number of rows that a replayed search retries, by kernels cap
 # Case: exact_cuda one-query on cuda. Chosen on: H100.
 # Searches whose first attempt takes two launches (screens/few.py). They take about 15 µs longer than reading
 # the packed points. The usual launches take 45 µs longer than reading them, and two or three times the host's work.
-FEW_QUERIES = 4  # maximum number of queries that share one pass over the points, without matrix units
+FEW_QUERIES = 4  # maximum number of queries that share a pass over the points without matrix units (few.py)
 FEW_POINTS = 1 << 20  # maximum number of points: a program surveys all tiles; reading more takes over 85 µs at d = 128
 FEW_COLUMNS = 1 << 12  # maximum number of columns: each program of the screen has packed queries, 2 MB per query
 FEW_NEIGHBOURS = 32  # maximum k: all candidates, 512 for this k, are compared with each other, in about 5 µs
 
 # Case: exact_cuda one-query on cuda. Chosen on: H100.
 # Shapes of the programs of the two launches for few queries (kernels/screens/few.py, few_finish.py).
-FEW_BLOCK = 128  # columns of a tile that a program reads at once: 8 loads of 16 bytes per thread
-FEW_CHUNKS = 64  # chunks of minima by which a threshold is computed: at least as many as groups are wanted
-FEW_CHUNK = 32  # candidates whose values a program of the second launch computes
-FEW_RANKED = 32  # candidates that are compared with all other candidates in one step
-FEW_SCREEN_WARPS = 8  # warps of a program of the first launch for few queries
+FEW_BLOCK = 128  # columns of a tile that a program of few.py reads at once: 8 loads of 16 bytes per thread
+FEW_CHUNKS = 64  # chunks of minima by which few_finish.py computes a threshold: at least as many as wanted groups
+FEW_CHUNK = 32  # candidates whose values one program of few_finish.py computes
+FEW_RANKED = 32  # candidates that few_finish.py compares with all other candidates in one step
+FEW_SCREEN_WARPS = 8  # warps of a program of few.py, the screen
 FEW_SCREEN_REGISTERS = 128  # registers per thread of the screen, so that FEW_PROGRAMS programs fit on a multiprocessor
 FEW_PROGRAMS = 2  # screening programs per multiprocessor; each of them is loading two tiles of 32 KiB
 FEW_MOST_PROGRAMS = 512  # maximum number of screening programs on any device; each has a packed copy of the queries
-FEW_WARPS = 4  # warps of a program of the second launch for few queries
-FEW_REGISTERS = 255  # registers per thread of the second launch: programs are few, so each may use all that it needs
+FEW_WARPS = 4  # warps of a program of few_finish.py
+FEW_REGISTERS = 255  # registers per thread of few_finish.py: programs are few, so each may use all that it needs
 FEW_SURVEYED = 1024  # maximum number of tiles for FEW_WARPS warps; more tiles are surveyed by twice as many warps
 
 # Case: exact_cuda hard-copies, hard-copies-16 on cuda. Chosen on: not recorded.
@@ -138,7 +138,7 @@ DENSE_ROWS = 32  # maximum number of queries per program that computes values of
 DENSE_LANES = 2  # lanes (partial sums) per thread of a program that computes values of all pairs
 LEAST_SLICE = 1 << 14  # minimum number of points in a slice; if memory is short, blocks of queries are shortened first
 LISTED_WIDENING = 1.25  # maximum ratio of the longest to the shortest list that share a launch
-REMEMBERED = 64  # maximum number of searches remembered until they repeat, and of plans that left unproved rows
+REMEMBERED = 64  # most searches remembered until they repeat, and most plans with remembered numbers of unproved rows
 
 # Not measured: bounds of memory.
 MINIMA_BYTES = 2048 * MIB  # maximum memory for the minima of a batch of queries: longer batches are no faster
@@ -225,7 +225,7 @@ CENTRED_REGISTERS = 128  # registers per thread of programs that refine by metri
 
 # Case: exact_cuda search-k10-half, search-k10-noise on cuda. Chosen on: not recorded.
 # The test for integers of one byte (rows/bytes.py).
-BYTES_SECONDS = 3e-3  # minimum seconds of a search that first tests for integers of one byte, 0.05 ms if there are none
+BYTES_SECONDS = 3e-3  # minimum seconds of a search that first tests for integers of one byte: often in 0.05 ms
 BYTES_SAMPLE = 8192  # rows of the sample that is tested before all rows are packed
 BYTES_LOOKED = 4  # rows that the host tests for bytes first, in a quarter of the time of launching a test of a sample
 
@@ -237,7 +237,7 @@ PILOT_ROWS = 1024
 WIDEST = 8
 WIDER = 4  # factor by which a retry refines more groups per row than the attempt before; for short rows it is larger
 SHORT_COLUMNS = 16  # for rows of d columns, WIDER is multiplied by SHORT_COLUMNS // d, but by 1 to 4
-NEAR_KEPT = 2  # room for near groups of a contracted row, and for near members of them, as a multiple of the width
+NEAR_KEPT = 2  # room for near groups of a contracted row, and for their near members, as a multiple of the width
 SEARCHED_AGAIN = 100.0  # default time of searching a row again, as a multiple of the time of refining its groups
 RETRIES_TIMES = 3.0  # time of retries relative to their products: they write all minima, and several may be needed
 LEAST_SCRATCH = 1 << 25  # minimum scratch bytes for rows that are compared with all points

@@ -214,9 +214,12 @@ def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = 
 
     Returns
     -------
-    Neighbors of tensors of shape (m, k), uint8 tensor of shape (m,) and int64 tensor of shape (7,)
-        1 for each row whose answer is certified as exact; flags of the points, flags of the queries, and the number of
-        these rows. The answers are valid if no flag is below ``inputs.arrays.values.NO_ROW``.
+    Neighbors of tensors of shape (m, k)
+        The answers; they are valid if no flag is below ``inputs.arrays.values.NO_ROW``.
+    uint8 tensor of shape (m,)
+        1 for each row whose answer is certified as exact, else 0.
+    int64 tensor of shape (7,)
+        The state: flags of the points, flags of the queries, and the number of rows certified as exact.
     """
     search = prepared.begin(queries, plan)
     found, proved = search.first_batch(queries, own)

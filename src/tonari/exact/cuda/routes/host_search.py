@@ -237,7 +237,7 @@ def ascending(members: Any) -> Any:
 
 
 class _Uncounted:
-    """Progress for rows that have been counted before: it counts nothing, but stops the search like the wrapped bar."""
+    """Progress for rows that have been counted before: it counts nothing, but stops a search when the bar does."""
 
     def __init__(self, bar: Counter) -> None:
         self._bar = bar

@@ -134,7 +134,7 @@ def whole_numbers(elements, centre, factor):
 
 @triton.jit
 def product_errors(size, difference, d, PRECISION: tl.constexpr):
-    """Return a bound on |x' - x^| of each row, from |x'| and |y - x^|, and gamma, the summation error of products."""
+    """Convert |x'| and |y - x^| to a bound on |x' - x^|, [ROWS]; also return gamma, the summation error of products."""
     difference = difference * ROUNDED + size * _RATIO + _LOST
     columns = tl.cast(d, tl.float64)
     units = 4 * columns + 64

@@ -1,4 +1,4 @@
-"""Mark each row of an order that equals the row before it in every bit.
+"""Mark each row, in the order of hashes, that equals the row before it in every bit.
 
     same(i) = hash(i) = hash(i - 1)  and  all columns of row order(i) and of row order(i - 1) have the same bits
 
