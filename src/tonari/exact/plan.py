@@ -131,7 +131,7 @@ class ExactPlan(Plan):
 
     @property
     def packs_anew(self) -> str:
-        """A sentence for reports: how many points stay packed, and the budget for packing all; "" if all are packed."""
+        """A sentence for reports: the number of points that stay packed, and the budget for all; "" if all do."""
         if self.resident:
             return ""
         return (

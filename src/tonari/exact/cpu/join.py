@@ -85,7 +85,7 @@ class Join:
 
     def _of_active(self, active: Bounds, found: Neighbors, status: Status, first: int) -> int:
         def spans(block: Bounds) -> Spans:
-            # A product serves only one of its rows if the other row is inactive, or if both rows are in the block.
+            # A product is used for only one of its rows if the other row is inactive, or if both are in the block.
             yield (0, active[0]), False
             yield block, False
             yield (block[1], active[1]), True

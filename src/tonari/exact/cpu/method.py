@@ -129,11 +129,11 @@ class ExactOnCpu(OnCpu):
 
 
 def _unchecked(prepared: Any) -> int:
-    """Return how many arrays a quick search must check: 1 for the queries, 2 for queries and points."""
+    """Return the number of arrays that a quick search must check: 1 for the queries, 2 for queries and points."""
     return 2 if prepared is None else 1
 
 
 def plan_for(plan: ExactPlan, n: int) -> ExactPlan:
-    """Return a plan like `plan`, but for a search among only n points, and not for a self-join."""
+    """Return `plan` changed for a search among only n of its points, which is not a self-join."""
     resident = min(plan.resident_points, n)
     return replace(plan, n=n, resident_points=resident, active_rows=0, sample_stride=0, sample_rank=0)

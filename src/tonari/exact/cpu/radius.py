@@ -160,7 +160,7 @@ def _blocks(
 ) -> tuple[int, int]:
     """Search some blocks; append each block that overflowed to `full`, with the number of points compared until then.
 
-    Return the number of exact values computed, and how many of them a finer screen might have avoided.
+    Return the number of exact values computed, and the number of those that a finer screen might have avoided.
     """
     plan, prepared, request = search.plan, search.prepared, answer.of
     kernel, double = plan.kernels[precision], request.limits.dtype == np.float64

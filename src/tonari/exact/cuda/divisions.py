@@ -38,7 +38,7 @@ def share(count: int, devices: int) -> int:
 
 
 def points_at_home(whole: CudaNeeds, devices: int) -> int:
-    """Return how many points to search on the device that initially has all points, if several devices share a search.
+    """Return the number of points for the device that has all points at first, if several devices share a search.
 
     Each other device must first receive a copy of its points, at a rate that they all share. The other devices are
     therefore assigned fewer points, such that all devices finish at the same time. The result is 0 if no such division

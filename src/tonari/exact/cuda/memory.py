@@ -32,7 +32,7 @@ LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # bytes per listed point, if points ar
 
 @dataclass(frozen=True)
 class Slabs:
-    """How many original rows are on a device at once.
+    """The number of original points, and of queries, that are on a device at once.
 
     Attributes
     ----------

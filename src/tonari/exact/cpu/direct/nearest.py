@@ -143,7 +143,7 @@ def _in_calls(
 
 
 def _sizes(m: int, n: int, plan: ExactPlan, may_slice: bool) -> tuple[int, int]:
-    """Return how many queries and how many points a native call has: a slice of the points if queries are few."""
+    """Return the number of queries and the number of points in one native call; few queries take slices of points."""
     work = plan.seconds * plan.threads
     if not worth_sharing(work):
         return m, n

@@ -238,7 +238,7 @@ def _contracted_and_whole(
 
 
 def _pilot(points: npt.NDArray[Any], made: _native.Form, whole: InWhole | None, plan: ExactPlan) -> Seen:
-    """Estimate, from a sample, how many candidates a screen of all columns leaves, and screens of fewer columns."""
+    """Estimate, from a sample, the number of candidates after a screen of all columns, and after contracted screens."""
     n, widths = plan.n, [LOOKED_FIRST, *contracted_widths(plan.d)]
     if whole is None:
         every = dict.fromkeys(widths, 1.0)

@@ -302,7 +302,7 @@ def make_attempts(left: Unproved, attempts: Sequence[Attempt]) -> None:
 
 
 def _run(attempt: Attempt, left: Unproved, given: Any) -> None:
-    """Run an attempt; record its duration and how many rows it proved."""
+    """Run an attempt; record its duration and the number of rows that it proved."""
     record = trail.current.get()
     if record is None:
         attempt.run(left, given)

@@ -16,7 +16,7 @@ Screened: TypeAlias = "AllMinima | Lowest | Listed | Mirrored"
 
 
 def listed_room(width: int) -> int:
-    """Return how many parts to refine per row if the `width` listed groups with the smallest minima are chosen."""
+    """Return the number of parts to refine per row, if the `width` listed groups with the lowest minima are chosen."""
     return width + max(6, width // 4)
 
 

@@ -288,7 +288,7 @@ def list_members(groups: Any, n: int, group: int, own: Any, columns: int) -> Any
 
 
 def _shape_of_slices(rows: int, n: int, k: int, d: int, item: int, scratch_bytes: int) -> tuple[int, int]:
-    """Return how many queries (in a block) and points (in a slice) fit into the scratch memory together."""
+    """Return the number of queries in a block, and of points in a slice, that fit into the scratch memory together."""
 
     def points_beside(block: int) -> int:
         room = scratch_bytes - block * (8 * _whole(d) + 3 * CANDIDATE_BYTES * k)

@@ -99,7 +99,7 @@ class Graphs:
         self.most, self.held_bytes = most, held_bytes
         self._kept: dict[GraphKey, Graph] = {}
         self._watched: dict[GraphKey, Any] = {}
-        self._seen: dict[GraphKey, float] = {}  # by key, how many searches had no graph; -inf once it is claimed
+        self._seen: dict[GraphKey, float] = {}  # by key, the searches that had no graph; -inf once it is claimed
         # Reentrant: the garbage collector may delete an Index and its graphs while this thread holds the lock.
         self._lock = threading.RLock()
 

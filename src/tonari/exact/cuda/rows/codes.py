@@ -39,7 +39,7 @@ MOST_CODED = 247  # largest number of coordinates of a code
 
 
 def code_columns(d: int) -> list[int]:
-    """Return how many coordinates codes of d-dimensional rows may have: the usual number, then a smaller one.
+    """Return the possible numbers of coordinates in codes of d-dimensional rows: the usual one, then a smaller one.
 
     >>> code_columns(128), code_columns(20)
     ([123, 61], [19])

@@ -67,7 +67,7 @@ def noted_bytes(n: int, slots: int, batch: int) -> int:
 
 
 def slots_within(room: int, n: int, batch: int) -> int:
-    """Return how many slots per row the lists of a graph can have within `room` bytes."""
+    """Return the number of slots per row that the lists of a graph can have within `room` bytes."""
     least = noted_bytes(n, 0, batch)
     return max(0, room - least) // (noted_bytes(n, 1, batch) - least)
 

@@ -11,7 +11,7 @@ NEAR_BYTES = 32  # scratch bytes per refined group or near point; finding them t
 
 
 def usual_width(wanted: int) -> int:
-    """Return how many groups a first attempt refines per row, if `wanted` neighbours are requested.
+    """Return the number of groups that a first attempt refines per row, if `wanted` neighbours are requested.
 
     >>> usual_width(10), usual_width(100)
     (16, 112)

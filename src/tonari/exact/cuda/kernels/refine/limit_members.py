@@ -88,7 +88,7 @@ def near_minima_kernel(
 
 @triton.jit(do_not_specialize=["p", "units", "n", "room", "members_room"])
 def near_members_kernel(
-    # inputs: contracted rows of queries and points; limits; groups of each row, and how many; each row's own point
+    # inputs: contracted rows of queries and points; limits; groups of each row, and their count; each row's own point
     queries_ptr, rows_ptr, limits_ptr, groups_ptr, found_ptr, own_ptr,
     # outputs, int32: lists of members [row][members_room], which may have entries already, and their lengths [row]
     members_ptr, near_ptr,

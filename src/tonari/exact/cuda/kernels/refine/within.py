@@ -128,7 +128,7 @@ def within_kernel(
     METRIC: tl.constexpr, TERM: tl.constexpr, DOUBLE: tl.constexpr, LISTED: tl.constexpr, HAS_OWN: tl.constexpr,
     LATER: tl.constexpr, GROUP: tl.constexpr, POINT_TILE: tl.constexpr, UNIT: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Find the points of a block within its row's limit; write how many and, if LISTED, the points.
+    """Find the points of a block within its row's limit; write their count and, if LISTED, the points.
 
     A row does not find itself and, if LATER, finds only points after it.
     """

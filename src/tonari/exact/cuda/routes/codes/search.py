@@ -130,7 +130,7 @@ class _Search(HostSearch):
     def _certified(
         self, numbers: npt.NDArray[np.int64], width: int, *, first_pass: bool = False
     ) -> npt.NDArray[np.int64]:
-        """Search some queries, report how many are proved, and return the row numbers of the others."""
+        """Search some queries, report the number of proved ones, and return the row numbers of the others."""
         if not len(numbers):
             return numbers
         started = time.perf_counter()
