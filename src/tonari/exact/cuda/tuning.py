@@ -200,7 +200,7 @@ LEAST_CODED = 16  # minimum number of columns of rows that are coded: shorter ro
 CODED_REPLAYED = 1 << 36
 CODED_REPLAYED_LIST = 4096  # maximum number of entries of a row's list in a replayed batch
 CODED_GRAPHS = 4  # maximum number of CUDA graphs of batches that are stored for the same coded points
-CODED_LEFT = (1, 16)  # numbers of unproved rows whose retries have kernels that are compiled ahead of a first search
+CODED_LEFT = (16, 64)  # possible numbers of rows of a first retry: if fewer rows are unproved, some are repeated
 CODED_MULTIPROCESSORS = 160  # memory for lists is planned for this many multiprocessors; with fewer, lists are shorter
 CODED_BATCH = 8192  # maximum number of queries in a batch: its rows are read while the next batch is screened
 
