@@ -30,7 +30,8 @@ def refine_lowest(
 
     Returns
     -------
-    Neighbors of tensors of shape (rows, k), and float32 tensor of shape (rows,)
+    Neighbors of tensors of shape (rows, k)
+    float32 tensor of shape (rows,), or None
         A lower bound on the scores of all other points; None if no other points exist.
     """
     found: Any = None

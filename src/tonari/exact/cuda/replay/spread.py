@@ -193,7 +193,7 @@ class SpreadSearch(KeptSearch):
         return points
 
     def _first_attempts(self, queries: Any) -> Neighbors:
-        """Launch the graphs of all parts and of the join, and wait; return the answer, with some unproved rows."""
+        """Launch the graphs of all parts and of the join, and wait; return the answer, whose rows may be unproved."""
         for part in self._parts:  # launched while their device has no other work yet
             part.queries.copy_(queries[part.rows], non_blocking=True)
         for part in self._parts:

@@ -87,7 +87,7 @@ class HostContractedPoints:
         self.written = Written(self.form.centre, self.form.scale, *tensors, self.rows.values, self.rows.errors)
 
     def check_range(self, first: int) -> None:
-        """Raise an error if contracted points cannot be packed; `first` is the row number of the first point."""
+        """Raise an error if a contracted point cannot be packed; `first` is the row number of the first one."""
         row = int(self._beyond)
         if row < NO_ROW:
             raise Unsupported(

@@ -217,7 +217,7 @@ def code_queries(queries: Any, coding: Coding, flags: Any, *, first: int) -> Cod
     m, p, device = len(queries), coding.by.p, queries.device
     contracted = contract(queries, coding.by, flags, first=first)
     codes = torch.empty((m, code_width(p)), dtype=torch.int8, device=device)
-    # torch.empty_like would take a second in a rehearsal, for imports.
+    # In a rehearsal, torch.empty_like would first import modules for a second.
     apart, squares, errors = (contracted.errors.new_empty(contracted.errors.shape) for _ in range(3))
     rounded = contracted.values.new_empty(contracted.values.shape)
     out = {"squares_ptr": squares, "rounded_ptr": rounded, "rounded_errors_ptr": errors}

@@ -144,8 +144,9 @@ class ContractedScreen:
     def limits(self, look: Look, kth: Any) -> tuple[Any, Any]:
         """Return limits for each query, both float32 (rows,).
 
-        The first is the largest squared distance of contracted rows, the second the largest score, that a point in the
-        answer can have. They include an allowance for the rounding of float32 sums of p squares.
+        The first is the largest squared distance from the contracted query to the contracted row of a point in its
+        answer. The second is the largest screen score of such a point. Both include an allowance for the rounding of
+        float32 sums of p squares.
         """
         return self.limits_with(look.rows.errors, look.shift, kth)
 

@@ -90,7 +90,7 @@ def finish_few_kernel(
     points_ptr, point_flags_ptr, query_flags_ptr,
     # scratch: lists of tiles [program][SLOTS] and groups [program][ROOM]; values [row][ROOM * GROUP]; counters [row]
     tiles_ptr, groups_ptr, values_ptr, counters_ptr,
-    # outputs: the k best [row][k]; whether rows are proved; int64: flags of points and queries, whether rows are proved
+    # outputs: the k best [row][k]; whether rows are proved; the state, int64: flags of points and queries, proved rows
     distances_ptr, indices_ptr, proved_ptr, state_ptr,
     # shapes
     n, tiles, d, query_width, units, width, k, parts,

@@ -201,17 +201,17 @@ class _Search(HostSearch):
 
 
 def _at_once(plan: CudaPlan, width: int) -> int:
-    """Return the most queries of a batch."""
+    """Return the maximum number of queries in a batch with `width` near points per row."""
     if width <= tuning.CODED_WIDEST * plan.contracted_width:
-        return plan.query_batch  # which has room for the widest lists of a first pass
+        return plan.query_batch  # planned for the longest lists of a first pass
     return min(plan.query_batch, retried_at_once(width, CODED_BYTES))
 
 
 def filled(rows: int, plan: CudaPlan, width: int) -> int:
-    """Return the number of rows of a retry: some are repeated, so that few sizes occur.
+    """Return the number of rows to search in a retry of `rows` rows; some rows are repeated, so that few sizes occur.
 
-    The kernels of these sizes are compiled with those of the first pass, and their CUDA graphs are replayed. A retry
-    that reads very many points per row repeats none.
+    For retries of these sizes, kernels are compiled with those of the first pass, and CUDA graphs are replayed. If a
+    retry reads very many points per row, no rows are repeated.
     """
     sizes = _left_sizes(plan, width) if width <= tuning.WIDER * tuning.CODED_WIDEST * plan.contracted_width else []
     return next((size for size in sizes if size >= rows), rows)
