@@ -85,7 +85,7 @@ class Loading(Executor):
     def wait_for_first(self) -> None:
         """Wait until the first kernel is translated, if any has been submitted.
 
-        It takes longest to compile, and a thread that looked up other kernels meanwhile would delay it.
+        It takes longest to compile, and looking up other kernels at the same time would delay it.
         """
         if self.futures:
             self._first_translated.wait()
