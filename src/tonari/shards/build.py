@@ -18,8 +18,9 @@ from tonari.core.process.callers import callers_level
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.process.workers import default_threads
 from tonari.core.trail import Record, recording, unrecorded
-from tonari.graph.directory import BUILDING, COMPLETE, MANIFEST, Manifest
+from tonari.graph.directory import BUILDING, COMPLETE, MANIFEST, Manifest, columns_as_facts
 from tonari.io._atomic import remove_unfinished, sync_directory
+from tonari.metrics.changes.change import Change
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
 from tonari.nn_descent.updates import GNND, PULL
@@ -73,11 +74,14 @@ class Request:
     queries: Source | None = None
     update: str | None = None
     may_take_fewer: bool = False  # the executor may use fewer of its devices
+    change: Change | None = None  # if there is one, `metric` is its base, and the sources return changed rows
 
     @property
     def facts(self) -> dict[str, Any]:
         """The arguments that determine the result; the manifest stores them."""
         facts = {name: getattr(self, name) for name in ("k", "metric", "method", "recall", "seed")}
+        if self.change is not None:
+            facts |= {"metric": self.change.metric} | columns_as_facts(self.change.weights, self.change.transform)
         return facts if self.update is None else facts | {"update": self.update}
 
 
@@ -163,7 +167,8 @@ def _sizes(request: Request, workers: int) -> Sizes:
 
 def _other(manifest: Manifest, request: Request, facts: tuple[dict[str, Any], dict[str, Any] | None]) -> str:
     """Return a sentence that says how the build in a directory differs from the requested one; "" if they agree."""
-    words = {"sample": "other points (their values differ)", "stamps": "files that have changed since"}
+    words = {"weights": "other weights", "transform": "another matrix"}
+    words |= {"sample": "other points (their values differ)", "stamps": "files that have changed since"}
     points, queries = facts
     if (manifest.queries is None) != (queries is None):
         kinds = ("a graph", "neighbours of queries")
@@ -208,6 +213,7 @@ def _job(request: Request, folder: Path, manifest: Manifest) -> Job:
         plan=plan,
         queries=request.queries,
         update=request.update,
+        change=request.change,
     )
 
 

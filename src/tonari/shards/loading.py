@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, Protocol
 
@@ -85,7 +86,7 @@ class HostLoader:
         source = self._source
         out = np.empty((sum(part.stop - part.start for part in parts), source.d), inputs.dtype_of(source.dtype))
         at = 0
-        for part in parts:
+        for part in itertools.chain.from_iterable(source.pieces(part.start, part.stop) for part in parts):
             here = out[at : (at := at + part.stop - part.start)]
             here[:] = inputs.as_rows(
                 inputs.to_host(source.rows(part.start, part.stop)), source.name, check_values=False

@@ -164,6 +164,10 @@ class CudaLoader:
             for part, rows, numbers in source.parts_at(ids):
                 self._send(rows, numbers, out, part)
             return
+        if isinstance(source.origin, FileSource):  # whole blocks would be transformed for a few of their rows
+            for here in cut(len(ids), shards_tuning.TAKEN_AT_ONCE):
+                self._place(source.take(ids[here], min(tuning.MOST_THREADS, default_threads())), out, here)
+            return
         for block in cut(source.n, source.block_rows):
             low, high = np.searchsorted(ids, [block.start, block.stop]).tolist()
             if low < high:

@@ -144,6 +144,8 @@ def _truth_parts(at: int) -> tuple[str, str]:
 def _compute_recall(worker: Worker, args: Any, data: Any) -> Recall:
     rows, truth = truth_of(worker)
     job = worker.job
+    if job.change is not None:
+        truth = truth._replace(distances=job.change.values(truth.distances))
     result = job.files.rows()
     found = Neighbors(*(np.array(part[rows]) for part in result))
     return neighbors_recall(found, truth, metric=job.metric, population=job.source.n)

@@ -40,6 +40,15 @@ class Source(ABC):
         """The default number of rows per read."""
         return max(1, min(self.n, self.most_rows, tuning.BLOCK_BYTES // self.row_bytes))
 
+    @property
+    def origin(self) -> Source:
+        """The source of the caller's rows, if this one transforms them."""
+        return self
+
+    def pieces(self, begin: int, end: int) -> Iterator[slice]:
+        """Yield the ranges in which rows [begin, end) are read to be copied: here, one."""
+        yield slice(begin, end)
+
     @abstractmethod
     def rows(self, begin: int, end: int) -> Any:
         """Return rows [begin, end), unchecked."""

@@ -35,6 +35,7 @@ from tonari.methods.registry import method_for, search_method
 from tonari.methods.rows.place import Place
 from tonari.methods.rows.where import place_for
 from tonari.metrics import Metric, get_metric
+from tonari.metrics.changes.change import Change
 from tonari.shards.directory.done import Done
 from tonari.shards.directory.workspace import Workspace
 from tonari.shards.loading import Arrived, Arriving, Loader, loader_for
@@ -156,6 +157,8 @@ class Job:
         The queries whose neighbours are searched; None for a graph of the points.
     update : str, optional
         The update of NN-Descent that the caller named. All graphs of shards are then built by NN-Descent.
+    change : Change, optional
+        The change of rows that makes `metric` the requested metric; the sources return changed rows.
     """
 
     folder: Path
@@ -169,6 +172,7 @@ class Job:
     plan: ShardPlan
     queries: Source | None = None
     update: str | None = None
+    change: Change | None = None
 
     @property
     def record(self) -> Metric:
@@ -191,7 +195,7 @@ class Job:
     def files(self) -> Workspace:
         """The files of the build in its directory."""
         rows = self.source if self.queries is None else self.queries
-        return Workspace(self.folder, rows.n, self.k, value_dtype(self.source.dtype), self.source.n)
+        return Workspace(self.folder, rows.n, self.k, value_dtype(self.source.dtype), self.source.n, self.change)
 
 
 class Worker:

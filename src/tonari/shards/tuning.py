@@ -60,6 +60,7 @@ DEALT_AT_ONCE = 1 << 14  # rows that a thread assigns to shards in one step
 RENUMBERED_AT_ONCE = 1 << 18  # rows on a device that are renumbered in one step
 TAKEN_AT_ONCE = 1 << 15  # rows that a thread copies in one step
 PAIRED = 1 << 13  # sampled neighbours whose shards are compared in one step
+CHANGED_BYTES = 4 << 20  # bytes of rows, as float64, before and after, that are transformed in one step
 SUMMED_BYTES = 4 << 20  # bytes of rows, as float64, that k-means adds up in one step
 BLOCK_BYTES = 256 << 20  # largest range of rows in bytes that an object returns in one call
 STAGED_BYTES = 64 << 20  # page-locked buffers for copies of rows to a device, in bytes
