@@ -35,8 +35,8 @@ def nearest_of_all(
 ) -> Neighbors:
     """Find the k nearest neighbours of some rows among the rows [begin, end) of the source, which are read once.
 
-    `rows` has row numbers of the source; `asked` has these rows on the device of the worker, if they were read before.
-    `slab` is the number of rows that are read and searched in one step.
+    `rows` has the row numbers of the queries; `asked` has the queries themselves on the device of the worker, if they
+    were read before. `slab` is the number of rows that are read and searched in one step.
     """
     job = worker.job
     last = job.source.n if end is None else end
@@ -63,7 +63,7 @@ def measured_rows(job: Job) -> npt.NDArray[np.int64]:
 
 
 def overlap_rows(job: Job) -> npt.NDArray[np.int64]:
-    """Draw the rows that determine the overlap of shards, independently of the rows that the recall is measured on."""
+    """Draw the rows that determine the overlap of shards, independently of the rows that measure the recall."""
     return _rows_for(job, Purpose.SHARD_OVERLAP, _sampled(job))
 
 

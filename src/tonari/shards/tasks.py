@@ -53,7 +53,7 @@ class Task(NamedTuple):
         A key of the route's steps.
     args : tuple of int
     work : int
-        Rows times the work per row, in units of the progress bar.
+        The task's share of the progress bar: its rows, times the relative work for a row.
     """
 
     name: str
@@ -227,8 +227,8 @@ class Worker:
         self.threads = job.threads or max(1, default_threads() // workers)
         self._loaders: list[Loader] = []
         self._has_read = False
-        self.records: dict[str, Record] = {}  # records of tasks that are not completely written
-        # On the CPU without a budget, searches decide themselves. The plan's number excludes memory for other rows.
+        self.records: dict[str, Record] = {}  # by name, of tasks that are not yet done
+        # On the CPU without a budget, each search chooses its own memory. `engine_bytes` excludes rows and lists.
         self.memory = None if job.memory is None and device == "cpu" else job.plan.engine_bytes
         self.call = Call(
             metric=job.record, place=self.place, threads=job.threads, memory=self.memory, progress=progress
@@ -245,15 +245,15 @@ class Worker:
         return self.load if self.job.queries is None else self._loader(self.job.queries)
 
     def rows_at(self, ids: npt.NDArray[np.int64]) -> Arriving:
-        """Start reading the rows with these ascending numbers for a task; they arrive when the task is computed."""
+        """Start reading the rows with these ascending row numbers; they arrive when their task is computed."""
         return self.load.at_later(ids) if self._stages() else Arrived(self.load.at(ids))
 
     def rows_of(self, parts: list[slice]) -> Arriving:
-        """Start reading several ranges of rows for a task; they arrive when the task is computed."""
+        """Start reading several ranges of rows; they arrive when their task is computed."""
         return self.load.ranges_later(parts) if self._stages() else Arrived(self.load.ranges(parts))
 
     def _stages(self) -> bool:
-        """Whether the next rows wait in page-locked memory, as planned; the first rows go directly to the device."""
+        """Return whether rows wait in page-locked memory, as planned; the first rows go directly to the device."""
         first, self._has_read = not self._has_read, True
         return self.job.plan.staged_bytes > 0 and not first
 
@@ -331,5 +331,5 @@ def _begun(plan: Plan, rows: int, reason: str = "") -> None:
 
 
 def _rounds_of(device: str) -> dict[str, int]:
-    """Return overrides for the graph of a shard: on the CPU, the second round is light, since it changes few lists."""
+    """Return overrides for the plan of a shard's graph: on the CPU, its second round is a light one."""
     return {"light_rounds": 2} if device == "cpu" else {}

@@ -115,7 +115,7 @@ class _Request:
         return dataclasses.replace(lists, found=found, report=None, seed=None, record=record)
 
     def anew(self, rows: Any, lost: int, record: Record) -> Lists | None:
-        """Build a new exact graph of `rows`, or return None if searching again for `lost` lists should be faster."""
+        """Build a new exact graph of `rows`, or return None if a search for the `lost` lists should be faster."""
         if not self.k:
             return None
         seconds = Points(rows, self.call).decided(rows, self.k, False, self_join=True).seconds
@@ -286,7 +286,7 @@ def _without_missing(found: Neighbors, *, descending: bool) -> tuple[Neighbors, 
 
 
 def _enter(request: _Request, found: Neighbors, kept: Ids, new: Any, last: Neighbors) -> None:
-    """Merge replaced rows into the lists of the unchanged points `kept`, if they precede the list's old last entry."""
+    """Insert the replaced points into the lists of the unchanged points `kept`, where they precede the last entry."""
     limits, metric = last.distances[kept, 0], request.call.metric
     near = nearest_within(Points(new, request.call), inputs.rows_at(request.rows, kept), limits, request.k)
     here = np.flatnonzero(near.indices[:, 0] >= 0)

@@ -189,7 +189,7 @@ def _check_distances(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
     drawn = generator(0, Purpose.LISTS).choice(lists.n, min(lists.n, tuning.CHECKED_ROWS), replace=False)
     numbers, metric = np.sort(drawn), lists.measure
     indices, distances = (_rows_at(part, numbers) for part in (lists.found.indices, lists.found.distances))
-    try:  # the lists of a graph on CUDA have not been checked
+    try:  # the constructor of KNNGraph does not check lists on CUDA
         check_lists(
             indices,
             distances,
@@ -208,7 +208,7 @@ def _check_distances(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
     found = returned(values, distances.dtype)
     wrong = np.argwhere((found != distances) & (indices >= 0))
     if len(wrong):
-        inputs.check_values(rows, theirs, first=0, nonnegative=metric.nonnegative)  # not checked so far
+        inputs.check_values(rows, theirs, first=0, nonnegative=metric.nonnegative)  # invalid values?
         place = tuple(wrong[0])
         row, other = numbers[place[0]], indices[place]
         raise ValueError(

@@ -175,7 +175,7 @@ def _write_all(worker: Worker, done: Callable[[Task], None], computed: Iterator[
     """Write the computed pieces of tasks as they arrive, and finish each task."""
     for task, first in computed:
         pieces = _pieces([first], computed)
-        del first  # otherwise it would stay in memory until the next task
+        del first  # or its rows would stay in memory until the next task
         _finish(worker, task, pieces, done)
 
 
