@@ -9,14 +9,14 @@ from typing import NamedTuple
 from tonari.core.units import MIB
 from tonari.costs import tuning
 
-_OWN_CACHE, _SHARED_CACHE = MIB, 16 * MIB  # bytes: a core's own cache, and the share of two cores in a shared cache
+_OWN_CACHE, _SHARED_CACHE = MIB, 16 * MIB  # bytes of a core's own cache, and of the shared cache that two cores may use
 
 
-TOP_LEVELS = 8  # at most 2**8 tasks: enough for any machine, and the number of a row's node fits in a byte
+TOP_LEVELS = 8  # most levels of a tree that all cores split together; the index of a row's node then fits in a byte
 
 
 class MeanVisits(NamedTuple):
-    """The mean numbers of leaves, nodes and points that one query visits in a tree.
+    """How many leaves, nodes and points of a tree one query visits on average.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ class TreeCosts:
         scan = seen.leaves * self.leaf + seen.points * (self.point + self.value * d)
         keep = k * math.log2(min(k, self.ordered) + 1) * (self.neighbour + self.neighbour_value * d)
         read = seen.points * d * (8 if double else 4)
-        # If a query reads little, most of it is in the core's own cache from the query before.
+        # If queries read little, most of what one reads is still in the core's own cache from the previous query.
         moved = read * read / (read + _OWN_CACHE)
         shared = min(1.0, max(0.0, (tree_bytes - _OWN_CACHE) / (8 * _OWN_CACHE)))
         beyond = max(0.0, 1.0 - _SHARED_CACHE / tree_bytes)

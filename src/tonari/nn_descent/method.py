@@ -37,7 +37,7 @@ class NnDescent(Method):
         """Make the backend that runs the steps for these points on the device of the method."""
 
     def compiling(self, points: Any, plan: DescentPlan, progress: ProgressLike) -> AbstractContextManager[None]:
-        """Return a context that compiles all missing kernels of a build together; on the CPU, it does nothing."""
+        """Return a context that compiles all missing kernels of a build at its start; on the CPU, it does nothing."""
         return nullcontext()
 
     def build_graph(

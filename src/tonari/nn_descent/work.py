@@ -9,7 +9,7 @@ from __future__ import annotations
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.updates import GNND
 
-_GNND_ROUNDS = 8  # rounds of the runs that measured its rates
+_GNND_ROUNDS = 8  # rounds of a typical run of "gnnd": the runs that measured its rates had as many
 
 
 def start_work(plan: DescentPlan) -> float:
@@ -22,7 +22,7 @@ def start_work(plan: DescentPlan) -> float:
 def round_work(plan: DescentPlan) -> float:
     """Return the number of comparisons per point in one round: with its candidates and with the entries of its list."""
     if plan.update == GNND:
-        return 6.0 * plan.samples**2  # NEW samples with one another and with OLD samples, up to 2 p of each kind
+        return 6.0 * plan.samples**2  # up to 2 p NEW samples with one another and with up to 2 p OLD ones
     met = plan.reverse + (plan.n_hubs + plan.reverse) * plan.neighbors_per_hub
     return float(plan.list_size + min(plan.width, met))
 

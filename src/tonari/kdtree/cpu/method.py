@@ -43,7 +43,7 @@ class TreeOnCpu(OnCpu, TreeMethod):
 
     def prepare_once(self, points: npt.NDArray[Any], plan: TreePlan, progress: ProgressLike = None) -> PreparedTree:
         row = points.shape[1] * points.itemsize
-        memory, unused = plan.packed_bytes + plan.working_bytes, plan.output_bytes  # unused until there are results
+        memory, unused = plan.packed_bytes + plan.working_bytes, plan.output_bytes  # results do not exist yet
         numbers = first_copies(points, plan, tuning.POINT_SECONDS, memory, copied=row, spare=unused)
         return PreparedTree(points, plan, progress, kept=numbers)
 

@@ -48,7 +48,7 @@ class PreparedTree:
         kept: npt.NDArray[np.int64] | None = None,
     ) -> None:
         self.points, self._kept, self._plan = points, kept, plan
-        self._building = threading.Lock()  # held by the one thread that builds the tree
+        self._building = threading.Lock()  # held by the thread that builds the tree; others wait
         self._tree: Tree | None = None
         if plan.build_seconds >= tuning.BUILT_LATER:
             self._build(None if callable(progress) else progress)
@@ -69,7 +69,7 @@ class PreparedTree:
         rows = points if kept is None else points[kept]
         height = plan.height if kept is None else min(plan.height, plan_height(len(kept), plan.leaf))
         bar = Progress(progress, total=len(rows), seconds=plan.build_seconds, label="k-d tree", unit="row")
-        with bar, Workers(plan.threads) as workers:  # one context, which keeps the threads for all passes
+        with bar, Workers(plan.threads) as workers:  # the threads live through all passes of the build
             tree = build(rows, height=height, double=plan.held == "float64", workers=workers, bar=bar)
         if kept is None:
             return tree
@@ -109,7 +109,7 @@ class PreparedTree:
         )
 
     def visits(self, queries: npt.NDArray[Any], plan: TreePlan) -> MeanVisits:
-        """Search these queries, and return the mean numbers of leaves, nodes and points that one query visits."""
+        """Search these queries, and return how many leaves, nodes and points one query visits on average."""
         with Progress(False, total=len(queries), seconds=0.0, label="probe") as bar:
             _, total = search_tree(queries, self.points, self.tree, plan, bar=bar)
         return MeanVisits(*(count / len(queries) for count in (total.leaves, total.nodes, total.points)))

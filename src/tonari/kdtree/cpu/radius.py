@@ -32,7 +32,7 @@ def find_in_tree(
     search = _search(request, prepared, plan, counts, workers)
     blocks = _run(search, len(counts), prepared, plan, workers, progress)
     indptr = np.zeros(len(counts) + 1, np.int64)
-    if len(counts) == 1:  # for a single query, faster than cumsum
+    if len(counts) == 1:  # a single query: faster without cumsum
         indptr[1] = counts[0]
     else:
         counts.cumsum(out=indptr[1:])

@@ -63,7 +63,7 @@ def within(
 
 @dataclass(frozen=True)
 class _Asked:
-    """A radius search as seen by one device, number `at` of the plan, which answers some of the queries."""
+    """A device's share of a radius search: it is device `at` of the plan, and answers some of the queries."""
 
     queries: Any
     prepared: PreparedTrees
@@ -94,7 +94,7 @@ class _Asked:
         return [self.verb.join(answers) for answers in found]
 
     def _block(self, here: slice, slab: slice, tree: DeviceTree | None, steps: Steps) -> Any:
-        """Answer a block of queries from a slab of points; ids in the answer are numbers among all points."""
+        """Answer a block of queries from a slab of points; ids in the answer are row numbers among all points."""
         rows = to_device(self.queries[here], self.device)
         if tree is None:
             numbers = torch.arange(len(rows), device=self.device)
@@ -129,7 +129,7 @@ class _Asked:
         return self.queries is self.prepared.points and tree.n == self.plan.n
 
     def _left(self, rows: Any, here: slice, tree: DeviceTree) -> Any:
-        """Return the numbers, within the block, of the queries that a tree cannot compare."""
+        """Return the positions in the block of the queries that a tree cannot compare."""
         if self._are_points(tree):
             return ()
         left = beyond(rows, self.plan.metric).nonzero()[:, 0]

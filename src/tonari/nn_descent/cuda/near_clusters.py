@@ -26,12 +26,12 @@ def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> An
     count : int
         At most MOST_NEAR_ON_CUDA and the number of centres.
     order : int64 tensor, optional
-        Numbers of the rows to search for. Default: all.
+        Row numbers of the rows to search for. Default: all.
 
     Returns
     -------
     int16 or int32 tensor of shape (rows, count)
-        Centre numbers, distinct within a row, nearest first.
+        Indices of centres, distinct within a row, nearest first.
     """
     from tonari.nn_descent.cuda.kernels.near import near_kernel
 

@@ -237,7 +237,7 @@ def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
         yield Stage([Task("rows-000000", "all", (0, 0, n), n)])
         yield recall_stage(n, plan)
         return
-    yield Stage([Task("means", "means"), *truth.tasks])  # the longest task first: then workers end at about the same time
+    yield Stage([Task("means", "means"), *truth.tasks])  # the longest task first: then workers end together
     yield Stage([Task("centres", "centres")], drops=MEAN_PARTS)
     shards = files.done("centres").facts["shards"]
     blocks = [(at, part.start, part.stop) for at, part in enumerate(cut(n, plan.block))]

@@ -65,7 +65,7 @@ def _halve(
         values = tl.where(wider[:, None], value, values)
     last: tl.constexpr = (1 << BITS) - 1
     step = tl.where(present, values - low[:, None], 0) / tl.where(width > 0, width, 1)[:, None] * last
-    step = tl.minimum(step, last).to(tl.int32)  # a quotient of single precision may exceed 1
+    step = tl.minimum(step, last).to(tl.int32)  # rounding may make the quotient exceed 1
 
     half = size // 2
     middle = tl.zeros([COUNT], tl.int32)
@@ -85,4 +85,4 @@ def _halve(
     to = at - place + tl.where(left, count - 1, half + place - count)
     tl.debug_barrier()  # no position is overwritten before all threads have loaded
     tl.store(order_ptr + to, row, mask=present)
-    tl.debug_barrier()  # the next loads read the stores of other threads
+    tl.debug_barrier()  # the loads that follow read what other threads have stored
