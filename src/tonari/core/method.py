@@ -185,7 +185,7 @@ class SearchMethod(Method):
         raise Unsupported(f"method={self.name!r} on {self.device} does not count within a radius")
 
     def count_once(self, request: Within, points: Any, plan: Any) -> Any:
-        """Prepare the points only for this count, and count as :meth:`count_within` does."""
+        """Prepare points for a single count, and count as :meth:`count_within` does."""
         return self.count_within(request, self.prepare(points, plan, False), plan, False)
 
     def search_listed(
@@ -241,7 +241,7 @@ class SearchMethod(Method):
     def search_once(
         self, queries: Any, points: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None
     ) -> Neighbors:
-        """Prepare the points only for this search, and search them; in a self-join, the points are also the queries."""
+        """Prepare points for a single search, and search them; in a self-join, the points are also the queries."""
         prepared = self.prepare(points, plan, progress)
         return self.search(queries, prepared, plan, self_join=self_join, progress=progress)
 
@@ -312,4 +312,4 @@ class TreeMethod(SearchMethod):
 
     @abstractmethod
     def visits(self, queries: Any, prepared: Any, plan: Any) -> tuple[float, float, float]:
-        """Search these queries, and return how many leaves, nodes and points a query visits on average."""
+        """Search `queries`, and return the mean visits of a query: the counts of leaves, of nodes, and of points."""

@@ -93,7 +93,7 @@ class Plan:
 
     @property
     def packs_anew(self) -> str:
-        """A phrase that says how many points stay packed, and how much memory all would need; "" if all stay packed."""
+        """A phrase with the count of points that stay packed, and the memory to pack all; "" if all stay packed."""
         return ""
 
     def for_problem(self, problem: Problem) -> Plan:

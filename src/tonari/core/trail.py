@@ -185,7 +185,7 @@ class Record:
         return inner
 
     def add(self, other: Record) -> None:
-        """Add the rows, the seconds and the steps of another record, such as that of another task of the same stage."""
+        """Add the rows, seconds and steps of another record to this one, for example to sum up the tasks of a stage."""
         self.planned(other.method, other.reason, other.plan)
         self.rows += other.rows
         self.seconds += other.seconds

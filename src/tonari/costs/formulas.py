@@ -16,12 +16,13 @@ TOP_LEVELS = 8  # most levels of a tree that all cores split together; the index
 
 
 class MeanVisits(NamedTuple):
-    """How many leaves, nodes and points of a tree one query visits on average.
+    """The mean visits of one query in a tree: the counts of leaves, of nodes, and of points.
 
     Attributes
     ----------
     leaves, nodes : float
-        The number of leaves whose points are compared with the query, and of nodes whose children's boxes are.
+        The number of leaves whose points are compared with the query, and the number of nodes whose children's boxes
+        are compared with it.
     points : float
         The number of points in these leaves.
     """
@@ -188,7 +189,7 @@ class TreeCosts:
     ordered: float = math.inf
 
     def slower_search(self, factor: float) -> TreeCosts:
-        """Return the costs on cores that take `factor` times as long for searches, and the same time for builds."""
+        """Return the costs on cores whose searches take `factor` times as long, and whose builds take equally long."""
         same = ("start", "split", "placed", "far", "miss", "double", "ordered")
         return replace(self, **{name: factor * value for name, value in vars(self).items() if name not in same})
 

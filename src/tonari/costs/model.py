@@ -166,7 +166,7 @@ def tree_seconds(plan: Any, m: int, seen: MeanVisits) -> float:
 
 
 def expected_visits(n: int, d: int, k: int, height: int) -> MeanVisits:
-    """Return how many leaves, nodes and points a query is expected to visit if the points are uniform in a cube.
+    """Return the expected visits of a query (leaves, nodes and points) in a tree of points that are uniform in a cube.
 
     A small ball that contains k points touches ((k / leaf)^(1/d) + 1)^d cells of `leaf` points (Friedman, Bentley and
     Finkel, An algorithm for finding best matches in logarithmic expected time, ACM TOMS 1977, section 4). In many

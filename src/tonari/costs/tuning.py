@@ -11,7 +11,7 @@ SHARED_ROWS = 1 << 18  # fewest rows of a pass for which more threads are starte
 
 # Case: kdtree auto-uniform-d2, auto-uniform-d3 on cpu. Chosen on: two cores of an EPYC of family 25.
 # Brute force in few dimensions.
-CROWDED_QUERIES = 1000  # how many queries at the beginning of a search take longer, in up to three dimensions
+CROWDED_QUERIES = 1000  # number of queries at the beginning of a search that take longer, in up to three dimensions
 MOST_BLURRED = 100.0  # largest relative extra cost of a pair if a screen cannot separate candidates
 
 # Not measured by a case. Chosen on: an EPYC without AVX-512 and a Xeon of model 207, 2026-11-26, 10,000 to 1,000,000

@@ -103,7 +103,7 @@ class HostRows:
         if self._device.type == "cpu":
             return self._bytes
         if self._locked_by not in (None, self._device):
-            return self._bytes  # the address, all that kernels need, is the same on all devices
+            return self._bytes  # kernels need only its address, which is the same on all devices
         return torch.as_tensor(_Memory(self._bytes), device=self._device)
 
 

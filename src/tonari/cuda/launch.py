@@ -141,7 +141,7 @@ class Launch:
         launch(self.kernel, self.programs, {**self.arguments, **others}, constants=self.constants, **self.options)
 
     def repeated(self, *names: str) -> Callable[..., None]:
-        """Return a function that repeats the launch, with other tensors for the arguments with these names.
+        """Return a function that repeats the launch with other tensors for the arguments called `names`.
 
         The first argument of the function is the handle of a stream of the current device; the tensors follow, in the
         order of `names`. They must have the dtypes of the original ones, and addresses divisible by 16 if the original

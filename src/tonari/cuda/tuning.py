@@ -33,7 +33,7 @@ FETCHED_WORDS = 64
 INSTRUCTIONS_OF_STEP = 200  # weight of a step of a sorting network (select/cuda/kernels/network.py)
 INSTRUCTIONS_OF_PRODUCT = 3000  # weight of a matrix product
 VALUES_OF_THREAD = 8  # most values per thread with which a kernel compiles as fast as with one value
-METRICS = 2  # divisor for a kernel with the code of all metrics, of which about half is compiled
+METRICS = 2  # divisor of the effort for a kernel with the code of all metrics, since about half of it is compiled
 
 # Not measured: Triton's library has ten times as many bytes, and its other files have far fewer.
 WHOLE_BYTES = 32 << 20  # fewest bytes of a file that is hashed in one piece for Triton's key

@@ -279,7 +279,7 @@ def _on_cuda(
 
 
 def _keeps(tree_bytes: int, prepared_by: TreePlan | None) -> bool:
-    """Return whether host memory keeps the trees of slabs: they exist already, or half of the free memory suffices."""
+    """Return whether host memory keeps the trees of slabs: they exist already, or they fit half of the free memory."""
     return 2 * tree_bytes <= free_host_memory() if prepared_by is None else prepared_by.kept_bytes > 0
 
 

@@ -32,7 +32,7 @@ RANGE_ROWS = 16_384  # minimum number of rows in a range [4_096, 16_384, 65_536]
 # Small searches on the CPU.
 QUICK_QUERIES = 16  # most queries of a search in one native call, without sorting and checks for Ctrl-C [1, 16, 64]
 QUICK_PAIRS = 1 << 16  # most pairs of a radius search in one native call, which has room for all [1 << 14, 1 << 16]
-BUILT_LATER = 2e-3  # seconds of a build below which the tree is built only by the first search [5e-4, 2e-3]
+BUILT_LATER = 2e-3  # expected seconds of a build up to which the tree is left to the first search [5e-4, 2e-3]
 
 # Not measured.
 POINT_SECONDS = 2e-9  # seconds for comparing a query with a point of a leaf
@@ -45,7 +45,7 @@ BUFFERED_BLOCK_BYTES = 2 * MIB  # state of a thread's queries between rounds, to
 # Case: kdtree sift-d10, sift-d5 on cuda. Chosen on: H100.
 # Leaves and launches on CUDA.
 LEAF_ON_CUDA = 64  # points per leaf [64, 128, 192]
-HOME_QUERIES = 8  # queries per program that finds the first leaf of each [4, 8, 16]
+HOME_QUERIES = 8  # queries per program of home_kernel, which finds the first leaf of each query [4, 8, 16]
 FIRST_STEP = 1 << 12  # queries of the first launch of a search
 STEP_SECONDS = 0.05  # duration of a launch up to which later launches get more queries [0.02, 0.05, 0.1]
 STEP_GROWTH = 16  # most queries of a launch, as a multiple of the previous launch
@@ -56,7 +56,7 @@ STEP_GROWTH = 16  # most queries of a launch, as a multiple of the previous laun
 # slowly, because fewer of their queries share leaves in the caches.
 MOST_HOST_BLOCK = 1 << 20  # most queries per block
 LEAST_HOST_BLOCK = 1 << 17  # fewest queries per block [1 << 16, 1 << 17, 1 << 18]
-HOST_BLOCKS = 4  # blocks of a search, within these limits on their size [2, 4, 8]
+HOST_BLOCKS = 4  # number of blocks of a search, as far as the limits on their size allow [2, 4, 8]
 
 # Case: kdtree build-d10 on cuda. Chosen on: not recorded.
 # A program halves a node five times if its leaves have at most MOST_HALVED points. It reads the node's rows each time,

@@ -54,7 +54,8 @@ class Backend(Protocol):
     def start(self, kind: str, known: Known | None = None) -> Any:
         """Make the initial entries, all marked as new; `kind` is "clusters" or "random".
 
-        A start by clusters may choose by the neighbours in `known` how many clusters to compare each point with.
+        A start by clusters may use the neighbours in `known` to choose the number of clusters near each point that it
+        compares.
         """
 
     def seeds(self, boundary: int, size: int) -> Any:
@@ -79,7 +80,7 @@ class Backend(Protocol):
         """
 
     def exact(self, rows: Any, k: int) -> Neighbors:
-        """Find the true neighbours of points with these row numbers (NumPy int64); no point is its own neighbour."""
+        """Find the true neighbours of the points with row numbers `rows` (NumPy int64); none is its own neighbour."""
 
     def of_rows(self, found: Neighbors, rows: Any) -> Neighbors:
         """Return the lists of some rows, in host memory."""

@@ -241,7 +241,7 @@ def _limit(recalls: list[float]) -> float:
 
 
 def _fill(found: Neighbors, steps: Backend, k: int) -> int:
-    """Complete, by exact search, the lists with fewer than k neighbours; return how many there were."""
+    """Complete, by exact search, the lists with fewer than k neighbours; return the number of these lists."""
     short = found.indices[:, -1] < 0
     if not short.any():
         return 0

@@ -84,7 +84,7 @@ def list_bytes(plan: DescentPlan) -> int:
 def _least_truth(plan: DescentPlan) -> int:
     """Return the least memory, in bytes, in which the true neighbours of a sample can be searched on CUDA."""
     if is_own(plan.metric):
-        return 0  # such a search works with blocks of any size
+        return 0  # a search with a user's metric works with blocks of any size
     n = plan.n
     problem = make_problem(
         n,

@@ -15,7 +15,7 @@ from tonari.nn_descent.entries import ID, MISSING, NEW, random_entries
 
 Entries = npt.NDArray[np.int32]
 
-_ORDER = np.uint64(0x9E3779B1)  # odd, so that multiplication modulo 2**32 maps no two ids to the same key
+_ORDER = np.uint64(0x9E3779B1)  # odd, so multiplication by it modulo 2**32 maps distinct ids to distinct keys
 _AFTER_ALL = np.uint64(2**64 - 1)
 _BLOCK = 512  # rows that are processed in one step; their candidates take about 20 MB
 

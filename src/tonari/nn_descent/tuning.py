@@ -39,14 +39,14 @@ LOOKS = 4  # places in which coarse scores of points are tested: one point and i
 LOOK_QUERIES = 64  # queries of the test in each place
 LOOK_POINTS = 2048  # points of the test in each place
 LOOK_CENTRES = 256  # centres for which coarse scores are tested as queries
-LOOK_NEAR = 4  # nearest centres of each of them that coarse scores should find
+LOOK_NEAR = 4  # nearest centres of a tested centre that coarse scores should find
 
 # Case: nn_descent sift-100k, curve-gaussian, curve-gist on cpu. Chosen on: two cores of a Xeon with AMX, 2026-11-28.
 # The number of clusters that a start compares with each point is chosen by the blocks of a few points whose true
 # neighbours are known.
 START_MISSES = 1.0  # share of neighbours that a start may miss, divided by 1 - recall [1, 1.2, 2]
 PILOT_BLOCKS = 64  # blocks by which the number of clusters is chosen; it is doubled until they miss few neighbours
-FEWER_PROBES = 8  # divisor of the plan's n_probe, for the number of clusters at which the choice begins
+FEWER_PROBES = 8  # plan's n_probe, divided by the number of clusters that is tried first
 TRUSTED_STEP = 1.5  # largest factor by which the chosen number of clusters may exceed the last number tried
 # The number of clusters is not doubled again if the last doubling left more than the first share of the misses, and
 # they are less than the second share of all true neighbours: more clusters would hardly find more.
@@ -55,7 +55,7 @@ MOST_RANKED = 1024  # most nearest clusters that are found for each cluster
 # A start compares contracted rows if they rank nearly all true neighbours of a few rows within the length of a list.
 SHORT_COLUMNS = (32, 48, 64, 96, 128)
 SHORT_SHARE = 6  # least ratio of the number of columns before and after contraction
-SHORT_MISSES = 0.7  # share of true neighbours that contracted rows may rank lower, divided by 1 - recall
+SHORT_MISSES = 0.7  # share of true neighbours that contracted rows may rank beyond a list, divided by 1 - recall
 SHORT_ROWS = 8192  # sampled rows among which true neighbours are ranked by contracted rows
 SHORT_PAIRS = 1024  # fewest true neighbours that are ranked
 SHORT_TASK = 2048  # rows that a task contracts
@@ -103,7 +103,7 @@ SCORES_OF_A_PAIR = 16  # fewest members kept per pair of a point and a near clus
 USUAL_PROBES = 16  # near clusters per point at which a block of a start has as many points as a block of a round
 LEAST_SORTED_ON_CUDA = 1 << 20  # fewest list entries that are sorted at once; the default is two per point
 MOST_SORTED_ON_CUDA = 1 << 22  # most list entries that are sorted at once, but at least one per point
-RANGES = 1 << 8  # most chunks that rows are divided into to find the range of each column
+RANGES = 1 << 8  # largest number of chunks of rows whose column ranges are found separately
 RANGE_ROWS = 32  # fewest rows in a chunk whose column ranges one program finds
 MEANS_COLUMNS = 64  # columns whose cluster means are computed at once
 SCAN_QUERIES = 64  # points per tile when points are compared with the members of near clusters

@@ -21,7 +21,7 @@ LIST_SIZE, SAMPLES = 64, 32  # default list size and samples of "gnnd": the k an
 SEGMENT = 32  # entries of a list behind one lock: one for each lane of a warp
 MOST_LISTED = 128  # largest list size of "gnnd", since kernels compare all pairs of a list's entries
 LEAST_SAMPLES = 8  # fewest samples: a tile of the matrix units has at least 16 rows, twice as many
-MOST_SAMPLES = 32  # most samples: two products of (2 * 32)² fill the registers of a program
+MOST_SAMPLES = 32  # most samples: two matrix products of 2 * 32 rows fill the registers of a program
 
 # The parameters that each update does not use. With a random start, "gnnd" does not use those of clusters either.
 _UNUSED = {

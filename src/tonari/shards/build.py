@@ -76,7 +76,7 @@ class Request:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The arguments that determine the result; the manifest stores them."""
+        """The arguments of the build that determine its result, in the form that the manifest stores."""
         facts = {name: getattr(self, name) for name in ("k", "metric", "method", "recall", "seed")}
         return facts if self.update is None else facts | {"update": self.update}
 
@@ -236,7 +236,7 @@ def _reason(request: Request) -> str:
 
 
 def _chosen(executor: Executor, request: Request, plan: ShardPlan, record: Record) -> Executor:
-    """Return the executor, or an executor on fewer devices if these are expected to be as fast."""
+    """Return the executor or, if fewer devices are expected to be as fast, an executor on fewer devices."""
     if not request.may_take_fewer or len(request.devices) < 2:
         return executor
     count, why = devices_for_shards(_sizes(request, executor.workers), plan)
@@ -245,7 +245,7 @@ def _chosen(executor: Executor, request: Request, plan: ShardPlan, record: Recor
 
 
 def _run(job: Job, executor: Executor, progress: ProgressLike, record: Record) -> list[list[int]]:
-    """Run all stages, and add the records of their tasks to `record`; return all written ranges with checksums."""
+    """Run all stages, and add the records of their tasks to `record`; return all ranges of rows, with checksums."""
     files, done_before = job.files, job.files.names_done()
     rows: list[list[int]] = []
     known: Counter[str] = Counter()  # number of tasks of each kind; `finished` counts those of earlier runs

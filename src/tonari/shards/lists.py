@@ -48,7 +48,7 @@ def _clear(worker: Worker, lists: Neighbors) -> None:
 
 
 def merge_into(worker: Worker, kept: Neighbors, rows: npt.NDArray[np.int64], found: Neighbors) -> None:
-    """Merge the lists `found` of the rows with the ascending numbers `rows` into `kept`, in place."""
+    """Merge the lists `found`, which belong to the ascending row numbers `rows`, into the lists `kept`, in place."""
     join(worker, kept, [(rows, found)])
 
 

@@ -220,7 +220,7 @@ class CudaLoader:
         rows = inputs.as_tensor(rows)
         follows = rows.is_cuda and rows.device == self._device
         if follows:
-            rows.record_stream(self._stream)  # the object may free them before the copy ends
+            rows.record_stream(self._stream)  # the caller's object may free the rows before the copy ends
         for target, some in out.within(here) if isinstance(out, Locked) else [(out[here], slice(None))]:
             target.copy_(rows[some], non_blocking=follows)
 

@@ -83,7 +83,7 @@ def _known_rows(job: Job) -> npt.NDArray[np.int64]:
 
 
 def _compute_sample(worker: Worker, args: Any, data: Any) -> npt.NDArray[np.uint8]:
-    """Return the rows of all samples as bytes, to store them: an object may have to make all rows to return some."""
+    """Return the rows of all samples as bytes, to be stored: a caller's object may compute all rows to return some."""
     job = worker.job
     rows, read = _known_rows(job), []
     for part in cut(len(rows), job.plan.rows):
@@ -96,7 +96,7 @@ def _write_sample(worker: Worker, args: Any, rows: npt.NDArray[np.uint8]) -> Don
 
 
 def _sample_rows(worker: Worker, part: slice) -> Any:
-    """Return a range of the sampled rows, which the task "sample" stored, on the worker's device."""
+    """Return a range of the sampled rows on the worker's device; the task "sample" has stored them."""
     source, files = worker.job.source, worker.job.files
     return worker.place.there(np.array(files.load(_SAMPLE, _SAMPLE)[part]).view(inputs.dtype_of(source.dtype)))
 

@@ -27,7 +27,7 @@ class State:
     running : bool
         Whether a process builds in it now.
     tasks_done, tasks_known : int
-        How many tasks of an unfinished graph are done, and how many are known; both 0 for a complete graph.
+        The number of tasks of an unfinished graph that are done, and the number that are known; 0 for a complete graph.
     all_known : bool
         Whether all tasks are known. If not, the results of known tasks decide which other tasks follow.
     covered : float, optional

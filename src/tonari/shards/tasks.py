@@ -288,7 +288,7 @@ class Worker:
         return method.search_once(queries, points, plan, self_join=self_join, progress=self.progress)
 
     def across(self, rows: Any, boundary: int, known: Any) -> Neighbors:
-        """Find the exact nearest rows of each row in the other of two slabs, on the CPU; see :func:`search_across`."""
+        """Find, for each row of two slabs, the exact nearest rows in the other slab; see :func:`search_across`."""
         k = min(self.job.k, max(boundary, len(rows) - boundary))
         plan = plan_across(self.call.problem(rows, rows, k, self_join=True))
         _begun(plan, len(rows))
@@ -297,7 +297,7 @@ class Worker:
     def graph(self, rows: Any, seed: int, recall: float) -> Neighbors:
         """Build the graph of a shard on the device of its rows: exactly if that is faster, else by NN-Descent.
 
-        If the caller named an update, the graph is built by NN-Descent unless it has no memory for that.
+        If the caller named an update, the graph is built by NN-Descent, unless memory is too short for it.
         """
         most = min(self.job.k, len(rows) - 1)
         problem = self.call.problem(rows, rows, most, self_join=True)

@@ -57,7 +57,7 @@ class Pool:
         self.sources, self.targets, self.weights = self.sources[leaving], self.targets[leaving], self.weights[leaving]
 
     def listed(self) -> Ids:
-        """Return how many edges start at each point: shape (n,)."""
+        """Return the count of edges that start at each point: shape (n,)."""
         return np.bincount(self.sources, minlength=self.n)
 
     def lightest(self, labels: Ids, count: int) -> Lightest:

@@ -234,7 +234,7 @@ class Output:
         """Give the complete file its final name, and remove the journal."""
         assert self.rows == self._total, f"{self.rows} rows of {self._total}"
         self._check_in_place()
-        check_absent(self._out, overwrite=self._overwrite)  # such a file may have appeared since the start
+        check_absent(self._out, overwrite=self._overwrite)  # the file may have appeared since the start
         os.replace(self._part, self._out)
         self._journal.unlink(missing_ok=True)
 

@@ -168,7 +168,7 @@ def answer_of(
         try:
             found = find(chunk.rows, counted)
         except ValueError:
-            # The search reports row numbers within the chunk; messages for the caller have row numbers within the stream.
+            # The search reports row numbers within the chunk; messages for the caller need row numbers in the stream.
             nonnegative = get_metric(index.metric).nonnegative
             inputs.check_values(chunk.rows, "queries", first=chunk.first, nonnegative=nonnegative)
             raise

@@ -100,7 +100,7 @@ class Progress:
             )
 
     def add(self, amount: int) -> None:
-        """Count `amount` more units; any thread may call this."""
+        """Count `amount` more units; any thread may call this method."""
         with self._lock:
             self.done += amount
             if self._bar is not None:

@@ -91,7 +91,7 @@ class Workers:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self._stopped = False  # any thread may set it; nothing resets it
+        self._stopped = False  # set by any thread, and never reset
         self._keeper: int | None = None  # the thread that entered the context; only its `map` uses the kept threads
         self._kept: list[_Thread] = []
 

@@ -50,7 +50,7 @@ class Expectation:
     used: bool = False
 
     def unused(self) -> list[Expectation]:
-        """Return the searches that are not rehearsed yet: this one and the ones that it runs in, innermost first."""
+        """Return the searches that have not been rehearsed: this search and those around it, innermost first."""
         around = [] if self.outer is None else self.outer.unused()
         return around if self.used else [self, *around]
 
@@ -125,7 +125,7 @@ def prepare_for(call: Call, device: Any) -> None:
 
 
 def compile_ahead(stage: Stage, card: Card, *, progress: ProgressLike = None) -> int:
-    """Rehearse `stage` for a card, compile the kernels that it would launch, and return how many were compiled.
+    """Rehearse `stage` for a card, and compile the kernels that it would launch; return the number of new kernels.
 
     A warning is logged if kernels fail to compile.
     """
@@ -133,7 +133,7 @@ def compile_ahead(stage: Stage, card: Card, *, progress: ProgressLike = None) ->
 
 
 def _rehearsed(together: list[Expectation], card: Card) -> list[Call]:
-    """Rehearse these searches for a card; return one launch of each kernel variant."""
+    """Rehearse several searches for a card; return one launch of each kernel variant."""
     with unrecorded(), rehearsing(card) as rehearsal, collection_off():
         for each in together:
             each.stage()

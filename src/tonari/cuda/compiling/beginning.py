@@ -71,7 +71,7 @@ def is_beginning() -> bool:
 
 
 def get_ready(calls: Collection[Call]) -> None:
-    """Prepare the compilation of these calls, except for the steps that need Triton's key or driver.
+    """Prepare the compilation of `calls`, except for the steps that need Triton's key or driver.
 
     Threads prepare the key and the driver at the same time. This is half of the work of looking up kernels, and the
     calling thread would otherwise only wait.

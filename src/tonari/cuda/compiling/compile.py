@@ -112,7 +112,7 @@ def compile_call(call: Call) -> Any:
 
 
 def is_compiled(call: Call) -> bool:
-    """Whether the variant of a call is compiled; if it is in Triton's cache on disk, it is loaded now."""
+    """Return whether the variant of a call is compiled; a variant in Triton's cache on disk is loaded."""
     with compiling:
         begin()
         try:

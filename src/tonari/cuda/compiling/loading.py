@@ -99,7 +99,7 @@ class Loading(Executor):
         while (launcher := self._launchers.get()) is not None:
             try:
                 _compile_launcher(launcher.source)
-            except Exception:  # the kernel's thread compiles the launcher again, and raises the error
+            except Exception:  # the thread of the kernel will compile the launcher again, and raise the error
                 logger.debug("a launcher is compiled after its kernel", exc_info=True)
             finally:
                 launcher.built.set()

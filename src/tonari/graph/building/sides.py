@@ -87,7 +87,7 @@ class Sides:
         return one_after_the_other(self.a, self.b)
 
     def check(self, lists: Lists, side: int) -> None:
-        """Raise ValueError if distances in the graph of a side differ from those computed from its points."""
+        """Raise ValueError if a graph's distances differ from the distances between its points."""
         check_graph(lists, (self.a, self.b)[side], *self._names[side])
 
     def own(self, lists: Lists, side: int, *, checked: bool = False) -> Neighbors:

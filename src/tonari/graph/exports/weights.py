@@ -162,7 +162,7 @@ def _jaccard(lists: Lists) -> scipy.sparse.csr_matrix:
 
 
 def _edges(lists: Lists) -> tuple[scipy.sparse.csr_matrix, npt.NDArray[np.int64]]:
-    """Return the matrix of the symmetric graph, with float64 distances, and the row number of each of its entries."""
+    """Return the matrix of the symmetric graph, with float64 distances, and the row number of each entry."""
     matrix = matrix_of(lists, order="index", symmetric="union", dtype="float64")
     return matrix, np.repeat(np.arange(lists.n), np.diff(matrix.indptr))
 

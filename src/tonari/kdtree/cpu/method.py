@@ -82,7 +82,7 @@ class TreeOnCpu(OnCpu, TreeMethod):
         return prepared.visits(queries, plan)
 
     def rounds(self, queries: npt.NDArray[Any], prepared: PreparedTree, plan: TreePlan) -> Rounds:
-        """Search these queries with the buffered traversal, and return the counters of its rounds."""
+        """Search `queries` with the buffered traversal, and return the counters of its rounds."""
         counted = Rounds()
         prepared.search(queries, plan, progress=False, rounds=counted)
         return counted

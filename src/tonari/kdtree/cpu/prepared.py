@@ -55,7 +55,7 @@ class PreparedTree:
 
     @property
     def tree(self) -> Tree:
-        """The tree; one that takes at most a few milliseconds to build is built only when it is first used."""
+        """The tree of the points; a tree that takes only a few milliseconds to build is built at its first use."""
         return self._tree or self._build(False)
 
     def _build(self, progress: ProgressLike) -> Tree:
@@ -109,7 +109,7 @@ class PreparedTree:
         )
 
     def visits(self, queries: npt.NDArray[Any], plan: TreePlan) -> MeanVisits:
-        """Search these queries, and return how many leaves, nodes and points one query visits on average."""
+        """Search `queries`, and return the mean visits of a query: the counts of leaves, of nodes, and of points."""
         with Progress(False, total=len(queries), seconds=0.0, label="probe") as bar:
             _, total = search_tree(queries, self.points, self.tree, plan, bar=bar)
         return MeanVisits(*(count / len(queries) for count in (total.leaves, total.nodes, total.points)))

@@ -35,7 +35,7 @@ class Visits:
     points: int = 0
 
     def add(self, leaves: int, nodes: int, points: int) -> None:
-        """Add the visits of more queries to these totals; any thread may call this."""
+        """Add the visits of more queries to the totals; any thread may call this method."""
         self.leaves += leaves
         self.nodes += nodes
         self.points += points

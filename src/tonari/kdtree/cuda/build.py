@@ -34,7 +34,7 @@ MOST_STEP_BITS = 24  # most bits of a step in a sort key: the significand of flo
 
 
 def build_checked(points: Any, plan: TreePlan, device: Any, first: int) -> DeviceTree | None:
-    """Build the tree of these points on a device; return None if a value is too large for a tree to compare.
+    """Build the tree of the points on a device; return None if a value is too large for a tree to compare.
 
     Waits for the device. In error messages, the row numbers of the points begin at `first`.
     """

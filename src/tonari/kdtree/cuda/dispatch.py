@@ -150,7 +150,7 @@ def _answer(
 
 
 def probe(prepared: PreparedTrees, queries: Any, plan: TreePlan) -> MeanVisits:
-    """Search a sample of queries, and return how many leaves, nodes and points a query visits on average.
+    """Search a sample of queries, and return the mean visits of a query: the counts of leaves, of nodes, and of points.
 
     A slab without a tree counts as one whose points are all visited.
     """

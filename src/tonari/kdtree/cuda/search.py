@@ -82,7 +82,7 @@ def walk(search: TreeSearch, order: Any, *, visits: Any = None, most_visits: int
     order : int64 tensor
         Row numbers of queries; queries that are near each other should be adjacent.
     visits : int32 tensor of shape (m, 2), optional
-        Output: how many leaves and how many nodes each query visits.
+        Output: the counts of leaves and of nodes that each query visits.
     most_visits : int
         The largest number of nodes and leaves that a query may visit; 0 for no limit.
     given_up : bool tensor of shape (m,), optional

@@ -12,7 +12,7 @@ from tonari.nn_descent.cuda.form import SHORT, Form, step_of
 from tonari.nn_descent.memory import cluster_bytes
 from tonari.nn_descent.planner import MOST_NEAR_ON_CUDA
 
-QUERIES, CENTRES = 64, MOST_NEAR_ON_CUDA // 2  # tile shape; the kernel keeps the two best centres of each column
+QUERIES, CENTRES = 64, MOST_NEAR_ON_CUDA // 2  # tile of rows and centres; each column keeps its best two
 
 
 def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> Any:

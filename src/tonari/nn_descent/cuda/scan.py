@@ -54,7 +54,7 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
 
 
 def best_of(probes: int, size: int) -> int:
-    """Return how many members to keep of each near cluster, so that at least `size` members are kept in total."""
+    """Return the number of members to keep per near cluster, so that at least `size` members are kept in total."""
     best = tuning.SCORES_OF_A_PAIR
     while best * probes < size:
         best *= 2

@@ -72,7 +72,7 @@ def write_done(path: Path, task: str, done: Done) -> None:
 
 
 def read_done(path: Path, task: str, n: int) -> Done:
-    """Read the record of a task of a build of n rows.
+    """Read the record of a finished task; n is the number of rows of the build's result.
 
     Raises
     ------

@@ -27,7 +27,7 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
     def needs(rows: int) -> Needs:
         if not sizes.devices:  # the lists of one shard are written while the next shard is built
             return Needs(sizes, rows_held=rows, lists_held=rows)
-        # Rows of the current and the next task, and lists that are computed, waiting or being written. If several
+        # Memory: rows of the current and the next task, and lists in computation, waiting or being written. If several
         # shards are read together, their rows stay in memory, and each shard's rows are copied from them.
         memory = waiting(rows, staged=staged)
         memory["rows_held"] += rows // group if group > 1 else 0
@@ -148,5 +148,5 @@ def _group(sizes: Sizes, shards: int) -> int:
 
 
 def waiting(rows: int, *, staged: bool) -> dict[str, int]:
-    """Return how many rows of the current and the next task are in memory, as arguments of :class:`Needs`."""
+    """Return, as arguments of :class:`Needs`, the number of rows in memory for the current and the next task."""
     return {"rows_held": rows, "rows_staged": rows} if staged else {"rows_held": 2 * rows}

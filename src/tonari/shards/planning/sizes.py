@@ -60,7 +60,7 @@ class Sizes:
         return 2 * (whole * _power_of_two(each * size) + _power_of_two(rest * size))
 
     def may_stage(self, rows: int) -> bool:
-        """Whether host memory suffices to page-lock this number of rows, twice, for every device."""
+        """Return whether host memory suffices to page-lock twice `rows` rows for every device."""
         return len(self.devices) * self.staged_bytes(rows) <= free_host_memory() // tuning.STAGED_SHARE
 
     def lists_bytes(self, rows: int) -> int:

@@ -97,7 +97,7 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[Floats, Floa
 
 
 def _piece_rows(worker: Worker, count: int) -> int:
-    """Return how many rows each of PIECES ranges has; in total about `count`, or fewer if memory is short."""
+    """Return the number of rows per range, for PIECES ranges with about `count` rows in total, if memory allows."""
     source, plan = worker.job.source, worker.job.plan
     if worker.device == "cpu":  # the budget: memory for a shard's rows, and an eighth of that for searches
         room = plan.rows * source.row_bytes + plan.engine_bytes // 8

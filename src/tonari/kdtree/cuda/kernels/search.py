@@ -99,7 +99,7 @@ def search_kernel(
     rows_ptr, ids_ptr, boxes_ptr,
     # outputs: [query][k]
     distances_ptr, indices_ptr,
-    visits_ptr,  # [query][2]: how many leaves and nodes it visited; or None
+    visits_ptr,  # [query][2]: counts of visited leaves and nodes; or None
     given_up_ptr,  # [query], uint8: set to 1 for a query that is given up; or None
     # shapes
     k,

@@ -26,7 +26,7 @@ from tonari.kdtree.papers.rounds import Rounds
 from tonari.metrics import get_metric
 
 BATCH = 5  # queries per round, as a multiple of the size of a buffer (section 4.2)
-TILE = 16  # most queries that a program compares with their leaf
+TILE = 16  # queries of a leaf that one program compares with the leaf's points, at most
 _NO_LIMIT = 0x7F61B1E6 | (WIDTH - 1)  # the initial limit, as in the walk: the bits of 3e38
 
 
@@ -185,7 +185,7 @@ def _process(queue: Any, tiles: Tiles, state: _State) -> None:
 class Tiles(NamedTuple):
     """Tiles of a sorted queue: runs of up to TILE queries that need the same leaf.
 
-    For each run, the three tensors have the position of its first query, how many queries it has, and its leaf.
+    The three tensors have, for each run, the position of its first query, the count of its queries, and its leaf.
     """
 
     begins: Any

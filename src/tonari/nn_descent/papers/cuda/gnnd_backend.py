@@ -1,4 +1,4 @@
-"""The steps of NN-Descent with the update "gnnd". Only the round differs from ``backend.py``."""
+"""The steps of NN-Descent with the update "gnnd". Only the round differs from ``nn_descent/cuda/backend.py``."""
 
 from __future__ import annotations
 

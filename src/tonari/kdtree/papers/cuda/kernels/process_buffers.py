@@ -61,7 +61,7 @@ def process_kernel(
     own_ptr,  # for each query the row number of its own point, or None
     queue_ptr,  # row numbers of the waiting queries, leaf by leaf
     begins_ptr,  # [tile]: the position of its first query in the queue
-    counts_ptr,  # [tile]: how many queries it has
+    counts_ptr,  # [tile]: the count of its queries
     leaves_ptr,  # [tile]: the leaf of its queries
         rows_ptr, ids_ptr,
     # in and out: [query][k], [query]
