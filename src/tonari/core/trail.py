@@ -175,7 +175,7 @@ class Record:
             self.steps.append(Attempt(name, rows, proved, seconds, note))
 
     def part(self, title: str, rows: int) -> Record:
-        """Add `rows` to the inner record with this title, which is made if necessary, and return that record."""
+        """Add `rows` to the inner record called `title`, which is made if necessary, and return the inner record."""
         with _writing:
             inner = next((step for step in self.parts if step.title == title), None)
             if inner is None:

@@ -6,7 +6,7 @@ Values in brackets are the alternatives that ``python -m benchmarks tune core`` 
 
 # Case: small index-100x1000x3, search-100x1000x128 on cpu. Chosen on: not recorded.
 # The work that is worth sharing among threads.
-WORTH_SHARING = 2e-3  # seconds of work below which it ends before other threads have started [5e-4, 2e-3, 8e-3]
+WORTH_SHARING = 2e-3  # duration in seconds up to which work ends before other threads have started [5e-4, 2e-3, 8e-3]
 WORTH_STARTING = 5e-4  # seconds of work for which one more thread is started [2e-4, 5e-4, 1e-3]
 LEAVE_SECONDS = 2e-4  # interval at which the caller's thread checks whether other threads have ended [1e-4, 2e-4, 5e-4]
 

@@ -37,7 +37,7 @@ class HostRows:
     def __init__(self, rows: npt.NDArray[Any], device: Any) -> None:
         self._rows, self._device = over(rows), torch.device(device)
         self._bytes = self._rows.view(torch.uint8) if rows.nbytes else None
-        self._locked_by: Any = None  # the device that this module has locked the memory for, if it has
+        self._locked_by: Any = None  # the device for which this module has locked the memory, or None
         self.is_mapped = bool(rows.nbytes) and (self._device.type == "cpu" or self._lock(rows))
         self._there = self._seen() if self.is_mapped else None
 

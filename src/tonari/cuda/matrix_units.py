@@ -21,7 +21,7 @@ from tonari.cuda.launch import launch
 
 ROWS, WIDTH = 64, 128  # the test has ROWS queries and ROWS points, of WIDTH columns
 UNIT = 2.0**-24  # unit roundoff of float32
-_SHORT = (16, 32)  # nonzero columns of rows in which one product is 1, and all others are just below a value of _SMALL
+_SHORT = (16, 32)  # nonzero columns of short rows: one product is 1, the others are just below a value of _SMALL
 _SMALL = tuple(2.0**-bits for bits in range(19, 25))
 _FACTOR = 2.0**-12  # the element of the query in a small product
 
@@ -94,7 +94,7 @@ def make_probe() -> Probe:
     rng = generator(0, Purpose.PROBE)
     queries, points = rng.uniform(1, 2, (2, ROWS, WIDTH)) * 2.0**-6
     points *= rng.choice([-1.0, 1.0], (ROWS, WIDTH))
-    points[:, 0], queries[:, 0] = 2.0**6, 2.0**5  # a large term, beside which sums nearly lose the others
+    points[:, 0], queries[:, 0] = 2.0**6, 2.0**5  # a large term: sums nearly lose all other terms
     points[::4, -1], queries[::4, -1] = -(2.0**6), 2.0**5  # a term that cancels the large one
     points[1::4] = rng.uniform(-1, 1, (ROWS // 4, WIDTH)) * 2.0**-14  # subnormal elements
     spread = 2.0 ** rng.integers(-14, 8, (2, ROWS // 4, WIDTH))

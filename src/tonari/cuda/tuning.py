@@ -24,9 +24,9 @@ LARGE_BYTES = 32 << 20  # fewest bytes that several threads copy together
 # Not measured: bounds memory. 16 float64 lanes and a temporary product of this size take 256 MB.
 OWN_VALUES_ROWS = 1 << 20  # points per step when the inner product of each point with itself is computed
 
-# Not measured. A program copies this many rows from page-locked host memory, this many words of each in one step.
-FETCHED_ROWS = 32
-FETCHED_WORDS = 64
+# Not measured. The work of a program that copies rows from page-locked host memory.
+FETCHED_ROWS = 32  # rows per program
+FETCHED_WORDS = 64  # words of each row that are copied in one step
 
 # Case: exact_cuda cold-k10, cold-k256, cold-graph on cuda. Chosen on: H100.
 # Weights in the estimated effort of compiling a kernel, which is counted in words of its bytecode.

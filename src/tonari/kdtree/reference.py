@@ -180,6 +180,6 @@ def _bounds(row: npt.NDArray[Any], box: npt.NDArray[Any], metric: str) -> npt.ND
 
 
 def _term(record: Metric, t: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the metric's term for each absolute difference in `t`, in the same dtype."""
+    """Return the metric's term for each absolute difference in `t`, in the dtype of `t`."""
     assert record.value is not None
     return record.value(t[None], np.zeros_like(t)[None])

@@ -80,7 +80,7 @@ class Backend(Protocol):
         """
 
     def exact(self, rows: Any, k: int) -> Neighbors:
-        """Find the true neighbours of the points with row numbers `rows` (NumPy int64); none is its own neighbour."""
+        """Find the true neighbours of the points `rows` (NumPy int64 row numbers); no point is its own neighbour."""
 
     def of_rows(self, found: Neighbors, rows: Any) -> Neighbors:
         """Return the lists of some rows, in host memory."""

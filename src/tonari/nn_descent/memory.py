@@ -49,7 +49,7 @@ def working_bytes(plan: DescentPlan) -> int:
 
 
 def cluster_bytes(clusters: int) -> int:
-    """Return the size in bytes of a cluster number on CUDA; its type can also hold the number of clusters."""
+    """Return the size in bytes of a cluster's index on CUDA; its dtype can also hold the number of clusters."""
     return 2 if clusters < 1 << 15 else 4
 
 

@@ -19,22 +19,22 @@ KMEANS_ITERS = 1  # iterations of k-means [1, 2]
 # Case: nn_descent sift-100k, curve-gaussian on cpu. Chosen on: not recorded.
 # The candidates of a round: with 16 + 16 hubs, 15 or 31 entries per hub make just under 512 or 1024 candidates, which a
 # CUDA device sorts at once.
-HUBS = 16  # a point's neighbours whose lists it reads in a round [8, 16, 24]
-REVERSE = 16  # a point's reverse neighbours whose lists it reads in a round [8, 16, 24]
+HUBS = 16  # neighbours whose lists a point reads in a round [8, 16, 24]
+REVERSE = 16  # reverse neighbours whose lists a point reads in a round [8, 16, 24]
 NEIGHBORS_PER_HUB = 31  # entries that a point reads from the list of each hub [15, 31, 47]
 WIDTH = 384  # most points not in its list that a point is compared with in a round [192, 384, 768]
 
 # Case: nn_descent sift-100k, curve-gaussian on cpu. Chosen on: not recorded.
 # Blocks and tasks of a start on the CPU, and the precision of its scores.
 NEAR_CLUSTERS = 8  # near clusters found for each point [4, 8, 16]
-POINT_BLOCK = 32  # most points of a block, which is compared with the same clusters [16, 32, 64]
-LARGEST_CLUSTER = 4  # clusters larger than this multiple of the mean are cut into pieces
-MOST_MEMBERS = 2  # most members that a block is compared with, relative to `n_probe` average clusters [1, 2, 4]
+POINT_BLOCK = 32  # most points per block; all points of a block are compared with the same clusters [16, 32, 64]
+LARGEST_CLUSTER = 4  # size above which a cluster is cut into pieces, as a multiple of the mean size
+MOST_MEMBERS = 2  # most members that a block is compared with, divided by those of `n_probe` average clusters [1, 2, 4]
 NEAR_TARGET = 0.8  # expected share of the missing neighbours that are still missing after a light round [0.7, 0.8, 0.9]
 TASK_BLOCKS = 8  # blocks per task [4, 8, 16]
 TASK_QUERIES = 256  # rows per task of comparisons with centres [128, 256, 512]
 PACKED_CENTRES = 512  # centres that are packed at once [256, 512, 1024]
-COARSE_ENOUGH = 0.95  # least share of the nearest by fine scores that coarse scores find, for coarse scores to be used
+COARSE_ENOUGH = 0.95  # share of the nearest points by fine scores that coarse scores must find to be used
 LOOKS = 4  # places in which coarse scores of points are tested: one point and its near clusters each
 LOOK_QUERIES = 64  # queries of the test in each place
 LOOK_POINTS = 2048  # points of the test in each place
@@ -45,7 +45,7 @@ LOOK_NEAR = 4  # nearest centres of a tested centre that coarse scores should fi
 # The number of clusters that a start compares with each point is chosen by the blocks of a few points whose true
 # neighbours are known.
 START_MISSES = 1.0  # share of neighbours that a start may miss, divided by 1 - recall [1, 1.2, 2]
-PILOT_BLOCKS = 64  # blocks by which the number of clusters is chosen; it is doubled until they miss few neighbours
+PILOT_BLOCKS = 64  # blocks of points with which numbers of clusters are tried
 FEWER_PROBES = 8  # plan's n_probe, divided by the number of clusters that is tried first
 TRUSTED_STEP = 1.5  # largest factor by which the chosen number of clusters may exceed the last number tried
 # The number of clusters is not doubled again if the last doubling left more than the first share of the misses, and
@@ -81,7 +81,7 @@ DOUBLING_DIMENSIONS = 2.7
 SAMPLE = 1000  # fewest rows on which the recall is measured, on the CPU
 SAMPLE_ON_CUDA = 4000  # fewest rows on which the recall is measured, on CUDA
 SAMPLE_OF_JOIN = 2000  # fewest rows on which the recall is measured, on CUDA after a start from lists of graphs
-SAMPLED_MISSES = 10.0  # least number of sampled rows times 1 - recall: fewer than 3 expected misses measure nothing
+SAMPLED_MISSES = 10.0  # fewest sampled rows, multiplied by 1 - recall: fewer than 3 expected misses measure nothing
 ROW_SECONDS = 4e-5  # seconds per row on one thread, for a few hundred rows; limits the default number of threads
 LEAST_SLAB = 1 << 15  # fewest points per slab in the search for true neighbours; smaller slabs have much overhead
 LEAST_TRUTH_BYTES = 256 * MIB  # memory for the search for true neighbours, which would be very slow with less
@@ -95,7 +95,7 @@ NEIGHBORS_PER_HUB_FEW = 15  # NEIGHBORS_PER_HUB for k <= 10 [11, 15, 31]
 WIDTH_FEW = 192  # WIDTH for k <= 10 [128, 192, 384]
 TRAINED_ON_CUDA = 48  # training points of k-means per cluster [24, 48, 96]
 KMEANS_ITERS_ON_CUDA = 4  # iterations of k-means [2, 4, 8]
-BLOCKS_ON_CUDA = 80  # blocks of a round, within the limits on their rows: enough that a block takes little memory
+BLOCKS_ON_CUDA = 80  # blocks of a round, as far as the limits on their rows allow; a block takes little memory
 
 # Case: nn_descent sift-1m on cuda. Chosen on: not recorded.
 # Blocks and tiles of a start on CUDA, and of sorting for reverse lists.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.updates import GNND
 
-_GNND_ROUNDS = 8  # rounds of a typical run of "gnnd": the runs that measured its rates had as many
+_GNND_ROUNDS = 8  # rounds of a typical run of "gnnd", as in the runs that measured its rates
 
 
 def start_work(plan: DescentPlan) -> float:

@@ -54,7 +54,7 @@ class Executor(Protocol):
         """Return an executor that uses only the first `count` devices."""
 
     def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
-        """Run tasks in any order, and call `done` after each; raise an error if one fails for good."""
+        """Run tasks in any order, and call `done` after each task; raise an error if a task fails for good."""
 
 
 @dataclasses.dataclass(frozen=True)

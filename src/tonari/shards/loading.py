@@ -73,7 +73,7 @@ class Loader(Protocol):
 
 
 class HostLoader:
-    """Reads rows into host memory, and checks the values of ranges, but not of rows that are read by number."""
+    """Reads rows into host memory, and checks the values of ranges, but not of rows that are read by row number."""
 
     def __init__(self, source: Source, metric: str, threads: int) -> None:
         self._source, self._metric, self._threads = source, metric, threads

@@ -127,7 +127,7 @@ class Forest:
         self.bounds[rows[higher]], self.bound_pairs[rows[higher]] = least[higher], -1
 
     def _nearest(self, asking: Ids, limits: Ids) -> Ids:
-        """Return the points in `asking` with the smallest bounds: in each component, at most its limit of points."""
+        """Return the points in `asking` with the smallest bounds, at most `limits[component]` of each component."""
         order = asking[np.lexsort((self.bounds[asking], self.labels[asking]))]
         labels = self.labels[order]
         places = np.arange(len(order)) - np.searchsorted(labels, labels)

@@ -145,7 +145,7 @@ def binaries_alone() -> Iterator[None]:
     if name in settings or "TRITON_STORE_BINARY_ONLY" in os.environ:
         yield
         return
-    settings[name] = True  # not an attribute, which would set the environment variable too
+    settings[name] = True  # setting the attribute would also set the environment variable
     try:
         yield
     finally:

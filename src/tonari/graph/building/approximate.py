@@ -31,7 +31,7 @@ class GraphOptions:
 
 
 def may_miss(method: str, options: GraphOptions) -> bool:
-    """Return whether the call may build an approximate graph; raise ValueError for arguments that do not fit."""
+    """Return whether the call may build an approximate graph; raise ValueError for arguments its method refuses."""
     recall, seed, start, update = options.recall, options.seed, options.start, options.update
     plan = options.plan
     if plan is not None:

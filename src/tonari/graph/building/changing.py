@@ -115,7 +115,7 @@ class _Request:
         return dataclasses.replace(lists, found=found, report=None, seed=None, record=record)
 
     def anew(self, rows: Any, lost: int, record: Record) -> Lists | None:
-        """Build a new exact graph of `rows`, or return None if a search for the `lost` lists should be faster."""
+        """Build a new exact graph of `rows`; return None if searching again for `lost` lists should be faster."""
         if not self.k:
             return None
         seconds = Points(rows, self.call).decided(rows, self.k, False, self_join=True).seconds

@@ -107,7 +107,7 @@ class Sides:
 
     @property
     def descent(self) -> NnDescent:
-        """NN-Descent on the device of the points, whose rounds merge the lists."""
+        """The method NN-Descent on the device of the points; its rounds merge the lists."""
         return cast(NnDescent, method_for("nn-descent", self.place.device))
 
     def plan(self, recall: float, seed: int, update: str | None = None) -> DescentPlan:

@@ -131,7 +131,7 @@ def walk_in_steps(
     check: Callable[[], None],
     bar: Counter,
 ) -> None:
-    """Search by :func:`walk`, some queries per launch; `check` is called before each, and `bar` counts queries."""
+    """Search by :func:`walk`, some queries per launch; `check` is called before a launch, and `bar` counts queries."""
     in_steps(
         order,
         lambda some: walk(search, some, most_visits=most_visits, given_up=given_up),
@@ -144,7 +144,7 @@ def walk_in_steps(
 def in_steps(
     order: Any, launch_some: Callable[[Any], None], *, steps: Steps, check: Callable[[], None], bar: Counter
 ) -> None:
-    """Search all queries, some in each launch; `check` is called before each, and `bar` counts queries."""
+    """Search all queries, some in each launch; `check` is called before each launch, and `bar` counts queries."""
     begin, m = 0, len(order)
     while begin < m:
         check()

@@ -40,7 +40,7 @@ class Steps:
 
     @contextlib.contextmanager
     def launching(self, queries: int) -> Iterator[None]:
-        """Inside this context, the caller launches `queries` queries; its end waits for the launch before this one."""
+        """Return a context for a launch of `queries` queries; its end waits for the previous launch."""
         clock = self._clock()
         yield
         clock.stop()

@@ -44,7 +44,7 @@ def within(
     place: Place,
     progress: ProgressLike,
 ) -> Any:
-    """Answer a radius search, with tensors on the device of the queries, or with arrays for queries in NumPy arrays."""
+    """Answer a radius search; the answer has tensors on the device of the queries or, for NumPy queries, arrays."""
     m, slabs = len(queries), cut(plan.n, plan.point_slab)
     bounds = cut(m, -(-m // len(plan.devices)))
     workers = a_thread_each(plan.devices)

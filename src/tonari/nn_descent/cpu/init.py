@@ -39,7 +39,7 @@ def best_of_clusters(
     size : int
         The number of neighbours to find.
     boundary : int, optional
-        Compare only points whose ids are on different sides of this id.
+        Compare only points of different graphs: ids below this number belong to the first graph.
     known : Known, optional
         The true neighbours of some points, which determine the number of clusters. Default: the plan's number.
     precise : bool
@@ -76,7 +76,7 @@ class _Start:
         self.seekers = pieces_of(near, clusters, tuning.POINT_BLOCK, boundary)
 
     def pack(self, size: int, *, precise: bool) -> None:
-        """Pack the members for the fastest kernel that separates near points or, if `precise`, for the most precise."""
+        """Pack the members for the fastest kernel that separates near points, or for the most precise if `precise`."""
         points, plan, workers = self._points, self._plan, self._workers
         scores = Scores(points, plan.metric, plan)
         kernel = scores.fine if precise else _kernel(points, plan, size, workers, self._near, self._pieces, scores)

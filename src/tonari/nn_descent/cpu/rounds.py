@@ -83,7 +83,7 @@ def run_round(
         The order in which rows are processed. If adjacent rows are compared with the same points, these points are
         still in the cache. The order affects only speed.
     boundary : int, optional
-        Compare only points whose ids are on different sides of this id.
+        Compare only points of different graphs: ids below this number belong to the first graph.
     """
     n, size = entries.shape
     hubs = min(plan.n_hubs, size)

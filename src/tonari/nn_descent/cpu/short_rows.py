@@ -1,7 +1,7 @@
 """Contracted copies of wide rows, for a start that compares fewer columns (docs/contraction.md).
 
-A start only ranks points, so it needs no bound: contracted rows are used if they rank the true neighbours of some
-points near the beginning of their lists. The rounds compare the points themselves.
+A start only ranks points, so it needs no bound. Contracted rows are used if, for a sample of points, they rank the true
+neighbours near the beginning of the lists. The rounds compare the points themselves.
 """
 
 from __future__ import annotations

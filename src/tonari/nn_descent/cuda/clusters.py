@@ -82,5 +82,5 @@ def training_rows(n: int, plan: DescentPlan, device: Any) -> Any:
 
 
 def _bounds(ordered: Any, count: int) -> Any:
-    """Return where the run of each number 0, 1, ..., count - 1 begins in a sorted tensor, and its end."""
+    """Return the positions at which the runs of the numbers 0 to count - 1 begin in a sorted tensor, and its length."""
     return torch.searchsorted(ordered, torch.arange(count + 1, dtype=ordered.dtype, device=ordered.device))

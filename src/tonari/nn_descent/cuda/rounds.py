@@ -28,7 +28,7 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
         The order in which points are processed, a permutation. Near points should be adjacent, so that they share the
         cache; the result does not depend on the order.
     boundary : int, optional
-        Compare only points whose ids are on different sides of this id.
+        Compare only points of different graphs: ids below this number belong to the first graph.
     """
     n, size = entries.shape
     double = points.dtype == torch.float64

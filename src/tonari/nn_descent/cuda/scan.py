@@ -27,7 +27,7 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
     block : int
         The number of points per block.
     boundary : int, optional
-        Compare only points whose ids are on different sides of this id.
+        Compare only points of different graphs: ids below this number belong to the first graph.
 
     Returns
     -------

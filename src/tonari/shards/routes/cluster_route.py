@@ -83,7 +83,7 @@ def _numbers(begin: int, end: int, rows: Any) -> Any:
 
 
 def _dealt_by(worker: Worker) -> tuple[Any, Any, dealing.Shards]:
-    """Return the centres, their distances and the shards on the worker's device, which loads them once."""
+    """Return the centres, their distances and the shards on the worker's device; they are loaded only once."""
     if worker.dealt_by is None:
         files, there = worker.job.files, worker.place.there
         centres, gaps, table = (np.array(files.load(name, "centres")) for name in CENTRE_PARTS)

@@ -129,7 +129,7 @@ def _digest(folder: Path) -> str:
 
 
 def _raise_for_good(task: Task, error: BaseException, failures: int) -> None:
-    """Raise the error of a task unless a repetition may fix it."""
+    """Raise the error of a failed task, unless the task may succeed if it is repeated."""
     from distributed.scheduler import KilledWorker
 
     if isinstance(error, KilledWorker):

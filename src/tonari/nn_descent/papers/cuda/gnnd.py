@@ -128,7 +128,7 @@ def descend(form: Form, lists: Lists, update: Spinlocks, samples: int, block: in
     block : int
         The number of rows whose proposals are in memory at once.
     boundary : int, optional
-        Compare only points whose ids are on different sides of this id (section 5.1).
+        Compare only points of different graphs: ids below this number belong to the first graph (section 5.1).
     """
     n = len(lists.entries)
     new, old = (join(own, update.reverse(own, 2 * samples)) for own in sample(lists, samples))

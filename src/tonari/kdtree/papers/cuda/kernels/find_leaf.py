@@ -29,7 +29,7 @@ def find_leaf_kernel(
     limits_ptr,  # [query]
     # in and out: [query][LEVELS]
     stacks_ptr,
-    # output: for each place of the queue the next leaf, or -1 if the query is finished
+    # output: for each query in the queue the next leaf, or -1 if the query is finished
     leaves_ptr,
     # shapes
     levels_1, levels_2, levels_3,

@@ -101,5 +101,5 @@ def process_kernel(
             limits = tl.where(each == turn, limit, limits)
             pending = tl.where(each == turn, 0, pending)
             turn = tl.min(tl.where(pending > 0, each, TILE))
-        tl.debug_barrier()  # for the next block, each thread reads what others have stored
+        tl.debug_barrier()  # loads of the next block read the stores of other threads
     tl.store(limits_ptr + rows, limits, mask=present)
