@@ -136,7 +136,7 @@ class SearchMethod(Method):
         return Preparation(plan, self.prepare(points, plan, progress))
 
     def warm(self, plan: Any, *, self_join: bool, progress: ProgressLike = None) -> int:
-        """Compile the kernels that searches by this plan launch, and return their number, which is 0 on the CPU."""
+        """Compile the kernels that searches by `plan` launch; return the number of kernels, which is 0 on the CPU."""
         return 0
 
     @abstractmethod

@@ -1,6 +1,6 @@
 """Tuned numbers of all methods on CUDA: compilation, spare memory and copies. They change no answer.
 
-The comment above a group names the benchmark cases that time it, and the machine that its numbers were chosen on.
+The comment above a group of numbers names the benchmark cases that time it, and the machine whose timings chose the numbers.
 Values in brackets are the alternatives that ``python -m benchmarks tune cuda`` times.
 """
 
@@ -35,5 +35,5 @@ INSTRUCTIONS_OF_PRODUCT = 3000  # weight of a matrix product
 VALUES_OF_THREAD = 8  # most values per thread with which a kernel compiles as fast as with one value
 METRICS = 2  # divisor of the effort for a kernel with the code of all metrics, since about half of it is compiled
 
-# Not measured: Triton's library has ten times as many bytes, and its other files have far fewer.
+# Not measured: Triton's largest file, a library, is ten times larger than WHOLE_BYTES, and its other files are smaller.
 WHOLE_BYTES = 32 << 20  # fewest bytes of a file that is hashed in one piece for Triton's key

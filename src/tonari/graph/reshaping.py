@@ -1,6 +1,6 @@
 """Derive a graph from another without a search: fewer neighbours, some of the points, or another order of the points.
 
-A list is ordered by (distance, index). When points get new numbers, neighbours at equal distances are sorted again;
+A list is ordered by (distance, index). When points get new row numbers, neighbours at equal distances are sorted again;
 missing neighbours stay at the end.
 """
 
@@ -128,7 +128,7 @@ class Reshaped:
         Returns
         -------
         KNNGraph of m points and as many columns
-            Lists are sorted by (distance, index) in the new numbers.
+            Lists are sorted by (distance, index), where indices are the new row numbers.
 
         Raises
         ------

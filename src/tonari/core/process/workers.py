@@ -228,7 +228,7 @@ class _Thread(Helper):
 
 
 def _take(ended: SimpleQueue[None]) -> None:
-    """Wait for one thread to report its end; wake up regularly, since another thread may receive Ctrl-C's signal."""
+    """Wait for one thread to report its end; wake up regularly, in case another thread receives the signal."""
     while True:
         try:
             return ended.get(timeout=tuning.WAKE_SECONDS)

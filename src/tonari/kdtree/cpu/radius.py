@@ -53,7 +53,7 @@ def find_in_tree(
 def count_in_tree(
     request: Within, prepared: PreparedTree, plan: TreePlan, progress: ProgressLike = None
 ) -> npt.NDArray[np.int64]:
-    """Count, for each query, the points within its radius, as many as :func:`find_in_tree` would find."""
+    """Count, for each query, the points within its radius, which :func:`find_in_tree` would find."""
     counts = np.empty(len(request.queries), np.int64)
     workers = Workers(plan.threads)
     search = _search(request, prepared, plan, counts, workers, lists=False)

@@ -102,5 +102,5 @@ class CpuBackend:
         )
 
     def of_rows(self, found: Neighbors, rows: npt.NDArray[np.int64]) -> Neighbors:
-        """Return the lists of the rows with these numbers."""
+        """Return the lists of the rows `rows`, in host memory."""
         return Neighbors(found.distances[rows], found.indices[rows])

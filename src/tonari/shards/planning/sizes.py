@@ -113,7 +113,7 @@ class Sizes:
 
 
 def _power_of_two(count: int) -> int:
-    """Return the smallest power of two that is not below a count; 0 for 0.
+    """Return a count rounded up to a power of two; 0 for 0.
 
     >>> [_power_of_two(count) for count in (0, 1, 5, 8)]
     [0, 1, 8, 8]
