@@ -1,6 +1,6 @@
 """Tuned numbers for threads and waiting times.
 
-The comment above a group of numbers names the benchmark cases that time it, and the machine whose timings chose the numbers.
+The comment above a group names the benchmark cases that time it, and the machine whose timings chose the numbers.
 Values in brackets are the alternatives that ``python -m benchmarks tune core`` times.
 """
 
