@@ -85,7 +85,7 @@ class Loading(Executor):
     def wait_for_first(self) -> None:
         """Wait until the first kernel is translated, if any has been submitted.
 
-        It takes longest to compile, and a thread that looked up other kernels meanwhile would delay it.
+        This kernel takes longest to compile, and a thread that looks up other kernels would delay its translation.
         """
         if self.futures:
             self._first_translated.wait()
