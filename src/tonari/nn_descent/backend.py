@@ -67,7 +67,7 @@ class Backend(Protocol):
     def entries_of(self, indices: Any, *, new: bool) -> Any:
         """Convert neighbour ids, int32 (n, columns) with -1 for missing ones, to entries."""
 
-    def beside(self, first: Any, second: Any) -> Any:
+    def joined_entries(self, first: Any, second: Any) -> Any:
         """Append the columns of one array of entries to those of another, padded or truncated to the list size."""
 
     def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:

@@ -100,7 +100,7 @@ def capture_if_due(
     too_large = nbytes > most or seconds > tuning.LONGEST_SECONDS
     if key is None or too_large or not GRAPHS.claim(key):
         return None
-    # If the collector destroyed another graph meanwhile, the capture would fail.
+    # If the collector destroyed another graph during the capture, the capture would fail.
     with _capturing, on(plan.devices[0]), collection_off():
         GRAPHS.make_room(nbytes)
         try:
