@@ -6,14 +6,14 @@ Values in brackets are the alternatives that ``python -m benchmarks tune core`` 
 
 # Case: small index-100x1000x3, search-100x1000x128 on cpu. Chosen on: not recorded.
 # The work that is worth sharing among threads.
-WORTH_SHARING = 2e-3  # duration in seconds up to which work ends before other threads have started [5e-4, 2e-3, 8e-3]
-WORTH_STARTING = 5e-4  # seconds of work for which one more thread is started [2e-4, 5e-4, 1e-3]
+WORTH_SHARING = 2e-3  # longest work, in seconds, that ends before other threads have started [5e-4, 2e-3, 8e-3]
+WORTH_STARTING = 5e-4  # least seconds of work per thread [2e-4, 5e-4, 1e-3]
 LEAVE_SECONDS = 2e-4  # interval at which the caller's thread checks whether other threads have ended [1e-4, 2e-4, 5e-4]
 
 # Not measured: delays in seconds that a person notices, and waits for threads that may never start or end.
 WAKE_SECONDS = 0.1  # interval at which a waiting thread checks for Ctrl-C
 LISTED_SECONDS = 0.01  # duration of one native call on listed points; Ctrl-C takes effect between calls
-SHOW_FROM_SECONDS = 2.0  # expected duration of work from which on progress is shown by default
+SHOW_FROM_SECONDS = 2.0  # shortest expected duration of work that shows its progress by default
 BEGIN_SECONDS = 0.5  # longest wait for a thread that may never start
 IDLE_SECONDS = 0.2  # how long an idle thread waits for more work
 EXIT_SECONDS = 1.0  # longest wait for the library's threads at exit; threads that run the caller's code may take longer

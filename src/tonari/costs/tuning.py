@@ -7,7 +7,7 @@ Values in brackets are the alternatives that ``python -m benchmarks tune costs``
 # Case: kdtree build-d10 on cpu. Chosen on: not recorded.
 # How cores share the build of a tree.
 TASK_POINTS = 16_384  # most points of a node that one core builds within its cache [8192, 16384, 32768]
-SHARED_ROWS = 1 << 18  # fewest rows of a pass for which more threads are started [1 << 17, 1 << 18, 1 << 19]
+SHARED_ROWS = 1 << 18  # fewest rows of a pass that threads share [1 << 17, 1 << 18, 1 << 19]
 
 # Case: kdtree auto-uniform-d2, auto-uniform-d3 on cpu. Chosen on: two cores of an EPYC of family 25.
 # Brute force in few dimensions.

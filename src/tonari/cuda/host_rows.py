@@ -25,7 +25,7 @@ _PORTABLE, _MAPPED, _READ_ONLY = 1, 2, 8  # values of the flags of cudaHostRegis
 
 
 class HostRows:
-    """Rows in host memory, of which a device fetches a few by row number.
+    """Rows that stay in host memory while a device fetches a few of them by row number.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class HostRows:
     def __init__(self, rows: npt.NDArray[Any], device: Any) -> None:
         self._rows, self._device = over(rows), torch.device(device)
         self._bytes = self._rows.view(torch.uint8) if rows.nbytes else None
-        self._locked_by: Any = None  # the device for which this module has locked the memory, or None
+        self._locked_by: Any = None  # the device, if this module has page-locked the memory for one
         self.is_mapped = bool(rows.nbytes) and (self._device.type == "cpu" or self._lock(rows))
         self._there = self._seen() if self.is_mapped else None
 

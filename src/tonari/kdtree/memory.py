@@ -89,7 +89,7 @@ def on_cpu(needs: TreeNeeds, k: int, height: int, threads: int) -> TreeMemory:
 
 
 def host_block(m: int) -> int:
-    """Return the size of the blocks in which m queries in host memory are copied to a device.
+    """Return the number of queries per block if m queries in host memory are copied to a device block by block.
 
     >>> [host_block(m) for m in (1000, 200_000, 10**6, 10**7)]
     [1000, 200000, 250000, 1000000]

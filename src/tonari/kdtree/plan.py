@@ -35,7 +35,7 @@ from tonari.metrics.problem import refuse_metric
 
 # Metrics whose distance to a box is a lower bound of the distance to every point in the box.
 TREE_METRICS = tuple(name for name, metric in METRICS.items() if metric.in_trees)
-TREE_ISAS = ("generic", "avx2", "avx512", "neon")  # instruction sets for which tree kernels are compiled
+TREE_ISAS = ("generic", "avx2", "avx512", "neon")  # instruction sets that have compiled tree kernels
 
 
 OVERRIDES = {

@@ -32,14 +32,14 @@ RANGE_ROWS = 16_384  # minimum number of rows in a range [4_096, 16_384, 65_536]
 # Small searches on the CPU.
 QUICK_QUERIES = 16  # most queries of a search in one native call, without sorting and checks for Ctrl-C [1, 16, 64]
 QUICK_PAIRS = 1 << 16  # most pairs of a radius search in one native call, which has room for all [1 << 14, 1 << 16]
-BUILT_LATER = 2e-3  # expected seconds of a build up to which the tree is left to the first search [5e-4, 2e-3]
+BUILT_LATER = 2e-3  # longest expected build, in seconds, that is left to the first search [5e-4, 2e-3]
 
 # Not measured.
 POINT_SECONDS = 2e-9  # seconds for comparing a query with a point of a leaf
 
 # Case: gieseke2014 fig5-d10 on cpu. Chosen on: not recorded.
 # The buffered traversal on the CPU.
-BUFFERED_TIMES = 2  # factor by which leaves are larger for the buffered traversal, which reads them for many queries
+BUFFERED_TIMES = 2  # relative size of leaves for the buffered traversal, which reads a leaf once for many queries
 BUFFERED_BLOCK_BYTES = 2 * MIB  # state of a thread's queries between rounds, to fit into the second-level cache
 
 # Case: kdtree sift-d10, sift-d5 on cuda. Chosen on: H100.
@@ -47,7 +47,7 @@ BUFFERED_BLOCK_BYTES = 2 * MIB  # state of a thread's queries between rounds, to
 LEAF_ON_CUDA = 64  # points per leaf [64, 128, 192]
 HOME_QUERIES = 8  # queries per program of home_kernel, which finds the first leaf of each query [4, 8, 16]
 FIRST_STEP = 1 << 12  # queries of the first launch of a search
-STEP_SECONDS = 0.05  # duration of a launch up to which later launches get more queries [0.02, 0.05, 0.1]
+STEP_SECONDS = 0.05  # seconds per launch: after a shorter one, later launches get more queries [0.02, 0.05, 0.1]
 STEP_GROWTH = 16  # most queries of a launch, as a multiple of the previous launch
 
 # Case: kdtree stream on cuda. Chosen on: not recorded.

@@ -82,7 +82,7 @@ def list_bytes(plan: DescentPlan) -> int:
 
 
 def _least_truth(plan: DescentPlan) -> int:
-    """Return the least memory, in bytes, in which the true neighbours of a sample can be searched on CUDA."""
+    """Return the least memory, in bytes, that a search for the true neighbours of a sample needs on CUDA."""
     if is_own(plan.metric):
         return 0  # a search with a user's metric works with blocks of any size
     n = plan.n

@@ -35,10 +35,10 @@ TASK_BLOCKS = 8  # blocks per task [4, 8, 16]
 TASK_QUERIES = 256  # rows per task of comparisons with centres [128, 256, 512]
 PACKED_CENTRES = 512  # centres that are packed at once [256, 512, 1024]
 COARSE_ENOUGH = 0.95  # share of the nearest points by fine scores that coarse scores must find to be used
-LOOKS = 4  # places in which coarse scores of points are tested: one point and its near clusters each
-LOOK_QUERIES = 64  # queries of the test in each place
-LOOK_POINTS = 2048  # points of the test in each place
-LOOK_CENTRES = 256  # centres for which coarse scores are tested as queries
+LOOKS = 4  # number of tests of coarse scores of points, each among the members of clusters near one point
+LOOK_QUERIES = 64  # queries per test
+LOOK_POINTS = 2048  # points per test
+LOOK_CENTRES = 256  # number of queries in the test of coarse scores of centres; the queries are centres, too
 LOOK_NEAR = 4  # nearest centres of a tested centre that coarse scores should find
 
 # Case: nn_descent sift-100k, curve-gaussian, curve-gist on cpu. Chosen on: two cores of a Xeon with AMX, 2026-11-28.
@@ -47,7 +47,7 @@ LOOK_NEAR = 4  # nearest centres of a tested centre that coarse scores should fi
 START_MISSES = 1.0  # share of neighbours that a start may miss, divided by 1 - recall [1, 1.2, 2]
 PILOT_BLOCKS = 64  # blocks of points with which numbers of clusters are tried
 FEWER_PROBES = 8  # plan's n_probe, divided by the number of clusters that is tried first
-TRUSTED_STEP = 1.5  # largest factor by which the chosen number of clusters may exceed the last number tried
+TRUSTED_STEP = 1.5  # largest ratio of the chosen number of clusters to the last number tried
 # The number of clusters is not doubled again if the last doubling left more than the first share of the misses, and
 # they are less than the second share of all true neighbours: more clusters would hardly find more.
 LEVEL = 0.85, 0.25
@@ -56,7 +56,7 @@ MOST_RANKED = 1024  # most nearest clusters that are found for each cluster
 SHORT_COLUMNS = (32, 48, 64, 96, 128)
 SHORT_SHARE = 6  # least ratio of the number of columns before and after contraction
 SHORT_MISSES = 0.7  # share of true neighbours that contracted rows may rank beyond a list, divided by 1 - recall
-SHORT_ROWS = 8192  # sampled rows among which true neighbours are ranked by contracted rows
+SHORT_ROWS = 8192  # sampled rows; contracted rows rank true neighbours among them
 SHORT_PAIRS = 1024  # fewest true neighbours that are ranked
 SHORT_TASK = 2048  # rows that a task contracts
 
@@ -78,9 +78,9 @@ EASY_DIMENSIONS = 12.0
 DOUBLING_DIMENSIONS = 2.7
 
 # Not measured.
-SAMPLE = 1000  # fewest rows on which the recall is measured, on the CPU
-SAMPLE_ON_CUDA = 4000  # fewest rows on which the recall is measured, on CUDA
-SAMPLE_OF_JOIN = 2000  # fewest rows on which the recall is measured, on CUDA after a start from lists of graphs
+SAMPLE = 1000  # fewest rows of a sample that measures the recall, on the CPU
+SAMPLE_ON_CUDA = 4000  # fewest rows of a sample that measures the recall, on CUDA
+SAMPLE_OF_JOIN = 2000  # fewest rows of a sample that measures the recall, on CUDA after a start from lists of graphs
 SAMPLED_MISSES = 10.0  # fewest sampled rows, multiplied by 1 - recall: fewer than 3 expected misses measure nothing
 ROW_SECONDS = 4e-5  # seconds per row on one thread, for a few hundred rows; limits the default number of threads
 LEAST_SLAB = 1 << 15  # fewest points per slab in the search for true neighbours; smaller slabs have much overhead

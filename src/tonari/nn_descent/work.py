@@ -28,7 +28,7 @@ def round_work(plan: DescentPlan) -> float:
 
 
 def expected_work(plan: DescentPlan) -> float:
-    """Return the number of comparisons per point of a typical run, for which a plan estimates the seconds."""
+    """Return the number of comparisons per point of a typical run; the seconds of a plan are for this run."""
     if plan.update == GNND:
         return start_work(plan) + _GNND_ROUNDS * round_work(plan)
     return start_work(plan) + plan.light_rounds * round_work(plan.light) + round_work(plan)

@@ -29,7 +29,7 @@ def in_host_memory(x: Any) -> npt.NDArray[Any]:
 
 
 def empty_lists(worker: Worker, rows: int) -> Neighbors:
-    """Return new lists for `rows` rows, in which all neighbours are missing (-1)."""
+    """Return new lists for `rows` rows; all their neighbours are missing (-1)."""
     lists = _new_lists(worker, rows)
     _clear(worker, lists)
     return lists

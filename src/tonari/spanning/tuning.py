@@ -8,8 +8,8 @@ one; brackets contain the values that were tried.
 # How much one search of Boruvka's rounds (boruvka.py) asks for.
 ENTRIES = 1 << 22  # entries of the lists that one search returns [1 << 20, 1 << 22]
 FIRST_ASKED = 64  # points of a large component that take part in its first search [16, 64, 256]
-GROWTH = 16  # factor by which the number of searching points of a component grows from search to search [4, 16]
-LARGE_COMPONENT = 2048  # fewest points of a component for which bounds (apart.py) save time [1024, 2048, 4096]
+GROWTH = 16  # growth of the number of searching points of a component from search to search [4, 16]
+LARGE_COMPONENT = 2048  # fewest points of a component whose bounds (apart.py) save searches [1024, 2048, 4096]
 
 # Not measured: a bound of memory.
 VALUES = 1 << 22  # largest number of float64 values in memory at once

@@ -53,7 +53,7 @@ def _instructions(function: Any, inside: frozenset[Any] = frozenset()) -> int:
 
 @functools.cache
 def _own_instructions(function: Any) -> tuple[int, list[Any]]:
-    """Return the length of a function's bytecode, in which products weigh more, and the Triton functions it calls."""
+    """Return the length of a function's bytecode, with a weight for products, and the Triton functions it calls."""
     code = function.__code__
     used = map(function.__globals__.get, code.co_names)
     product = tuning.INSTRUCTIONS_OF_PRODUCT * ("dot" in code.co_names)

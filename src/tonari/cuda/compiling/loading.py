@@ -45,7 +45,6 @@ class Loading(Executor):
         self._launchers: SimpleQueue[_Launcher | None] = SimpleQueue()
         self._launcher_of = threading.local()  # per thread: the event for the launcher of its kernel
         self._turn = threading.Lock()  # held by a thread from the beginning of its job until its kernel is translated
-        self._first_translated = threading.Event()
         self._translator: int | None = None  # the thread that holds `_turn`
         self._started = False
         self._threads = [threading.Thread(target=self._work) for _ in range(threads)]
@@ -82,14 +81,6 @@ class Loading(Executor):
         finally:
             self._pass_turn()
 
-    def wait_for_first(self) -> None:
-        """Wait until the first kernel is translated, if any has been submitted.
-
-        This kernel takes longest to compile, and a thread that looks up other kernels would delay its translation.
-        """
-        if self.futures:
-            self._first_translated.wait()
-
     def _work(self) -> None:
         while True:
             self._turn.acquire()
@@ -125,7 +116,6 @@ class Loading(Executor):
     def _pass_turn(self) -> None:
         if self._translator == threading.get_ident():
             self._translator = None
-            self._first_translated.set()
             self._turn.release()
 
     def _loaded(self, compile: Callable[[], Any]) -> Any:

@@ -121,7 +121,7 @@ def memberships(near: Near, shards: Shards) -> tuple[Any, Any]:
 
 
 def _kept(near: Near, shards: Shards) -> tuple[Any, Any]:
-    """Return the shards of each row's near centres, and a mask of those that contain the row, without repeats."""
+    """Return the shards of each row's near centres, and a mask of the distinct shards that contain the row."""
     of = _shards_of(near, shards)
     kept = near.reaches <= shards.margin
     earlier = of[:, :, None] == of[:, None, :]  # all pairs of centres in one step: few launches on a device
