@@ -51,7 +51,7 @@ class HostRows:
         return rows
 
     def fetch(self, numbers: Any, out: Any) -> None:
-        """Write the rows with the row numbers `numbers` to `out`, on the device; a negative number gives any values.
+        """Write the rows with the row numbers `numbers` to `out`, on the device; negative ones leave arbitrary values.
 
         Parameters
         ----------

@@ -73,7 +73,7 @@ def _renumbered(lists: Lists, kept: npt.NDArray[np.int64]) -> Lists:
     keys[ids < 0] = np.inf
     if lists.include_self:
         keys[:, 0] = -np.inf
-    ids = np.where(ids < 0, lists.n, ids)  # missing neighbours are sorted after those at an infinite distance
+    ids = np.where(ids < 0, lists.n, ids)  # sorts missing neighbours last, even if others are at an infinite distance
     order = np.lexsort((ids, keys), axis=1)
     ids = np.take_along_axis(ids, order, axis=1)
     values = np.take_along_axis(distances, order, axis=1)

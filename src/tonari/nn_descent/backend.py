@@ -68,7 +68,7 @@ class Backend(Protocol):
         """Convert neighbour ids, int32 (n, columns) with -1 for missing ones, to entries."""
 
     def joined_entries(self, first: Any, second: Any) -> Any:
-        """Append the columns of one array of entries to those of another, padded or truncated to the list size."""
+        """Concatenate the columns of two arrays of entries, padded or truncated to the list size."""
 
     def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
         """Run one round: compare every point with the neighbours of its neighbours.

@@ -23,7 +23,7 @@ MOST_LISTED = 128  # largest list size of "gnnd", since kernels compare all pair
 LEAST_SAMPLES = 8  # fewest samples: a tile of the matrix units has at least 16 rows, twice as many
 MOST_SAMPLES = 32  # most samples: two matrix products of 2 * 32 rows fill the registers of a program
 
-# The parameters that each update does not use. With a random start, "gnnd" does not use those of clusters either.
+# The parameters that each update does not use. With a random start, "gnnd" does not use the parameters of clusters.
 _UNUSED = {
     PULL: ("samples",),
     GNND: ("n_hubs", "reverse", "neighbors_per_hub", "width", "light_rounds"),

@@ -248,7 +248,7 @@ def _run(job: Job, executor: Executor, progress: ProgressLike, record: Record) -
     """Run all stages, and add the records of their tasks to `record`; return all ranges of rows, with checksums."""
     files, done_before = job.files, job.files.names_done()
     rows: list[list[int]] = []
-    known: Counter[str] = Counter()  # number of tasks of each kind; `finished` counts those of earlier runs
+    known: Counter[str] = Counter()  # number of tasks of each kind; `finished` counts tasks of earlier runs
     finished: Counter[str] = Counter()
     threads = job.threads or default_threads()
     with Progress(progress, total=0, seconds=job.plan.seconds, label="graph", unit="row") as bar:

@@ -98,7 +98,7 @@ def in_one_piece(
 
 
 class Stage(NamedTuple):
-    """Tasks that may run at the same time, and the parts of earlier tasks that are removed after them.
+    """Tasks that may run at the same time; after them, parts that earlier tasks wrote are removed.
 
     Attributes
     ----------

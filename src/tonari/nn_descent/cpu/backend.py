@@ -75,7 +75,7 @@ class CpuBackend:
         return np.where(ids < 0, np.int32(MISSING), ids | np.int32(NEW if new else 0))
 
     def joined_entries(self, first: Entries, second: Entries) -> Entries:
-        """Append the columns of one array of entries to those of another, padded or truncated to the list size."""
+        """Concatenate the columns of two arrays of entries, padded or truncated to the list size."""
         size = self.plan.list_size
         both = np.full((len(first), size), MISSING, np.int32)
         width = min(first.shape[1], size)

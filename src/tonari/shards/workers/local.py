@@ -180,7 +180,7 @@ def _write_all(worker: Worker, done: Callable[[Task], None], computed: Iterator[
 
 
 def _pieces(first: list[Any], others: Iterator[tuple[Task, Any]]) -> Iterator[Any]:
-    """Yield the pieces of a task, then those of later tasks; the caller must take only the pieces of its task."""
+    """Yield the pieces of a task, then pieces of later tasks; the caller must take only the pieces of its task."""
     yield first.pop()
     for _, made in others:
         yield made
