@@ -37,11 +37,11 @@ from tonari.nn_descent.updates import UPDATES
 MANIFEST, INDICES, DISTANCES = "manifest.json", "indices.npy", "distances.npy"
 GRAPH, NEIGHBORS = "graph", "neighbors"
 VERSION = 1  # format version of a complete directory
-# The format version of an unfinished directory is raised when a release draws or computes anything differently.
+# Format version of an unfinished directory. A release that draws or computes anything differently raises it.
 BUILDING_VERSION = 3
 _FORMATS = {GRAPH: "tonari.graph", NEIGHBORS: "tonari.neighbors"}
 BUILDING, COMPLETE = "building", "complete"
-_LONGEST = 64 << 20  # largest manifest in bytes; each entry of `rows` takes about 60
+_LONGEST = 64 << 20  # largest valid manifest, in bytes; each entry of `rows` takes about 60 bytes
 LARGEST_MATRIX = 36 << 20  # bytes of a matrix in a manifest, where it takes four thirds of them
 
 

@@ -27,7 +27,7 @@ class Source(ABC):
     n: int
     d: int
     dtype: str
-    name: str = "points"  # for messages
+    name: str = "points"  # name of the argument in error messages
     most_rows = 1 << 62  # largest number of rows that may be read at once; a plan lowers it
 
     @property
@@ -55,7 +55,7 @@ class Source(ABC):
 
     @abstractmethod
     def take(self, ids: npt.NDArray[np.int64], threads: int) -> npt.NDArray[Any]:
-        """Return the rows with these ascending numbers, in host memory."""
+        """Return the rows with these ascending row numbers, in host memory."""
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
@@ -139,13 +139,13 @@ class FileSource(Source):
             yield slice(low - begin, high - begin), rows[low - first : high - first]
 
     def parts_at(self, ids: npt.NDArray[np.int64]) -> Iterator[tuple[slice, Any, npt.NDArray[np.int64]]]:
-        """Yield, for each file with rows in `ids`, their positions in `ids`, the file's array, and their rows in it."""
+        """Yield, for each file with some of the rows `ids`: positions in `ids`, the file's array, and rows in it."""
         for first, rows in self._within(int(ids[0]), int(ids[-1]) + 1) if len(ids) else ():
             low, high = np.searchsorted(ids, [first, first + len(rows)]).tolist()
             yield slice(low, high), rows, ids[low:high] - first
 
     def _within(self, begin: int, end: int) -> Iterator[tuple[int, Any]]:
-        """Yield the files that contain some of the rows, each with the number of its first row."""
+        """Yield the files that contain some of the rows, each with the row number at which it begins."""
         for last, part in zip(self._ends, self._parts, strict=True):
             first = int(last) - len(part)
             if first < end and begin < last:

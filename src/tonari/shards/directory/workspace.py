@@ -65,8 +65,8 @@ class Workspace:
     ) -> None:
         self.folder, self.n, self.k, self._change = folder, n, k, change
         self.points = n if points is None else points
-        self._loaded: dict[str, npt.NDArray[Any]] = {}  # parts that are mapped and checked
-        self._own: set[str] = set()  # parts that this process wrote
+        self._loaded: dict[str, npt.NDArray[Any]] = {}  # parts that `load` has mapped and checked, by name
+        self._own: set[str] = set()  # names of the parts that this process wrote
         self._records: dict[str, Done] = {}
         self._dtypes = {INDICES: index_dtype(self.points), DISTANCES: np.dtype(value_dtype)}
 
