@@ -55,14 +55,14 @@ def may_be_subtracted(rules: Rules, m: int) -> bool:
 
 
 def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int, point_seconds: float) -> bool:
-    """Return whether to count forbidden points by exact values and subtract them from the count of all points.
+    """Return whether to compute the exact values of forbidden points, count them, and subtract them from all points.
 
     The alternative is to check the rules for each point within the radius.
 
     Parameters
     ----------
     near : int64 array
-        The numbers of points within the radius for a sample of the queries.
+        For each query of a sample, the number of points within the radius.
     m : int
         The number of all queries.
     point_seconds : float

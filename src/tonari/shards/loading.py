@@ -67,7 +67,10 @@ class Loader(Protocol):
         """Read several ranges of rows ahead, into host memory; call ``arrive`` of the result to get them."""
 
     def at_later(self, ids: npt.NDArray[np.int64]) -> Arriving:
-        """Read the rows with these ascending row numbers ahead, into host memory."""
+        """Start to read the rows with these ascending row numbers into host memory.
+
+        `arrive` of the result returns them.
+        """
 
     def close(self) -> None:
         """End the threads of the loader."""

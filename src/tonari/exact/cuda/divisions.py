@@ -24,7 +24,7 @@ from tonari.metrics import get_metric
 
 ROUTES = ("resident", "host_refine", "codes", "streamed")  # in the order of preference
 SHARDS = ("points", "queries")
-# The precisions of each form, in the order of their use; "values" resolves all remaining rows by exact values.
+# The precisions of each form, in the order of their use; "values" computes all exact values of the remaining rows.
 PRECISIONS = {"gemm": ("float16", "split", "values"), "elementwise": ("float32", "values")}
 
 

@@ -38,7 +38,7 @@ LARGEST_MEAN = 100.0  # most expected nearest points in a sample: more do not im
 # Case: exact_cuda search-k10 on cuda. Chosen on: not recorded.
 # When a screen makes lists, and how batches are scheduled.
 HOPPER_BYTES = 256  # packed rows of this many bytes have a kernel for Hopper, which lists groups below a threshold
-LEAST_ROWS = 512  # minimum number of queries for lists: for fewer, minima are written quickly, by more programs
+LEAST_ROWS = 512  # minimum number of queries for lists: minima of fewer queries are written quickly, by more programs
 LEAST_STRIDE = 8  # minimum stride of a sample: it takes too much time to screen a larger sample
 STRAGGLERS = 128  # number of rows retried before the host knows which are unproved, if few rows may be unproved
 IN_FLIGHT = 2  # maximum number of batches in flight: with more, Ctrl-C and the progress bar would lag behind
@@ -169,7 +169,7 @@ FORM_NEARLY_ALL = 0.95  # share of the pilot rows that must have at most FORM_MO
 DIRECTIONS_VALUES = 2**25  # maximum number of values in the sample from which directions are computed
 DIRECTIONS_ROWS = 32768  # maximum number of rows in the sample from which directions are computed
 ITERATIONS = 8  # iterations that compute directions: they need not have converged
-FORM_ROWS = 16  # rows per program that writes form rows or rounds contracted rows
+FORM_ROWS = 16  # rows per program that writes form rows (rows/form.py) or rounds contracted rows
 FORM_WARPS = 4  # warps of a program that writes form rows or rounds contracted rows
 FORM_COLUMNS = 64  # columns that a program rounds in one step to contract rows
 
@@ -227,7 +227,7 @@ CENTRED_REGISTERS = 128  # registers per thread of programs that refine by metri
 # The test for integers of one byte (rows/bytes.py).
 BYTES_SECONDS = 3e-3  # minimum seconds of a search that first tests for integers of one byte: often in 0.05 ms
 BYTES_SAMPLE = 8192  # rows of the sample that is tested before all rows are packed
-BYTES_LOOKED = 4  # rows that the host tests for bytes first, in a quarter of the time of launching a test of a sample
+BYTES_LOOKED = 4  # rows that the host tests for 8-bit integers before a sample is tested, which takes 4 times as long
 
 # Case: exact_cuda hard-offset-1e3, hard-tight on cuda. Chosen on: not recorded.
 # The number of groups refined per row (screens/widths.py). A search of at least PILOT_BATCHES batches first determines
@@ -252,7 +252,7 @@ LEAST_OF_SUBSETS = 1 << 15  # minimum number of points for searches among subset
 AS_BYTES_PRODUCTS = 1 << 34  # minimum number of values (unproved rows x points x columns) for a retry in int8
 AS_BYTES_BESIDE = 3  # groups that int8 refines in addition to k: that of the row itself in a graph, and a few with ties
 NEARBY_CENTRES = 64  # number of queries that a round tries as centres
-NEARBY_ROWS = 32768  # form rows in memory at once; each row has a distance from every centre
+NEARBY_ROWS = 32768  # form rows (rows/form.py) in memory at once; each row has a distance from every centre
 NEARBY_APART = 2.0  # minimum distance between centres, relative to the distance of a centre's k-th known neighbour
 NEARBY_FARTHEST = 4.0  # maximum distance of a query from its centre, relative to that of its k-th known neighbour
 NEARBY_SHARE = 0.25  # maximum share of the points in a neighbourhood

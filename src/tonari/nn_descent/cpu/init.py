@@ -76,7 +76,10 @@ class _Start:
         self.seekers = pieces_of(near, clusters, tuning.POINT_BLOCK, boundary)
 
     def pack(self, size: int, *, precise: bool) -> None:
-        """Pack the members for the fastest kernel that separates near points; if `precise`, for the most precise."""
+        """Pack the members of the clusters for the fastest kernel that is precise enough to tell near points apart.
+
+        If `precise`, pack them for the most precise kernel.
+        """
         points, plan, workers = self._points, self._plan, self._workers
         scores = Scores(points, plan.metric, plan)
         kernel = scores.fine if precise else _kernel(points, plan, size, workers, self._near, self._pieces, scores)

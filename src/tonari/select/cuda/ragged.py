@@ -19,7 +19,7 @@ from tonari.select import tuning
 from tonari.select.cuda.keys import FORMATS, as_bits
 from tonari.select.cuda.survivors import warps_for
 
-_LONG_ENTRY = 96  # scratch bytes per entry for sorting long lists: two copies of positions, keys and order
+_LONG_ENTRY = 96  # scratch bytes per entry for sorting long lists: two copies each of position, key and sort order
 
 
 def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: bool) -> RadiusNeighbors:

@@ -1,6 +1,6 @@
 """Choose the columns that the screen and a look compare, by a pilot if the plan leaves them open.
 
-    contracted   the screen compares contracted rows; its candidates are refined by exact values
+    contracted   the screen compares contracted rows; its candidates are refined
     a look       comparing contracted rows rules out groups of points for tiles of queries; the screen compares the
                  remaining groups in all columns (native/exact/look.hpp)
     both         a look at contracted rows of few columns, then a screen of contracted rows of more columns

@@ -214,7 +214,7 @@ class Unproved:
         self._search_all(some, prepared, plan, None if own is None else own.new_empty(rows))
 
     def part(self, points: int, rows: int) -> CudaPlan:
-        """Return the plan of a search of `rows` rows among `points` points; it does not test for bytes again."""
+        """Return the plan for `rows` queries among `points` points; it never tests for 8-bit integers again."""
         part = plan_for_part(self.plan, points, rows, self.plan.devices[0])
         return dataclasses.replace(part, bytes_later=False)
 

@@ -253,7 +253,7 @@ class ContractedSearch(Search):
             self._rest.prepared.copies.forget(precision)
 
     def _refine(self, queries: Any, points: Any) -> Neighbors:
-        """Return, for each row, the k best of its listed points by exact values; missing neighbours are -1."""
+        """Return the k best of each row's listed points, computing their exact values; missing neighbours are -1."""
         plan = self.plan
         rows = self.prepared.points
         return Neighbors(*refine_groups(queries, rows, points, plan.k, metric=plan.metric, group=1, double=self.double))

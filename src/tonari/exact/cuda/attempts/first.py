@@ -319,7 +319,7 @@ class Search:
         return rows == 0 or rows * n * (d + tuning.OF_PAIR) <= tuning.OF_ATTEMPT
 
     def compare(self, queries: Any, own: Any) -> Neighbors:
-        """Return the neighbours of some rows by exact values of all points."""
+        """Return the neighbours of some rows, computing their exact values with all points."""
         plan, points = self.plan, self.prepared.points
         facts: dict[str, Any] = {"metric": plan.metric, "own": own, "double": self.double}
         groups = group_count(len(points), plan.group)

@@ -1,4 +1,6 @@
-"""The levels: retries of unproved rows with more groups or a higher precision; and the last attempt, by exact values.
+"""The levels, which retry unproved rows with more groups or a higher precision, and the last attempt.
+
+The last attempt computes the exact values of all points.
 
 A row is proved when a bound certifies that its answer is exact. Each search lists its own levels
 (:meth:`tonari.exact.cuda.attempts.first.Search.levels`).

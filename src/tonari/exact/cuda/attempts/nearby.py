@@ -10,9 +10,9 @@ query q, and y a point of q's answer. Then
 so a search among the points within |q - c| + V of c finds the whole answer. A round chooses some queries as centres c,
 drops centres that are near another one, and assigns every query to its nearest centre, if that is near enough.
 
-Distances are float64 products of form rows with a bound on their error, so no point is missed. A neighbourhood is
-skipped if its search takes longer than it saves, and rounds end when one saves little. The module uses only torch
-functions, so no kernel has to be compiled.
+Distances are float64 products of form rows (rows/form.py) with a bound on their error, so no point is missed. A
+neighbourhood is skipped if its search takes longer than it saves, and rounds end when one saves little. The module uses
+only torch functions, so no kernel has to be compiled.
 
 An attempt refines a limited number of points per row. It cannot prove a row if a larger number of points is so near
 that the error bounds exceed their distances. A few rows and points suffice to estimate whether this holds for most

@@ -198,7 +198,8 @@ class WithinSearch:
     def _begin(self, rows: slice) -> int:
         """Return the row number of the first point with which these queries are compared.
 
-        This point begins a tile whose errors are at an aligned address, so that no other kernels have to be compiled.
+        The point is the first of a tile, and the error bounds from this tile on start at an aligned address. Otherwise
+        Triton would compile another variant of the kernels.
         """
         if not self.place.later:
             return 0

@@ -107,7 +107,10 @@ class Listed(NamedTuple):
         return near_listed(self.lists, self.thresholds, scores, room)
 
     def kept(self, room: int) -> Listed:
-        """Return these lists, which are valid for later calls with any `room`."""
+        """Return these lists unchanged.
+
+        Unlike minima, the lists need not be reduced to `room` entries, so later calls of `near` may pass any `room`.
+        """
         return self
 
 
@@ -153,7 +156,10 @@ class Mirrored(NamedTuple):
     noted: Noted
 
     def kept(self, room: int) -> Mirrored:
-        """Return this output, which is valid for later calls with any `room`."""
+        """Return this output unchanged.
+
+        Unlike minima, the lists need not be reduced to `room` entries, so later calls of `near` may pass any `room`.
+        """
         return self
 
 

@@ -175,7 +175,10 @@ class _Search(HostSearch):
             self.rest(left, seen=worth)
 
     def _fitted(self) -> Fitted:
-        """Return the number of groups per row for the first pass: the plan's, or, for many queries, a fitted number."""
+        """Return the number of groups per row for the first pass, and the share of rows that it may leave unproved.
+
+        The number is the plan's, or is fitted to the data if there are many queries.
+        """
         plan, fitted = self.plan, self.prepared.fitted
         if plan.k not in fitted and plan.m >= tuning.FITTED_ROWS:
             rows = np.arange(min(tuning.PILOT_ROWS, plan.query_batch, len(self.queries)))

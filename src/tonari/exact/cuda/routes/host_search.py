@@ -110,7 +110,7 @@ class HostSearch:
         inputs.check_flags(self.flags, self.queries, self._name, first=self.place.first_query)
 
     def nearest(self, rows: npt.NDArray[Any], members: npt.NDArray[np.int32]) -> Neighbors:
-        """Return the k best of each row's members, by exact values.
+        """Return the k best of each row's members, computing their exact values.
 
         Parameters
         ----------

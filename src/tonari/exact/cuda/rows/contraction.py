@@ -44,7 +44,7 @@ class Contraction:
         The form of the original rows.
     directions : float64 tensor (d, p - 1)
     origin : float64 tensor (d,)
-        Subtracted from form rows.
+        Subtracted from form rows (rows/form.py).
     stretch : float64 tensor (1,)
         An upper bound of (``|f(q) - f(x)|`` / ``|q' - x'|``) - 1.
     """

@@ -138,7 +138,7 @@ def runs_of_copies(points: Any) -> tuple[Any, Any]:
     hashed = {"bits_ptr": bits, "hashes_ptr": hashes}
     launch(hash_rows_kernel, programs, {**hashed, **rows}, constants=constants, warps=tuning.COPIED_WARPS)
     if points.device.type == "meta":
-        # On "meta", torch's sort would take half a second to import.
+        # On the device "meta", the first call of torch's sort imports modules for half a second.
         order = torch.empty(n, dtype=torch.int64, device="meta")
     else:
         hashes, order = hashes.sort(stable=True)

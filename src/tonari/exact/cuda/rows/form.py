@@ -1,5 +1,7 @@
 """The form in which the GPU compares rows: metric, centre and scale (docs/exactness.md, "Forms and scores").
 
+A row x is compared as its form row x':
+
     sqeuclidean, euclidean    x' = scale (x - centre)         a = |x'|^2     query_term = |q'|^2
     cosine, correlation       x' = scale x / |x|              a = 0          query_term = 0
     inner_product             x' = scale x                    a = 0          query_term = 0

@@ -151,7 +151,7 @@ class ContractedScreen:
         return self.limits_with(look.rows.errors, look.shift, kth)
 
     def limits_with(self, errors: Any, shift: Any, kth: Any) -> tuple[Any, Any]:
-        """Return :meth:`limits` for contracted queries with errors of at most `errors`, float64 (rows,)."""
+        """Return :meth:`limits` for contracted queries; `errors` are bounds on their errors, float64 (rows,)."""
         import torch
 
         from tonari.exact.cuda.kernels.screens.contracted_limits import contracted_limits_kernel

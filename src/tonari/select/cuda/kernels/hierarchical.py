@@ -96,9 +96,10 @@ def keep_best(
     VALUES: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr, A: tl.constexpr,
     T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Keep the smallest k to `most` of the `held` pairs in the slots, and write their indices to `out_ids_ptr`.
+    """Keep at least k and at most `most` of the smallest pairs in the slots, and write their indices to `out_ids_ptr`.
 
-    Returns the number of pairs that are kept, and a (key, index) bound for them. There must be at least k >= 0 pairs.
+    Returns the number of pairs kept, and a (key, index) bound that they do not exceed. The slots hold `held` >= k
+    pairs.
     """
     tl.debug_barrier()  # the next loads read pairs that other threads stored
     slots = tile_offsets(A, T, V)

@@ -129,7 +129,7 @@ def equals_kernel(
     BITS: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Count the values of a chunk that equal the k-th smallest, if only some of the row's equal values are wanted."""
+    """Count the values of a chunk that equal the row's k-th smallest, if only some of these ties are in the answer."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)

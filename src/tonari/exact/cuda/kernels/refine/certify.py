@@ -78,7 +78,7 @@ def worst_value(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.constex
 
 @triton.jit
 def square_of(worst, scale, d, METRIC: tl.constexpr):
-    """Convert a value of a metric of the family "squares" to the squared distance between the two form rows."""
+    """Convert a value of a metric of the family "squares" to the squared distance of form rows (rows/form.py)."""
     if METRIC.root:
         square = (worst * scale) * (worst * scale) + (tl.cast(d, tl.float64) + 16) * METRIC.underflow * scale * scale
     else:

@@ -188,7 +188,11 @@ def refine_kernel(
     METRIC: tl.constexpr, TERM: tl.constexpr, LISTED: tl.constexpr, HAS_OWN: tl.constexpr, GROUP: tl.constexpr,
     POINT_TILE: tl.constexpr, UNIT: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Write sort keys of float32 values or, if LISTED, the float64 values of the points in ids_ptr."""
+    """Write one entry for every (query, candidate) pair.
+
+    An entry is a sort key made of the float32 value and the point's id or, if LISTED, the float64 value of a point
+    listed in `ids_ptr`.
+    """
     program = tl.program_id(0)
     row = (program // chunks).to(tl.int64)
     numbers = (program % chunks) * CHUNK + tl.arange(0, CHUNK)

@@ -1,4 +1,6 @@
-"""Convert original rows to form rows (native/exact/form.hpp) by blocks of columns, in registers and in float64.
+"""Convert original rows to form rows by blocks of columns, in registers and in float64.
+
+A form row x' is a row x in the form that the screen compares (native/exact/form.hpp):
 
     euclidean                          x' = scale (x - centre)
     cosine, correlation                x' = scale x / |x|, for correlation with the row's mean subtracted first

@@ -1,6 +1,6 @@
 """The screen for a few queries. It packs the queries itself, and computes products without matrix units.
 
-    every program   query rows -> form rows -> q~ = -2 q^, float16, as kernels/rows/pack.py makes them
+    every program   query rows -> form rows (form_rows.py) -> q~ = -2 q^, float16, as in kernels/rows/pack.py
     all but one     sums of q~ x^ with some tiles of POINTS packed points, in float32, BLOCK columns at a time
     the first       screens no tiles; it writes the norms, errors, float64 rows and flags that later steps need
 

@@ -86,7 +86,7 @@ class Steps:
         return torch.cat([numbers, others], 1)
 
     def _refine(self, queries: Any, listed: Any) -> Neighbors:
-        """Return, for each row, the k best of its listed points, by exact values; missing neighbours are -1."""
+        """Return the k best of each row's listed points, computing their exact values; missing neighbours are -1."""
         plan = self.plan
         columns, row = listed.shape[1], plan.d * self.prepared.points.itemsize
         blocks = cut(len(listed), max(1, tuning.REFINE_SCRATCH_BYTES // (columns * row)))
