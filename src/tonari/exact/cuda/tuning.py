@@ -24,7 +24,7 @@ MIRRORED_WARPS = 8  # warps of a program of a graph's screen
 LEAST_STREAMED = 1024  # minimum bytes of streamed packed rows for which it is faster to compute each product once
 NOTE_SLOTS = 64  # notes of a row that a program moves to the lists of points in one step
 NOTE_WARPS = 4  # warps of a program that moves notes
-COMPARED_TILES = 128  # tiles of a batch whose errors are compared in one step to compute limits
+COMPARED_TILES = 128  # tiles of a batch whose error bounds are compared in one step to compute limits
 MIRRORED_BATCHES = 4  # minimum number of batches in a graph that computes each product once for both of its rows
 
 # Case: exact_cuda search-k10, search-k256 on cuda. Chosen on: H100.

@@ -189,7 +189,7 @@ def _least_dtype(count: int) -> Any:
 
 
 def _in_order(values: Any, ids: Any, of: Any, descending: bool) -> tuple[Any, Any]:
-    """Sort each list by (value, id), and return ids and values; `of` has the list number of each entry, ascending."""
+    """Sort each list by (value, id), and return ids and values; `of`, ascending, is the index of an entry's list."""
     import torch
 
     values = 0 - values if descending else values

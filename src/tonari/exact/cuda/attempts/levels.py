@@ -42,7 +42,7 @@ class Ahead(Attempt):
 
 
 def search_unknown(left: Unproved, count: int) -> None:
-    """Retry `count` rows without waiting for the device: first rows not yet certified as exact, then others."""
+    """Retry `count` rows without waiting for the device: unproved rows and, if these are fewer, proved rows."""
     with levels_of(left.search):
         rows = left.proved.argsort(stable=True)[:count]
         left.again(left.search.filled(rows), lambda search: search.levels()[0].begin(), some_proved=True)

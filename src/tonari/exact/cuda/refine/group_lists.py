@@ -77,7 +77,7 @@ class Lowest(NamedTuple):
         return self.groups[:, :width], self.minima[:, width] if width < self.groups.shape[1] else None
 
     def near(self, scores: Any, room: int) -> Near:
-        """Return, for each row, the groups with a minimum of at most ``scores[row]``, as far as they are in memory."""
+        """Return, for each row, the groups in memory with a minimum of at most ``scores[row]``."""
         near = (self.minima <= scores[:, None]) & (self.minima < float("inf"))
         return Near(self.groups[:, :room].contiguous(), near.sum(1, dtype=self.groups.dtype))
 

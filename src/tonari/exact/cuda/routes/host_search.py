@@ -91,7 +91,7 @@ class HostSearch:
 
     @property
     def long_seconds(self) -> float:
-        """The minimum seconds on the CPU for the device to take over, because it may have to compile kernels."""
+        """Minimum seconds of work on the CPU at which the device takes over: it may have to compile kernels first."""
         return tuning.HOST_LONG_SECONDS
 
     def __init__(self, queries: Any, prepared: Prepared, plan: CudaPlan, place: Place, bar: Counter) -> None:

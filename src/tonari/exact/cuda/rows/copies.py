@@ -63,14 +63,14 @@ class Subset:
 
 
 class FirstCopies(NamedTuple):
-    """The points that remain without later copies of rows, and the remaining point that represents each row.
+    """The first copies of every row, among which a search suffices, and the copy that represents each row.
 
     Attributes
     ----------
     kept : int64 tensor of shape (kept,)
         The row numbers of the first copies, ascending.
     alike : int64 tensor of shape (n,)
-        For each row, its position in `kept`; for a row that is left out, the position of its last kept copy.
+        For each row, its position in `kept`; for a later copy, which is not kept, the position of its last kept copy.
     """
 
     kept: Any

@@ -123,7 +123,7 @@ def sample_kernel(
     HAS_LENGTHS: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr, SINGLE: tl.constexpr,
     T: tl.constexpr, A: tl.constexpr, RUN: tl.constexpr,
 ):  # fmt: skip
-    """Draw one part of a row's sample, and write its `rank` smallest pairs; SINGLE: write the row's threshold."""
+    """Draw one part of a row's sample and write its `rank` smallest pairs or, if SINGLE, the row's threshold."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)

@@ -55,7 +55,7 @@ def candidates(
 def add_step(
     lanes, squares, query_ptrs, x, mean, at, d, METRIC: tl.constexpr, TERM: tl.constexpr, LAST: tl.constexpr
 ):  # fmt: skip
-    """Add the terms of columns [at, at + 16) to the lanes (partial sums); for angular metrics, x * x to `squares`."""
+    """Add the terms of columns [at, at + 16) to the lanes (partial sums); angular metrics also add to `squares`."""
     x = widened(x).to(tl.float64)
     if METRIC.centred:
         if LAST:

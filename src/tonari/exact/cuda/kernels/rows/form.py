@@ -29,7 +29,7 @@ def sample_kernel(
     rows_ptr,
     # output: [3][parts][d] float64: sums, minima, maxima
     parts_ptr, n, d, stride,
-    every,  # every which row is sampled
+    every,  # step between the row numbers of sampled rows
     count,  # number of sampled rows
     chunk,  # sampled rows per program
     blocks,

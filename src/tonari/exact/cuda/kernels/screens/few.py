@@ -50,7 +50,7 @@ def load_step(
     point_ptrs, first, step, steps, width, blocks, point, inner,
     POINTS: tl.constexpr, BLOCK: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
-    """Load the points of a step, a block of columns of a tile: [1, POINTS, BLOCK]; zeros beyond the width."""
+    """Load the block of a tile's columns for step `step`: [1, POINTS, BLOCK]; columns beyond the width are 0."""
     start = step % blocks * BLOCK
     ptrs = point_ptrs + ((first + step // blocks).to(tl.int64) * POINTS * width + start)
     # All columns of a point have the same mask, so that loads are as wide as without a mask.
@@ -64,7 +64,7 @@ def load_step(
 
 @triton.jit
 def load_low(low_ptr, tile, tiles, point, M: tl.constexpr, POINTS: tl.constexpr):
-    """Load `low` of a tile's points, at which the sums [M, POINTS] of all queries start."""
+    """Load the terms `low` of a tile's points, from which the sums [M, POINTS] of all queries start."""
     present = point < tl.where(tile < tiles, POINTS, 0)
     low = tl.load(low_ptr + tile * POINTS + point, mask=present, other=0.0)
     return tl.zeros([M, POINTS], tl.float32) + low[None, :]

@@ -77,7 +77,7 @@ class Steps:
         return ascending(numbers.masked_fill(nearest.gather(1, places) == numbers, -1))
 
     def _with_beyond(self, numbers: Any, own: Any) -> Any:
-        """Append the points beyond range to the points of each row, without the row's own point."""
+        """Append the points beyond range to each row's listed points, except the row's own point."""
         beyond = self.prepared.beyond
         if not len(beyond):
             return numbers
