@@ -1,4 +1,4 @@
-"""The interface of all methods, of which methods/registry.py registers one instance per name and device."""
+"""The interface of all methods; methods/registry.py registers one instance per name and device."""
 
 from __future__ import annotations
 

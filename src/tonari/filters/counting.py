@@ -89,7 +89,7 @@ def _count(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -
 
 
 def _by_mask(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, filtered: Allowed | None) -> Ids:
-    """Count the points that a mask for all queries allows, where all points have been prepared already."""
+    """Count the points that one mask for all queries allows; all points have been prepared already."""
     allowed, inside, m = rules.open_places(), rules.without("shared"), len(queries)
     if filtered is not None and m < tuning.UNCOUNTED_QUERIES:
         return scope.count(queries, limits, filtered)
@@ -131,7 +131,7 @@ def _among(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, r
 
 
 def _are_large(scope: Scope, queries: Any, rules: Rules) -> bool:
-    """Return whether to count for each group of queries separately, since there are few groups and all are large."""
+    """Return whether to count for each group of queries separately: there must be few groups, and all large."""
     if rules.query_groups is None or rules.point_groups is None:
         return False
     query_groups = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]

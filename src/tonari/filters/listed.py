@@ -147,7 +147,7 @@ def in_room(bytes_of: Ids, room: int) -> Iterator[slice]:
 
 
 def table_bytes(n: int, listed: Ids) -> Ids:
-    """Return the bytes of each query in a table of n points and in lists of `listed` points made from it."""
+    """Return the bytes per query of a table for n points and of the lists of `listed` points made from it."""
     return TABLE_PAIR * n + LISTED_PAIR * listed
 
 

@@ -174,7 +174,7 @@ def _by_complement(scope: Scope, queries: Any, k: int, rules: Rules, found: Neig
 
 
 def _keeps_all(scope: Scope, m: int, k: int, rules: Rules, allowed: int) -> bool:
-    """Return whether to search all points and drop forbidden ones: if all are prepared and few are forbidden."""
+    """Return whether to search all points and drop forbidden ones: all must be prepared, and few forbidden."""
     if not scope.prepared or not allowed:
         return False
     if rules.grouped or rules.query_groups is not None:

@@ -124,7 +124,7 @@ class Rules:
         return self.mask is not None or self.excluded is not None or self.window is not None or other
 
     def without(self, *names: str) -> Rules:
-        """Return the rules without some, named by attributes, that all points of the current search satisfy anyway."""
+        """Return the rules without the named ones, which all points of the current search satisfy anyway."""
         left_out: dict[str, Any] = dict.fromkeys(names)
         return dataclasses.replace(self, **left_out)
 
@@ -158,7 +158,7 @@ class Rules:
 
     @staticmethod
     def _in_mask(mask: npt.NDArray[Any], asked: Ids, at: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return the entries of a mask for queries `asked` and points `at`, broadcast against each other."""
+        """Return the entries of a mask at queries `asked` and points `at`, which are broadcast against each other."""
         column = at if mask.dtype == np.bool_ else at >> 3
         if mask.flags.c_contiguous:  # flat indices are twice as fast as pairs
             entries = mask.reshape(-1).take(asked * mask.shape[1] + column)

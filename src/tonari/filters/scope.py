@@ -175,7 +175,7 @@ class Scope:
 
     @contextlib.contextmanager
     def refusals(self) -> Iterator[None]:
-        """Restate a BudgetExceeded of a search, which is about its share, in terms of the budget of the whole call."""
+        """Convert a BudgetExceeded, which names the budget of one search, to one that names the budget of the call."""
         try:
             yield
         except BudgetExceeded as error:

@@ -69,7 +69,7 @@ KEY_BLOCK = 1024  # points per program that computes sort keys [512, 1024, 2048]
 # Case: radius_cuda within-tree-d3 on cuda. Chosen on: not recorded.
 # Radius searches on CUDA, which first count the hits of some queries, the pilot.
 PILOT_QUERIES = 4096  # queries of the pilot; a search of fewer than two times this number counts all hits instead
-ROOM_BYTES = 1 << 30  # most memory reserved for the hits of all queries; some of it stays unused
+ROOM_BYTES = 1 << 30  # maximum memory reserved for the hits of all queries; part of it stays unused
 
 # Case: gieseke2014 fig5-d10 on cuda. Chosen on: not recorded.
 # The last queries of the buffered traversal on CUDA, which are left to the walk.

@@ -39,7 +39,7 @@ class BytePoints(DevicePoints):
         The form that subtracts `shift`, one of ``SHIFTS``, from every element.
     shift : int
     asked : tensor or array, optional
-        Queries whose elements are known to be integers of one byte at this shift.
+        Queries that are known to consist of 8-bit integers after subtraction of the shift.
     """
 
     def __init__(self, points: Any, metric: str, form: DeviceForm, shift: int, asked: Any = None) -> None:

@@ -73,9 +73,7 @@ class WithinSearch:
         Counts pairs, m * n in all.
     """
 
-    _ALIGNED: ClassVar[int] = (
-        4 * POINT_TILE
-    )  # first points are multiples of this, so that error bounds of tiles are aligned
+    _ALIGNED: ClassVar[int] = 4 * POINT_TILE  # divides every first point, to align error bounds of tiles
 
     def __init__(
         self,

@@ -142,8 +142,8 @@ def finish_few_kernel(
     tl.debug_barrier()
     before = tl.atomic_add(counters_ptr + row, 1, sem="acq_rel")
     if before == parts - 1:
-        # All loads are issued first. They bypass the first-level cache, which may lack data that other multiprocessors have
-        # written.
+        # All loads are issued first. They bypass the first-level cache, which may lack data that other
+        # multiprocessors have written.
         every = tl.arange(0, CANDIDATES)
         other = tl.arange(0, RANKED)
         all_values = tl.load(values_ptr + every, cache_modifier=".cg")  # [CANDIDATES]
