@@ -51,7 +51,7 @@ FORMATS = {
     "exact/cpu/passes.py": "_RETRY _RESAMPLE",
     "cuda/host_rows.py": "_PORTABLE _MAPPED _READ_ONLY",
     "exact/cuda/coded_memory.py": "CODED_BYTES",
-    "exact/cuda/attempts/nearby.py": "_SLACK _TINY _LARGEST",
+    "exact/cuda/attempts/retries/nearby.py": "_SLACK _TINY _LARGEST",
     "exact/cuda/attempts/within.py": "MOST_POINTS",
     "exact/cuda/memory.py": "SMALL_CHANGE LEAST_BATCH MEMBER_BYTES MOST_POINTS",
     "exact/cuda/refine/groups.py": "STEP CANDIDATE_BYTES NO_MEMBER",

@@ -742,7 +742,7 @@ _CUDA = (
     ),
     Fault(
         "exact-ahead-overwrites",
-        "src/tonari/exact/cuda/attempts/attempt.py",
+        "src/tonari/exact/cuda/attempts/retries/attempt.py",
         "again.where(before[:, None] == 0, lists[these])",
         "again",
         "a row that makes up the number of those searched ahead loses its answer",
@@ -880,7 +880,7 @@ _CUDA = (
     ),
     Fault(
         "exact-cuda-rehearsed-level",
-        "src/tonari/exact/cuda/attempts/attempt.py",
+        "src/tonari/exact/cuda/attempts/retries/attempt.py",
         "        with self.expecting(rehearse, len(rows)):\n            search_again",
         "        with contextlib.nullcontext():\n            search_again",
         "levels and the last resort are not rehearsed: their kernels are compiled one by one",
@@ -901,7 +901,7 @@ _CUDA = (
         "if len(rows) > 1 or len(self.queries) < self.least_fitted:",
         "few rows that a long search leaves need kernels of their own",
         (
-            "tests/exact/cuda/attempts/test_levels.py::test_few_rows_of_a_long_search_are_retried_by_kernels_that_exist",
+            "tests/exact/cuda/attempts/retries/test_levels.py::test_few_rows_of_a_long_search_are_retried_by_kernels_that_exist",
             "tests/exact/cuda/attempts/test_rehearse.py::test_few_rows_of_a_long_search_are_searched_again_by_what_is_compiled_at_once",
         ),
     ),
@@ -911,7 +911,7 @@ _CUDA = (
         "        NearbyAtOnce(tuning.NEARBY_VALUES),\n",
         "",
         "rows of tight clusters climb through levels that prove none of them",
-        ("tests/exact/cuda/attempts/test_nearby.py::test_tight_clusters_take_one_round_and_no_level",),
+        ("tests/exact/cuda/attempts/retries/test_nearby.py::test_tight_clusters_take_one_round_and_no_level",),
     ),
     Fault(
         "exact-cuda-attempts-out-of-order",
@@ -923,7 +923,7 @@ _CUDA = (
     ),
     Fault(
         "exact-cuda-level-claims-rows",
-        "src/tonari/exact/cuda/attempts/levels.py",
+        "src/tonari/exact/cuda/attempts/retries/levels.py",
         "given[left.proved[given] == 0]",
         "given[:0]",
         "all rows of a level count as proved",
@@ -931,11 +931,11 @@ _CUDA = (
     ),
     Fault(
         "exact-cuda-attempt-claims-others",
-        "src/tonari/exact/cuda/attempts/attempt.py",
+        "src/tonari/exact/cuda/attempts/retries/attempt.py",
         "        self.proved[rows] = 1\n",
         "        self.proved[:] = 1\n",
         "an attempt at some rows claims all that are left",
-        ("tests/exact/cuda/attempts/test_attempt.py::test_rows_are_searched_among_some_of_the_points",),
+        ("tests/exact/cuda/attempts/retries/test_attempt.py::test_rows_are_searched_among_some_of_the_points",),
     ),
     Fault(
         "cuda-prepared-for-always",

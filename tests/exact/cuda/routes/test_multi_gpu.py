@@ -21,7 +21,7 @@ if HAS_TORCH:
 
     from tonari.exact.cuda import dispatch
     from tonari.exact.cuda.attempts import first
-    from tonari.exact.cuda.attempts.attempt import Begun
+    from tonari.exact.cuda.attempts.retries.attempt import Begun
     from tonari.exact.cuda.routes import multi_gpu, resident
     from tonari.exact.cuda.screens import screener
 

@@ -3,11 +3,10 @@
 A row is proved when a bound certifies that its answer is exact; unproved rows are searched again.
 
 ladder.py          runs all attempts in their order
-attempt.py         the interface of an attempt, and the unproved rows
 first.py           searches batches of all queries; contracted.py compares contracted rows, as_bytes.py int8 rows
-level.py           a level of retries
-levels.py          retries with more groups per row, higher precisions, and exact values of all points (compare.py)
-nearby.py          searches only points near some rows; without_copies.py searches only the first of equal points
+retries/           search unproved rows again: a new way to do so is a module there
+level.py           the record of a retry with more groups or a higher precision
+compare.py         compares a few rows with all points by exact values
 within.py          searches within a radius
 in_batches.py      divides rows into batches that fit into memory
 rehearse.py        compiles the kernels of a search in advance

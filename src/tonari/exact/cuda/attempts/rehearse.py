@@ -3,7 +3,7 @@
 A rehearsal runs the code of the search with tensors on the device "meta", which have no data. It prepares points, and
 searches them once in each way that depends on sizes alone. It omits the choice of a contraction, which depends on the
 data. It also omits attempts at unproved rows (not yet certified as exact): these attempts are rehearsed when the number
-of unproved rows is known (attempts/attempt.py).
+of unproved rows is known (attempts/retries/attempt.py).
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from tonari.core.slices import cut
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import await_copies, on, to_device
 from tonari.cuda.host_rows import HostRows
-from tonari.exact.cuda.attempts.attempt import Begun
+from tonari.exact.cuda.attempts.retries.attempt import Begun
 from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes import host_refine, resident, streamed

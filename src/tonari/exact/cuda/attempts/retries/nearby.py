@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonari.exact.cuda import tuning
-from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
+from tonari.exact.cuda.attempts.retries.attempt import Attempt, Unproved
 from tonari.exact.cuda.rows.form import DeviceForm
 from tonari.metrics import get_metric
 

@@ -20,7 +20,7 @@ from tonari.metrics.reference import brute
 pytestmark = [needs_torch]
 if HAS_TORCH:
     from tonari.exact.cuda import dispatch
-    from tonari.exact.cuda.attempts import without_copies as module
+    from tonari.exact.cuda.attempts.retries import without_copies as module
     from tonari.exact.cuda.routes.resident import search_resident
 
 

@@ -20,9 +20,9 @@ pytestmark = [needs_torch]
 if HAS_TORCH:
     import torch
 
-    from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
     from tonari.exact.cuda.attempts.first import DevicePoints
     from tonari.exact.cuda.attempts.ladder import attempts_at, make_attempts, search_all
+    from tonari.exact.cuda.attempts.retries.attempt import Attempt, Unproved
     from tonari.exact.report import Report
 
 M, N, D, K = 7, 140, 6, 3

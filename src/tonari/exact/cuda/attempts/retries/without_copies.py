@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tonari.exact.cuda import tuning
-from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
 from tonari.exact.cuda.attempts.first import Search
-from tonari.exact.cuda.attempts.levels import AtLevel
+from tonari.exact.cuda.attempts.retries.attempt import Attempt, Unproved
+from tonari.exact.cuda.attempts.retries.levels import AtLevel
 from tonari.exact.cuda.rows.copies import numbers_of_first_copies, runs_of_copies
 
 

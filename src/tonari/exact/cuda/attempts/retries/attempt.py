@@ -1,6 +1,6 @@
 """The interface of attempts, the ways to search unproved rows: rows whose answers are not yet certified as exact.
 
-A new attempt is a module with a subclass of :class:`Attempt`, and a line in the table in ladder.py.
+A new attempt is a module with a subclass of :class:`Attempt`, and a line in the table in attempts/ladder.py.
 """
 
 from __future__ import annotations

@@ -26,11 +26,11 @@ if HAS_TORCH:
 
     from tests.helpers.launches import launched
     from tonari.exact.cuda import dispatch
-    from tonari.exact.cuda.attempts import attempt, nearby, without_copies
-    from tonari.exact.cuda.attempts.attempt import Unproved
     from tonari.exact.cuda.attempts.first import DevicePoints
-    from tonari.exact.cuda.attempts.levels import AtLevel
-    from tonari.exact.cuda.attempts.nearby import reach_of
+    from tonari.exact.cuda.attempts.retries import attempt, nearby, without_copies
+    from tonari.exact.cuda.attempts.retries.attempt import Unproved
+    from tonari.exact.cuda.attempts.retries.levels import AtLevel
+    from tonari.exact.cuda.attempts.retries.nearby import reach_of
     from tonari.exact.cuda.routes.resident import search_resident
     from tonari.exact.cuda.rows.form import make_form
 
@@ -404,7 +404,7 @@ _AMONG = """
 import json, torch
 from tests.helpers import plans
 from tonari.cuda.compiling.rehearsal import Card, rehearsing
-from tonari.exact.cuda.attempts import attempt
+from tonari.exact.cuda.attempts.retries import attempt
 from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.ladder import search_all
 from tonari.exact.cuda.attempts.rehearse import rehearse_search

@@ -21,7 +21,7 @@ if HAS_TORCH:
     from tonari.exact.cuda.attempts.contracted import prepare_points
     from tonari.exact.cuda.attempts.first import DevicePoints, Search
     from tonari.exact.cuda.attempts.ladder import search_on_device
-    from tonari.exact.cuda.attempts.levels import AtLevel, levels_of
+    from tonari.exact.cuda.attempts.retries.levels import AtLevel, levels_of
     from tonari.exact.report import Report
 
 ALL = {"precisions": ("float16", "split", "values"), "devices": (DEVICE,), "group": 8, "width": 1}

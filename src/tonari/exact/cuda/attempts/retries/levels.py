@@ -13,9 +13,9 @@ from typing import Any
 
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import decided
-from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
 from tonari.exact.cuda.attempts.first import Search
 from tonari.exact.cuda.attempts.level import Again, Level
+from tonari.exact.cuda.attempts.retries.attempt import Attempt, Unproved
 
 
 class Ahead(Attempt):
