@@ -872,7 +872,7 @@ _CUDA = (
     ),
     Fault(
         "select-cuda-network-step",
-        "src/tonari/select/cuda/kernels/network.py",
+        "src/tonari/select/cuda/kernels/registers/network.py",
         "range(size - NEAR)",
         "range(size - NEAR - 1)",
         "long networks lack the steps over 2^NEAR positions",

@@ -25,7 +25,7 @@ FETCHED_WORDS = 64
 
 # Case: exact_cuda cold-k10, cold-k256, cold-graph on cuda. Chosen on: H100.
 # Weights for the compile time of a kernel, in words of its bytecode.
-INSTRUCTIONS_OF_STEP = 200  # per step of a sorting network (select/cuda/kernels/network.py)
+INSTRUCTIONS_OF_STEP = 200  # per step of a sorting network (select/cuda/kernels/registers/network.py)
 INSTRUCTIONS_OF_PRODUCT = 3000  # per matrix product
 VALUES_OF_THREAD = 8  # up to this many values per thread, a kernel compiles as fast as with one
 METRICS = 2  # a kernel that has the code of all metrics compiles about half of it

@@ -1,4 +1,4 @@
-"""Values as integers with the same order: the host side of ``kernels/keys.py``."""
+"""Values as integers with the same order: the host side of ``kernels/registers/keys.py``."""
 
 from __future__ import annotations
 

@@ -5,10 +5,10 @@ whose answers are not certified as exact, are searched again by the attempts tha
 ``print(*attempts_at(search.levels()), sep="\\n")``.
 
 A level is a retry with more groups or a higher precision; it takes tens of ms for 10,000 unproved rows among a million
-points. The search of neighbourhoods (retries/nearby.py), which compares rows only with nearby points, takes 2 to 3 ms of host
-time per neighbourhood, and a few ms per round for the distances of all points from the centres of neighbourhoods. It
-runs before the levels if it saves more time in the screen than it takes. Otherwise the levels run first, unless a
-sample shows that they cannot prove most rows.
+points. The search of neighbourhoods (retries/nearby.py), which compares rows only with nearby points, takes 2 to 3 ms
+of host time per neighbourhood, and a few ms per round for the distances of all points from the centres of
+neighbourhoods. It runs before the levels if it saves more time in the screen than it takes. Otherwise the levels run
+first, unless a sample shows that they cannot prove most rows.
 
 As soon as exact values of the unproved rows and all points take no longer than one more attempt, these values are
 computed.

@@ -5,8 +5,8 @@
     answer   the k smallest of the pairs that remain, or of a row that fits into one program, in order
 
 Pairs are written in order of the column, and parts follow one another, so equal keys are ordered by their positions. A
-program therefore holds only keys, and finds its k-th pair by bisection (halving.py). It needs no atomic operation and
-no sample, which could mislead, and its time hardly depends on the values.
+program therefore holds only keys, and finds its k-th pair by bisection (registers/halving.py). It needs no atomic
+operation and no sample, which could mislead, and its time hardly depends on the values.
 
 A list has `keep` slots: keys, and columns `columns_at` elements behind them. An empty slot has the key LAST and the
 column EMPTY. A NaN also has the key LAST, but a column. An empty slot may be counted as a pair, but never instead of a
@@ -19,10 +19,10 @@ import triton
 import triton.language as tl
 from triton.language.standard import _sum_combine
 
-from tonari.select.cuda.kernels.halving import at_or_below, smallest_at_least
-from tonari.select.cuda.kernels.keys import last_key, store_values, to_keys
-from tonari.select.cuda.kernels.network import sort_pairs
-from tonari.select.cuda.kernels.tiles import row_length, tile_offsets, total
+from tonari.select.cuda.kernels.registers.halving import at_or_below, smallest_at_least
+from tonari.select.cuda.kernels.registers.keys import last_key, store_values, to_keys
+from tonari.select.cuda.kernels.registers.network import sort_pairs
+from tonari.select.cuda.kernels.registers.tiles import row_length, tile_offsets, total
 
 EMPTY = tl.constexpr(0x7FFFFFFF)
 

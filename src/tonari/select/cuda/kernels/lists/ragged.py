@@ -1,8 +1,8 @@
 """Sort lists of different lengths by (value, id), several short lists per program.
 
     program   N / LENGTH lists of up to LENGTH entries, padded to that: one row [N] of pairs, sorted in runs
-    keys      of kernels/keys.py: integers in the order of the values; the bits of a value follow from its key
-    network   kernels/network.py: log2(LENGTH)² / 2 steps for all lists at once
+    keys      of kernels/registers/keys.py: integers in the order of the values; the bits of a value follow from its key
+    network   kernels/registers/network.py: log2(LENGTH)² / 2 steps for all lists at once
 
 A list may be anywhere in the input; it is written to its place in the output.
 """
@@ -12,8 +12,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.select.cuda.kernels.keys import load_keys, to_bits
-from tonari.select.cuda.kernels.network import sort_rows
+from tonari.select.cuda.kernels.registers.keys import load_keys, to_bits
+from tonari.select.cuda.kernels.registers.network import sort_rows
 
 
 @triton.jit(do_not_specialize=["lists"])

@@ -1,8 +1,8 @@
 """Order and merge lists of (returned value, id) pairs on a GPU.
 
-A float32 value and an int32 id form one float64 key (``kernels/order.py``), so that any k-selection orders the pairs.
-Wider pairs are sorted by id before the selection by value, because a selection prefers the lower column number among
-equal values. Values of ``inner_product`` are negated first. No function of this module waits for the device.
+A float32 value and an int32 id form one float64 key (``kernels/lists/order.py``), so that any k-selection orders the
+pairs. Wider pairs are sorted by id before the selection by value, because a selection prefers the lower column number
+among equal values. Values of ``inner_product`` are negated first. No function of this module waits for the device.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ENTRY_BYTES = 100  # maximum scratch per list entry during a merge: float64 valu
 
 def encode(distances: Any, indices: Any, metric: str, keys: Any) -> None:
     """Write the keys of float32 distances and int32 indices (-1 where missing), all of the same shape (rows, k)."""
-    from tonari.select.cuda.kernels.order import encode_kernel
+    from tonari.select.cuda.kernels.lists.order import encode_kernel
 
     entries = distances.numel()
     launch(
@@ -45,7 +45,7 @@ def decode(keys: Any, metric: str) -> tuple[Any, Any]:
     """Return the float32 distances and int32 indices of contiguous keys."""
     import torch
 
-    from tonari.select.cuda.kernels.order import decode_kernel
+    from tonari.select.cuda.kernels.lists.order import decode_kernel
 
     distances = torch.empty(keys.shape, dtype=torch.float32, device=keys.device)
     indices = torch.empty(keys.shape, dtype=torch.int32, device=keys.device)

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from triton.language.standard import _elementwise_max, _elementwise_min
 
-from tonari.select.cuda.kernels.tiles import greatest, total
+from tonari.select.cuda.kernels.registers.tiles import greatest, total
 
 
 @triton.jit
