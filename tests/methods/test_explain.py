@@ -14,7 +14,8 @@ from tests.helpers import checks
 from tests.helpers.devices import on_gpu
 from tonari.exact.planning import planner as exact_plan
 from tonari.methods.registry import NAMES
-from tonari.nn_descent import driver, planner
+from tonari.nn_descent import driver
+from tonari.nn_descent.planning import planner
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ from tonari.methods.rows.where import may_take_fewer
 from tonari.metrics import get_metric
 from tonari.metrics.names import is_own
 from tonari.nn_descent.plan import check_recall, check_seed
-from tonari.nn_descent.planner import RECALL
+from tonari.nn_descent.planning.planner import RECALL
 from tonari.nn_descent.updates import check_name, refuse_on_cpu
 from tonari.shards.build import Executor, Request, build
 from tonari.shards.plan import METHODS

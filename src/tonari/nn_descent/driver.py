@@ -21,8 +21,8 @@ from tonari.core.trail import current, part
 from tonari.metrics.recall import Recall, neighbors_recall
 from tonari.nn_descent import tuning
 from tonari.nn_descent.backend import Known
+from tonari.nn_descent.planning.work import expected_work, round_work, start_work
 from tonari.nn_descent.report import DescentReport, RoundReport
-from tonari.nn_descent.work import expected_work, round_work, start_work
 
 if TYPE_CHECKING:
     from tonari.nn_descent.backend import Backend, Round

@@ -1,4 +1,5 @@
-"""The plan of an NN-Descent graph, on the CPU or on CUDA: one frozen record of every choice, made by planner.py."""
+"""The plan of an NN-Descent graph, on the CPU or on CUDA: one frozen record of every choice, made by
+planning/planner.py."""
 
 from __future__ import annotations
 

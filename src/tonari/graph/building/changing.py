@@ -32,7 +32,7 @@ from tonari.graph.lists import Lists
 from tonari.methods.call import Call
 from tonari.methods.rows.points import Points
 from tonari.nn_descent.plan import check_recall, check_seed
-from tonari.nn_descent.planner import RECALL
+from tonari.nn_descent.planning.planner import RECALL
 from tonari.select.merge import merge_neighbors
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.helpers import checks
 from tonari.metrics.reference import brute
-from tonari.nn_descent.intrinsic_dimension import hardness, intrinsic_dimension
+from tonari.nn_descent.planning.intrinsic_dimension import hardness, intrinsic_dimension
 
 
 def near(d: int, metric: str = "euclidean", width: int = 30) -> np.ndarray:
