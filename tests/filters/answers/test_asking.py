@@ -9,7 +9,7 @@ import pytest
 
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
-from tonari.filters import asking, within
+from tonari.filters.answers import asking, within
 from tonari.filters.rules import Rules
 from tonari.filters.shared import SharedMask
 from tonari.methods.call import Call

@@ -9,7 +9,8 @@ import pytest
 
 from tests.helpers.checks import gaussian
 from tests.helpers.scopes import scope_of
-from tonari.filters import tuning, within
+from tonari.filters import tuning
+from tonari.filters.answers import within
 from tonari.filters.rules import Rules
 from tonari.methods.rows.points import DecidedPoints
 from tonari.metrics.reference import brute

@@ -13,11 +13,11 @@ import numpy.typing as npt
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.filters.counting import count_allowed
-from tonari.filters.nearest import nearest_allowed
+from tonari.filters.answers.counting import count_allowed
+from tonari.filters.answers.nearest import nearest_allowed
+from tonari.filters.answers.within import within_allowed
 from tonari.filters.rules import Rules
 from tonari.filters.scope import Scope, on_host
-from tonari.filters.within import within_allowed
 from tonari.methods.radius import is_searched, search_within
 from tonari.methods.rows.points import Points
 

@@ -16,8 +16,8 @@ from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.core.trail import part
-from tonari.filters.asking import within
-from tonari.filters.nearest import nearest_allowed
+from tonari.filters.answers.asking import within
+from tonari.filters.answers.nearest import nearest_allowed
 from tonari.filters.rules import Rules
 from tonari.filters.scope import Scope, on_host
 from tonari.methods.rows.points import Points

@@ -12,7 +12,8 @@ from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.scopes import Prepared, scope_of
 from tonari.core.results.neighbors import Neighbors
 from tonari.cuda import memory, tuning
-from tonari.filters import dropping, nearest
+from tonari.filters import dropping
+from tonari.filters.answers import nearest
 from tonari.filters.rules import Rules
 from tonari.filters.scope import Scope
 

@@ -10,7 +10,8 @@ import pytest
 import tonari
 from tests.helpers.filter_checks import assert_equal, cut
 from tonari.core.results.radius_neighbors import nearest_of
-from tonari.filters import counting, tuning
+from tonari.filters import tuning
+from tonari.filters.answers import counting
 from tonari.filters.scope import Scope
 
 N, M = 3_000, 150
