@@ -1383,7 +1383,7 @@ _PYTHON = (
     ),
     Fault(
         "io-lock-shared",
-        "src/tonari/io/ground_truth_part.py",
+        "src/tonari/io/neighbors/ground_truth_part.py",
         "if not locked(self._file.fileno(), shared=False):",
         "if not locked(self._file.fileno(), shared=True):",
         "two processes write the same file",
@@ -1399,11 +1399,11 @@ _PYTHON = (
     ),
     Fault(
         "io-missing-ids",
-        "src/tonari/io/ground_truth.py",
+        "src/tonari/io/neighbors/ground_truth.py",
         "wide[wide < -1] += 2**32",
         "wide[wide < 0] += 2**32",
         "a missing neighbour becomes point 4294967295 in a file with large ids",
-        ("tests/io/test_ground_truth.py::test_ids_from_2_to_the_31_on",),
+        ("tests/io/neighbors/test_ground_truth.py::test_ids_from_2_to_the_31_on",),
     ),
     Fault(
         "graph-self-not-first",

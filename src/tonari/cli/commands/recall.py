@@ -15,7 +15,7 @@ from tonari.cli._directories import check_points, load_graph, refuse
 from tonari.cli._points import Inputs, inputs_option
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph import recall as quality
-from tonari.io.ground_truth import HDF5_SUFFIXES
+from tonari.io.neighbors.ground_truth import HDF5_SUFFIXES
 from tonari.metrics import get_metric
 from tonari.metrics.recall import neighbors_recall
 

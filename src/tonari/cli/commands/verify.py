@@ -15,8 +15,8 @@ from tonari.cli import _common, _options
 from tonari.cli._directories import load_graph, refuse
 from tonari.cli._points import Inputs, inputs_option
 from tonari.graph.lists import refuse_filtered
-from tonari.io.found import filters_in
-from tonari.io.ground_truth import HDF5_SUFFIXES
+from tonari.io.neighbors.found import filters_in
+from tonari.io.neighbors.ground_truth import HDF5_SUFFIXES
 
 _WHY = "compare it with tonari.knn_graph by the same filters, as by graph.overlap(other)"
 

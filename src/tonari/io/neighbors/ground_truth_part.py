@@ -20,7 +20,7 @@ from tonari.io import tuning
 from tonari.io._atomic import named_after
 from tonari.io._common import Array
 from tonari.io.formats.bin import header
-from tonari.io.ground_truth import HEADER_BYTES, as_ids, as_values, check_size
+from tonari.io.neighbors.ground_truth import HEADER_BYTES, as_ids, as_values, check_size
 
 
 class GroundTruthPart:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tonari.core.results.pairs import Pairs
-from tonari.io.pairs import write_pairs
+from tonari.io.neighbors.pairs import write_pairs
 
 
 def block(count: int, first: int = 0) -> Pairs:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tonari.io import read
-from tonari.io.found import write_found
+from tonari.io.neighbors.found import write_found
 
 
 @pytest.mark.interop

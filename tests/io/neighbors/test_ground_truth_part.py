@@ -12,7 +12,7 @@ from tests.helpers.checks import Array
 from tests.helpers.streaming import K, M, index_of, queries
 from tonari import io
 from tonari.core.results.neighbors import Neighbors
-from tonari.io.ground_truth_part import GroundTruthPart
+from tonari.io.neighbors.ground_truth_part import GroundTruthPart
 from tonari.streams import tuning
 
 

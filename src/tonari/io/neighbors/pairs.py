@@ -40,7 +40,7 @@ def write_pairs(
     >>> import pathlib, tempfile
     >>> import numpy as np
     >>> from tonari.core.results.pairs import Pairs
-    >>> from tonari.io.pairs import write_pairs
+    >>> from tonari.io.neighbors.pairs import write_pairs
     >>> block = Pairs(np.array([0, 0]), np.array([2, 1]), np.array([0.5, 0.75]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "pairs.npy")

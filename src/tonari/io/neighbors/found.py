@@ -61,7 +61,7 @@ def write_found(
     --------
     >>> import pathlib, tempfile
     >>> import numpy as np
-    >>> from tonari.io.found import write_found
+    >>> from tonari.io.neighbors.found import write_found
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "edges.csv")
     ...     write_found(path, np.array([[1], [-1]]), np.array([[0.1], [np.inf]], np.float32), {})
