@@ -10,11 +10,12 @@ pairing.py     pairs
 mutual.py      mutual_neighbors
 farthest.py    farthest
 shards.py      build_graph, build_neighbors: for more points than fit in memory
+planning/      plan, explain, warm: before a search, or without it
 verifying.py   verify: compares the answer of another library with the exact answer
 
 A function first looks at its metric and its rows. given/ answers if the caller defines the distances, and sparse/ if
 rows are sparse. arguments/ has the arguments that several functions have and that change the rows, the points that may
 be found, or the results. one_radius.py prepares rows for the clusters of `tonari.estimators`.
 
-`plan` and `explain` are in `tonari.methods`, `select_k` in `tonari.select`.
+`select_k` is in `tonari.select`.
 """

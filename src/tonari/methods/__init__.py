@@ -9,5 +9,4 @@ registry.py    the methods, by name and device
 auto.py        method="auto": the method that is expected to take the least time; auto_graph.py: for approximate graphs
 decision.py    the chosen method, its plan, and the reason
 radius.py      the choice of the method for a radius search
-plan.py        `tonari.plan`; explain.py `tonari.explain`; warm.py `tonari.warm`
 """

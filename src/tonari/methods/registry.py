@@ -9,7 +9,7 @@ need brute force; and `graph/`, which needs NN-Descent.
 from __future__ import annotations
 
 import importlib
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from tonari.bits import plan as bits
 from tonari.core.method import Method, SearchMethod
@@ -104,3 +104,12 @@ def is_search(name: str) -> bool:
 def is_exact(name: str) -> bool:
     """Whether a method misses no neighbours. "auto" is exact unless a recall is given."""
     return name == "auto" or method_for(name, "cpu").exact
+
+
+def check_exact(method: str, **given: Any) -> None:
+    """Raise ValueError for arguments that only an approximate graph takes."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} is for method='nn-descent', got method={method!r}: change that or leave {name} out"
+            )

@@ -7,9 +7,9 @@ from typing import Any
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.api.planning.plan import plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
-from tonari.methods.plan import plan
 from tonari.methods.registry import search_method
 
 

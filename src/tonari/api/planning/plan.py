@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
-from tonari.methods.registry import by_force, check_method, is_exact, is_search, method_for
+from tonari.methods.registry import by_force, check_exact, check_method, is_exact, is_search, method_for
 from tonari.methods.rows.where import may_take_fewer
 from tonari.metrics import TritonFunction
 from tonari.metrics.problem import make_problem
@@ -111,12 +111,3 @@ def plan(
         problem, **overrides
     )
     return made
-
-
-def check_exact(method: str, **given: Any) -> None:
-    """Raise ValueError for arguments that only an approximate graph takes."""
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} is for method='nn-descent', got method={method!r}: change that or leave {name} out"
-            )
