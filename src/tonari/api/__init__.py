@@ -10,7 +10,7 @@ pairing.py     pairs
 mutual.py      mutual_neighbors
 farthest.py    farthest
 shards.py      build_graph, build_neighbors: for more points than fit in memory
-planning/      plan, explain, warm: before a search, or without it
+planning/      plan, explain, warm: for use before a search
 verifying.py   verify: compares the answer of another library with the exact answer
 
 A function first looks at its metric and its rows. given/ answers if the caller defines the distances, and sparse/ if

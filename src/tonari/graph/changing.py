@@ -27,11 +27,11 @@ class Changing:
 
         @property
         def lists(self) -> Lists:
-            """The lists of the graph and its properties, as a plain record."""
+            """The graph's neighbour lists and properties, as a plain internal record."""
 
         @classmethod
         def of_lists(cls: type[Graph], lists: Lists) -> Graph:
-            """Make a graph without checks."""
+            """Make a graph from an internal record, whose lists are not checked."""
 
     @in_default_floats
     @inputs.without_gradients("use tonari.knn_graph of all points with differentiable=True")
@@ -66,8 +66,8 @@ class Changing:
         seed, device, threads, memory, progress
             As for :func:`tonari.merge`.
         update : "pull" or "gnnd", optional
-            On CUDA: how the rounds of NN-Descent update the lists, of the graph of the new points and of the merge, as
-            for :func:`tonari.merge`. Refused if an exact graph stays exact.
+            On CUDA: how rounds of NN-Descent update the lists, both for the graph of the new points and for its merge
+            with this graph; see :func:`tonari.merge`. Refused if an exact graph stays exact.
 
         Returns
         -------
@@ -110,9 +110,9 @@ class Changing:
     ) -> Graph:
         """Return the graph of the remaining points, ``numpy.delete(points, ids, axis=0)``.
 
-        An exact graph stays exact, with the bits of a new graph: only the lists that contain a removed point are
-        searched again. An approximate graph is refined by NN-Descent, starting from its lists, and its `report` has the
-        recall.
+        An exact graph stays exact and equals a newly built one bit for bit: neighbours are searched again only for
+        points whose lists contained a removed point. An approximate graph is refined by NN-Descent, starting from its
+        lists, and its `report` has the recall.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class Changing:
             Seed of the random choices of NN-Descent; an exact graph needs none.
         device, threads, memory, progress
             As for :func:`tonari.knn_graph`. `memory` limits the searches; copies of the lists and of the remaining
-            points are in addition to it.
+            points take additional memory.
 
         Returns
         -------
@@ -175,10 +175,10 @@ class Changing:
     ) -> Graph:
         """Return the graph of the points after ``points[ids] = rows``.
 
-        An exact graph stays exact, with the bits of a new graph. All points are compared with the new rows. Only two
-        kinds of points are searched again among all points: the replaced points, and points whose lists contained a
-        replaced point and did not get enough nearer points instead. An approximate graph is refined by NN-Descent,
-        starting from its lists, and its `report` has the recall.
+        An exact graph stays exact and equals a newly built one bit for bit. All points are compared with the new rows.
+        Only two kinds of points are then compared with all points: the replaced points, and points whose lists lost a
+        replaced point and gained no new row that is near enough. An approximate graph is refined by NN-Descent, which
+        starts from its lists, and its `report` has the recall.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""`tonari.plan`: plan a search with a method given by name."""
+"""`tonari.plan`: the plan of a search by a named method."""
 
 from __future__ import annotations
 
