@@ -27,7 +27,7 @@ _NATIVE = (
         "return lanes & (task_.entries->same ? equal : ~equal);",
         "return lanes & equal;",
         "counts among other groups are of the query's own, where groups are in the order of the tree",
-        ("tests/core/test_allowed.py::test_the_bits_of_lists_that_are_cut",),
+        ("tests/core/rows/test_allowed.py::test_the_bits_of_lists_that_are_cut",),
     ),
     Fault(
         "kdtree-hashes-alone-exclude",
@@ -35,7 +35,7 @@ _NATIVE = (
         "return !has_bit(bits, point, kHash, by) || !is_excluded(point);",
         "return !has_bit(bits, point, kHash, by);",
         "points with the hash of an excluded point are excluded too",
-        ("tests/core/test_allowed.py::test_many_points_within_the_radius",),
+        ("tests/core/rows/test_allowed.py::test_many_points_within_the_radius",),
     ),
     Fault(
         "exact-radius-without-roundings",
@@ -1121,12 +1121,12 @@ _PYTHON = (
     ),
     Fault(
         "core-one-stream",
-        "src/tonari/core/draws.py",
+        "src/tonari/core/rows/draws.py",
         "return np.random.default_rng([seed, purpose])",
         "return np.random.default_rng(seed)",
         "draws for different purposes take the same rows: a recall is measured on those that were trained on",
         (
-            "tests/core/test_draws.py::test_draws_for_different_purposes_share_no_more_than_chance",
+            "tests/core/rows/test_draws.py::test_draws_for_different_purposes_share_no_more_than_chance",
             "tests/nn_descent/test_measured_rows.py::test_measured_rows_are_trained_on_no_more_than_others",
         ),
     ),

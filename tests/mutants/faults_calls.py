@@ -298,11 +298,11 @@ _RULES = (
     ),
     Fault(
         "filters-counted-by-those-before",
-        "src/tonari/core/allowed.py",
+        "src/tonari/core/rows/allowed.py",
         "rows = places if self.rows is None else self.rows[places]",
         "rows = places",
         "queries in another order are counted by the rules of others",
-        ("tests/core/test_allowed.py",),
+        ("tests/core/rows/test_allowed.py",),
     ),
     Fault(
         "filters-lists-left-in-disorder",

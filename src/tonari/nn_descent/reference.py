@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.draws import Purpose, generator
 from tonari.core.results.neighbors import Neighbors, value_dtype
+from tonari.core.rows.draws import Purpose, generator
 from tonari.metrics import get_metric, reference
 from tonari.nn_descent.backend import Known, Round
 from tonari.nn_descent.entries import ID, MISSING, NEW, random_entries

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.allowed import Allowed
-from tonari.core.listed import Listed
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.radius_neighbors import RadiusNeighbors, cut_lists
+from tonari.core.rows.allowed import Allowed
+from tonari.core.rows.listed import Listed
 from tonari.filters import tuning
 from tonari.filters.listed import (
     ENTRY,

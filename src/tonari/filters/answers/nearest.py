@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
-from tonari.core.listed import Listed
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.core.slices import cut
+from tonari.core.rows.listed import Listed
+from tonari.core.rows.slices import cut
 from tonari.core.trail import current, decided
 from tonari.filters import tuning
 from tonari.filters.dropping import by_dropping, dropping_seconds, first_guess

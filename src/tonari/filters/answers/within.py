@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.listed import Listed
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors, cut_lists, nearest_of
+from tonari.core.rows.listed import Listed
 from tonari.filters import tuning
 from tonari.filters.answers.nearest import fill
 from tonari.filters.listed import ENTRY, PAIR, by_lists, groups_of, in_room, kept_of, nothing, row_bytes, table_bytes

@@ -22,7 +22,7 @@ from tonari import inputs
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.core.trail import Record, decided, part, recording
 from tonari.graph import tuning
 from tonari.graph.building.again import Ids, nearest_within, search_again, search_plainly

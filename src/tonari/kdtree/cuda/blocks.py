@@ -26,7 +26,7 @@ import torch
 from tonari import inputs
 from tonari.core.process.progress import Counter
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.copying.collect import Collector
 from tonari.cuda.copying.prefetch import slabs_of
 from tonari.cuda.devices import over, to_device

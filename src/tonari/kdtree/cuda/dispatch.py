@@ -21,7 +21,7 @@ import torch
 from tonari import inputs
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.core.trail import current, decided, part
 from tonari.costs.formulas import MeanVisits
 from tonari.cuda.compiling.ahead import expecting

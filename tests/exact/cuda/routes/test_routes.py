@@ -54,7 +54,7 @@ pytestmark = [
 if HAS_TORCH:
     import torch
 
-    from tonari.core.slices import cut
+    from tonari.core.rows.slices import cut
     from tonari.cuda import devices as places
     from tonari.cuda.copying import staging
     from tonari.cuda.copying.prefetch import Feeder, bring, slabs

@@ -17,7 +17,7 @@ import functools
 from typing import Any
 
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.core.trail import decided
 from tonari.costs.model import brute_pair_seconds
 from tonari.cuda.compiling.rehearsal import joined, without_data

@@ -27,7 +27,7 @@ from tonari.core import trail
 from tonari.core.process.caches import emptied_by
 from tonari.core.process.progress import Counter
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.compiling.rehearsal import to_visit
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda import tuning

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.exact.cuda.attempts.as_bytes import shifted_points
 from tonari.exact.cuda.attempts.contracted import prepare_points
 from tonari.exact.cuda.attempts.first import Searchable

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.compiling.rehearsal import joined, to_visit
 from tonari.cuda.launch import launch
 from tonari.exact.cuda import tuning

@@ -24,7 +24,7 @@ import torch
 from tonari import inputs
 from tonari.core.process.progress import Counter, ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.copying.prefetch import slabs
 from tonari.cuda.devices import to_device
 from tonari.cuda.streams import Written

@@ -20,7 +20,7 @@ from tonari.core.process.isa import chosen_isa
 from tonari.core.process.progress import Counter
 from tonari.core.process.workers import Workers, default_threads
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.core.trail import current, decided
 from tonari.costs.rates import CARD
 from tonari.cuda import tuning as cuda_tuning

@@ -29,7 +29,7 @@ from tonari.core import trail
 from tonari.core.process.progress import Counter, Progress, ProgressLike
 from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import await_copies, on, to_device
 from tonari.cuda.host_rows import HostRows

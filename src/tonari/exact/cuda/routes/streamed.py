@@ -21,7 +21,7 @@ from tonari import inputs
 from tonari.core import trail
 from tonari.core.process.progress import Counter, ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.copying.prefetch import slabs
 from tonari.cuda.devices import to_device
 from tonari.exact.cuda.attempts.first import DevicePoints

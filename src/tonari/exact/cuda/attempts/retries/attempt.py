@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.compiling.ahead import expecting
 from tonari.cuda.compiling.rehearsal import without_data
 from tonari.exact.cuda.attempts.first import Search, Searchable

@@ -15,7 +15,7 @@ import torch
 from tonari import inputs
 from tonari.core.process.progress import Counter, ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.compiling.ahead import expecting
 from tonari.cuda.recorded import check_room
 from tonari.exact.cuda import tuning

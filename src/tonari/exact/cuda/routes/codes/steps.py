@@ -8,7 +8,7 @@ import torch
 
 from tonari import inputs
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.compiling.rehearsal import joined, to_visit
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.plan import CudaPlan

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from tonari.core.listed import in_blocks
+from tonari.core.rows.listed import in_blocks
 
 
 def blocks_of(lengths: list[int], seconds: float, threads: int | None = 1) -> list[slice]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 12])

@@ -36,7 +36,7 @@ class Purpose(enum.IntEnum):
 def generator(seed: int, purpose: Purpose) -> np.random.Generator:
     """Return the random generator of NumPy for a seed and a purpose.
 
-    >>> from tonari.core.draws import Purpose, generator
+    >>> from tonari.core.rows.draws import Purpose, generator
     >>> rows = [generator(0, purpose).choice(1000, 3) for purpose in (Purpose.CLUSTERS, Purpose.MEASURED)]
     >>> bool((rows[0] == rows[1]).any())
     False

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tonari
-from tonari.core.draws import Purpose, derived_seed, generator
+from tonari.core.rows.draws import Purpose, derived_seed, generator
 
 SOURCES = Path(tonari.__file__).parent
 MAKERS = {"default_rng", "Generator", "manual_seed", "RandomState", "SeedSequence", "randperm", "randint", "randn"}
