@@ -76,7 +76,7 @@ if TYPE_CHECKING:  # for type checkers; at run time, _HOMES has the module of ea
     from tonari.core.results.pairs import Pairs
     from tonari.core.results.radius_neighbors import RadiusNeighbors
     from tonari.core.trail import recording
-    from tonari.graph.directory import open_neighbors
+    from tonari.graph.files.directory import open_neighbors
     from tonari.graph.knn_graph import KNNGraph
     from tonari.metrics.verification import Verification
     from tonari.select.merge import merge_neighbors
@@ -138,7 +138,7 @@ _HOMES = {
     "tonari.core.plan": ("Plan",),
     "tonari.core.results.radius_neighbors": ("RadiusNeighbors",),
     "tonari.core.trail": ("recording",),
-    "tonari.graph.directory": ("open_neighbors",),
+    "tonari.graph.files.directory": ("open_neighbors",),
     "tonari.graph.knn_graph": ("KNNGraph",),
     "tonari.api.planning.explain": ("Explanation", "explain"),
     "tonari.api.planning.plan": ("plan",),

@@ -13,7 +13,7 @@ from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.graph.directory import open_neighbors
+from tonari.graph.files.directory import open_neighbors
 from tonari.graph.knn_graph import KNNGraph
 from tonari.methods.options import Options, PlaceOptions, shares
 from tonari.methods.rows.where import may_take_fewer

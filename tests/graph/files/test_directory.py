@@ -17,7 +17,7 @@ import tonari
 from tests.helpers.checks import Array, assert_same_neighbors
 from tests.helpers.shards import clustered, lists, small, stopped
 from tonari.cli import main
-from tonari.graph.directory import Manifest
+from tonari.graph.files.directory import Manifest
 from tonari.io import FileFormatError
 
 STORED = Path(__file__).with_name("data")
