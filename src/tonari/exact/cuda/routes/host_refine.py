@@ -13,7 +13,7 @@ on the CPU, or on the device in one pass, which copies all points there (host_se
 from __future__ import annotations
 
 import contextlib
-import time
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,16 +102,7 @@ def search_part(
     inputs.check_flags(prepared.flags, prepared.points, "points", first=place.first_point)
     if isinstance(prepared, HostContractedPoints):
         return search_contracted(queries, prepared, plan, place, bar)
-    search = _Search(queries, prepared, plan, place, bar)
-    everything = np.arange(len(queries))
-    with search.workers:
-        left = search.screen(everything, plan.width, sampled=True)
-        search.check_queries()
-        if len(left):
-            left = search.screen(left, wider(plan.d) * plan.width, sampled=False)
-    if len(left):
-        search.rest(left)
-    return search.found, search.report
+    return _Search(queries, prepared, plan, place, bar).answer()
 
 
 @dataclass
@@ -145,10 +136,20 @@ class _Search(HostSearch):
         self.form = prepared.form
         self.chooser = Chooser(prepared, plan)
 
-    def screen(self, numbers: npt.NDArray[np.int64], width: int, *, sampled: bool) -> npt.NDArray[np.int64]:
-        """Search some queries, write the results, and return the numbers of the queries not certified as exact."""
+    def run(self) -> None:
+        """See :class:`HostSearch`."""
+        level, width = self.plan.precisions[0], self.plan.width
+        with self.workers:
+            first_pass = functools.partial(self._pass, sampled=True)
+            left = self.left_by(np.arange(len(self.queries)), width, level, first_pass, again=False)
+            self.check_queries()
+            left = self.left_by(left, wider(self.plan.d) * width, level, self._pass, again=True)
+        if len(left):
+            self.rest(left)
+
+    def _pass(self, numbers: npt.NDArray[np.int64], width: int, *, sampled: bool = False) -> npt.NDArray[np.bool_]:
+        """Search some queries, write the results, and return a mark for each proved query."""
         verdicts: list[Any] = []
-        started = time.perf_counter()
         ahead: list[_Batch] = []
 
         def work(some: slice) -> None:
@@ -161,10 +162,8 @@ class _Search(HostSearch):
         most = max(1, tuning.REFINE_SCRATCH_BYTES // (MEMBER_BYTES * members))
         in_batches(len(numbers), min(most, self.plan.query_batch), work, planned=self.plan.total_bytes)
         verdicts.append(self._finish(ahead.pop(), counted=sampled))
-        proved = torch.cat(verdicts).cpu().numpy() > 0
-        self.certify(self.plan.precisions[0], len(numbers), int(np.count_nonzero(proved)), started, again=not sampled)
-        left: npt.NDArray[np.int64] = numbers[~proved]
-        return left
+        proved: npt.NDArray[np.bool_] = torch.cat(verdicts).cpu().numpy() > 0
+        return proved
 
     def _launch(self, numbers: npt.NDArray[np.int64], width: int, sampled: bool) -> _Batch:
         """Launch the screen of a batch; waits for the device only if the queries are on it."""
