@@ -113,7 +113,7 @@ def test_a_device_screens_before_the_next_is_launched_and_refines_after_it(monke
 
         monkeypatch.setattr(owner, name, noted)
 
-    noting(screener.Chooser, "screened", "screened")
+    noting(screener.Screener, "screened", "screened")
     noting(first, "refine_lowest", "refined")
     noting(resident, "prepare_points", "prepared")
     queries, points = gaussian(M, D, 1), gaussian(N, D)

@@ -158,7 +158,7 @@ class ContractedSearch(Search):
     @property
     def query_batch(self) -> int:
         """The number of queries in a batch."""
-        return self.contracted.chooser.query_batch
+        return self.contracted.screener.query_batch
 
     def first_attempt(self) -> None:
         """Return None, because searches among subsets of the points compare all dimensions and need no such sample."""
@@ -206,7 +206,7 @@ class ContractedSearch(Search):
     def begin_mirror(self) -> None:
         """From now on, compute each product of two rows of a graph once and use it for both rows, if that is faster."""
         if self.is_graph:
-            self.contracted.chooser.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
+            self.contracted.screener.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
 
     def _pack_own(self, rows: slice) -> PackedQueries:
         """Pack some of the points, which are contracted already, as queries."""

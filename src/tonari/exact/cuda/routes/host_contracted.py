@@ -190,7 +190,7 @@ class _Search(HostSearch):
         bar: Counter | None = None,
     ) -> npt.NDArray[np.bool_]:
         """Search some queries, write the results, and return a mark for each proved query."""
-        sample = self.contracted.chooser.sample(width) if sampled else None
+        sample = self.contracted.screener.sample(width) if sampled else None
         proved = np.zeros(len(numbers), np.bool_)
         looked: list[_Looked] = []
         listed: list[_Listed] = []

@@ -42,7 +42,7 @@ from tonari.exact.cuda.rows.groups import LEAST_GROUP
 from tonari.exact.cuda.rows.pack import new_flags, pack_points, pack_queries, room_for
 from tonari.exact.cuda.rows.part import Place
 from tonari.exact.cuda.rows.prepared import OneCopy
-from tonari.exact.cuda.screens.screener import Chooser
+from tonari.exact.cuda.screens.screener import Screener
 from tonari.exact.cuda.screens.widths import wider
 from tonari.exact.report import Report
 
@@ -134,7 +134,7 @@ class _Search(HostSearch):
     def __init__(self, queries: Any, prepared: ScreenedPoints, plan: CudaPlan, place: Place, bar: Counter) -> None:
         super().__init__(queries, prepared, plan, place, bar)
         self.form = prepared.form
-        self.chooser = Chooser(prepared, plan)
+        self.screener = Screener(prepared, plan)
 
     def run(self) -> None:
         """See :class:`HostSearch`."""
@@ -169,9 +169,9 @@ class _Search(HostSearch):
         """Launch the screen of a batch; waits for the device only if the queries are on it."""
         precision = self.plan.precisions[0]
         rows = self.on_host(numbers)
-        sample = self.chooser.sample(width) if sampled else None
+        sample = self.screener.sample(width) if sampled else None
         packed = pack_queries(self.there(rows), self.form, precision, self.flags, first=int(numbers[0]))
-        screened = self.chooser.screened(packed, precision, sample)
+        screened = self.screener.screened(packed, precision, sample)
         chosen, following = screened.lowest(width)
         room = chosen.shape[1] * screened.group
         members = list_members(chosen, len(self.points), screened.group, self.own_there(numbers), room)
