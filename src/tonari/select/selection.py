@@ -12,7 +12,7 @@ from tonari import inputs
 from tonari.core.process.floats import in_default_floats
 from tonari.select.auto import choose
 from tonari.select.cpu import select_on_cpu
-from tonari.select.cuda.dispatch import select_on_gpu
+from tonari.select.cuda.dispatch import select_alone
 from tonari.select.cuda.parts import repeated
 from tonari.select.registry import check_method, make_options
 from tonari.select.request import Counters, Request, Selection
@@ -165,7 +165,7 @@ def select_k(
     if counters is not None:
         for field in dataclasses.fields(counters):
             setattr(counters, field.name, None)
-    answer, nan_row = select_on_cpu(method, request, threads) if on_cpu else select_on_gpu(method, request)
+    answer, nan_row = select_on_cpu(method, request, threads) if on_cpu else select_alone(method, request)
     if nan_row is not None:
         column = int(np.isnan(_row(values, nan_row)).argmax())
         raise ValueError(f'values: row {nan_row} has NaN in column {column}; replace it first, or pass nan="last"')

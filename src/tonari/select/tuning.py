@@ -95,3 +95,4 @@ PARTS_SLACK = 0.25  # pairs beyond k that a part may keep, as a share of k
 PARTS_SLACK_LEAST = 32  # pairs beyond k that a part may always keep
 PARTS_COLLECTED_RUNS = 2  # runs of adjacent values that a thread collects in one step
 PARTS_KEPT = 256  # most shapes whose launches are kept
+COMPILED_SHAPES = 4096  # most shapes, with their options, whose kernels are known to be compiled

@@ -15,7 +15,7 @@ def effort(call: Call) -> int:
     """Estimate the effort of compiling a kernel, as the length of its code after unrolling.
 
     Triton inlines calls and unrolls loops over constants. The longest of these loops run over the TILES of a screen,
-    the LEVELS of a tree, and the steps of a sorting network (of SIZE pairs, of SLOTS candidates, or of runs of K in a
+    the FOLDS of a code, and the steps of a sorting network (of SIZE pairs, of SLOTS candidates, or of runs of K in a
     TILE, which are then merged). Two kinds of lines stand for many instructions: a matrix product, and a line that
     processes the A runs of RUN values of a thread. A kernel with a METRIC contains code for all metrics, but only that
     of one metric is compiled.
@@ -27,7 +27,7 @@ def effort(call: Call) -> int:
     if (run := call.constants.get("K")) is not None:
         merges = (call.constants.get("TILE", run) // run).bit_length()  # one more with the best of earlier tiles
         steps += _steps(run) + merges * run.bit_length()
-    times: int = call.constants.get("TILES", 1) * call.constants.get("LEVELS", 1)
+    times: int = call.constants.get("TILES", 1) * call.constants.get("FOLDS", 1)
     if "RUN" in call.constants:
         times *= max(1, call.constants["A"] * call.constants["RUN"] // tuning.VALUES_OF_THREAD)
     own = _instructions(call.kernel.fn) // (tuning.METRICS if "METRIC" in call.constants else 1)

@@ -200,7 +200,7 @@ LEAST_CODED = 16  # least columns of coded rows: rows of fewer columns are no fa
 CODED_REPLAYED = 1 << 36
 CODED_REPLAYED_LIST = 4096  # most entries of a row's list
 CODED_GRAPHS = 4  # most graphs
-CODED_LEFT = (1, 16)  # numbers of unproved rows for which kernels are compiled ahead of a first search
+CODED_LEFT = (16, 64)  # numbers of rows of a first retry: if fewer rows are unproved, some are repeated
 CODED_MULTIPROCESSORS = 160  # memory of lists is planned for this many multiprocessors; with fewer, lists are shorter
 CODED_BATCH = 8192  # most queries of a batch: the rows of one batch are read while the next one is screened
 

@@ -81,13 +81,20 @@ def _ordered(rows: Any, leaf: int, leaves: int) -> Any:
             order = place if rows.device.type == "meta" else order[place]
     if halved and leaves > 1:
         room = 1 << (leaf - 1).bit_length()
-        launch(
-            halve_kernel,
-            -(-leaves // WIDTH),
-            {"rows_ptr": rows, "order_ptr": order, "n": n, "leaf": leaf},
-            constants={"D": d, "LEAF": room, "LEVELS": WIDTH.bit_length() - 1, "BITS": MOST_STEP_BITS},
-            warps=room // 8,
-        )
+        for level in range(WIDTH.bit_length() - 1):
+            launch(
+                halve_kernel,
+                -(-leaves // WIDTH),
+                {"rows_ptr": rows, "order_ptr": order, "n": n, "leaf": leaf},
+                constants={
+                    "D": d,
+                    "LEAF": room,
+                    "COUNT": 1 << level,
+                    "LEAVES": WIDTH >> level,
+                    "BITS": MOST_STEP_BITS,
+                },
+                warps=room // 8,
+            )
     return order
 
 

@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from typing import Any
 
+from tonari.core.process.caches import emptied_by
+from tonari.cuda.compiling.ahead import expecting
+from tonari.cuda.compiling.rehearsal import without_data
+from tonari.select import tuning
 from tonari.select.auto import choose
+from tonari.select.cuda.survivors import LARGEST_NETWORK
 from tonari.select.registry import make_options, method_module
 from tonari.select.request import Request, Selection
 
 _NO_ROW = 2**31 - 1  # nan_row as the kernels leave it if no row has NaN
+
+# Shapes and options of selections whose kernels are compiled, or about to be: the context takes 2 µs.
+_compiled: set[tuple[Any, ...]] = set()
+emptied_by(_compiled.clear)
+
+
+def select_alone(method: str, request: Request) -> tuple[Selection, int | None]:
+    """Answer a request that is not part of a search as :func:`select_on_gpu` does; compile its kernels together."""
+    values, options = request.values, (request.options, request.largest, request.sorted, request.check_nan)
+    key = (method, values.shape, values.dtype, request.k, request.lengths is None, *options)
+    if key in _compiled or request.counters is not None or request.k > LARGEST_NETWORK:  # torch sorts for a larger k
+        return select_on_gpu(method, request)
+    if len(_compiled) >= tuning.COMPILED_SHAPES:
+        _compiled.clear()
+    _compiled.add(key)
+    with expecting(functools.partial(rehearse, method, request)):
+        return select_on_gpu(method, request)
+
+
+def rehearse(method: str, request: Request) -> None:
+    """Launch the kernels of a request on tensors without data (cuda/compiling/rehearsal.py)."""
+    values, lengths = without_data(request.values), without_data(request.lengths)
+    method_module(method).select_on_gpu(dataclasses.replace(request, values=values, lengths=lengths))
 
 
 def select_on_gpu(method: str, request: Request) -> tuple[Selection, int | None]:

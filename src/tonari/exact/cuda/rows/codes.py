@@ -217,8 +217,9 @@ def code_queries(queries: Any, coding: Coding, flags: Any, *, first: int) -> Cod
     m, p, device = len(queries), coding.by.p, queries.device
     contracted = contract(queries, coding.by, flags, first=first)
     codes = torch.empty((m, code_width(p)), dtype=torch.int8, device=device)
-    apart, squares, errors = (torch.empty_like(contracted.errors) for _ in range(3))
-    rounded = torch.empty_like(contracted.values)
+    # torch.empty_like would take a second in a rehearsal, for imports.
+    apart, squares, errors = (contracted.errors.new_empty(contracted.errors.shape) for _ in range(3))
+    rounded = contracted.values.new_empty(contracted.values.shape)
     out = {"squares_ptr": squares, "rounded_ptr": rounded, "rounded_errors_ptr": errors}
     _round(contracted, coding, codes, apart, out, points=False)
     return CodedQueries(ContractedRows(rounded, errors), codes, squares, apart)

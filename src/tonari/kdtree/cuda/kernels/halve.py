@@ -1,7 +1,8 @@
 """Make the last five splits of a tree: halve the points of a node, a run of 32 leaves, five times.
 
-A program processes a node. At level l, the node has S = 2^l segments of L = 32 / 2^l * LEAF positions, a tile of shape
-S x L. In each segment, the program finds the dimension of largest variance, maps the values in this dimension to steps,
+A launch makes one split of all nodes, and a program processes a node. At level l, the node has COUNT = 2^l segments of
+LEAVES = 32 / 2^l leaves. In each segment, the program finds the dimension of largest variance, maps the values in this
+dimension to steps,
 
     step = floor((value - low) / (high - low) * (2^BITS - 1))
 
@@ -9,6 +10,9 @@ finds the median step bit by bit, by counting smaller steps BITS times, and move
 left half and the others to the right half. Points are moved within `order`, without another buffer. Ties at the median
 go to the left half, in the order of their positions, until it is full. A node with fewer points fills its leaves from
 the left. Five levels take 0.2 ms, the time of sorting a single level (kernels/split.py) at any size.
+
+Each level has its own variant of the kernel, so that the five are compiled at the same time; a single kernel for all
+levels would take as long to compile as the five together.
 """
 
 from __future__ import annotations
@@ -26,20 +30,10 @@ def halve_kernel(
     # shapes
     n, leaf,
     # constants
-    D: tl.constexpr, LEAF: tl.constexpr, LEVELS: tl.constexpr, BITS: tl.constexpr,
-):  # fmt: skip
-    """Order the points of a node by leaf; LEAF is a power of two and at least `leaf`, the size of a leaf."""
-    first = tl.program_id(0).to(tl.int64) * (1 << LEVELS) * leaf
-    for level in tl.static_range(LEVELS):
-        _halve(rows_ptr, order_ptr, first, n, leaf, D, LEAF, 1 << level, 1 << (LEVELS - level), BITS)
-
-
-@triton.jit
-def _halve(
-    rows_ptr, order_ptr, first, n, leaf,
     D: tl.constexpr, LEAF: tl.constexpr, COUNT: tl.constexpr, LEAVES: tl.constexpr, BITS: tl.constexpr,
 ):  # fmt: skip
-    """Halve COUNT segments of LEAVES leaves each, from position `first` on."""
+    """Halve the COUNT segments of a node, each of LEAVES leaves; LEAF is a power of two, at least `leaf`."""
+    first = tl.program_id(0).to(tl.int64) * COUNT * LEAVES * leaf
     length: tl.constexpr = LEAVES * LEAF
     size = LEAVES * leaf
     value_type = rows_ptr.dtype.element_ty
@@ -85,4 +79,3 @@ def _halve(
     to = at - place + tl.where(left, count - 1, half + place - count)
     tl.debug_barrier()  # no position is overwritten before all threads have loaded
     tl.store(order_ptr + to, row, mask=present)
-    tl.debug_barrier()  # the next loads read the stores of other threads

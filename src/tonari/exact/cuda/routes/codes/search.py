@@ -113,7 +113,11 @@ class _Search(HostSearch):
 
     def _left(self, numbers: npt.NDArray[np.int64], width: int, *, first_pass: bool = False) -> npt.NDArray[np.int64]:
         """Search some queries by their codes, and return the numbers of those that are not proved."""
-        search = functools.partial(self._pass, bar=self.bar if first_pass else None)
+
+        def search(numbers: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.bool_]:
+            rows = numbers if first_pass else np.resize(numbers, filled(len(numbers), self.plan, width))
+            return self._pass(rows, width, bar=self.bar if first_pass else None)[: len(numbers)]
+
         return self.left_by(numbers, width, self.steps.screen.level(""), search, again=not first_pass)
 
     def _pass(self, numbers: npt.NDArray[np.int64], width: int, bar: Counter | None = None) -> npt.NDArray[np.bool_]:
@@ -136,9 +140,7 @@ class _Search(HostSearch):
                 finish(ahead[0])
             ahead[:] = [batch]
 
-        size = self.plan.query_batch  # which has room for the widest lists of a first pass
-        if width > tuning.CODED_WIDEST * self.plan.contracted_width:
-            size = min(size, retried_at_once(width, CODED_BYTES))
+        size = _at_once(self.plan, width)
         sizes = {some.stop - some.start for some in cut(len(numbers), size)}
         dtype, self_join = inputs.name_of_dtype(self.queries), self.place.self_join
         with expecting(functools.partial(_rehearse_pass, self.plan, dtype, sizes, width, self_join=self_join)):
@@ -177,6 +179,27 @@ class _Search(HostSearch):
         return self.prepared.replays.graph(key, make)
 
 
+def _at_once(plan: CudaPlan, width: int) -> int:
+    """Return the most queries of a batch."""
+    if width <= tuning.CODED_WIDEST * plan.contracted_width:
+        return plan.query_batch  # which has room for the widest lists of a first pass
+    return min(plan.query_batch, retried_at_once(width, CODED_BYTES))
+
+
+def filled(rows: int, plan: CudaPlan, width: int) -> int:
+    """Return the number of rows of a retry: some are repeated, so that few sizes occur.
+
+    The kernels of these sizes are compiled with those of the first pass, and their CUDA graphs are replayed. A retry
+    that reads very many points per row repeats none.
+    """
+    sizes = _left_sizes(plan, width) if width <= tuning.WIDER * tuning.CODED_WIDEST * plan.contracted_width else []
+    return next((size for size in sizes if size >= rows), rows)
+
+
+def _left_sizes(plan: CudaPlan, width: int) -> list[int]:
+    return [min(rows, _at_once(plan, width)) for rows in tuning.CODED_LEFT]
+
+
 def rehearse_coding(plan: CudaPlan) -> None:
     """Launch the kernels that make codes by a plan on tensors without data; see attempts/rehearse.py."""
     prepared = CodedPoints.without_data(plan)
@@ -189,8 +212,8 @@ def rehearse_codes(plan: CudaPlan, query_dtype: str, *, self_join: bool) -> None
     sizes = {some.stop - some.start for some in cut(plan.m, plan.query_batch)}
     _rehearse_pass(plan, query_dtype, sizes, plan.contracted_width, self_join=self_join)
     # Many searches leave a few rows unproved. Their retries use other kernels, for which a search would have to wait.
-    few = {min(plan.m, rows) for rows in tuning.CODED_LEFT}
-    _rehearse_pass(plan, query_dtype, few, tuning.WIDER * plan.contracted_width, self_join=self_join)
+    width = tuning.WIDER * plan.contracted_width
+    _rehearse_pass(plan, query_dtype, {*_left_sizes(plan, width)}, width, self_join=self_join)
 
 
 def _rehearse_pass(plan: CudaPlan, query_dtype: str, sizes: set[int], width: int, *, self_join: bool) -> None:
