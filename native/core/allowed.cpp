@@ -97,12 +97,25 @@ std::int64_t AllowedRow::count_few(const Id* points, std::int64_t number, std::i
 }
 
 template <class Id>
+std::int64_t AllowedRow::count_in_mask(const Id* points, std::int64_t number) const {
+  std::int64_t found = 0;
+  const std::uint8_t* const bytes = mask;
+  if (packed) {
+    for (std::int64_t i = 0; i < number; ++i) found += bytes[points[i] >> 3] >> (points[i] & 7) & 1;
+  } else {
+    for (std::int64_t i = 0; i < number; ++i) found += bytes[points[i]] != 0 ? 1 : 0;
+  }
+  return found;
+}
+
+template <class Id>
 std::int64_t AllowedRow::count(const Id* points, std::int64_t number) {
   std::int64_t found = 0;
   if (ids != nullptr) {
     for (std::int64_t i = 0; i < number; ++i) found += allows(*this, points[i]) ? 1 : 0;
     return found;
   }
+  if (mask != nullptr && point_groups == nullptr && span == 0 && !excludes) return count_in_mask(points, number);
   std::int64_t kept[kBlock];
   for (; number > 0; points += kBlock, number -= kBlock) found += count_few(points, std::min(number, kBlock), kept);
   return found;

@@ -72,6 +72,8 @@ class AllowedRow {
   template <class Id, class Test>
   static std::int64_t keep(const Id* points, std::int64_t number, std::int64_t* kept, const Test& test);
   template <class Id>
+  std::int64_t count_in_mask(const Id* points, std::int64_t number) const;
+  template <class Id>
   std::int64_t count_few(const Id* points, std::int64_t number, std::int64_t* kept);
 
   std::int64_t n_ = 0, first_ = 0;  // number of points, and query * n
@@ -101,6 +103,13 @@ inline bool allows(AllowedRow& row, std::int64_t point) {
   if (!row.excludes) return allowed;
   if (row.table != nullptr && !has_bit(row.table, point, row.factor, row.shift)) return allowed;
   return allowed && !row.is_excluded(point);
+}
+
+// Loads the entry of a point in a query's own row of a mask.
+inline void load_ahead(const AllowedRow& row, std::int64_t point) {
+  if (row.mask == nullptr) return;
+  if (row.ids != nullptr) point = row.ids[point];
+  __builtin_prefetch(row.mask + (row.packed ? point >> 3 : point), 0, 2);
 }
 
 }  // namespace
