@@ -73,6 +73,7 @@ void make(BoundAllowed* self, std::int64_t m, std::int64_t n, std::optional<Mask
                            .excluded = data_of(excluded),
                            .begins = begins ? begins->data() : nullptr,
                            .window = window,
+                           .copies = true,
                            .rows = data_of(rows),
                            .ids = data_of(ids)};
   new (self) BoundAllowed{pairs,

@@ -26,9 +26,12 @@ struct AllowedPairs {
   const std::int64_t* excluded = nullptr;      // pairs as query * n + point, ascending and distinct; null: none
   const std::int64_t* begins = nullptr;        // (m + 1,): the pairs of query i are excluded[begins[i]], ...
   std::int64_t window = -1;                    // queries are numbered as points: |query - point| is larger; -1: any
+  bool copies = false;                         // rows of the mask may be copied, in 8 bytes a point for each thread
   const std::int64_t* rows = nullptr;          // the number in the rules of each query of a search; null: i
   const std::int64_t* ids = nullptr;           // the number in the rules of each point of a search; null: j
 
+  // Whether queries have rows of a mask that may be copied in the order of a tree.
+  bool in_tree() const { return copies && mask != nullptr && mask_stride != 0 && ids == nullptr; }
   bool is_empty() const { return mask == nullptr && point_groups == nullptr && excluded == nullptr && window < 0; }
   std::int64_t row_of(std::int64_t query) const { return rows != nullptr ? rows[query] : query; }
   // The memory of a query's own row of the mask, or else of its excluded points.

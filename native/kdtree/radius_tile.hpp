@@ -11,6 +11,7 @@
 #include "kdtree/children.hpp"
 #include "kdtree/radius.hpp"
 #include "kdtree/reach.hpp"
+#include "kdtree/tree_masks.hpp"
 #include "kdtree/tree_types.hpp"
 #include "select/order.hpp"
 
@@ -28,6 +29,7 @@ class FoundWithin : public TreeRadius {
         entries_(task.entries != nullptr ? task.entries->of_points.data() : nullptr),
         rules_(task.entries != nullptr ? &task.entries->others : task.allowed),
         by_points_(rules_ != nullptr && !rules_->is_empty()),
+        masked_(by_points_ && rules_->in_tree()),
         exact_(exact_room_.get(d_)) {}
 
   // Begins a row of the queries; returns whether it can find any point.
@@ -73,7 +75,8 @@ class FoundWithin : public TreeRadius {
     const std::int64_t leaves = std::int64_t{1} << tree_.height, span = std::int64_t{1} << (4 * level);
     const std::int64_t last = (child + 1) * span;
     const std::int64_t begin = tree_.begins[child * span], end = tree_.begins[last < leaves ? last : leaves];
-    if (entries_ != nullptr) {
+    if (masked_) met_ += end - begin;
+    if (entries_ != nullptr || mask_row_ >= 0) {
       for (std::int64_t place = begin; place < end; place += kTreeWidth) take_inside(first_lanes(end - place), place);
       return;
     }
@@ -87,11 +90,12 @@ class FoundWithin : public TreeRadius {
 
   // Counts the points at place, place + 1, ... whose bits are set, which are within the radius.
   void take_inside(std::uint32_t lanes, std::int64_t place) {
-    if (entries_ != nullptr) lanes = with_entry(lanes, place);
+    lanes = by_place(lanes, place);
     if (!by_points_) {
       count_ += std::popcount(lanes);
       return;
     }
+    if (masked_) met_ += std::popcount(lanes);
     if (tree_.wide_ids) pack_inside(static_cast<const std::int64_t*>(tree_.ids) + place, lanes, wide_inside_);
     else pack_inside(static_cast<const std::int32_t*>(tree_.ids) + place, lanes, inside_);
     if (insides_ > kInsides) count_inside();
@@ -103,13 +107,38 @@ class FoundWithin : public TreeRadius {
       const std::int64_t* const of_queries = task_.entries->of_queries;
       entry_ = of_queries != nullptr ? of_queries[rules.row_of(row)] : 1;
     }
+    if (masked_) choose_masks();
     if (!by_points_) return;
-    allowed_.open(rules, row);
+    allowed_.open(mask_row_ >= 0 ? unmasked_ : rules, row);
+    if (mask_row_ >= 0) return;
     const std::int64_t read = kReadLines * kLine * looked_up_;
     looked_up_ = 0;
     ahead_ = {};
     if (next_ + 1 < end_) ahead_ = rules.memory_of(query_at(next_ + 1));
     if (std::ssize(ahead_) > std::min(read, kAheadBytes)) ahead_ = {};
+  }
+
+  // Copies the masks of the next queries in the order of the tree if the last ones have met so many points that it takes
+  // less time than to look up each of them.
+  void choose_masks() {
+    if (next_ < masks_end_) {
+      ++mask_row_;
+      return;
+    }
+    const std::int64_t points = tree_.begins[std::int64_t{1} << tree_.height], asked = next_ - masks_begin_;
+    const bool copies = asked >= kMetQueries && end_ - next_ >= kMetQueries && met_ * kCopied >= asked * points;
+    if (!copies && asked < TreeMasks::kQueries && mask_row_ < 0) return;
+    masks_begin_ = next_, met_ = 0;
+    mask_row_ = -1;
+    by_points_ = true;
+    if (!copies) return;
+    const int queries = static_cast<int>(std::min<std::int64_t>(TreeMasks::kQueries, end_ - next_));
+    masks_.fill(*rules_, tree_, points, queries, [this](int i) { return query_at(next_ + i); });
+    masks_end_ = next_ + queries;
+    mask_row_ = 0;
+    unmasked_ = *rules_;
+    unmasked_.mask = nullptr;
+    by_points_ = !unmasked_.is_empty();
   }
 
   // Appends the ids whose bits are set to the ids that are looked up in the rules later.
@@ -140,7 +169,8 @@ class FoundWithin : public TreeRadius {
 
   // The points at place, place + 1, ... whose bits are set and that the query may find.
   std::uint32_t allowed_ones(std::uint32_t lanes, std::int64_t place) {
-    if (entries_ != nullptr) lanes = with_entry(lanes, place);
+    if (masked_) met_ += std::popcount(lanes);
+    lanes = by_place(lanes, place);
     if (!by_points_) return lanes;
     std::uint32_t kept = 0;
     for (; lanes != 0; lanes &= lanes - 1) {
@@ -161,6 +191,12 @@ class FoundWithin : public TreeRadius {
   std::int64_t count_ = 0;
 
  private:
+  // The points at place, place + 1, ... whose bits are set, and that rules in the order of the tree allow.
+  std::uint32_t by_place(std::uint32_t lanes, std::int64_t place) const {
+    if (entries_ != nullptr) lanes = with_entry(lanes, place);
+    return mask_row_ >= 0 ? masks_.allowed(lanes, place, mask_row_) : lanes;
+  }
+
   // The points at place, place + 1, ... whose bits are set and whose entry equals the query's (or differs, without
   // `same`).
   std::uint32_t with_entry(std::uint32_t lanes, std::int64_t place) const {
@@ -177,7 +213,8 @@ class FoundWithin : public TreeRadius {
   const bool root_;                    // values are square roots of sums
   const std::int64_t* const entries_;  // of points, in the order of the tree; null: none
   const AllowedPairs* const rules_;    // all other rules; null: none
-  const bool by_points_;               // whether these rules leave out points
+  bool by_points_;                     // whether these rules leave out points that are looked up by their numbers
+  const bool masked_;                  // whether queries have masks of their own, which may be copied
   std::int64_t entry_ = 0;             // of the query
   Room<double> exact_room_;
   std::vector<Ranked> found_;
@@ -193,6 +230,14 @@ class FoundWithin : public TreeRadius {
   static constexpr int kLinesAhead = 8;
   std::span<const std::uint8_t> ahead_;
   std::int64_t looked_up_ = 0;
+  // Masks in the order of the tree, for the queries at [masks_begin_, masks_end_) of the order, if there are any.
+  TreeMasks masks_;
+  AllowedPairs unmasked_;              // all other rules
+  int mask_row_ = -1;                  // of the query in `masks_`; negative: its mask is looked up by numbers
+  std::int64_t masks_begin_ = next_, masks_end_ = next_;
+  std::int64_t met_ = 0;               // points that queries from masks_begin_ on have looked up
+  static constexpr int kMetQueries = 8;
+  static constexpr std::int64_t kCopied = 64;  // copying takes as long as looking up one of so many points
 
  protected:
   double* const exact_;  // the query
