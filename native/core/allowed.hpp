@@ -3,10 +3,10 @@
 // left out, which takes one comparison.
 //
 // A point that may belong to an answer is looked up by its number. Many points are looked up together, one rule after
-// another and without branches, so that memory loads several of them at once. Excluded points are looked up by a binary
-// search. For a query of many points they are first entered into a small table of bits: the hash of each excluded point
-// sets a bit, and only a point whose bit is set is searched for. If the table has a bit for each point, no search is
-// needed.
+// another and without branches, so that memory loads several of them at once. Excluded points are listed in any order. One
+// point is looked up by reading the query's list. For more points, the list is first entered into a small table of bits:
+// the hash of each excluded point sets a bit, and the list is read only for a point whose bit is set. If the table has a
+// bit for each point, it is not read again.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct AllowedPairs {
   const std::int64_t* query_groups = nullptr;  // (m,); null: all
   const std::int64_t* point_groups = nullptr;  // (n,)
   bool same = true;                            // only points of the query's own group; false: only of other groups
-  const std::int64_t* excluded = nullptr;      // pairs as query * n + point, ascending and distinct; null: none
-  const std::int64_t* begins = nullptr;        // (m + 1,): the pairs of query i are excluded[begins[i]], ...
+  const std::int64_t* excluded = nullptr;      // lists of points in any order, perhaps repeated; null: none
+  const std::int64_t* begins = nullptr;        // (m + 1,): the list of query i is excluded[begins[i]], ...
   std::int64_t window = -1;                    // queries are numbered as points: |query - point| is larger; -1: any
   bool copies = false;                         // rows of the mask may be copied, in 8 bytes a point for each thread
   const std::int64_t* rows = nullptr;          // the number in the rules of each query of a search; null: i
@@ -79,8 +79,8 @@ class AllowedRow {
   template <class Id>
   std::int64_t count_few(const Id* points, std::int64_t number, std::int64_t* kept);
 
-  std::int64_t n_ = 0, first_ = 0;  // number of points, and query * n
-  std::int64_t searches_ = 0;       // number of searches that are left before a table is made
+  std::int64_t n_ = 0;         // number of points
+  std::int64_t searches_ = 0;  // how often the list may still be read before a table is made
   const std::int64_t *excluded_ = nullptr, *excluded_end_ = nullptr;
   std::vector<std::uint64_t> bits_;
 };

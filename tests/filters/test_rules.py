@@ -11,7 +11,8 @@ import pytest
 import tonari
 from tests.helpers.filter_checks import assert_equal
 from tonari.filters import tuning
-from tonari.filters.rules import Rules, are_among, distinct
+from tonari.filters.excluded import distinct
+from tonari.filters.rules import Rules, are_among
 
 MASK = np.random.default_rng(0).random((6, 19)) < 0.5
 

@@ -16,7 +16,8 @@ from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.pairs import Pairs
-from tonari.filters.rules import are_among, distinct
+from tonari.filters.excluded import distinct
+from tonari.filters.rules import are_among
 from tonari.methods.call import Call, Options
 from tonari.methods.rows.points import Points
 from tonari.metrics.changes.change import Change, change_for

@@ -20,6 +20,7 @@ from tonari.core.allowed import Allowed
 from tonari.core.listed import Listed
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.radius_neighbors import RadiusNeighbors, cut_lists
+from tonari.core.slices import in_room
 from tonari.filters import tuning
 from tonari.filters.listed import (
     ENTRY,
@@ -28,12 +29,12 @@ from tonari.filters.listed import (
     TABLE_PAIR,
     allowed_of,
     groups_of,
-    in_room,
     kept_of,
     row_bytes,
 )
 from tonari.filters.looking import are_few_forbidden, are_short, is_listed_soon, may_be_subtracted, near_some
-from tonari.filters.rules import Ids, Rules, distinct
+from tonari.filters.excluded import distinct
+from tonari.filters.rules import Ids, Rules
 from tonari.filters.scope import Scope, on_host
 from tonari.filters.shared import true_places
 

@@ -77,5 +77,5 @@ def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int, point_secon
     if rules.window is not None:
         pairs += m * min(scope.n, 2 * rules.window + 1)
     if rules.excluded is not None:
-        pairs += len(rules.excluded) * m // rules.m
+        pairs += len(rules.excluded.ids) * m // rules.m
     return scope.listed_seconds(m, pairs) < point_seconds * float(near.mean()) * m
