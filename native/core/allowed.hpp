@@ -26,7 +26,7 @@ struct AllowedPairs {
   const std::int64_t* excluded = nullptr;      // lists of points in any order, perhaps repeated; null: none
   const std::int64_t* begins = nullptr;        // (m + 1,): the list of query i is excluded[begins[i]], ...
   std::int64_t window = -1;                    // queries are numbered as points: |query - point| is larger; -1: any
-  bool copies = false;                         // rows of the mask may be copied, in 8 bytes a point for each thread
+  bool copies = false;  // rules may be copied in the order of a tree, in 8 bytes a point for each thread
   const std::int64_t* rows = nullptr;          // the number in the rules of each query of a search; null: i
   const std::int64_t* ids = nullptr;           // the number in the rules of each point of a search; null: j
 
@@ -34,13 +34,17 @@ struct AllowedPairs {
   bool in_tree() const { return copies && mask != nullptr && mask_stride != 0 && ids == nullptr; }
   bool is_empty() const { return mask == nullptr && point_groups == nullptr && excluded == nullptr && window < 0; }
   std::int64_t row_of(std::int64_t query) const { return rows != nullptr ? rows[query] : query; }
+  std::span<const std::int64_t> excluded_of(std::int64_t query) const {
+    const std::int64_t row = row_of(query);
+    return {excluded + begins[row], static_cast<std::size_t>(begins[row + 1] - begins[row])};
+  }
   // The memory of a query's own row of the mask, or else of its excluded points.
   std::span<const std::uint8_t> memory_of(std::int64_t query) const {
     const std::int64_t row = row_of(query);
     if (mask != nullptr && mask_stride != 0) return {mask + row * mask_stride, static_cast<std::size_t>(mask_stride)};
     if (excluded == nullptr) return {};
-    const auto pairs = static_cast<std::size_t>(begins[row + 1] - begins[row]);
-    return {reinterpret_cast<const std::uint8_t*>(excluded + begins[row]), pairs * sizeof *excluded};
+    const std::span<const std::int64_t> list = excluded_of(query);
+    return {reinterpret_cast<const std::uint8_t*>(list.data()), list.size_bytes()};
   }
 };
 

@@ -47,18 +47,11 @@ def is_listed_soon(scope: Scope, queries: Any, rules: Rules, *, filtered: bool =
     return most >= 0 and scope.listed_seconds(m, pairs) < most
 
 
-def may_be_subtracted(rules: Rules, m: int) -> bool:
-    """Whether it may be faster to count all points and forbidden points separately, and to subtract the second count.
-
-    For a few queries, two counts take too long.
-    """
-    return rules.mask is None and not rules.grouped and m >= tuning.UNCOUNTED_QUERIES
-
-
-def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int, point_seconds: float) -> bool:
+def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int) -> bool:
     """Whether computing exact values of all forbidden points is preferred to looking at all points within the radius.
 
-    The number of forbidden points within the radius is then subtracted from the count of all points.
+    The number of forbidden points within the radius is then subtracted from the count of all points. For a few queries,
+    two counts take too long.
 
     Parameters
     ----------
@@ -66,10 +59,8 @@ def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int, point_secon
         Counts of all points within the limits of some of the queries.
     m : int
         The number of all queries.
-    point_seconds : float
-        The seconds per point within the limits that the alternative takes.
     """
-    if not may_be_subtracted(rules, m):
+    if rules.mask is not None or rules.grouped or m < tuning.UNCOUNTED_QUERIES:
         return False
     pairs = m if rules.own else 0
     if rules.query_groups is not None:
@@ -78,4 +69,4 @@ def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int, point_secon
         pairs += m * min(scope.n, 2 * rules.window + 1)
     if rules.excluded is not None:
         pairs += len(rules.excluded.ids) * m // rules.m
-    return scope.listed_seconds(m, pairs) < point_seconds * float(near.mean()) * m
+    return scope.listed_seconds(m, pairs) < tuning.LISTED_POINT * float(near.mean()) * m

@@ -22,7 +22,6 @@ LISTED_PAIRS = 1 << 17  # per block: its arrays fit into a cache
 NEAR_FEW = 4  # nearest points of a list that are searched for at first, if few are within the radius
 NEAR_ALL = 16  # longest list whose points are all searched for at once
 LISTED_POINT = 5e-8  # additional seconds per point of a list that is filtered, compared with a count
-FILTERED_POINT = 1e-9  # seconds of a point within the radius whose rules are checked during the count
 
 # Not measured by a case, but by hand on a Xeon (Sapphire Rapids): radius_count and radius_search by rules, against the
 # same without rules. Forbidden points are dropped from lists of everything within the radius if a few queries show that
