@@ -79,12 +79,6 @@ def write_found(
         hdf5.write_datasets(path, {"neighbors": indices, "distances": distances}, noted)
 
 
-def filters_in(path: Path) -> list[str]:
-    """Return the filters under which the neighbours in an HDF5 file were found, if the file names any."""
-    names = hdf5.describe(path, key="neighbors").extra.get(hdf5.FILTERS, "")
-    return names.split(",") if names else []
-
-
 def _write_edges(
     path: Path, indices: Array, distances: Array, separator: str, names: tuple[Array | None, Array | None]
 ) -> None:
