@@ -126,7 +126,7 @@ class FoundWithin : public TreeRadius {
   // less time than to look up each of them.
   void choose_masks() {
     if (next_ < masks_end_) {
-      ++mask_row_;
+      mask_row_ = static_cast<int>(next_ - masks_begin_);  // a query that finds nothing opens no rules
       return;
     }
     const std::int64_t asked = next_ - masks_begin_;

@@ -146,8 +146,11 @@ class Rules:
         kept: npt.NDArray[np.bool_] = entries
         return kept if mask.dtype == np.bool_ else (entries >> (at & 7).astype(np.uint8) & 1).astype(bool)
 
-    def as_allowed(self) -> Allowed | None:
-        """Return the rules in the form that kernels on the CPU read; None if that would require a copy of a mask."""
+    def as_allowed(self, *, copies: bool = True) -> Allowed | None:
+        """Return the rules in the form that kernels on the CPU read; None if that would require a copy of a mask.
+
+        `copies` allows a tree to copy rules in its own order, in `COPIED_POINT` bytes a point for each thread.
+        """
         source = self.mask if self.shared is None else self.shared.host[None]
         mask: npt.NDArray[np.uint8] | None = None
         if source is not None:
@@ -159,7 +162,7 @@ class Rules:
         excluded = (None, None) if self.excluded is None else (self.excluded.ids, self.excluded.indptr)
         rows, ids = (None if x is None else np.ascontiguousarray(x, np.int64) for x in (self.rows, self.ids))
         window = max(-1 if self.window is None else min(self.window, self.n), int(self.own) - 1)
-        native = _native.Allowed(self.m, self.n, mask, packed, *groups, self.same, *excluded, window, rows, ids)
+        native = _native.Allowed(self.m, self.n, mask, packed, *groups, self.same, *excluded, window, copies, rows, ids)
         return Allowed(native, rows)
 
     def table(self, rows: Ids) -> npt.NDArray[np.bool_]:
