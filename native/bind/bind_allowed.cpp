@@ -40,8 +40,8 @@ void check_lists(const Numbers& excluded, const Numbers& begins, std::int64_t m,
 
 void make(BoundAllowed* self, std::int64_t m, std::int64_t n, std::optional<Mask> mask, bool packed,
           std::optional<Numbers> query_groups, std::optional<Numbers> point_groups, bool same,
-          std::optional<Numbers> excluded, std::optional<Numbers> begins, std::int64_t window,
-          bool copies, std::optional<Numbers> rows, std::optional<Numbers> ids) {
+          std::optional<Numbers> excluded, std::optional<Numbers> begins, std::int64_t window, bool copies,
+          std::optional<Numbers> rows, std::optional<Numbers> ids) {
   check_at_least("m", m, 0);
   check_at_least("n", n, 0);
   require(n == 0 || m <= std::numeric_limits<std::int64_t>::max() / n, "m * n: expected less than 2**63");
@@ -86,8 +86,8 @@ void bind_allowed(Module& module) {
   Class<BoundAllowed>(module, "Allowed", "Which points each query of a search may find; see core/allowed.hpp.")
       .def("__init__", &make, nb::arg("m"), nb::arg("n"), nb::arg("mask").noconvert().none(), nb::arg("packed"),
            nb::arg("query_groups").noconvert().none(), nb::arg("point_groups").noconvert().none(), nb::arg("same"),
-           nb::arg("excluded").noconvert().none(), nb::arg("begins").noconvert().none(), nb::arg("window"), nb::arg("copies"), nb::arg("rows").noconvert().none(),
-           nb::arg("ids").noconvert().none())
+           nb::arg("excluded").noconvert().none(), nb::arg("begins").noconvert().none(), nb::arg("window"),
+           nb::arg("copies"), nb::arg("rows").noconvert().none(), nb::arg("ids").noconvert().none())
       .def(
           "of_rows",
           [](const BoundAllowed& self, const Numbers& rows) {

@@ -198,8 +198,8 @@ void bind_kdtree_radius(Module& module) {
                                       .lists = lists,
                                       .double_output = double_output,
                                       .counts = counts.data()};
-            new (self) BoundTreeRadius{task,   isa_named(isa), queries, std::move(order), std::move(self_ids),
-                                       limits, counts,         {},             {}};
+            new (self) BoundTreeRadius{
+                task, isa_named(isa), queries, std::move(order), std::move(self_ids), limits, counts, {}, {}};
             self->copy_entries(tree.n);
             self->hold_places(tree.n);
           },

@@ -6,9 +6,9 @@
 namespace tonari {
 
 namespace {
-constexpr std::uint64_t kBitsPerPair = 32;    // least size of the table: for one in 32 points the list is read in vain
-constexpr std::uint64_t kClearedPerBit = 8;   // the table has a bit for each point if it is at most so much larger then
-constexpr std::int64_t kReads = 2;            // reading a list takes about half as long as making its table
+constexpr std::uint64_t kBitsPerPair = 32;   // least size of the table: for one in 32 points the list is read in vain
+constexpr std::uint64_t kClearedPerBit = 8;  // the table has a bit for each point if it is at most so much larger then
+constexpr std::int64_t kReads = 2;           // reading a list takes about half as long as making its table
 constexpr std::uint64_t kHash = 0x9E3779B97F4A7C15u;
 constexpr std::int64_t kBlock = 512;  // points that are looked up together
 }  // namespace

@@ -27,8 +27,8 @@ struct AllowedPairs {
   const std::int64_t* begins = nullptr;        // (m + 1,): the list of query i is excluded[begins[i]], ...
   std::int64_t window = -1;                    // queries are numbered as points: |query - point| is larger; -1: any
   bool copies = false;  // rules may be copied in the order of a tree, in 10 bytes a point for each thread
-  const std::int64_t* rows = nullptr;          // the number in the rules of each query of a search; null: i
-  const std::int64_t* ids = nullptr;           // the number in the rules of each point of a search; null: j
+  const std::int64_t* rows = nullptr;  // the number in the rules of each query of a search; null: i
+  const std::int64_t* ids = nullptr;   // the number in the rules of each point of a search; null: j
 
   // Whether queries have rows of a mask that may be copied in the order of a tree.
   bool in_tree() const { return copies && mask != nullptr && mask_stride != 0 && ids == nullptr; }

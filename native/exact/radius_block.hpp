@@ -88,8 +88,8 @@ class RadiusBlock {
   bool full_ = false;
   std::vector<Row> rows_;  // at least count_ elements
   std::vector<float> thresholds_;
-  std::vector<Pending> inside_;   // certainly within the radius; the rules are not looked up yet
-  std::vector<Pending> pending_;  // neither their values nor their rules are known yet
+  std::vector<Pending> inside_;             // certainly within the radius; the rules are not looked up yet
+  std::vector<Pending> pending_;            // neither their values nor their rules are known yet
   std::vector<std::int64_t> starts_, ids_;  // pending points by row
   Scratch scratch_;
 };

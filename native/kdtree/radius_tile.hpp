@@ -240,7 +240,7 @@ class FoundWithin : public TreeRadius {
   const bool masked_;                  // whether queries have masks of their own, which may be copied
   const bool listed_;                  // whether queries have excluded points that may be looked up by their places
   const std::int64_t points_;
-  std::int64_t entry_ = 0;             // of the query
+  std::int64_t entry_ = 0;  // of the query
   Room<double> exact_room_;
   std::vector<Ranked> found_;
   std::int64_t self_ = -1;
@@ -257,7 +257,7 @@ class FoundWithin : public TreeRadius {
   std::int64_t looked_up_ = 0;
   // Masks in the order of the tree, for the queries at [masks_begin_, masks_end_) of the order, if there are any.
   TreeMasks masks_;
-  int mask_row_ = -1;                  // of the query in `masks_`; negative: its mask is looked up by numbers
+  int mask_row_ = -1;  // of the query in `masks_`; negative: its mask is looked up by numbers
   std::int64_t masks_begin_ = next_, masks_end_ = next_;
   TreeExcluded excluded_;
   bool by_places_ = false;  // whether excluded points are looked up in `excluded_`

@@ -29,7 +29,8 @@ class TreeMasks {
 
   // Reads the rows of up to kQueries queries; rules.ids must be null.
   template <class QueryAt>
-  void fill(const AllowedPairs& rules, const TreeView& tree, std::int64_t points, int queries, const QueryAt& query_at) {
+  void fill(const AllowedPairs& rules, const TreeView& tree, std::int64_t points, int queries,
+            const QueryAt& query_at) {
     rules_ = &rules;
     for (int i = 0; i < kQueries; ++i) {
       rows_[i] = i < queries ? rules.mask + rules.row_of(query_at(i)) * rules.mask_stride : nullptr;

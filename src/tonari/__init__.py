@@ -4,18 +4,19 @@
         │  inputs/      checks of all arguments
         ▼
     Call, Points        methods/call.py, methods/rows/points.py: the checked arguments, and the rows that are searched
-        │  filters/     the points that each query may find, if the call has rules
+        │  filters/     the points that each query may find, if the caller restricts them
         ▼
     Decision            methods/: the method that answers; "auto" compares the expected times of all methods
         │
         ▼
-    plan                plan.py of exact/, kdtree/, bits/, missing/, nn_descent/: all choices before the run
+    plan                plan.py of each method below: all choices before the run
         │
         ├── exact/      brute force: screen at low precision, select, refine in float64, a certificate for every row
         ├── kdtree/     a tree of boxes around the points, for few dimensions; the same bits as brute force
-        ├── bits/       rows of bits: counts of their differing or common bits
-        ├── missing/    rows with missing values on the CPU: an inner product whose sign decides, by exact/
-        ├── sparse/     compressed rows of SciPy on the CPU (api/sparse/answers.py); the same bits as for dense rows
+        ├── bits/       rows of bits, compared by the numbers of their differing or common bits
+        ├── missing/    rows with missing values on the CPU, compared by inner products that exact/ computes
+        ├── given/      distances by a function or a matrix of the caller, all of them computed or read
+        ├── sparse/     SciPy's compressed rows on the CPU (api/sparse/answers.py); the same bits as for dense rows
         └── nn_descent/ approximate graphs, up to a measured recall
         ▼
     Neighbors           core/results/neighbors.py: distances and indices, in order
@@ -23,9 +24,9 @@
         ▼
     KNNGraph            graph/: recall, merging, export, files
         ▲
-        │  shards/      graphs of more points than fit in memory, built by tasks that write files
+        │  shards/      graphs of data larger than memory, built by tasks that write files
 
-Each subpackage imports only from those below it in this list:
+Each subpackage imports only from the subpackages below it in this list:
 
     cli  estimators  compat  debug  the command line; scikit-learn's classes; lookalikes of other libraries; bug reports
     api                             the public functions: search, Index, knn_graph, build_graph, radius_search, pairs
@@ -34,11 +35,12 @@ Each subpackage imports only from those below it in this list:
     filters                         the points that queries may find
     methods                         the record of a call, the choice of the method, and the place where it runs
     nn_descent  kdtree  exact       the methods, with the same modules: plan, memory, reference, cpu/, cuda/
-    missing                         rows with missing values, by exact/; between kdtree and exact
-    bits  sparse                    methods for rows of bits and for sparse rows
+    missing                         rows with missing values; above exact and below kdtree
+    bits  given  sparse             methods for rows of bits, for distances of the caller, and for sparse rows
     select                          k-selection, and functions that order and merge neighbour lists
-    cuda  costs                     CUDA tools that all methods share; expected times in seconds
-    metrics  inputs  io             metrics; checks of arguments; files
+    cuda  costs                     CUDA tools that all methods share; expected times of plans in seconds
+    metrics  io                     metrics; files
+    inputs                          checks of arguments
     core                            records, threads, progress, errors
 """
 
@@ -49,7 +51,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonari import _startup as _startup  # first, to handle Ctrl-C during the other imports
 from tonari.core.hints import attribute_error
-from tonari.core.process import leaving as leaving  # while exit handlers can still be registered
+from tonari.core.process import leaving as leaving  # early, since exit handlers cannot be registered later
 from tonari.core.process.garbage import collection_off
 from tonari.core.version import __version__ as __version__
 
@@ -155,7 +157,7 @@ def __getattr__(name: str) -> Any:
         return _room(name)
     with collection_off():  # an import creates many objects and no garbage
         if _cuda_is_used():
-            import_module("tonari.cuda.compiling.ahead").begin_on_cuda()  # threads load Triton
+            import_module("tonari.cuda.compiling.ahead").begin_on_cuda()  # loads Triton in threads
         globals()[name] = value = getattr(import_module(home), name)  # later accesses do not call this function
     return value
 

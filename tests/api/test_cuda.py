@@ -27,7 +27,8 @@ from tonari.api import tuning
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph.building.sides import Sides
 from tonari.graph.knn_graph import KNNGraph
-from tonari.methods.call import Call, Options
+from tonari.methods.call import Call
+from tonari.methods.options import Options
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 from tonari.select.merge import merge_neighbors

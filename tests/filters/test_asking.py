@@ -12,7 +12,8 @@ from tests.helpers.checks import assert_same_neighbors
 from tonari.filters import asking, within
 from tonari.filters.rules import Rules
 from tonari.filters.shared import SharedMask
-from tonari.methods.call import Call, Options
+from tonari.methods.call import Call
+from tonari.methods.options import Options
 from tonari.methods.rows.points import Points
 from tonari.metrics.reference import brute
 

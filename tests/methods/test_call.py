@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,8 @@ from tonari import inputs
 from tonari.core.problem import Problem
 from tonari.methods import call as calls
 from tonari.methods import tuning
-from tonari.methods.call import Call, Options
+from tonari.methods.call import Call
+from tonari.methods.options import Options
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem
 
@@ -148,18 +147,3 @@ def test_rows_are_checked_once_if_they_are_the_same(monkeypatch: pytest.MonkeyPa
     assert seen == ["points", "points", "queries"]
     with pytest.raises(ValueError, match="must have the same number of columns"):
         call.both(ROWS[:, :3].copy(), ROWS)
-
-
-def test_verbs_pass_their_options_in_the_order_of_the_record() -> None:
-    """An option passed by position that has the name of a parameter is that parameter."""
-    names = Options._fields
-    misplaced, seen = [], 0
-    for path in sorted(Path(calls.__file__).parents[1].rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "Options":
-                for name, passed in zip(names, node.args, strict=False):
-                    own = getattr(passed, "attr", getattr(passed, "id", name))
-                    seen += own == name
-                    misplaced += [(path.name, passed.lineno, own)] if own != name and own in names else []
-    assert misplaced == []
-    assert seen > 40

@@ -56,7 +56,7 @@ _CALLS = (
     Fault(
         "methods-kept-call-without-progress",
         "src/tonari/methods/call.py",
-        "return known if progress is None else known.with_progress(progress)",
+        "return known if options.progress is None else known.with_progress(options.progress)",
         "return known",
         "the progress of a call like an earlier one is not shown",
         ("tests/methods/test_call.py::test_a_kept_call_is_the_one_that_was_asked_for",),
@@ -306,7 +306,7 @@ _RULES = (
     ),
     Fault(
         "filters-lists-left-in-disorder",
-        "src/tonari/filters/arguments.py",
+        "src/tonari/filters/excluded.py",
         "    ids[:] = table[present]\n",
         "    ids[:] = ids\n",
         "lists of several lengths are not sorted before their pairs are",

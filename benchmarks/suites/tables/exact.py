@@ -1,4 +1,4 @@
-"""The exact engine, on processors and on GPUs."""
+"""Tables about exact search, on CPUs and on GPUs."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 
@@ -49,9 +49,9 @@ SKLEARN = {
 
 
 def _cpu(machine: Mapping[str, Any], isa: str) -> Table:
-    """One machine and instruction set, compared with faiss, over all runs."""
+    """Return the table of a machine and instruction set, compared with faiss, over all runs."""
     lines = [Line(label, {"case": case}) for label, case in CPU_CASES.items()]
-    if (machine, isa) == (XEON, "avx512"):  # these two were not measured there
+    if (machine, isa) == (XEON, "avx512"):  # cosine and l1 were not measured there
         lines = [line for line in lines if line.where["case"] != "metric-cosine"]
     else:
         lines.append(Line("l1, Gaussian × 128, compared with scikit-learn", {"case": "l1"}, SKLEARN))
@@ -83,7 +83,7 @@ BYTES, ONE = {"case": "graph-sift-u8"}, {"case": "one-query-1m"}
 
 
 def trillions(gflops: float) -> str:
-    """10⁹ operations/s in 10¹²."""
+    """Write 10⁹ operations/s as 10¹² operations/s."""
     return f"{gflops / 1e3:.2f}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,28 +11,31 @@ from tonari.api.given.replacing import is_given
 from tonari.api.sparse.answers import are_sparse
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
-from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors, no_neighbors
 from tonari.core.trail import recording
 from tonari.exact.cpu import farthest as by_force
 from tonari.methods.answer import on_side_of
-from tonari.methods.call import Call, Options
+from tonari.methods.call import Call
+from tonari.methods.options import Options, ThreadOptions, shares
 from tonari.methods.rows.value_range import check_range
 from tonari.metrics import get_metric
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 METRICS = ("euclidean", "sqeuclidean")
 
 
 @in_default_floats
 @inputs.without_gradients("compute the distances of the pairs that are found in torch")
+@shares(ThreadOptions)
 def farthest(
     queries: Any,
     points: Any,
     k: int,
     *,
     metric: str = "euclidean",
-    threads: int | None = None,
-    progress: ProgressLike = None,
+    **shared: Unpack[ThreadOptions],
 ) -> Neighbors:
     """Find the k farthest points of every query, exactly, on the CPU.
 
@@ -90,7 +93,7 @@ def farthest(
             raise Unsupported(
                 f"{argument}: on {inputs.place_of(rows, argument)}, but this search runs on the CPU; copy"
             )
-    options = Options(name, device="cpu", threads=threads, progress=progress)
+    options = Options(name, device="cpu", **shared)
     call = Call.of({"queries": queries, "points": points}, options)
     rows, base = call.both(queries, points)
     problem = call.problem(base, rows, k)

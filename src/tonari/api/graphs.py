@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from tonari.api.given.replacing import on_given_values
 from tonari.api.sparse.answers import are_sparse, refuse_for_sparse, sparse_graph
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
-from tonari.core.process.progress import ProgressLike
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import Given
 from tonari.filters.ties import are_all
@@ -29,8 +28,12 @@ from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists
 from tonari.methods import repeated
 from tonari.methods.answer import on_side_of
-from tonari.methods.call import Call, Options
+from tonari.methods.call import Call
+from tonari.methods.options import Options, PlaceOptions, SearchOptions, shares
 from tonari.metrics import TritonFunction
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @overload
@@ -39,12 +42,6 @@ def knn_graph(
     k: int,
     *,
     metric: str | TritonFunction | Callable[..., Any] = "euclidean",
-    weights: Any = None,
-    VI: Any = None,
-    covariance: Any = None,
-    V: Any = None,
-    transform: Any = None,
-    method: str = "auto",
     recall: float | None = None,
     seed: int | None = None,
     start: str | KNNGraph | None = None,
@@ -56,11 +53,8 @@ def knn_graph(
     exclude_within: int | None = None,
     ties: Literal["first"] = "first",
     differentiable: bool = False,
-    device: str | Sequence[str] = "auto",
-    threads: int | None = None,
-    memory: int | str | None = None,
-    progress: ProgressLike = None,
     plan: Plan | None = None,
+    **shared: Unpack[SearchOptions],
 ) -> KNNGraph: ...
 
 
@@ -70,12 +64,6 @@ def knn_graph(
     k: int,
     *,
     metric: str | TritonFunction | Callable[..., Any] = "euclidean",
-    weights: Any = None,
-    VI: Any = None,
-    covariance: Any = None,
-    V: Any = None,
-    transform: Any = None,
-    method: str = "auto",
     recall: float | None = None,
     seed: int | None = None,
     start: str | KNNGraph | None = None,
@@ -87,11 +75,8 @@ def knn_graph(
     exclude_within: int | None = None,
     ties: Literal["all"],
     differentiable: bool = False,
-    device: str | Sequence[str] = "auto",
-    threads: int | None = None,
-    memory: int | str | None = None,
-    progress: ProgressLike = None,
     plan: Plan | None = None,
+    **shared: Unpack[SearchOptions],
 ) -> RadiusNeighbors: ...
 
 
@@ -99,17 +84,12 @@ def knn_graph(
 @in_default_floats
 @on_given_values(graph_given)
 @on_changed_rows
+@shares(SearchOptions)
 def knn_graph(
     points: Any,
     k: int,
     *,
     metric: str | TritonFunction | Callable[..., Any] = "euclidean",
-    weights: Any = None,
-    VI: Any = None,
-    covariance: Any = None,
-    V: Any = None,
-    transform: Any = None,
-    method: str = "auto",
     recall: float | None = None,
     seed: int | None = None,
     start: str | KNNGraph | None = None,
@@ -121,15 +101,10 @@ def knn_graph(
     exclude_within: int | None = None,
     ties: str = "first",
     differentiable: bool = False,
-    device: str | Sequence[str] = "auto",
-    threads: int | None = None,
-    memory: int | str | None = None,
-    progress: ProgressLike = None,
     plan: Plan | None = None,
+    **shared: Unpack[SearchOptions],
 ) -> KNNGraph | RadiusNeighbors:
     """Build the k-nearest-neighbour graph of a set of points: exactly, or by NN-Descent to a given recall.
-
-    Parameters that are not listed are those of :func:`search`.
 
     Parameters
     ----------
@@ -188,6 +163,8 @@ def knn_graph(
         without `include_self`.
     differentiable : bool
         Let gradients flow from each distance to both of its points, as for :func:`search`.
+    plan : Plan, optional
+        As for :func:`search`.
 
     Returns
     -------
@@ -209,7 +186,7 @@ def knn_graph(
     >>> tonari.knn_graph(line, k=1, batch=[0, 1, 1]).indices.ravel().tolist()
     [-1, 2, 1]
     """
-    options = Options(metric, method, device, threads, memory, progress)
+    options = Options.of(metric, shared)
     limits, tied = Given(where=where, batch=batch, exclude_within=exclude_within), are_all(ties)
     if are_sparse(points):
         refuse_for_sparse(
@@ -218,7 +195,7 @@ def knn_graph(
         return sparse_graph(points, k, limits, options, include_self=include_self, ties=tied)
     plain = (
         not tied
-        and recall is seed is threads is where is batch is exclude_within is memory is None
+        and recall is seed is options.threads is where is batch is exclude_within is options.memory is None
         and start is update is None
         and plan is None
         and include_self is False
@@ -243,6 +220,7 @@ def knn_graph(
 
 @in_default_floats
 @inputs.without_gradients("use tonari.knn_graph of all points with differentiable=True")
+@shares(PlaceOptions)
 def merge(
     graph_a: KNNGraph,
     graph_b: KNNGraph,
@@ -252,10 +230,7 @@ def merge(
     recall: float = 0.99,
     seed: int = 0,
     update: str | None = None,
-    device: str | Sequence[str] = "auto",
-    threads: int | None = None,
-    memory: int | str | None = None,
-    progress: ProgressLike = None,
+    **shared: Unpack[PlaceOptions],
 ) -> KNNGraph:
     """Merge the graphs of two sets of points into the graph of all points.
 
@@ -321,6 +296,6 @@ def merge(
         {"points_a": graph_a.lists, "points_b": graph_b.lists},
         {"points_a": points_a, "points_b": points_b},
         merged,
-        Options(device=device, threads=threads, memory=memory, progress=progress),
+        Options(**shared),
     )
     return KNNGraph.of_lists(lists)

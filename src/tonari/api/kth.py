@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,37 +14,33 @@ from tonari.api.given.answers import kth_given
 from tonari.api.given.replacing import on_given_values
 from tonari.api.sparse.answers import are_sparse, changed_rows, sparse_kth
 from tonari.core.process.floats import in_default_floats
-from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph.building.build import build_lists
 from tonari.graph.lists import Lists
 from tonari.methods import repeated
 from tonari.methods.answer import answer
-from tonari.methods.call import Call, Options
+from tonari.methods.call import Call
+from tonari.methods.options import Options, SearchOptions, columns_of, shares
 from tonari.methods.rows.points import Points
 from tonari.metrics.changes.change import change_for
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @repeated.repeating
 @in_default_floats
 @inputs.without_gradients("use the last column of tonari.knn_graph(..., differentiable=True).distances")
 @on_given_values(kth_given)
+@shares(SearchOptions)
 def kth_distance(
     points: Any,
     k: int,
     *,
     metric: str | Callable[..., Any] = "euclidean",
     symmetric: bool = False,
-    weights: Any = None,
-    VI: Any = None,
-    covariance: Any = None,
-    V: Any = None,
-    transform: Any = None,
-    method: str = "auto",
-    device: str | Sequence[str] = "auto",
-    threads: int | None = None,
-    memory: int | str | None = None,
-    progress: ProgressLike = None,
+    **shared: Unpack[SearchOptions],
 ) -> Any:
     """Find the distance of every point to its k-th nearest other point, exactly.
 
@@ -53,14 +49,14 @@ def kth_distance(
     ``min_samples=k + 1``, where a point counts itself (Campello, Moulavi and Sander, Density-based clustering based on
     hierarchical density estimates, PAKDD 2013, definition 5).
 
-    Parameters that are not listed are those of :func:`knn_graph`.
-
     Parameters
     ----------
     points : array of shape (n, d)
         Or sparse rows, as for :func:`search`.
     k : int
         1 to n - 1. A point is not its own neighbour: its row number is excluded.
+    symmetric : bool
+        As for :func:`knn_graph`.
     progress : None, bool or callable(done, total)
         Counts rows.
 
@@ -82,8 +78,8 @@ def kth_distance(
     >>> tonari.kth_distance(line, k=2)
     array([3., 2., 3.], dtype=float32)
     """
-    change = change_for(metric, weights=weights, VI=VI, covariance=covariance, V=V, transform=transform)
-    options = Options(metric if change is None else change.base, method, device, threads, memory, progress)
+    change = change_for(metric, **columns_of(shared))
+    options = Options.of(metric if change is None else change.base, shared)
     if are_sparse(points):
         if change is None:
             return sparse_kth(points, k, options)
@@ -96,7 +92,7 @@ def kth_distance(
     counted = call.progress if callable(call.progress) else None
     shown = call if counted is None else dataclasses.replace(call, progress=False)
     if size >= n:
-        plain = change is None and threads is memory is None
+        plain = change is None and options.threads is options.memory is None
         out = _last(build_lists(rows, k, shown, finish=_last if plain else None))
         if counted is not None:
             counted(n, n)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,35 +13,30 @@ from tonari.api.searching import search
 from tonari.api.sparse.answers import are_sparse
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
-from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.pairs import Pairs
 from tonari.filters.excluded import distinct
 from tonari.filters.rules import are_among
-from tonari.methods.call import Call, Options
+from tonari.methods.call import Call
+from tonari.methods.options import Options, SearchOptions, columns_of, shares
 from tonari.methods.rows.points import Points
 from tonari.metrics.changes.change import Change, change_for
 from tonari.metrics.names import PRECOMPUTED
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 
 @in_default_floats
 @inputs.without_gradients("use tonari.search in both directions with differentiable=True")
+@shares(SearchOptions)
 def mutual_neighbors(
     points_a: Any,
     points_b: Any,
     k: int,
     *,
     metric: str | Callable[..., Any] = "euclidean",
-    weights: Any = None,
-    VI: Any = None,
-    covariance: Any = None,
-    V: Any = None,
-    transform: Any = None,
-    method: str = "auto",
-    device: str | Sequence[str] = "auto",
-    threads: int | None = None,
-    memory: int | str | None = None,
-    progress: ProgressLike = None,
+    **shared: Unpack[SearchOptions],
 ) -> Pairs:
     """Find the mutual nearest neighbours (MNN) of two sets of points, exactly.
 
@@ -49,8 +44,6 @@ def mutual_neighbors(
     points of a nearest to q.
     Batch correction of single-cell data joins batches by such pairs [1]_. With k = 1, every point is in at most one
     pair, and the pairs are the matches that pass a cross-check.
-
-    :func:`search` describes the parameters that are not listed.
 
     Parameters
     ----------
@@ -97,8 +90,7 @@ def mutual_neighbors(
             "metric='precomputed': pass the points, or search the distances and their transpose by "
             "tonari.search(distances, None, k, metric='precomputed')"
         )
-    columns: dict[str, Any] = {"weights": weights, "VI": VI, "covariance": covariance, "V": V, "transform": transform}
-    options = Options(metric, method, device, threads, memory, progress)
+    columns, options = columns_of(shared), Options.of(metric, shared)
     empty = [np.ndim(points) == 2 and np.shape(points)[0] == 0 for points in (points_a, points_b)]
     if any(empty):
         ways = (points_b, points_a) if empty[1] else (points_a, points_b)  # only queries may be empty

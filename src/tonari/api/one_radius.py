@@ -14,7 +14,8 @@ from tonari.api.within_call import WithinCall
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.pairs import Pairs, pairs_of
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.methods.call import Call, Options
+from tonari.methods.call import Call
+from tonari.methods.options import Options
 from tonari.metrics.changes.change import change_for
 
 
@@ -69,7 +70,7 @@ class OneRadius:
         within: dict[str, Any] = {"radius": radius, "min_similarity": None, "closed": True}
         if change is not None:
             within, rows, metric = change.within(len(rows), **within), change.rows(rows, "points"), change.base
-        call = Call.of({"points": rows}, Options(metric, method, device, threads, memory, False))
+        call = Call.of({"points": rows}, Options(metric, method, device, threads, memory, progress=False))
         self._rows, points, self._limits = WithinCall.of(call, rows, rows, **within)
         self.row_bytes = int(self._rows.nbytes) // len(self._rows)
         self._points = points.decided_within(self._rows, self._limits, False)

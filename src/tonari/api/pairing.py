@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +26,12 @@ from tonari.filters.arguments import shared_mask, window_of
 from tonari.filters.scope import Scope
 from tonari.io.pairs import SUFFIXES, write_pairs
 from tonari.methods import repeated
-from tonari.methods.call import Call, Options
+from tonari.methods.call import Call
+from tonari.methods.options import Options, SearchOptions, shares
 from tonari.methods.rows.points import DecidedPoints
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @repeated.repeating
@@ -35,6 +39,7 @@ from tonari.methods.rows.points import DecidedPoints
 @inputs.without_gradients("use tonari.radius_graph with differentiable=True")
 @on_given_values(pairs_given)
 @on_changed_rows
+@shares(SearchOptions)
 def pairs(
     points: Any,
     radius: Any = None,
@@ -42,23 +47,12 @@ def pairs(
     min_similarity: Any = None,
     closed: bool = True,
     metric: str | Callable[..., Any] = "euclidean",
-    weights: Any = None,
-    VI: Any = None,
-    covariance: Any = None,
-    V: Any = None,
-    transform: Any = None,
-    method: str = "auto",
     where: Any = None,
     exclude_within: int | None = None,
     out: str | os.PathLike[str] | None = None,
-    device: str | Sequence[str] = "auto",
-    threads: int | None = None,
-    memory: int | str | None = None,
-    progress: ProgressLike = None,
+    **shared: Unpack[SearchOptions],
 ) -> Pairs | Path:
     """Find all pairs of points within a radius of each other, exactly and each once.
-
-    Parameters that are not listed are those of :func:`search`.
 
     Parameters
     ----------
@@ -107,14 +101,15 @@ def pairs(
     for name, value in (("radius", radius), ("min_similarity", min_similarity)):
         if hasattr(value, "__len__") and not isinstance(value, str) and getattr(value, "shape", None) != ():
             raise ValueError(f"{name}: expected one number, since a pair has one distance, got {type(value).__name__}")
-    options = Options(metric, method, device, threads, memory, progress)
+    options = Options.of(metric, shared)
     if are_sparse(points):
         limit = Radius(radius, min_similarity, closed)
         sparse = SparsePairs(points, limit, options, where=where, exclude_within=exclude_within)
-        return _sparse_pairs(sparse, progress, path)
+        return _sparse_pairs(sparse, options.progress, path)
     call = Call.of({"points": points}, options)
     within = WithinCall.of(call, points, points, radius, min_similarity, closed)
-    within = within.decided(_PAIRS if where is exclude_within is threads is memory is None and path is None else None)
+    plain = where is exclude_within is options.threads is options.memory is path is None
+    within = within.decided(_PAIRS if plain else None)
     rows, those, limits = within
     n, ids, progress, scope = len(those), None, those.call.progress, Scope(points=those)
     window = None if exclude_within is None else window_of(exclude_within, n, n)

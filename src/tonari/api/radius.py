@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from tonari import inputs
 from tonari.api.arguments.changed import on_changed_rows
@@ -20,12 +20,15 @@ from tonari.api.sparse.answers import (
 )
 from tonari.api.within_call import Verb, WithinCall
 from tonari.core.process.floats import in_default_floats
-from tonari.core.process.progress import ProgressLike
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import Given, shared_mask
 from tonari.methods import repeated
 from tonari.methods.answer import on_side_of
-from tonari.methods.call import Call, Options
+from tonari.methods.call import Call
+from tonari.methods.options import Options, SearchOptions, shares
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _SEARCH = Verb(lambda points, rows, limits: points.within(rows, limits, points.call.progress))
 _COUNT = Verb(lambda points, rows, limits: points.count(rows, limits, points.call.progress), counts=True)
@@ -36,6 +39,7 @@ _JOIN = Verb(lambda points, rows, limits: points.within(rows, limits, points.cal
 @in_default_floats
 @on_given_values(radius_given)
 @on_changed_rows
+@shares(SearchOptions)
 def radius_search(
     queries: Any,
     points: Any,
@@ -45,12 +49,6 @@ def radius_search(
     closed: bool = True,
     max_neighbors: int | None = None,
     metric: str | Callable[..., Any] = "euclidean",
-    weights: Any = None,
-    VI: Any = None,
-    covariance: Any = None,
-    V: Any = None,
-    transform: Any = None,
-    method: str = "auto",
     where: Any = None,
     exclude: Any = None,
     query_groups: Any = None,
@@ -58,17 +56,14 @@ def radius_search(
     groups: str | None = None,
     exclude_within: int | None = None,
     differentiable: bool = False,
-    device: str | Sequence[str] = "auto",
-    threads: int | None = None,
-    memory: int | str | None = None,
-    progress: ProgressLike = None,
+    **shared: Unpack[SearchOptions],
 ) -> RadiusNeighbors:
     """Find all points within a radius of every query, exactly.
 
-    Parameters that are not listed are those of :func:`search`.
-
     Parameters
     ----------
+    queries, points : arrays of shape (m, d) and (n, d)
+        As for :func:`search`, or sparse rows.
     radius : float or array of shape (m,)
         One radius for all queries, or one for each: at least 0, possibly infinite. A point is inside if its returned
         distance is at most the radius. For "sqeuclidean" the radius is compared with squared distances.
@@ -117,13 +112,13 @@ def radius_search(
     >>> found.indptr.tolist(), found.indices.tolist()
     ([0, 2, 5], [0, 1, 1, 0, 2])
     """
-    options = Options(metric, method, device, threads, memory, progress)
+    options = Options.of(metric, shared)
     given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
     if are_sparse(queries, points):
         refuse_for_sparse(differentiable=differentiable)
         limit = Radius(radius, min_similarity, closed)
         return sparse_radius(queries, points, limit, given, options, max_neighbors=max_neighbors)
-    plain = not given and max_neighbors is threads is memory is None and differentiable is False
+    plain = not given and max_neighbors is options.threads is options.memory is None and differentiable is False
     call = Call.of({"queries": queries, "points": points}, options)
     within = WithinCall.of(call, queries, points, radius, min_similarity, closed)
     within = within.decided(_SEARCH if plain else None)
@@ -135,6 +130,7 @@ def radius_search(
 @in_default_floats
 @on_given_values(count_given)
 @on_changed_rows
+@shares(SearchOptions)
 def radius_count(
     queries: Any,
     points: Any,
@@ -143,22 +139,13 @@ def radius_count(
     min_similarity: Any = None,
     closed: bool = True,
     metric: str | Callable[..., Any] = "euclidean",
-    weights: Any = None,
-    VI: Any = None,
-    covariance: Any = None,
-    V: Any = None,
-    transform: Any = None,
-    method: str = "auto",
     where: Any = None,
     exclude: Any = None,
     query_groups: Any = None,
     point_groups: Any = None,
     groups: str | None = None,
     exclude_within: int | None = None,
-    device: str | Sequence[str] = "auto",
-    threads: int | None = None,
-    memory: int | str | None = None,
-    progress: ProgressLike = None,
+    **shared: Unpack[SearchOptions],
 ) -> Any:
     """Count the points within a radius of every query, exactly.
 
@@ -166,9 +153,12 @@ def radius_count(
 
     Parameters
     ----------
+    queries, points : arrays of shape (m, d) and (n, d)
+        As for :func:`search`, or sparse rows.
     radius, min_similarity, closed
-        As for :func:`radius_search`; so are the filters `where`, `exclude`, groups and `exclude_within`. All other
-        parameters are as for :func:`search`.
+        As for :func:`radius_search`.
+    where, exclude, query_groups, point_groups, groups, exclude_within
+        Which points are counted, as for :func:`search`.
 
     Returns
     -------
@@ -188,13 +178,13 @@ def radius_count(
     >>> tonari.radius_count(points, points, radius=5.0).tolist()
     [2, 3, 2]
     """
-    options = Options(metric, method, device, threads, memory, progress)
+    options = Options.of(metric, shared)
     given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
     if are_sparse(queries, points):
         return sparse_count(queries, points, Radius(radius, min_similarity, closed), given, options)
     call = Call.of({"queries": queries, "points": points}, options)
     within = WithinCall.of(call, queries, points, radius, min_similarity, closed)
-    within = within.decided(_COUNT if not given and threads is memory is None else None)
+    within = within.decided(_COUNT if not given and options.threads is options.memory is None else None)
     counts = within.counted(given)
     return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
 
@@ -203,6 +193,7 @@ def radius_count(
 @in_default_floats
 @on_given_values(radius_graph_given)
 @on_changed_rows
+@shares(SearchOptions)
 def radius_graph(
     points: Any,
     radius: Any = None,
@@ -211,21 +202,12 @@ def radius_graph(
     closed: bool = True,
     max_neighbors: int | None = None,
     metric: str | Callable[..., Any] = "euclidean",
-    weights: Any = None,
-    VI: Any = None,
-    covariance: Any = None,
-    V: Any = None,
-    transform: Any = None,
-    method: str = "auto",
     symmetric: bool = False,
     where: Any = None,
     batch: Any = None,
     exclude_within: int | None = None,
     differentiable: bool = False,
-    device: str | Sequence[str] = "auto",
-    threads: int | None = None,
-    memory: int | str | None = None,
-    progress: ProgressLike = None,
+    **shared: Unpack[SearchOptions],
 ) -> RadiusNeighbors:
     """Find all other points within a radius of every point, exactly.
 
@@ -234,7 +216,7 @@ def radius_graph(
     points : array of shape (n, d)
         Or sparse rows, as for :func:`search`.
     radius, min_similarity, closed, max_neighbors
-        As for :func:`radius_search`; all other parameters are as for :func:`search`.
+        As for :func:`radius_search`.
     symmetric : bool
         For a metric that is a function: compute each distance once, as for :func:`knn_graph`.
     where, batch
@@ -258,13 +240,13 @@ def radius_graph(
     >>> graph.indptr.tolist(), graph.indices.tolist()
     ([0, 1, 3, 4], [1, 0, 2, 1])
     """
-    options = Options(metric, method, device, threads, memory, progress)
+    options = Options.of(metric, shared)
     given = Given(where=where, batch=batch, exclude_within=exclude_within)
     if are_sparse(points):
         refuse_for_sparse(differentiable=differentiable)
         limit = Radius(radius, min_similarity, closed)
         return sparse_radius_graph(points, limit, given, options, max_neighbors=max_neighbors)
-    plain = max_neighbors is threads is where is batch is exclude_within is memory is None and differentiable is False
+    plain = not given and max_neighbors is options.threads is options.memory is None and differentiable is False
     call = Call.of({"points": points}, options)
     within = WithinCall.of(call, points, points, radius, min_similarity, closed)
     within = within.decided(_JOIN if plain else None)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, overload
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tonari.api.arguments.changed import on_changed_rows
 from tonari.api.arguments.differentiable import carries
@@ -13,17 +13,20 @@ from tonari.api.given.replacing import on_given_values
 from tonari.api.sparse.answers import are_sparse, refuse_for_sparse, sparse_search
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
-from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import Given
 from tonari.filters.ties import are_all
 from tonari.methods import repeated
 from tonari.methods.answer import answer, check_plan, on_side_of
-from tonari.methods.call import Call, Options
+from tonari.methods.call import Call
 from tonari.methods.decision import Decision
+from tonari.methods.options import Options, SearchOptions, shares
 from tonari.methods.rows.no_queries import none_nearest
 from tonari.methods.rows.points import Points
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @overload
@@ -33,12 +36,6 @@ def search(
     k: int,
     *,
     metric: str | Callable[..., Any] = "euclidean",
-    weights: Any = None,
-    VI: Any = None,
-    covariance: Any = None,
-    V: Any = None,
-    transform: Any = None,
-    method: str = "auto",
     where: Any = None,
     exclude: Any = None,
     query_groups: Any = None,
@@ -47,11 +44,8 @@ def search(
     exclude_within: int | None = None,
     ties: Literal["first"] = "first",
     differentiable: bool = False,
-    device: str | Sequence[str] = "auto",
-    threads: int | None = None,
-    memory: int | str | None = None,
-    progress: ProgressLike = None,
     plan: Plan | None = None,
+    **shared: Unpack[SearchOptions],
 ) -> Neighbors: ...
 
 
@@ -62,12 +56,6 @@ def search(
     k: int,
     *,
     metric: str | Callable[..., Any] = "euclidean",
-    weights: Any = None,
-    VI: Any = None,
-    covariance: Any = None,
-    V: Any = None,
-    transform: Any = None,
-    method: str = "auto",
     where: Any = None,
     exclude: Any = None,
     query_groups: Any = None,
@@ -76,11 +64,8 @@ def search(
     exclude_within: int | None = None,
     ties: Literal["all"],
     differentiable: bool = False,
-    device: str | Sequence[str] = "auto",
-    threads: int | None = None,
-    memory: int | str | None = None,
-    progress: ProgressLike = None,
     plan: Plan | None = None,
+    **shared: Unpack[SearchOptions],
 ) -> RadiusNeighbors: ...
 
 
@@ -88,18 +73,13 @@ def search(
 @in_default_floats
 @on_given_values(search_given)
 @on_changed_rows
+@shares(SearchOptions)
 def search(
     queries: Any,
     points: Any,
     k: int,
     *,
     metric: str | Callable[..., Any] = "euclidean",
-    weights: Any = None,
-    VI: Any = None,
-    covariance: Any = None,
-    V: Any = None,
-    transform: Any = None,
-    method: str = "auto",
     where: Any = None,
     exclude: Any = None,
     query_groups: Any = None,
@@ -108,11 +88,8 @@ def search(
     exclude_within: int | None = None,
     ties: str = "first",
     differentiable: bool = False,
-    device: str | Sequence[str] = "auto",
-    threads: int | None = None,
-    memory: int | str | None = None,
-    progress: ProgressLike = None,
     plan: Plan | None = None,
+    **shared: Unpack[SearchOptions],
 ) -> Neighbors | RadiusNeighbors:
     """Find the k nearest points of every query, exactly.
 
@@ -252,7 +229,7 @@ def search(
     >>> tonari.search(points[:1], points, k=3, metric="minkowski:3").distances.round(3).tolist()
     [[0.0, 4.498, 8.996]]
     """
-    options = Options(metric, method, device, threads, memory, progress)
+    options = Options.of(metric, shared)
     limits = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
     filtered, tied = bool(limits), are_all(ties)
     if are_sparse(queries, points):
@@ -273,9 +250,9 @@ def search(
     rows, base = call.both(queries, points)
     those = Points(base, call)
     if not len(rows):
-        return carry(on_side_of(queries, none_nearest(those.problem(rows, k), method)))
+        return carry(on_side_of(queries, none_nearest(those.problem(rows, k), options.method)))
     decision = those.decided(rows, k, call.progress, plan=plan)
-    if differentiable is False and threads is memory is None and plan is None and not call.place.devices:
+    if differentiable is False and options.threads is options.memory is plan is None and not call.place.devices:
         _keep(call, decision, rows, base)
     return carry(on_side_of(queries, answer(rows, base, decision, call.metric, call.progress)))
 

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tonari import inputs
 from tonari.core.errors import Unsupported
@@ -15,6 +15,7 @@ from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph.directory import open_neighbors
 from tonari.graph.knn_graph import KNNGraph
+from tonari.methods.options import Options, PlaceOptions, shares
 from tonari.methods.rows.where import may_take_fewer
 from tonari.metrics import get_metric
 from tonari.metrics.names import is_own
@@ -27,9 +28,13 @@ from tonari.shards.source import ArraySource, as_source
 from tonari.shards.workers.local import LocalExecutor
 from tonari.shards.workers.on_dask import DaskExecutor
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 
 @in_default_floats
 @inputs.without_gradients("use tonari.knn_graph with differentiable=True")
+@shares(PlaceOptions)
 def build_graph(
     source: Any,
     k: int,
@@ -40,13 +45,10 @@ def build_graph(
     recall: float | None = None,
     seed: int = 0,
     update: str | None = None,
-    device: str | Sequence[str] = "auto",
     executor: Any = "local",
-    threads: int | None = None,
-    memory: int | str | None = None,
     resume: bool = True,
     overwrite: bool = False,
-    progress: ProgressLike = None,
+    **shared: Unpack[PlaceOptions],
 ) -> KNNGraph:
     """Build the k-nearest-neighbour graph of more points than fit in memory, in a directory.
 
@@ -141,7 +143,7 @@ def build_graph(
     ...     print(graph.indices.ravel().tolist())
     [1, 0, 1, 2]
     """
-    points = as_source(source)
+    points, options = as_source(source), Options(metric, **shared)
     name = _metric(metric)
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}; expected one of {', '.join(map(repr, METHODS))}")
@@ -157,7 +159,7 @@ def build_graph(
             f"update={update!r} with method={method!r}: expected method='clusters' or 'ggm', since the others may be "
             "exact; name one of them, or leave update out"
         )
-    devices, threads = _place(device, threads)
+    devices, threads = _place(options.device, options.threads)
     if not devices:
         refuse_on_cpu(update)
     request = Request(
@@ -170,15 +172,16 @@ def build_graph(
         update=update,
         devices=devices,
         threads=threads,
-        memory=inputs.parse_memory(memory),
-        may_take_fewer=may_take_fewer(device),
+        memory=inputs.parse_memory(options.memory),
+        may_take_fewer=may_take_fewer(options.device),
     )
-    _build(request, out, executor, resume, overwrite, progress)
+    _build(request, out, executor, resume, overwrite, options.progress)
     return KNNGraph.open(out)
 
 
 @in_default_floats
 @inputs.without_gradients("use tonari.search with differentiable=True")
+@shares(PlaceOptions)
 def build_neighbors(
     source: Any,
     queries: Any,
@@ -186,13 +189,10 @@ def build_neighbors(
     out: str | os.PathLike[str],
     *,
     metric: str = "euclidean",
-    device: str | Sequence[str] = "auto",
     executor: Any = "local",
-    threads: int | None = None,
-    memory: int | str | None = None,
     resume: bool = True,
     overwrite: bool = False,
-    progress: ProgressLike = None,
+    **shared: Unpack[PlaceOptions],
 ) -> Neighbors:
     """Find the k nearest points of each query exactly, for queries and points larger than memory, in a directory.
 
@@ -234,6 +234,7 @@ def build_neighbors(
     ...     print(found.indices.tolist())
     [[1, 2]]
     """
+    options = Options(metric, **shared)
     points, asked = as_source(source), as_source(queries, "queries")
     asked.name = "queries"
     if (points.d, points.dtype) != (asked.d, asked.dtype):
@@ -241,7 +242,7 @@ def build_neighbors(
             f"queries are {asked.dtype} with {asked.d} columns, the points {points.dtype} with {points.d}: they must "
             "have the same dtype and number of columns"
         )
-    devices, threads = _place(device, threads)
+    devices, threads = _place(options.device, options.threads)
     request = Request(
         source=points,
         queries=asked,
@@ -252,10 +253,10 @@ def build_neighbors(
         seed=0,
         devices=devices,
         threads=threads,
-        memory=inputs.parse_memory(memory),
-        may_take_fewer=may_take_fewer(device),
+        memory=inputs.parse_memory(options.memory),
+        may_take_fewer=may_take_fewer(options.device),
     )
-    _build(request, out, executor, resume, overwrite, progress)
+    _build(request, out, executor, resume, overwrite, options.progress)
     return open_neighbors(out)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from tonari.api.arguments.changed import on_changed_rows
 from tonari.api.index.segments.segment import Segment
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.process.floats import in_default_floats
-from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.filters import asking
 from tonari.filters.rules import Rules
@@ -23,7 +22,8 @@ from tonari.graph.building.build import build_lists
 from tonari.kdtree.cpu.method import TreeOnCpu
 from tonari.kdtree.cpu.tree import Tree
 from tonari.kdtree.plan import TreePlan
-from tonari.methods.call import Call, Options
+from tonari.methods.call import Call
+from tonari.methods.options import Options, SearchOptions, shares
 from tonari.methods.rows.points import Points
 from tonari.spanning.apart import Projections
 from tonari.spanning.boruvka import Bounds, Search, spanning_edges
@@ -31,27 +31,22 @@ from tonari.spanning.by_tree import MOST_POINTS, spanning_edges_by_tree
 from tonari.spanning.pool import Ids
 from tonari.spanning.tree import SpanningTree, tree_of
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 
 @in_default_floats
 @inputs.without_gradients(
     "compute the distances of its edges in torch, or use tonari.knn_graph with differentiable=True"
 )
 @on_changed_rows
+@shares(SearchOptions)
 def mutual_reachability_tree(
     points: Any,
     min_samples: int,
     *,
     metric: str = "euclidean",
-    weights: Any = None,
-    VI: Any = None,
-    covariance: Any = None,
-    V: Any = None,
-    transform: Any = None,
-    method: str = "auto",
-    device: str | Sequence[str] = "auto",
-    threads: int | None = None,
-    memory: int | str | None = None,
-    progress: ProgressLike = None,
+    **shared: Unpack[SearchOptions],
 ) -> SpanningTree:
     """Find the minimum spanning tree by mutual reachability distance, which HDBSCAN uses, exactly.
 
@@ -59,8 +54,6 @@ def mutual_reachability_tree(
     point is the distance to its min_samples-th nearest point, counting the point itself (Campello, Moulavi and Sander,
     Density-based clustering based on hierarchical density estimates, PAKDD 2013, definitions 1 to 3 and section 3.2).
     All distances are the exact ones that :func:`knn_graph` returns.
-
-    Parameters that are not listed are those of :func:`knn_graph`.
 
     Parameters
     ----------
@@ -101,7 +94,7 @@ def mutual_reachability_tree(
     >>> tree.edges.tolist(), tree.weights.tolist()
     ([[0, 1], [0, 2], [1, 3]], [3.0, 3.0, 6.0])
     """
-    options = Options(metric, method, device, threads, memory, progress)
+    options = Options.of(metric, shared)
     call = Call.of({"points": points}, options)
     if call.metric.descending:
         raise Unsupported(f"metric={call.metric.name!r}: is a similarity, but a tree needs distances; use 'cosine'")

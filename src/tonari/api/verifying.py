@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,21 +15,24 @@ from tonari.api.searching import search
 from tonari.core.draws import Purpose, generator
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
-from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.given.cpu.nearest import nearest
 from tonari.given.plan import plan_given
 from tonari.given.values import MatrixValues
-from tonari.methods.call import Options
+from tonari.methods.options import MetricOptions, Options, columns_of, shares
 from tonari.metrics import get_metric
 from tonari.metrics.changes.change import change_for
 from tonari.metrics.reference import returned, values_at
 from tonari.metrics.verification import Verification, verified
 from tonari.missing.cpu.values import pair_values
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 
 @in_default_floats
 @inputs.without_gradients("pass rows without gradients, as by rows.detach()")
+@shares(MetricOptions)
 def verify(
     queries: Any,
     points: Any,
@@ -37,17 +40,9 @@ def verify(
     distances: Any = None,
     *,
     metric: str | Callable[..., Any] = "euclidean",
-    weights: Any = None,
-    VI: Any = None,
-    covariance: Any = None,
-    V: Any = None,
-    transform: Any = None,
     sample: int = 1000,
     seed: int = 0,
-    device: str | Sequence[str] = "auto",
-    threads: int | None = None,
-    memory: int | str | None = None,
-    progress: ProgressLike = None,
+    **shared: Unpack[MetricOptions],
 ) -> Verification:
     """Compare the neighbours that any program found with the exact ones, on a random sample of rows.
 
@@ -102,17 +97,11 @@ def verify(
 is 12 (row 2, point 3: 16 given, 4 exact)
     worst rows          row 2 misses 1 of 1: it lists up to 4, the true k-th is 2
     """
-    options = Options(metric, device=device, threads=threads, memory=memory, progress=progress)
+    columns, options = columns_of(shared), Options.of(metric, shared)
     own = queries is None
     sample, seed = inputs.check_count(sample, "sample"), inputs.check_count(seed, "seed", least=0)
     if is_given(metric):
-        for name, value in {
-            "weights": weights,
-            "VI": VI,
-            "covariance": covariance,
-            "V": V,
-            "transform": transform,
-        }.items():
+        for name, value in columns.items():
             if value is not None:
                 raise Unsupported(
                     f"{name}: is not supported if metric is a function or 'precomputed'; leave {name} out"
@@ -121,7 +110,6 @@ is 12 (row 2, point 3: 16 given, 4 exact)
         call = GivenCall.of(options, **arrays)
         return _verify_given(call, indices, distances, own=own, sample=sample, seed=seed)
     named = get_metric(metric)
-    columns = {"weights": weights, "VI": VI, "covariance": covariance, "V": V, "transform": transform}
     base = _rows(points, "points", named.bits)
     query_rows = base if own or queries is points else _rows(queries, "queries", named.bits)
     inputs.same_width(query_rows, base)

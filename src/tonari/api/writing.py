@@ -5,22 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tonari import inputs, io
 from tonari.api.index.index import Index
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.io._common import StrPath
+from tonari.methods.options import ProgressOption, shares
 from tonari.streams.chunks import Source
 from tonari.streams.output import check_absent, check_unfinished
 from tonari.streams.writing import write_neighbors
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 SUFFIXES = (".ibin",)
 
 
 @in_default_floats
 @inputs.without_gradients("use tonari.search with differentiable=True")
+@shares(ProgressOption)
 def search_to_file(
     queries: Any,
     points: Any,
@@ -41,7 +46,7 @@ def search_to_file(
     device: str | Sequence[str] | None = None,
     threads: int | None = None,
     memory: int | str | None = None,
-    progress: ProgressLike = None,
+    **shared: Unpack[ProgressOption],
 ) -> Path:
     """Find the k nearest points of every query, and write them to a file as they are found.
 
@@ -126,7 +131,7 @@ def search_to_file(
     check_absent(out, overwrite=overwrite)
     check_unfinished(out)
     inputs.check_flag(resume, "resume")
-    progress = inputs.check_progress(progress)
+    progress = inputs.check_progress(shared.get("progress"))
     source = Source(queries, rows=rows, chunk_rows=chunk_rows)
     if source.rows is None:
         raise ValueError("rows: the number of queries is needed if they are an iterable of chunks; give rows=")

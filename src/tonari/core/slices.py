@@ -1,4 +1,4 @@
-"""Ranges of rows split into slices."""
+"""Split ranges of rows into slices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def cut(count: int, size: int) -> list[slice]:
 
 
 def in_room(bytes_of: npt.NDArray[np.int64], room: int) -> Iterator[slice]:
-    """Yield ranges of consecutive rows whose sizes add up to at most `room`; a larger row is a range of its own.
+    """Cut rows into consecutive blocks whose bytes add up to at most `room`; a larger row is a block of its own.
 
     >>> list(in_room(np.array([2, 3, 9, 1]), 5))
     [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]

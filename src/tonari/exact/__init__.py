@@ -1,4 +1,4 @@
-"""Exact brute force: a low-precision screen compares all queries and points, and exact values decide.
+"""Exact brute force: a low-precision screen rules out most pairs of a query and a point; exact values decide the rest.
 
     plan.py         every choice of a search on the CPU: instruction set, precisions, block sizes
     planning/       how these choices are made
@@ -41,7 +41,7 @@ def neighbors(
     memory: int | str | None = None,
     progress: ProgressLike = None,
 ) -> Neighbors:
-    """Find the k nearest points of every query exactly, on the CPU, for arrays that are checked already.
+    """Find the exact k nearest points of every query on the CPU; the caller has checked the arrays.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def neighbors(
     k : int
     metric : str
     self_ids : int64 array of shape (m,), optional
-        For each query, the number of its own point, which is excluded from its answer.
+        For each query, the row number of the same object among the points, which is excluded from its answer.
     threads, memory, progress
         As in :func:`tonari.search`.
 

@@ -14,22 +14,22 @@ from tonari.core.units import MIB
 from tonari.exact import tuning
 
 SURVIVOR_BYTES = 16
-METADATA_BYTES = 24  # per packed point: its term, its errors, its share of its group's data
-JOIN_BLOCK = 288  # rows of a self-join that share one pass; a multiple of every group and tile size
+METADATA_BYTES = 24  # bytes per packed point: its part of the score, its error bounds, its share of its group's data
+JOIN_BLOCK = 288  # rows in a block of a self-join; a multiple of every group and tile size
 TILE = 32  # queries in the widest tile of any kernel
-SAMPLE_ROWS = 2_048  # points that a pilot reads, and from which the directions of a contracted form are computed
-CLUSTER_COLUMNS = 17  # columns of contracted rows for clusters: 16 directions and the length of the residual
-GROUPS_FIT = 96  # points; a multiple of every kernel's group size
+SAMPLE_ROWS = 2_048  # size of the sample for a pilot, and for the directions of a contracted form
+CLUSTER_COLUMNS = 17  # columns that determine clusters: coordinates along 16 directions, and the residual
+GROUPS_FIT = 96  # slices are multiples of this number of points, and so contain whole groups for every kernel
 ELEMENT_BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
 
 _SMALL_CHANGE = 4 * MIB
-_STATE_BYTES = 128  # per row of a block: its thresholds, its norms, and the addresses of its survivors
-# Survivors in the smaller buffers, of up to a page, that a row fills before it gets one of full capacity.
+_STATE_BYTES = 128  # bytes per row of a block: its thresholds, its norms, and the addresses of its survivors
+# Entries of the smaller buffers, up to a page in size, that a row fills before it moves to one of full capacity.
 _SMALL_BUFFERS = 2 * 256
-_REFINING_BYTES = 64  # per block, for each survivor of the row that is being refined
-_QUERY_BYTES = 24  # per query: its own point number, its status, and its number among the unfinished rows
-_ROWS_IN_FORM = 64  # float64 rows held while a group of points is packed
-# Blocks of queries per thread and parts of a slice for points packed during the search, by falling memory.
+_REFINING_BYTES = 64  # bytes per survivor of the row that a block is refining
+_QUERY_BYTES = 24  # bytes per query: its own point number, its status, and its number among the unfinished rows
+_ROWS_IN_FORM = 64  # rows that a thread converts to float64 together before it packs them
+# For points packed during the search: (blocks of queries per thread, parts of a slice), in descending order of memory.
 _STREAM_SIZES = ((4, 1), (2, 1), (1, 1), (1, 2), (1, 4), (1, 8))
 
 
@@ -42,9 +42,9 @@ class BlockSizes:
     query_block : int
         Queries that share one pass over the points.
     resident_points : int
-        Points that stay packed in memory: whole slices, or all.
+        Points that stay packed in memory: the points of some whole slices, or all points.
     active_rows : int
-        Rows of a self-join whose lists are in memory, so that each product is used for both rows.
+        Rows of a self-join whose lists are in memory together, so that each product of two of them is used for both.
     stream_blocks : int
         Blocks of queries per thread that share points packed during the search.
     stream_chunk : int
@@ -90,7 +90,7 @@ class Needs:
         return min(max(1, choice.stream_blocks * self.threads // self.splits), blocks) * choice.query_block
 
     def passes(self, choice: BlockSizes) -> int:
-        """Return the number of times that each point without a permanent packed copy is packed during a search."""
+        """Return how often a search packs each point that does not stay packed."""
         return -(-self.m // self.rows_at_once(choice))
 
     def block_bytes(self, choice: BlockSizes) -> int:
@@ -131,7 +131,7 @@ class Needs:
         return packed + self.working_bytes(choice) + self.output_bytes
 
     def with_resident(self, choice: BlockSizes, budget: int) -> BlockSizes:
-        """Return the choice with as many packed points in memory as the budget allows, in whole slices or all."""
+        """Return the choice with as many points packed as the budget allows: some whole slices, or all points."""
         spare = budget - self.total_bytes(replace(choice, resident_points=0))
         if self.packed_bytes(self.precisions[0], self.n) <= spare:
             return replace(choice, resident_points=self.n)
@@ -140,7 +140,7 @@ class Needs:
 
 
 def resident_choices(needs: Needs, wish: BlockSizes, fixed: Collection[str]) -> list[BlockSizes]:
-    """Yield the preferred sizes, then alternatives that keep the same points packed in less memory.
+    """Return the preferred sizes, then alternatives that keep the same points packed and need less memory.
 
     The alternatives first reduce the memory for points packed during the search, then the shared products of a
     self-join, and last the blocks of queries.
@@ -158,8 +158,7 @@ def resident_choices(needs: Needs, wish: BlockSizes, fixed: Collection[str]) -> 
 def within(budget: int, needs: Needs, wish: BlockSizes, fixed: Collection[str]) -> BlockSizes:
     """Return the choice that fits the budget and is closest to the preferred one.
 
-    If possible, all packed points stay in memory and everything else is reduced. Otherwise only some points stay
-    packed.
+    If possible, all points stay packed and everything else is reduced. Otherwise only some points stay packed.
     """
     choices = resident_choices(needs, wish, fixed)
     for choice in choices:
@@ -184,7 +183,7 @@ def within(budget: int, needs: Needs, wish: BlockSizes, fixed: Collection[str]) 
 
 
 def _with_stream_sizes(choices: list[BlockSizes], needs: Needs) -> list[BlockSizes]:
-    """Yield each choice with decreasing memory for points packed during the search."""
+    """Return variants of each choice that need less and less memory for points packed during the search."""
     return [
         replace(choice, stream_blocks=blocks, stream_chunk=stream_chunk(needs.chunk, parts))
         for choice in choices
@@ -201,38 +200,38 @@ _LEAST_GROUP = 4  # points that share a minimum (native/exact/kernels.hpp)
 
 
 def look_row_bytes(look_dim: int, precision: str) -> int:
-    """Return the bytes per point that a look takes, which is a comparison of contracted rows before the screen.
+    """Return the additional bytes per point for a look, a comparison of contracted rows before the screen.
 
-    The bytes include the point's contracted copy, its share of its group's ball, its position in the order, and its
-    sketch.
+    They hold the point's contracted copy, its share of the ball around its group, its position in the order of
+    clusters, and the coordinates that determine its cluster.
     """
     packed = packed_row_bytes(look_dim, precision)
     return packed + -(-(packed + 8) // _LEAST_GROUP) + 8 + 4 * CLUSTER_COLUMNS
 
 
 def contracting_bytes(d: int, form_dim: int) -> int:
-    """Return the bytes for finding the directions of a contraction: copies of the basis, and its moments."""
+    """Return the bytes for finding the directions of a contraction: copies of the basis, and second moments."""
     return (5 * (form_dim + 16) + _ROWS_IN_FORM) * (d + 16) * 8 + (form_dim + 16) ** 2 * 8
 
 
 def pilot_bytes(n: int, d: int, form_dim: int) -> int:
-    """Return the bytes for deciding whether rows are contracted: two copies of the sample, and the directions."""
+    """Return the bytes for a pilot of contractions: two copies of its sample, and the search for directions."""
     return min(n, SAMPLE_ROWS) * (d + form_dim) * 16 + contracting_bytes(d, form_dim)
 
 
 def padded(d: int, precision: str) -> int:
-    """Return an upper bound on the dimensions after packing."""
+    """Return an upper bound on the number of columns of a packed row of d columns."""
     run = {"int8": 4, "bfloat16": 32, "float32": 1}[precision]
     return -(-d // run) * run
 
 
 def stream_chunk(chunk: int, parts: int) -> int:
-    """Return the points in one of `parts` parts of a slice, in whole groups."""
+    """Return the number of points, in whole groups, in each part of a slice that is cut into `parts` parts."""
     return max(1, chunk // GROUPS_FIT // parts) * GROUPS_FIT
 
 
 def _halves(wish: BlockSizes, fixed: Collection[str]) -> list[int]:
-    """Return the block size, its half, a quarter and so on, in whole tiles while they are larger than a tile."""
+    """Return the block size, a half of it, a quarter and so on; sizes above a tile are rounded down to whole tiles."""
     halves = [wish.query_block]
     while halves[-1] > 1 and "query_block" not in fixed:
         half = halves[-1] // 2

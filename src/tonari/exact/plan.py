@@ -31,14 +31,14 @@ class ExactPlan(Plan):
     Attributes
     ----------
     n, m, d, k : int
-        Points, queries, dimensions, neighbours.
+        Numbers of points, queries, dimensions and neighbours.
     dtype, metric, method, device : str
         Names: the dtype of the points, the metric, "exact" and "cpu".
     isa : str
         Instruction set: generic, avx2, avx512, amx or neon.
     precisions : tuple of str
-        Precisions of the screen, first to last. Rows that cannot be certified at one are retried at the next. The last
-        one certifies every row, because it resolves doubtful rows by exact values.
+        Precisions of the screen, in the order of their use. Rows that cannot be certified at one precision are retried
+        at the next. The last one certifies every row, because it resolves doubtful rows by exact values.
     form_dim : int
         Columns that the screen compares. If there are fewer than d, they are contracted rows: coordinates along the
         principal directions, and the length of the residual (docs/exactness.md, "Contracted forms").
@@ -46,9 +46,9 @@ class ExactPlan(Plan):
         Columns of a look, which compares contracted rows and rules out points before the screen compares the remaining
         points in form_dim columns; 0 for no look.
     may_contract : bool
-        Whether a pilot decides, when the points are prepared, if rows are contracted to 64 or 96 columns, looked at in
-        fewer columns first, or both. This requires at least 256 columns and enough work. For a look, points are packed
-        in the order of clusters.
+        Whether a pilot decides, when the points are prepared, on a contraction to 64 or 96 columns, on a look, or on
+        both. A pilot requires at least 256 columns and enough work. For a look, points are packed in the order of
+        clusters.
     direct : bool
         Whether exact values of all pairs are computed without a screen, which is faster for the smallest searches, and
         for few queries among unpacked points. (For float32 rows and squared differences, estimates rule out most points
@@ -58,7 +58,7 @@ class ExactPlan(Plan):
     query_block : int
         Queries that share one pass over the points.
     point_chunk : int
-        Points per slice of work.
+        Points per slice, the unit that a thread packs and screens.
     capacity : int
         Largest number of survivors of a row; a row with more is retried or resolved by exact values.
     sample_stride, sample_rank : int
@@ -81,9 +81,9 @@ class ExactPlan(Plan):
         For points that are packed slice by slice: the number of blocks of queries per thread that share a pass, and the
         number of points per slice. These numbers also apply to rows retried at the next precision.
     packed_bytes, working_bytes, output_bytes : int
-        The largest memory beyond the input, for packed points that stay, for work, and for results.
+        Peak memory in addition to the input: for points that stay packed, for work, and for results.
     prepare_seconds : float
-        Rough estimate of the time for checking the points and packing those that stay packed, if they are in memory or
+        Rough estimate of the time for checking all points and packing the resident ones, if the rows are in memory or
         in the page cache.
     seconds : float
         Rough estimate of the whole search, including prepare_seconds, which an :class:`tonari.Index` spends only once.
@@ -131,7 +131,7 @@ class ExactPlan(Plan):
 
     @property
     def packs_anew(self) -> str:
-        """A sentence with the number of points that stay packed and the budget for packing all; "" if all do."""
+        """A sentence for reports: the number of points that stay packed, and the budget for all; "" if all do."""
         if self.resident:
             return ""
         return (
@@ -140,14 +140,14 @@ class ExactPlan(Plan):
         )
 
     def prefers_finer(self, level: int, survivors: float) -> bool:
-        """Whether the next precision is expected to be faster, after this one left `survivors` candidates per row."""
+        """Whether the next precision is expected to be faster, after `level` left `survivors` candidates per row."""
         if level + 1 >= len(self.precisions):
             return False
         finer = self._row_seconds(level + 1, 1.1 * self.k)
         return finer < 0.9 * self._row_seconds(level, survivors)
 
     def prefers(self, other: ExactPlan, level: int, survivors: float) -> bool:
-        """Whether another plan is expected to be faster, after a precision of this one left `survivors` per row."""
+        """Whether another plan is expected to be faster, after `level` of this plan left `survivors` per row."""
         return other._row_seconds(0, 1.1 * self.k) < 0.9 * self._row_seconds(level, survivors)
 
     def _row_seconds(self, level: int, survivors: float) -> float:
@@ -156,7 +156,7 @@ class ExactPlan(Plan):
         return screen + survivors * (SURVIVOR + SURVIVOR_VALUE * self.d)
 
     def contracted_to(self, form_dim: int, look_dim: int = 0) -> ExactPlan:
-        """Return the plan for contracted points, whose screen and look compare these numbers of columns."""
+        """Return this plan with a screen of `form_dim` columns, and a look at `look_dim` columns (0: no look)."""
         plan = self
         if form_dim < self.form_dim:
             levels = usual_precisions(self.metric, self.isa, self.dtype, self.d, contracted=True)
@@ -165,7 +165,8 @@ class ExactPlan(Plan):
                 self, form_dim=form_dim, precisions=levels, adaptive=adaptive, sample_stride=0, sample_rank=0
             )
         if plan.may_contract and plan.point_splits > 1 and (look_dim or form_dim < self.form_dim):
-            # With few queries, less is read than planned. The groups that a look marks take about as long as the look.
+            # With few queries, the time is that of reading the points: contracted rows may be too short to divide among
+            # threads. A look counts twice, because the groups that it leaves take about as long as the look itself.
             row = 2 * look_dim if look_dim else form_dim * ELEMENT_BYTES[plan.precisions[0]]
             if not worth_sharing(self.n * row / READ_RATE):
                 plan = replace(plan, point_splits=1)
@@ -181,7 +182,7 @@ class ExactPlan(Plan):
 
     @cached_property
     def kernels(self) -> dict[str, str]:
-        """The names of the kernels that screen, by precision."""
+        """The name of the screening kernel for each precision."""
         return {precision: kernel_name(self.metric, precision, self.isa) for precision in ELEMENT_BYTES}
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Choose the precisions of the screen on the CPU, which are kernels of this machine, in the order of their use."""
+"""Choose the precisions of the screen on the CPU, in the order of their use, among the kernels of this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INT8_DIMENSIONS = 1 << 17  # with fewer columns, sums of products of bytes (eac
 
 
 def choose_precisions(problem: Problem, isa: str, asked: Any = None, *, contracted: bool = False) -> tuple[str, ...]:
-    """Return the precisions of the screen on an instruction set, first to last.
+    """Return the precisions of the screen on an instruction set, in the order of their use.
 
     Parameters
     ----------
@@ -72,16 +72,16 @@ def _kernels() -> frozenset[str]:
 
 
 def usual_precisions(metric: str, isa: str, dtype: str, d: int, *, contracted: bool) -> tuple[str, ...]:
-    """Return the precisions of the screen that are fastest for most rows, first to last."""
+    """Return the precisions of the screen that are fastest for most data, in the order of their use."""
     available = _kernels()
     levels = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in available]
     if not contracted and begins_in_float32(metric, isa, dtype, d):
         return ("float32",)
-    # Columns of a contraction are few, and each differs more between rows than an int8 step.
+    # The first coordinates of contracted rows are the largest, and determine an int8 step that is too coarse for all.
     if (contracted or d >= _INT8_DIMENSIONS) and "int8" in levels:
         levels.remove("int8")
     if isa == "amx" and "int8" in levels and not exact_in_int8(metric, dtype):
-        # On AMX int8 is hardly faster than bfloat16, because the work on survivors dominates, and it leaves more of
-        # them. Integers are the exception: they are exact in int8, which leaves no extra survivors.
+        # On AMX, int8 is hardly faster than bfloat16 and leaves more survivors, which take most of the time. Rows of
+        # integers are the exception: int8 represents them exactly and leaves no additional survivors.
         levels.remove("int8")
     return tuple(levels)

@@ -41,14 +41,14 @@ class Report:
         return sum(self.rows_by_precision.values())
 
     def certify(self, precision: str, rows: int, seconds: float | None = None) -> None:
-        """Add a number of rows that were certified at `precision`, and the duration if it was measured."""
+        """Count more rows as certified at `precision`, and add the duration of their pass if it was measured."""
         if rows:
             self.rows_by_precision[precision] = self.rows_by_precision.get(precision, 0) + rows
         if seconds is not None:
             self.seconds_by_precision[precision] = self.seconds_by_precision.get(precision, 0.0) + seconds
 
     def include(self, part: Report) -> None:
-        """Add the counts of a part of the search; a row counts once in every part that searched it."""
+        """Add the report of a partial search to this one; a row counts once in every search that included it."""
         for precision, rows in part.rows_by_precision.items():
             self.certify(precision, rows)
         for precision, seconds in part.seconds_by_precision.items():

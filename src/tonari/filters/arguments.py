@@ -1,4 +1,4 @@
-"""Checks of the arguments that decide which points may be found."""
+"""Checks of the arguments that restrict the points a query may find, and their conversion to Rules."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ GROUPS = ("same", "other")
 
 
 class Given(NamedTuple):
-    """The arguments of a public function that restrict the points that it may find: masks, exclusions, groups, windows.
+    """The unchecked arguments of a public function that restrict the points a query may find.
 
-    See :func:`tonari.search`, and :func:`tonari.knn_graph` for `batch`."""
+    :func:`tonari.search` describes them, and :func:`tonari.knn_graph` describes `batch`."""
 
     where: Any = None
     exclude: Any = None
@@ -30,7 +30,7 @@ class Given(NamedTuple):
     exclude_within: Any = None
 
     def __bool__(self) -> bool:
-        """Whether any rule is set.
+        """Return whether any of the arguments is set.
 
         >>> bool(Given()), bool(Given(exclude=[]))
         (False, True)
@@ -39,7 +39,7 @@ class Given(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The arguments that are set.
+        """The names of the arguments that are set.
 
         >>> Given(exclude_within=3, where=[True]).names
         ('where', 'exclude_within')
@@ -47,11 +47,12 @@ class Given(NamedTuple):
         return tuple(name for name in self._fields if getattr(self, name) is not None)
 
     def rules(self, m: int, n: int, *, own: bool = False, noun: str = "points") -> Rules | None:
-        """Return the checked rules for m queries and n points; None if there are no rules.
+        """Check the arguments for m queries and n points, and return them as Rules; None if no argument is set.
 
         Parameters
         ----------
         m, n : int
+            The number of queries and of points.
         own : bool
             Whether the queries are the points, and no point may find itself.
         noun : str
@@ -61,7 +62,7 @@ class Given(NamedTuple):
         ------
         TypeError, ValueError
             A dtype or shape is not supported, a row number is out of range, only one of the two group arguments is
-            given, or there is a window although queries and points differ in their number.
+            given, or `exclude_within` is given although the numbers of queries and points differ.
 
         Examples
         --------
@@ -104,7 +105,7 @@ def _rules_of(m: int, n: int, given: Given, *, own: bool, noun: str) -> Rules:
 
 
 def window_of(exclude_within: Any, m: int, n: int) -> int:
-    """Check `exclude_within` of m queries and n points."""
+    """Check the argument `exclude_within` of a call with m queries and n points, and return the window."""
     window = inputs.check_count(exclude_within, "exclude_within", least=0)
     if m != n:
         raise ValueError(
@@ -115,7 +116,7 @@ def window_of(exclude_within: Any, m: int, n: int) -> int:
 
 
 def shared_mask(where: Any, n: int) -> SharedMask | None:
-    """Check a mask of points that is the same for all queries."""
+    """Check the argument `where` of a function that accepts only a mask of shape (n,), the same for all queries."""
     shared, mask = _masks(where, n, n, "points")
     if mask is not None:
         raise ValueError(f"where: expected shape ({n},), one mask for all rows, got {mask.shape}")
@@ -126,12 +127,12 @@ def _host(x: Any, name: str) -> npt.NDArray[Any]:
     inputs.refuse_masked(x, name)
     try:
         return np.asarray(inputs.to_host(x))
-    except ValueError as error:  # NumPy's words for rows of different lengths name no argument
+    except ValueError as error:  # rows of different lengths; NumPy's message does not name the argument
         raise ValueError(f"{name}: rows differ in length, expected an array") from error
 
 
 def _masks(where: Any, m: int, n: int, noun: str) -> tuple[SharedMask | None, npt.NDArray[Any] | None]:
-    """Return the mask for all queries and the masks for each query; at most one of them is not None."""
+    """Check `where` and return it as a mask for all queries or as a mask for each query; the other one is None."""
     if where is None:
         return None, None
     there = inputs.place_of(where, "where") is not None
@@ -152,7 +153,7 @@ def _masks(where: Any, m: int, n: int, noun: str) -> tuple[SharedMask | None, np
 
 
 def _numbers(x: Any, count: int, name: str) -> Ids:
-    """Check one whole number for each row."""
+    """Check an argument with one whole number for each row, and return it as int64 of shape (count,)."""
     array, fix = _host(x, name), "" if name.startswith("exclude") else "; number the groups"
     if array.dtype.kind not in "iu":
         raise TypeError(f"{name}: {array.dtype} is not supported, only whole numbers{fix}")

@@ -50,9 +50,10 @@ class Excluded:
 
 
 def _sort_lists(ids: Ids, lengths: Ids) -> None:
-    """Sort each of several concatenated lists in place, if their lengths are similar: faster than sorting all pairs.
+    """Sort each of several concatenated lists in place, provided that their lengths are similar.
 
-    Lists of other lengths are left for :func:`distinct`.
+    This is faster than sorting all pairs at once. If the lengths differ much, nothing is sorted, and :func:`distinct`
+    does it later.
     """
     width, rows = int(lengths.max(initial=0)), len(lengths)
     if width < 2 or width * rows > 2 * len(ids):
@@ -68,10 +69,10 @@ def _sort_lists(ids: Ids, lengths: Ids) -> None:
 
 
 def distinct(numbers: Ids, *, in_place: bool = False) -> Ids:
-    """Return the distinct values in an array of numbers, ascending.
+    """Return the distinct numbers of an array in ascending order.
 
     ``np.unique`` uses hashing, which is much slower than sorting if most numbers are distinct. A stable sort is fastest
-    for numbers in short ascending runs, as in lists. With `in_place`, the array is overwritten, and no other is made.
+    for numbers in short ascending runs, as in lists. With `in_place`, the array is overwritten, and a view is returned.
 
     >>> distinct(np.array([3, 1, 3])).tolist()
     [1, 3]
@@ -83,7 +84,7 @@ def distinct(numbers: Ids, *, in_place: bool = False) -> Ids:
         numbers.sort(kind="stable")
     kept = 1
     for block in cut(len(numbers) - 1, tuning.TABLE_BLOCK):
-        ours = numbers[block.start : block.stop + 1]  # with the number before, unchanged or replaced by an equal one
+        ours = numbers[block.start : block.stop + 1]  # starts with the last number of the block before
         new = np.compress(ours[1:] != ours[:-1], ours[1:])
         numbers[kept : kept + len(new)] = new
         kept += len(new)

@@ -1,6 +1,6 @@
 """The k-nearest-neighbour graph.
 
-lists.py         the record that a graph consists of, and the checks of its lists
+lists.py         the internal record of a graph's neighbour lists and properties, and the checks of the lists
 building/        build the lists for a set of points, merge two graphs, add, remove and replace points
 recall.py        measure the recall of a graph
 changing.py      the methods that add, remove and replace points
@@ -9,9 +9,10 @@ statistics.py    distances, local dimension, hubs, histograms
 spectral.py      a map in two dimensions
 page/            a page about a graph, in HTML
 plots.py         plots of a graph with matplotlib
-structure.py     components, occurrence of points in lists, overlap of two graphs
+structure.py     components, reverse neighbours, k-occurrence, overlap of two graphs
 exports/         a graph for UMAP, openTSNE, scikit-learn, scanpy, HDBSCAN, PyTorch Geometric, igraph, networkx, Arrow
 imports/         graphs from arrays, sparse matrices, and results of faiss
-npz_file.py      the file of a graph
+npz_file.py      save and load a graph as an .npz file
+directory.py     a graph, or the neighbours of queries, as a directory of mapped arrays
 knn_graph.py     the public container and its checks
 """

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tonari import inputs
-from tonari.core.process.progress import ProgressLike
+from tonari.core.process.floats import in_default_floats
 from tonari.graph.building.changed_rows import on_compared_rows
 from tonari.graph.building.changing import remove_points, replace_points
 from tonari.graph.building.merging import add_points
-from tonari.methods.call import Options
+from tonari.methods.options import Options, PlaceOptions, shares
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from tonari.graph.lists import Lists
 
 Graph = TypeVar("Graph", bound="Changing")
@@ -26,13 +27,15 @@ class Changing:
 
         @property
         def lists(self) -> Lists:
-            """The lists of the graph and its properties, as a plain record."""
+            """The graph's neighbour lists and properties, as a plain internal record."""
 
         @classmethod
         def of_lists(cls: type[Graph], lists: Lists) -> Graph:
-            """Make a graph without checks."""
+            """Make a graph from an internal record, whose lists are not checked."""
 
+    @in_default_floats
     @inputs.without_gradients("use tonari.knn_graph of all points with differentiable=True")
+    @shares(PlaceOptions)
     def add(
         self: Graph,
         points: Any,
@@ -41,10 +44,7 @@ class Changing:
         recall: float | None = None,
         seed: int = 0,
         update: str | None = None,
-        device: str | Sequence[str] = "auto",
-        threads: int | None = None,
-        memory: int | str | None = None,
-        progress: ProgressLike = None,
+        **shared: Unpack[PlaceOptions],
     ) -> Graph:
         """Return the graph of this graph's points followed by new points.
 
@@ -66,8 +66,8 @@ class Changing:
         seed, device, threads, memory, progress
             As for :func:`tonari.merge`.
         update : "pull" or "gnnd", optional
-            On CUDA: how the rounds of NN-Descent update the lists, of the graph of the new points and of the merge, as
-            for :func:`tonari.merge`. Refused if an exact graph stays exact.
+            On CUDA: how rounds of NN-Descent update the lists, both for the graph of the new points and for its merge
+            with this graph; see :func:`tonari.merge`. Refused if an exact graph stays exact.
 
         Returns
         -------
@@ -92,11 +92,13 @@ class Changing:
             lambda graphs, rows, call: add_points(
                 graphs[0], rows[0], rows[1], call, recall=recall, seed=seed, update=update
             ),
-            Options(device=device, threads=threads, memory=memory, progress=progress),
+            Options(**shared),
         )
         return self.of_lists(lists)
 
+    @in_default_floats
     @inputs.without_gradients("use tonari.knn_graph of the remaining points with differentiable=True")
+    @shares(PlaceOptions)
     def remove(
         self: Graph,
         points: Any,
@@ -104,16 +106,13 @@ class Changing:
         *,
         recall: float | None = None,
         seed: int = 0,
-        device: str | Sequence[str] = "auto",
-        threads: int | None = None,
-        memory: int | str | None = None,
-        progress: ProgressLike = None,
+        **shared: Unpack[PlaceOptions],
     ) -> Graph:
         """Return the graph of the remaining points, ``numpy.delete(points, ids, axis=0)``.
 
-        An exact graph stays exact, with the bits of a new graph: only the lists that contain a removed point are
-        searched again. An approximate graph is refined by NN-Descent, starting from its lists, and its `report` has the
-        recall.
+        An exact graph stays exact and equals a newly built one bit for bit: neighbours are searched again only for
+        points whose lists contained a removed point. An approximate graph is refined by NN-Descent, starting from its
+        lists, and its `report` has the recall.
 
         Parameters
         ----------
@@ -129,7 +128,7 @@ class Changing:
             Seed of the random choices of NN-Descent; an exact graph needs none.
         device, threads, memory, progress
             As for :func:`tonari.knn_graph`. `memory` limits the searches; copies of the lists and of the remaining
-            points are in addition to it.
+            points take additional memory.
 
         Returns
         -------
@@ -157,11 +156,13 @@ class Changing:
             {"points": self.lists},
             {"points": points},
             lambda graphs, rows, call: remove_points(graphs[0], rows[0], ids, call, recall=recall, seed=seed),
-            Options(device=device, threads=threads, memory=memory, progress=progress),
+            Options(**shared),
         )
         return self.of_lists(lists)
 
+    @in_default_floats
     @inputs.without_gradients("use tonari.knn_graph of the changed points with differentiable=True")
+    @shares(PlaceOptions)
     def replace(
         self: Graph,
         points: Any,
@@ -170,17 +171,14 @@ class Changing:
         *,
         recall: float | None = None,
         seed: int = 0,
-        device: str | Sequence[str] = "auto",
-        threads: int | None = None,
-        memory: int | str | None = None,
-        progress: ProgressLike = None,
+        **shared: Unpack[PlaceOptions],
     ) -> Graph:
         """Return the graph of the points after ``points[ids] = rows``.
 
-        An exact graph stays exact, with the bits of a new graph. All points are compared with the new rows. Only two
-        kinds of points are searched again among all points: the replaced points, and points whose lists contained a
-        replaced point and did not get enough nearer points instead. An approximate graph is refined by NN-Descent,
-        starting from its lists, and its `report` has the recall.
+        An exact graph stays exact and equals a newly built one bit for bit. All points are compared with the new rows.
+        Only two kinds of points are then compared with all points: the replaced points, and points whose lists lost a
+        replaced point and gained no new row that is near enough. An approximate graph is refined by NN-Descent, which
+        starts from its lists, and its `report` has the recall.
 
         Parameters
         ----------
@@ -214,6 +212,6 @@ class Changing:
             {"points": self.lists},
             {"points": points, "rows": rows},
             lambda graphs, rows, call: replace_points(graphs[0], rows[0], ids, rows[1], call, recall=recall, seed=seed),
-            Options(device=device, threads=threads, memory=memory, progress=progress),
+            Options(**shared),
         )
         return self.of_lists(lists)

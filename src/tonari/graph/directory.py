@@ -1,6 +1,7 @@
-"""A graph, or neighbours of queries, as a directory: manifest.json, and indices.npy and distances.npy, to be mapped.
+"""Read a graph, or the neighbours of queries, from a directory of manifest.json, indices.npy and distances.npy.
 
-While it is being built (``shards/``), its arrays have the suffix ``.part`` and the manifest says "building".
+The two arrays are mapped into memory. While the directory is being built (``shards/``), their names have the suffix
+``.part``, and the state in the manifest is "building".
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ from tonari.nn_descent.updates import UPDATES
 
 MANIFEST, INDICES, DISTANCES = "manifest.json", "indices.npy", "distances.npy"
 GRAPH, NEIGHBORS = "graph", "neighbors"
-VERSION = 1  # of a complete directory
-BUILDING_VERSION = 3  # of an unfinished directory; raised when the same call would draw or compute something different
+VERSION = 1  # format version of a complete directory
+# The format version of an unfinished directory is raised when a release draws or computes anything differently.
+BUILDING_VERSION = 3
 _FORMATS = {GRAPH: "tonari.graph", NEIGHBORS: "tonari.neighbors"}
 BUILDING, COMPLETE = "building", "complete"
-_LONGEST = 64 << 20  # bytes of a manifest; an entry of `rows` takes about 60
+_LONGEST = 64 << 20  # largest manifest in bytes; each entry of `rows` takes about 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +49,9 @@ class Manifest:
     ----------
     state : "building" or "complete"
     source : dict
-        The identity of the points: their number, dimensions and dtype, a digest of some rows, and the files.
+        Facts that identify the points: their number, dimensions and dtype, a digest of some rows, and the files.
     request : dict
-        The request: k, metric, method, recall and seed.
+        The arguments of the build: k, metric, method, recall and seed.
     plan : dict
         The plan of the build; see :class:`tonari.shards.plan.ShardPlan`.
     method : str
@@ -59,7 +61,7 @@ class Manifest:
     report : dict, optional
         The measured recall, if neighbours may be missing.
     queries : dict, optional
-        The identity of the queries; None for a graph.
+        Facts that identify the queries; None for a graph.
     record : dict, optional
         For a complete graph: the record of its build, without the plan; see :class:`tonari.core.trail.Record`. None in
         manifests of earlier releases, which did not record it.
@@ -90,12 +92,12 @@ class Manifest:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The shape of the arrays."""
+        """The shape of both arrays: (n, k) for a graph, (m, k) for m queries."""
         asked = self.source if self.queries is None else self.queries
         return asked["n"], self.request["k"]
 
     def write(self, folder: Path) -> None:
-        """Replace the file atomically."""
+        """Write the manifest into a directory, atomically replacing an earlier one."""
         version = VERSION if self.state == COMPLETE else BUILDING_VERSION
         facts = {"format": _FORMATS[self.kind]} | dataclasses.asdict(self) | {"version": version}
         facts = {name: value for name, value in facts.items() if value is not None or name not in ("queries", "record")}
@@ -172,7 +174,7 @@ _PLAN: dict[str, schema.Test] = {
 
 
 def _check(made: Manifest) -> None:
-    """Raise ValueError for a field that no build writes."""
+    """Raise ValueError if a field has a value that no build writes."""
     for name, about in (("source", made.source), ("queries", made.queries)):
         if about is not None:
             schema.check(about, _POINTS, name, optional=_OF_FILES)
@@ -210,12 +212,12 @@ def record_of(manifest: Manifest) -> Record | None:
 
 
 def array_path(folder: Path, name: str, state: str) -> Path:
-    """Return the path of one of the two arrays of a graph, whether it is being built or complete."""
+    """Return the path of indices.npy or distances.npy, whose name has the suffix .part until the graph is complete."""
     return folder / (name if state == COMPLETE else f"{name}.part")
 
 
 def value_dtype(source_dtype: str) -> Any:
-    """Return the dtype of the distances between points of a dtype."""
+    """Return the dtype of distances: float64 for float64 points, float32 for all others."""
     return np.dtype(np.float64 if source_dtype == "float64" else np.float32)
 
 

@@ -1,4 +1,4 @@
-"""The lists of a graph, as a record for internal use, and the checks of their contents."""
+"""The internal record of a graph's neighbour lists and properties, and the checks of the lists."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tonari.methods.registry import NAMES, is_exact
 from tonari.metrics import Metric, get_metric
 from tonari.nn_descent.report import DescentReport
 
-FILTERS = ("where", "batch", "exclude_within")  # arguments of knn_graph, as graphs and their files name them
+FILTERS = ("where", "batch", "exclude_within")  # arguments of knn_graph; graphs and files store their names
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +79,11 @@ class Lists:
         return self.method in NAMES and is_exact(self.method)
 
     def on_host(self) -> Lists:
-        """Return the same graph with NumPy arrays, which are copied from the device at the first call."""
+        """Return the same graph with NumPy arrays in host memory, copied from a device if necessary."""
         return dataclasses.replace(self, found=self.in_numpy())
 
     def in_numpy(self) -> Neighbors:
-        """Return the lists as NumPy arrays, checked unless they already were NumPy arrays."""
+        """Return the lists as NumPy arrays; lists of other libraries are converted, and checked then."""
         if isinstance(self.found.indices, np.ndarray):
             return self.found
         found = Neighbors(*(in_numpy(inputs.to_host(part)) for part in self.found))
@@ -185,7 +185,7 @@ def check_filters(filters: Any) -> tuple[str, ...]:
 
 
 def refuse_filtered(filters: Sequence[str], name: str, instead: str) -> None:
-    """Raise Unsupported for a graph that was built with filters; `name` is its name, and `instead` the advice."""
+    """Raise Unsupported for a graph that was built with filters; the message calls it `name` and advises `instead`."""
     if filters:
         by = " and ".join(f"{one}=" for one in filters)
         raise Unsupported(
@@ -195,7 +195,7 @@ def refuse_filtered(filters: Sequence[str], name: str, instead: str) -> None:
 
 
 def _refuse_rows(points: npt.NDArray[Any], bad: npt.NDArray[np.bool_], what: str) -> None:
-    """Raise ValueError for the first bad row, if there is one."""
+    """Raise ValueError for the first point whose list is marked as bad, if any is; `what` says why it is invalid."""
     rows = bad.any(axis=1) if bad.ndim == 2 else bad
     if rows.any():
         raise ValueError(f"row {points[rows.argmax()]} {what}")

@@ -1,4 +1,4 @@
-"""The file of a graph: an uncompressed .npz with its arrays (and the matrix of its rows), and other data as JSON."""
+"""Save and load a graph as an uncompressed .npz file: its arrays, any matrix of its rows, and other fields as JSON."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def permute(lists: Lists, order: Any) -> Lists:
 
 
 def _numbers(rows: Any, name: str, n: int) -> npt.NDArray[np.int64]:
-    """Return row numbers, checked to be distinct, or the rows where a mask is True."""
+    """Return the row numbers that an array or a mask selects; raise an error for repeated or invalid ones."""
     array = from_host(inputs.to_host(rows), name, "(m,)")
     if array.size and (array.ndim != 1 or array.dtype.kind not in "iub"):
         raise TypeError(f"{name}: expected whole numbers of shape (m,) or a mask of shape (n,), got {array.dtype}")
@@ -63,9 +63,9 @@ def _numbers(rows: Any, name: str, n: int) -> npt.NDArray[np.int64]:
 
 
 def _renumbered(lists: Lists, kept: npt.NDArray[np.int64]) -> Lists:
-    """Return the lists of the points `kept`, renumbered in that order, without other neighbours."""
+    """Return the lists of the points `kept`, in that order and with their new numbers; other neighbours are dropped."""
     distances, indices = (part[kept] for part in lists.in_numpy())
-    number = np.full(lists.n + 1, -1, np.int64)  # the last entry is for missing neighbours, -1
+    number = np.full(lists.n + 1, -1, np.int64)  # number[-1] is -1, as for a missing neighbour
     number[kept] = np.arange(len(kept))
     ids = number[indices]
     descending = lists.measure.descending
@@ -73,7 +73,7 @@ def _renumbered(lists: Lists, kept: npt.NDArray[np.int64]) -> Lists:
     keys[ids < 0] = np.inf
     if lists.include_self:
         keys[:, 0] = -np.inf
-    ids = np.where(ids < 0, lists.n, ids)  # sorts after neighbours at an infinite distance
+    ids = np.where(ids < 0, lists.n, ids)  # missing neighbours are sorted after those at an infinite distance
     order = np.lexsort((ids, keys), axis=1)
     ids = np.take_along_axis(ids, order, axis=1)
     values = np.take_along_axis(distances, order, axis=1)
@@ -90,11 +90,11 @@ class Reshaped:
 
         @property
         def lists(self) -> Lists:
-            """The lists of the graph and its properties, as a plain record."""
+            """The graph's neighbour lists and properties, as a plain internal record."""
 
         @classmethod
         def of_lists(cls: type[Graph], lists: Lists) -> Graph:
-            """Make a graph without checks."""
+            """Make a graph from an internal record, whose lists are not checked."""
 
     def trim(self: Graph, k: int) -> Graph:
         """Return the graph of the first k columns, which shares memory with this graph.

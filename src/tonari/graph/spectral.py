@@ -96,7 +96,11 @@ def spectral_map(lists: Lists, *, most: int = 2000, seed: int = 0, labels: Any =
 
 
 def _take_in(lists: Lists, owners: npt.NDArray[np.int64], members: npt.NDArray[Any]) -> None:
-    """Assign each point to the owner of its nearest assigned neighbour, else of a point that lists it, step by step."""
+    """Assign all points to owners, the sampled points, in steps from each point to its neighbours.
+
+    In each step, an unassigned point gets the owner of its nearest assigned neighbour or, if it has none, of an
+    assigned point that lists it. `owners` is changed in place; -1 means unassigned.
+    """
     for _ in range(tuning.TAKEN_STEPS):
         if (owners[members] >= 0).all():
             return
@@ -112,7 +116,7 @@ def _take_in(lists: Lists, owners: npt.NDArray[np.int64], members: npt.NDArray[A
 
 
 def _between(lists: Lists, owners: npt.NDArray[np.int64], count: int) -> scipy.sparse.csr_matrix:
-    """Count the entries of lists that lead from a point of one owner to a point of another, in both directions."""
+    """Return a symmetric matrix: for each two sampled points, the number of list entries between their points."""
     from scipy.sparse import csr_matrix
 
     matrix = csr_matrix((count, count))
@@ -126,7 +130,7 @@ def _between(lists: Lists, owners: npt.NDArray[np.int64], count: int) -> scipy.s
 
 
 def _largest(matrix: scipy.sparse.csr_matrix) -> npt.NDArray[Any]:
-    """Return the rows of the largest component: all rows, unless the sampled points absorbed too few."""
+    """Return the rows in the largest component of a matrix: all rows, unless some points were not absorbed."""
     from scipy.sparse import csgraph
 
     labels = csgraph.connected_components(matrix, directed=False)[1]

@@ -20,7 +20,7 @@ def connected_components(lists: Lists) -> npt.NDArray[np.int32]:
         raise ImportError("connected_components needs SciPy: pip install 'tonari[sparse]'") from error
     points = np.arange(lists.n)
     labels: npt.NDArray[np.int32] = np.arange(lists.n, dtype=np.int32)
-    first = points  # for each component so far, one of its points
+    first = points  # one point of each component that is known so far
     for rows, found in in_blocks(lists):
         present = found.indices >= 0
         ends = np.repeat(points[rows], present.sum(axis=1)), found.indices[present]

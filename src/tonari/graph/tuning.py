@@ -1,26 +1,30 @@
-"""Tuned numbers of graphs: the amounts of data that are checked, kept in memory and compared."""
+"""Tuned numbers of graphs: when a merge or a change is worth it, and how much data one step processes.
+
+Each group of numbers names the benchmark case that measures it (``python -m benchmarks tune graph``), if there is one.
+"""
 
 # Case: nn_descent merge-100k on cpu. Chosen on: not recorded.
-MERGE_SHARE = 0.5  # expected time of a merge by rounds, as a share of that of building the joined graph from scratch
+# It decides whether a merge runs rounds of NN-Descent or compares every point with all points of the other graph.
+MERGE_SHARE = 0.5  # expected time of a merge by rounds, divided by that of a new graph of all points
 
-# Not measured by a case, but by hand on an EPYC (Zen 4), two cores, 100,000 x 32, k = 10: without a bound, lists that
-# lost a point take 1.4 (Gaussian) and 3 times (clusters) as long to search again.
-BOUNDING_NEIGHBOURS = 10  # neighbours of a point whose lists bound the distance of its k-th nearest
-CHANGED_ENTRY = 1.2e-7  # seconds per entry of the lists of a changed graph; on an H100, 0.25 s for 200,000 x 10
-SEARCHED_AGAIN = 1.2  # time of a list that is searched again, as a multiple of that of a list of a new graph
-CROWDED = 16  # bounds are worth it for at most this many points within them per wanted neighbour
+# Not measured by a case, but by hand on an EPYC (Zen 4), two cores, 100,000 x 32, k = 10. Searching again for the
+# neighbours of points that lost one takes 1.4 (Gaussian data) and 3 times (clusters) as long without bounds.
+BOUNDING_NEIGHBOURS = 10  # a point's k-th distance is bounded by this many neighbours and their lists
+CHANGED_ENTRY = 1.2e-7  # seconds per list entry to change a graph without searches; on an H100, 0.25 s for 200,000 x 10
+SEARCHED_AGAIN = 1.2  # time to find a list again in a changed graph, divided by the time per list of a new graph
+CROWDED = 16  # bounds of k-th distances save time if at most this many points per neighbour are within them
 
 # Not measured: bounds of memory. Temporaries stay between 10 and 100 MB.
 CHECKED_AT_ONCE = 1 << 20  # entries that are checked in one step
 READ_AT_ONCE = 1 << 22  # entries that are read in one step
-WITHIN_ENTRIES = 1 << 26  # neighbours within a radius that one block of queries may find, before they are cut to k
-WITHIN_BYTES = 64  # bytes of a neighbour within a radius until it is cut; one block takes no more than the memory
-COMPARED_AT_ONCE = 1 << 22  # pairs of entries that a comparison of two graphs processes in one step
+WITHIN_ENTRIES = 1 << 26  # most points within the bounds of one block of queries, before the k nearest are kept
+WITHIN_BYTES = 64  # memory for each of these points while its block is searched; a block fits the budget
+COMPARED_AT_ONCE = 1 << 22  # pairs of entries that the overlap of two graphs compares in one step
 JACCARD_AT_ONCE = 1 << 20  # neighbours that are compared in one step for Jaccard weights
 
 # Not measured.
-CHECKED_ROWS = 64  # checked rows per graph to be merged: recomputing their distances takes a millisecond or two
-CHECKED_BY_SCANPY = 64  # rows of a representation whose distances are compared with the graph
-DENSE = 64  # for up to this many points, all eigenvectors are computed
-TAKEN_STEPS = 64  # largest number of steps from a sampled point to the points that it absorbs
+CHECKED_ROWS = 64  # rows of a graph whose distances are recomputed before a merge; takes a millisecond or two
+CHECKED_BY_SCANPY = 64  # rows whose distances in scanpy's representation are compared with the graph
+DENSE = 64  # on a map of at most this many points, all eigenvectors are computed
+TAKEN_STEPS = 64  # on a map: most steps from a sampled point to the points that it absorbs
 TAIL = 0.005  # share of the values at each end that may lie outside a histogram

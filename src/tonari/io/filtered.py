@@ -13,7 +13,7 @@ import json
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -78,7 +78,8 @@ def filters_in(path: Path) -> Filters:
 def in_words(filters: Filters) -> str:
     """Describe filters in a few words.
 
-    >>> in_words({"where": {"shape": [4], "dtype": "bool", "sha256": "0123456789abcdef"}, "exclude_within": {"value": 3}})
+    >>> mask = {"shape": [4], "dtype": "bool", "sha256": "0123456789abcdef"}
+    >>> in_words({"where": mask, "exclude_within": {"value": 3}})
     'where= (bool, shape [4], SHA-256 01234567...) and exclude_within=3'
     """
     return " and ".join(_described(name, about) for name, about in filters.items())

@@ -1,4 +1,4 @@
-"""The record of a call: its arguments except the rows, checked once."""
+"""The record of a call: all of its arguments except the rows, checked once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 import sys
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,27 +17,13 @@ from tonari.core.process.caches import emptied_by
 from tonari.core.process.progress import ProgressLike
 from tonari.inputs.arguments import check_no_threads
 from tonari.methods import tuning
+from tonari.methods.options import Options
 from tonari.methods.registry import check_method, check_search_method
 from tonari.methods.rows.place import Place
 from tonari.methods.rows.where import place_for
 from tonari.metrics import Metric, get_metric
 from tonari.metrics.problem import refuse_changed
 from tonari.metrics.radius import limits_of
-
-
-class Options(NamedTuple):
-    """The arguments that public functions share, as the caller gave them.
-
-    A public function makes this record of its own arguments; all code below takes the record. Meanings are those of
-    :func:`tonari.search`.
-    """
-
-    metric: Any = "euclidean"
-    method: Any = "auto"
-    device: Any = "auto"
-    threads: Any = None
-    memory: Any = None
-    progress: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +34,7 @@ class Call:
     ----------
     metric : Metric
     place : Place
+        The CPU, or the CUDA devices of the search.
     method : str
         "auto", or the name of a method.
     threads, memory : int, optional
@@ -69,7 +56,7 @@ class Call:
         *,
         graph: bool = False,
     ) -> Call:
-        """Check the arguments of a public function, and return them as a record.
+        """Check the arguments of a public function, and return them as a Call.
 
         Parameters
         ----------
@@ -79,15 +66,15 @@ class Call:
         graph : bool
             Whether methods that only build graphs are accepted.
         """
-        metric, method, device, threads, memory, progress = options
+        metric, method, threads, memory = options.metric, options.method, options.threads, options.memory
         key = None
-        if threads is None and memory is None and device == "auto" and type(metric) is type(method) is str:
+        if threads is None and memory is None and options.device == "auto" and type(metric) is type(method) is str:
             key = metric, method, graph, _one_place(given)
             known = _calls.get(key)
             if known is not None:
-                return known if progress is None else known.with_progress(progress)
+                return known if options.progress is None else known.with_progress(options.progress)
         (check_method if graph else check_search_method)(method)
-        place = place_for(device, **given)
+        place = place_for(options.device, **given)
         if place.devices:
             check_no_threads(threads, place.devices)
         call = cls(
@@ -101,7 +88,7 @@ class Call:
             if len(_calls) >= tuning.KEPT_CALLS:
                 _calls.clear()
             _calls[key] = call
-        return call.with_progress(progress)
+        return call.with_progress(options.progress)
 
     def with_progress(self, progress: Any) -> Call:
         """Return the call with another `progress` argument, after checking it."""
@@ -125,7 +112,7 @@ class Call:
         return rows, base
 
     def problem(self, points: Any, queries: Any, k: Any, *, self_join: bool = False) -> Problem:
-        """Return the problem of a search; if it has no queries, which need no plan, the problem of one query."""
+        """Return the Problem of a search for the k nearest; without queries, the one of a search for a single query."""
         refuse_changed(self.metric)
         n, d = points.shape
         return Problem(
@@ -146,14 +133,14 @@ class Call:
         )
 
     def limits(self, points: Any, queries: Any, *, radius: Any, min_similarity: Any, closed: Any) -> npt.NDArray[Any]:
-        """Return the largest distance within the radius of each query; see :func:`tonari.metrics.radius.limits_of`."""
+        """Return the limit on the distance of each query's neighbours; see :func:`tonari.metrics.radius.limits_of`."""
         wide = "float64" in (inputs.name_of_dtype(points), inputs.name_of_dtype(queries))
         within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
         return limits_of(self.metric, len(queries), "float64" if wide else "float32", **within)
 
 
 def _one_place(given: dict[str, Any]) -> Hashable:
-    """Return the common place of NumPy arrays, or of torch tensors; None for other arrays or different places."""
+    """Return "host" if all arrays are NumPy arrays, or the CUDA device of torch tensors; None in all other cases."""
     places = {_place_of(x) for x in given.values()}
     return places.pop() if len(places) == 1 else None
 

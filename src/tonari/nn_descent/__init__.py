@@ -6,7 +6,7 @@
     memory.py        computes the memory that a plan needs
     entries.py       the entry of a list: an id, and a bit that marks it as new
     method.py        the method as registered
-    backend.py       the steps that a device provides: start, round, exact rows
+    backend.py       the steps that a device provides: start, round, exact neighbours of some rows
     reference.py     the steps in plain NumPy: the specification of a round
     driver.py        runs rounds until the recall, measured on a sample, is reached
     report.py        the recall and the rounds of a finished graph

@@ -20,7 +20,7 @@ class Round(NamedTuple):
         ascend by (returned value, id), and missing entries are at the end. With "gnnd": `Lists` of
         ``papers/cuda/gnnd.py``.
     found : Neighbors of shape (n, k)
-        The first k of each row, with the distances of exact search.
+        The first k neighbours of each row, with the distances that exact search returns.
     changed : int
         Number of entries of `found` that were not in their rows before the round.
     phi : float
@@ -60,7 +60,7 @@ class Backend(Protocol):
     def seeds(self, boundary: int, size: int) -> Any:
         """Make entries, int32 (n, size), to merge two graphs: each point gets points of the other graph, all new.
 
-        The points of the first graph are those with ids below the boundary.
+        Ids below the boundary are points of the first graph.
         """
 
     def entries_of(self, indices: Any, *, new: bool) -> Any:
@@ -82,4 +82,4 @@ class Backend(Protocol):
         """Find the true neighbours of points with these row numbers (NumPy int64); no point is its own neighbour."""
 
     def of_rows(self, found: Neighbors, rows: Any) -> Neighbors:
-        """Return some rows of an answer, in host memory."""
+        """Return the lists of some rows, in host memory."""

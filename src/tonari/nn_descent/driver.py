@@ -125,7 +125,7 @@ def build(
 
 
 class Measure:
-    """Measures the recall of answers on fixed rows, whose true neighbours are computed once.
+    """Measures the recall of lists on fixed rows, whose true neighbours are computed once.
 
     Parameters
     ----------
@@ -166,9 +166,9 @@ def known_rows(steps: Backend, plan: DescentPlan) -> Known:
 
 
 def measured_rows(plan: DescentPlan, boundary: int | None = None) -> list[tuple[int, npt.NDArray[np.int64]]]:
-    """Draw the rows on which the recall of a run is measured.
+    """Draw the rows that measure the recall of a run.
 
-    For each side: its number of rows, and the numbers of the drawn rows, ascending.
+    The result has, for each side of the boundary, its number of rows, and the ascending numbers of the drawn rows.
 
     The draw is independent of all other draws with the same seed, such as the rows on which clusters are trained.
     """
@@ -227,7 +227,7 @@ def _why_give_up(plan: DescentPlan, recalls: list[float], work: float, most: flo
 
 
 def _limit(recalls: list[float]) -> float:
-    """Extrapolate the recall, assuming that its gain per round shrinks by a constant factor; 1 if it does not shrink.
+    """Extrapolate the final recall if the gain per round shrinks by a constant factor; 1 if the gain does not shrink.
 
     A. C. Aitken, On Bernoulli's numerical solution of algebraic equations, Proc. R. Soc. Edinburgh 46, 1926.
     """

@@ -53,7 +53,7 @@ def log_ratios(distances: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.
 
 
 def hardness(distances: npt.NDArray[Any], metric: str) -> float:
-    """Return the factor, at least 1, by which these data are expected to slow NN-Descent down, from some distances."""
+    """Estimate, from a sample of distances, the factor by which hard data slow NN-Descent down; 1 for easy data."""
     record = get_metric(metric)
     if record.products:  # the metric's values are not distances
         return 1.0

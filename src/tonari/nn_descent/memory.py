@@ -1,4 +1,4 @@
-"""Compute the memory that NN-Descent needs, in bytes; these numbers must fit the budget."""
+"""Compute the memory that NN-Descent needs, in bytes; plans compare it with the budget."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.updates import GNND, SEGMENT
 
 _SMALL_CHANGE, _SMALL_CHANGE_ON_CUDA = 8 * MIB, 64 * MIB
-_TASK_ROW_BYTES = 24  # temporary bytes per id with which a row is compared
+_TASK_ROW_BYTES = 24  # temporary bytes per id that a row is compared with
 _SORT_BYTES = 40  # a number and its position, before and after sorting, and the scratch of the sort
 
 
 def packed_bytes(plan: DescentPlan) -> int:
-    """Return the bytes of the packed points; the start and the search for the sample's true neighbours share them."""
+    """Return the bytes of the packed points, which the start and the search for the sample's neighbours share."""
     if plan.devices:
         value = 2 if get_metric(plan.metric).form == "gemm" else 4
         return plan.n * (-(-plan.d // 32) * 32 * value + 8)
@@ -39,7 +39,7 @@ def working_bytes(plan: DescentPlan) -> int:
     if not plan.devices:
         return _on_cpu(plan)
     start = 0 if plan.start == "random" else _start_on_cuda(plan)
-    # The packed form of the points is freed before the rounds of "pull" begin; those of "gnnd" compare its rows.
+    # The packed form of the points is freed before the rounds of "pull" begin; the rounds of "gnnd" use it.
     if plan.update == GNND:
         rounds = max(_gnnd_rounds(plan), list_bytes(plan) + _forming(plan))
     else:
@@ -59,7 +59,7 @@ def candidate_slots(plan: DescentPlan) -> int:
 
 
 def truth_bytes(plan: DescentPlan) -> int:
-    """Return the memory that the plan reserves for the search of the sample's true neighbours."""
+    """Return the bytes that the plan reserves for finding the true neighbours of the sampled rows."""
     return packed_bytes(plan) + min(working_bytes(plan), max(tuning.LEAST_TRUTH_BYTES, 3 * plan.output_bytes))
 
 
@@ -72,7 +72,7 @@ def _on_cpu(plan: DescentPlan) -> int:
     fixed, rounds = _SMALL_CHANGE + tasks + _sample(plan), lists + reverse
     if plan.start == "random":
         return fixed + rounds
-    # The packed points are freed before the first round makes the graph, so both share their memory.
+    # The packed points are freed before the first round allocates the graph, which can take their memory.
     return fixed + max(0, start + lists // 2 - plan.output_bytes, rounds - packed_bytes(plan))
 
 
@@ -82,9 +82,9 @@ def list_bytes(plan: DescentPlan) -> int:
 
 
 def _least_truth(plan: DescentPlan) -> int:
-    """Return the smallest bytes for the search of the true neighbours of a sample, on CUDA."""
+    """Return the least memory, in bytes, that finds the true neighbours of a sample on CUDA."""
     if is_own(plan.metric):
-        return 0  # searched in blocks of any size
+        return 0  # it is searched in blocks of any size
     n = plan.n
     problem = make_problem(
         n,
@@ -105,8 +105,8 @@ def _least_truth(plan: DescentPlan) -> int:
 def _pull_rounds(plan: DescentPlan) -> int:
     """Return the size in bytes of a round of "pull" on CUDA.
 
-    These are lists, reverse lists, per-row order, counts and sums, and for a block of rows either all candidates with
-    duplicates, or the distinct candidates with their values during the selection.
+    The memory has lists and reverse lists; the order, counts and sums of all rows; and, for a block of rows, either all
+    candidates with duplicates or, later, the distinct candidates with their values.
     """
     n, rows = plan.n, min(plan.n, plan.block)
     met = plan.list_size + plan.width
@@ -117,10 +117,9 @@ def _pull_rounds(plan: DescentPlan) -> int:
 def _gnnd_rounds(plan: DescentPlan) -> int:
     """Return the size in bytes of a round of "gnnd".
 
-    The bytes are for lists, their previous entries, and locks; for the own samples of both kinds, the reverse samples
-    of one kind, and the samples joined with their reverse samples; and for a block of rows, either the proposals or the
-    entries with their values during the selection. A row has proposals of three kinds to 2 * samples points, of 12
-    bytes each.
+    The memory has lists, their previous entries, and locks; the own samples of both kinds, the reverse samples of one
+    kind, and the samples joined with their reverse samples; and, for a block of rows, either the proposals or, later,
+    the entries with their exact values. A row has 3 * 2 * samples proposals of 12 bytes each.
     """
     n, rows, p, size = plan.n, min(plan.n, plan.block), plan.samples, plan.list_size
     lists = list_bytes(plan) + n * (4 * size + 4 * -(-size // SEGMENT) + 12)
@@ -129,12 +128,12 @@ def _gnnd_rounds(plan: DescentPlan) -> int:
 
 
 def scanned_rows(plan: DescentPlan) -> int:
-    """Return the number of points that are scanned at once on CUDA; the number of (point, cluster) pairs is fixed."""
+    """Return the number of points that a start on CUDA compares at once; more if points have few near clusters."""
     return plan.block * max(1, tuning.USUAL_PROBES // plan.n_probe)
 
 
 def _start_on_cuda(plan: DescentPlan) -> int:
-    """Return the bytes of a start on CUDA: near clusters of each point and centres, then the scores of a block."""
+    """Return the peak memory of a start on CUDA, in bytes: for the form, the clusters, or the scores of a block."""
     n, rows = plan.n, min(plan.n, scanned_rows(plan))
     entries = n * plan.list_size * 4
     wide = -(-plan.d // 32) * 32
@@ -145,7 +144,7 @@ def _start_on_cuda(plan: DescentPlan) -> int:
 
 
 def _sorting(plan: DescentPlan) -> int:
-    """Return the size in bytes of a sort on CUDA."""
+    """Return the peak memory of sorting some columns of all lists on CUDA, in bytes."""
     return _SORT_BYTES * plan.n * max(1, columns_sorted(plan.n, plan.n_hubs))
 
 
@@ -156,17 +155,17 @@ def columns_sorted(n: int, hubs: int) -> int:
 
 
 def _forming(plan: DescentPlan) -> int:
-    """Return the size in bytes of the ranges of columns that determine the form of the points."""
+    """Return the size in bytes of the minima, maxima and sums of columns, which determine the form of the points."""
     return 3 * 8 * ranges_of(plan.n) * plan.d
 
 
 def ranges_of(n: int) -> int:
-    """Return the number of parts of the rows, on CUDA, for each of which the ranges of columns are computed."""
+    """Return the number of chunks of rows whose minima, maxima and sums of columns are computed separately on CUDA."""
     return min(tuning.RANGES, -(-n // tuning.RANGE_ROWS))
 
 
 def _met(plan: DescentPlan) -> int:
-    """Return the largest number of ids with which a row is compared in a round, including duplicates."""
+    """Return the largest number of ids, including duplicates, that a row is compared with in a round."""
     return plan.list_size + plan.reverse + (plan.n_hubs + plan.reverse) * plan.neighbors_per_hub
 
 

@@ -34,10 +34,10 @@ class NnDescent(Method):
 
     @abstractmethod
     def backend(self, points: Any, plan: DescentPlan) -> Backend:
-        """Make the backend of the device for the points."""
+        """Make the backend that runs the steps for these points on the device of the method."""
 
     def compiling(self, points: Any, plan: DescentPlan, progress: ProgressLike) -> AbstractContextManager[None]:
-        """Return the context of a build; it compiles missing kernels together."""
+        """Return a context that compiles all missing kernels of a build together; on the CPU, it does nothing."""
         return nullcontext()
 
     def build_graph(
@@ -94,7 +94,7 @@ class NnDescentOnCuda(NnDescent):
 
 
 def beside_rows(found: Neighbors, rows: Any) -> Neighbors:
-    """Return the answer in host memory if the rows are in host memory, else unchanged."""
+    """Copy lists to host memory if the rows are in host memory; otherwise return them unchanged."""
     if not isinstance(rows, np.ndarray):
         return found
     return Neighbors(*(inputs.hand_back(part, inputs.Side("numpy", None)) for part in found))

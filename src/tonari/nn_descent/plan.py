@@ -113,13 +113,13 @@ class DescentPlan(Plan):
 
     @property
     def light(self) -> DescentPlan:
-        """The plan of a light round."""
+        """The plan of a light round, with half as many hubs, reverse neighbours and entries per hub."""
         hubs, reverse, breadth = (-(-number // 2) for number in (self.n_hubs, self.reverse, self.neighbors_per_hub))
         return dataclasses.replace(self, n_hubs=hubs, reverse=reverse, neighbors_per_hub=breadth)
 
     @property
     def wider(self) -> str:
-        """The names of the numbers to enlarge for a higher recall, for messages."""
+        """The fields to enlarge for a higher recall, with their values, as a text for messages."""
         if self.update == GNND:
             return f"list_size (now {self.list_size}), samples (now {self.samples})"
         return f"n_probe (now {self.n_probe}), n_hubs (now {self.n_hubs})"

@@ -1,4 +1,4 @@
-"""The steps in plain NumPy, slow but simple: they specify a round, and the backends reproduce it bit for bit."""
+"""The steps of NN-Descent in plain NumPy: they specify a round, which all backends reproduce bit for bit."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class ReferenceBackend:
         return behind
 
     def others(self, entries: Entries, behind: Entries, rows: npt.NDArray[Any], boundary: int | None) -> Entries:
-        """Return the candidates of some rows, without the candidates that are already in the list of their row.
+        """Return the candidates of some rows, without neighbours that are already in the list of the row.
 
         The result is int32 of shape (rows, width), padded with -1.
         """

@@ -13,7 +13,7 @@ from tonari.nn_descent.updates import PULL
 
 
 class RoundReport(NamedTuple):
-    """One round.
+    """The effect of one round on the graph.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class RoundReport(NamedTuple):
         Sum of all distances in the graph after the round (wang2021, equation 3). It never grows once all lists are
         full.
     changed : int
-        Neighbours that the graph did not have before the round.
+        The number of neighbours that the graph did not have before the round.
     """
 
     phi: float
@@ -30,7 +30,7 @@ class RoundReport(NamedTuple):
 
 @dataclass(frozen=True)
 class DescentReport:
-    """The quality and the course of a graph built or merged by NN-Descent.
+    """The recall of a graph that NN-Descent built or merged, and the rounds of the run.
 
     Attributes
     ----------

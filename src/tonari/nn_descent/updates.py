@@ -1,4 +1,4 @@
-"""The updates, which are the ways in which a round can improve lists, and the numbers that only one of them uses.
+"""The updates "pull" and "gnnd", two ways to improve lists in a round, and the numbers that only one of them uses.
 
 pull    every row reads the lists of its neighbours and writes its own (the default, and the only one on the CPU)
 gnnd    every row compares its neighbours with each other and inserts into their lists (wang2021, section 4; CUDA)
@@ -19,8 +19,8 @@ UPDATES = (PULL, GNND)
 
 LIST_SIZE, SAMPLES = 64, 32  # wang2021's k and p
 SEGMENT = 32  # entries of a list behind one lock: one for each lane of a warp
-MOST_LISTED = 128  # kernels compare all pairs of a list's entries
-LEAST_SAMPLES = 8  # a side of a tile of the matrix units is twice that
+MOST_LISTED = 128  # longest list, since kernels compare all pairs of its entries
+LEAST_SAMPLES = 8  # a tile of the matrix units has twice as many rows
 MOST_SAMPLES = 32  # two products of (2 * 32)² fill the registers of a program
 
 # The numbers that each update does not use; "gnnd" uses no numbers of clusters if it starts at random.
@@ -71,7 +71,7 @@ def check_update(update: Any, problem: Problem) -> str:
 
 
 def refuse_unused(update: str, start: str, given: Mapping[str, Any]) -> None:
-    """Raise ValueError for a number that the update does not use."""
+    """Raise ValueError if the caller set a number that the update does not use."""
     for name in _UNUSED[update]:
         if name in given:
             other = PULL if update == GNND else GNND
@@ -113,7 +113,7 @@ def gnnd_list_size(k: int, given: int | None) -> int:
 
 
 def gnnd_samples(size: int, given: int | None) -> int:
-    """Return the number of samples of a row for "gnnd", a power of two.
+    """Return the number of neighbours of each kind that a round of "gnnd" samples per row, a power of two.
 
     Raises
     ------

@@ -9,20 +9,20 @@ from __future__ import annotations
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.updates import GNND
 
-_GNND_ROUNDS = 8  # rounds of the runs by which its rates were measured
+_GNND_ROUNDS = 8  # rounds of the runs that measured its rates
 
 
 def start_work(plan: DescentPlan) -> float:
-    """Return the comparisons per point before the first round."""
+    """Return the number of comparisons per point before the first round: with centres and with members of clusters."""
     if plan.start != "clusters":
         return 0.0
     return plan.n_clusters + plan.n_probe * plan.n / plan.n_clusters
 
 
 def round_work(plan: DescentPlan) -> float:
-    """Return the number of comparisons per point of one round: with its candidates and the entries of its list."""
+    """Return the number of comparisons per point in one round: with its candidates and with the entries of its list."""
     if plan.update == GNND:
-        return 6.0 * plan.samples**2  # NEW points with one another and with OLD ones, up to 2 p of each
+        return 6.0 * plan.samples**2  # NEW samples with one another and with OLD samples, up to 2 p of each kind
     met = plan.reverse + (plan.n_hubs + plan.reverse) * plan.neighbors_per_hub
     return float(plan.list_size + min(plan.width, met))
 

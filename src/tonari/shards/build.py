@@ -33,13 +33,13 @@ from tonari.shards.source import Source
 from tonari.shards.tasks import Job, Task, add_tasks, title_of
 
 logger = logging.getLogger("tonari")
-_BLOCK_BYTES = 512  # the unit of st_blocks
+_BLOCK_BYTES = 512  # bytes in a block of st_blocks
 STAGE_DONE = "%s: %d tasks in %.3g s"  # logged after each stage
-plan_logger = logging.getLogger("tonari.plan")  # the command line shows it without -v
+plan_logger = logging.getLogger("tonari.plan")  # the command line shows its messages even without -v
 
 
 class Executor(Protocol):
-    """The interface of an executor, which runs tasks.
+    """The interface of an executor, which runs the tasks of a build.
 
     Attributes
     ----------
@@ -51,10 +51,10 @@ class Executor(Protocol):
     def workers(self) -> int: ...
 
     def first(self, count: int) -> Executor:
-        """Return an executor on the first `count` of several devices."""
+        """Return an executor that uses only the first `count` devices."""
 
     def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
-        """Run tasks, in any order, and call `done` after each; raise if one fails."""
+        """Run tasks in any order, and call `done` after each; raise an error if one fails for good."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Request:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The arguments on which the result depends."""
+        """The arguments that determine the result; the manifest stores them."""
         facts = {name: getattr(self, name) for name in ("k", "metric", "method", "recall", "seed")}
         return facts if self.update is None else facts | {"update": self.update}
 
@@ -93,7 +93,7 @@ def build(
         manifest = begin(request, folder, resume=resume, overwrite=overwrite, workers=executor.workers)
         job = _job(request, folder, manifest)
         if manifest.state == COMPLETE:
-            job.files.complete()  # a run may have ended before it gave the files their names
+            job.files.complete()  # the build may have ended before it renamed its files
             job.files.check_rows(manifest.rows, request.threads or default_threads(), COMPLETE)
             return
         plan_logger.info("plan:\n%s", job.plan)
@@ -106,7 +106,9 @@ def build(
 
 
 def begin(request: Request, folder: Path, *, resume: bool, overwrite: bool, workers: int) -> Manifest:
-    """Return the manifest of an unfinished build, or write a new one for this number of workers.
+    """Return the manifest of a build to resume, or plan a new build and write its manifest.
+
+    `workers` is the number of tasks that run at the same time.
 
     Raises
     ------
@@ -160,7 +162,7 @@ def _sizes(request: Request, workers: int) -> Sizes:
 
 
 def _other(manifest: Manifest, request: Request, facts: tuple[dict[str, Any], dict[str, Any] | None]) -> str:
-    """Describe a directory that belongs to other points, queries or another request; else return ""."""
+    """Return a sentence that says how the build in a directory differs from the requested one; "" if they agree."""
     words = {"sample": "other points (their values differ)", "stamps": "files that have changed since"}
     points, queries = facts
     if (manifest.queries is None) != (queries is None):
@@ -210,7 +212,7 @@ def _job(request: Request, folder: Path, manifest: Manifest) -> Job:
 
 
 def _check_room(job: Job, needed: int) -> None:
-    """Raise OSError if the disk cannot hold what the build needs at its peak."""
+    """Raise OSError if the disk has less room than the `needed` bytes of the build at its peak."""
     taken = sum(_room_of(path) for path in job.folder.rglob("*") if path.is_file())
     free = shutil.disk_usage(job.folder).free
     if free + taken < needed:
@@ -221,13 +223,13 @@ def _check_room(job: Job, needed: int) -> None:
 
 
 def _room_of(path: Path) -> int:
-    """Return the bytes that a file takes on the disk; files of results may have rows that are not written yet."""
+    """Return the bytes that a file occupies on the disk: fewer than its size if some rows are not written yet."""
     about = path.stat()
     return min(about.st_size, about.st_blocks * _BLOCK_BYTES) if hasattr(about, "st_blocks") else about.st_size
 
 
 def _reason(request: Request) -> str:
-    """Return why a route was taken; "" if the caller asked for it."""
+    """Return the reason for the planned route; "" if the caller named the method."""
     if request.method != "auto":
         return ""
     return "auto is exact without a recall" if request.recall is None else "auto expects it to be the fastest"
@@ -243,10 +245,10 @@ def _chosen(executor: Executor, request: Request, plan: ShardPlan, record: Recor
 
 
 def _run(job: Job, executor: Executor, progress: ProgressLike, record: Record) -> list[list[int]]:
-    """Run all stages, and add the records of their tasks; return ranges of rows and their checksums."""
+    """Run all stages, and add the records of their tasks to `record`; return all written ranges with checksums."""
     files, done_before = job.files, job.files.names_done()
     rows: list[list[int]] = []
-    known: Counter[str] = Counter()  # tasks of each kind, and the ones that earlier runs finished
+    known: Counter[str] = Counter()  # tasks of each kind; `finished` counts the ones of earlier runs
     finished: Counter[str] = Counter()
     threads = job.threads or default_threads()
     with Progress(progress, total=0, seconds=job.plan.seconds, label="graph", unit="row") as bar:
@@ -259,10 +261,10 @@ def _run(job: Job, executor: Executor, progress: ProgressLike, record: Record) -
                 bar.add(sum(task.work for task in before))
                 finished.update(task.kind for task in before)
             if left:
-                if stage.disk_bytes > job.plan.disk_bytes:  # more than it expected
+                if stage.disk_bytes > job.plan.disk_bytes:  # the plan was too low
                     _check_room(job, stage.disk_bytes)
                 started = time.perf_counter()
-                with unrecorded():  # tasks have records of their own, wherever they run
+                with unrecorded():  # each task has its own record, wherever it runs
                     executor.run(job, left, lambda task: bar.add(task.work))
                 seconds = time.perf_counter() - started
                 logger.info(STAGE_DONE, left[-1].kind, len(left), seconds)
@@ -286,6 +288,6 @@ def _finish(job: Job, manifest: Manifest, rows: list[list[int]], record: Record,
             warnings.warn(f"{job.folder}: {report}", stacklevel=callers_level())
     about = None if report is None else report.as_dict()
     with full_disk_named(job.folder):
-        run = record.as_dict() | {"plan": None}  # the manifest has it already
+        run = record.as_dict() | {"plan": None}  # the manifest has the plan already
         dataclasses.replace(manifest, state=COMPLETE, rows=rows, report=about, record=run).write(job.folder)
     job.files.complete()

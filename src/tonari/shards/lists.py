@@ -1,4 +1,4 @@
-"""Lists of neighbours that tasks make: merged, renumbered, and checked for values beyond their range."""
+"""Merge, renumber and check the neighbour lists that tasks of a build compute."""
 
 from __future__ import annotations
 
@@ -29,39 +29,39 @@ def in_host_memory(x: Any) -> npt.NDArray[Any]:
 
 
 def empty_lists(worker: Worker, rows: int) -> Neighbors:
-    """Return lists without an entry."""
+    """Return lists for a number of rows in which all neighbours are missing (-1)."""
     lists = _new_lists(worker, rows)
     _clear(worker, lists)
     return lists
 
 
 def _new_lists(worker: Worker, rows: int) -> Neighbors:
-    """Return lists with any values."""
+    """Return uninitialized lists for a number of rows."""
     shape, source = (rows, worker.job.k), worker.job.source
     return Neighbors(np.empty(shape, value_dtype(source.dtype)), np.empty(shape, index_dtype(source.n)))
 
 
 def _clear(worker: Worker, lists: Neighbors) -> None:
-    """Remove all entries of lists."""
+    """Make all neighbours in lists missing, in place: -1, at the worst possible distance."""
     lists.distances[...] = -np.inf if worker.job.record.descending else np.inf
     lists.indices[...] = -1
 
 
 def merge_into(worker: Worker, kept: Neighbors, rows: npt.NDArray[np.int64], found: Neighbors) -> None:
-    """Merge lists into some rows of other lists, in place; row numbers ascend."""
+    """Merge the lists `found` into the lists of `rows`, ascending row numbers, in `kept`, in place."""
     join(worker, kept, [(rows, found)])
 
 
 def join(worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> None:
-    """Merge several lists of the same rows into `kept`, as :func:`merge_into` does; threads work on blocks of rows."""
+    """Merge several parts, pairs (rows, lists) as for :func:`merge_into`, into `kept`; threads share the rows."""
     _join(worker, kept, parts, new=False)
 
 
 def joined(worker: Worker, rows: int, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> Neighbors:
-    """Merge several lists of the same rows into new lists, as :func:`join` merges them, and return the new lists.
+    """Merge several parts, pairs (rows, lists) as for :func:`join`, into new lists, and return these.
 
-    The threads also clear the new lists. If one thread cleared them, it would take longer than all threads take to
-    merge.
+    The threads that merge also initialize the new lists: a single thread would need longer for that than all threads
+    for the merge.
     """
     lists = _new_lists(worker, rows)
     _join(worker, lists, parts, new=True)
@@ -74,9 +74,9 @@ def _join(
     descending = worker.job.record.descending
     pieces = cut(len(kept.indices), tuning.MERGED_AT_ONCE)
     ends = [0, *(piece.stop for piece in pieces)]
-    # Everything that is the same for all pieces is done here, since the threads take turns in Python.
+    # Computed once for all pieces, before the threads start, because they would wait for one another in Python.
     bounds = [np.searchsorted(rows, ends).tolist() for rows, _ in parts]
-    plain = [Neighbors(*map(np.asarray, found)) for _, found in parts]  # slices of memory maps take longer
+    plain = [Neighbors(*map(np.asarray, found)) for _, found in parts]  # slicing a memory map takes longer
 
     def merge(at: int) -> None:
         if new:
@@ -93,15 +93,16 @@ def _join(
 
 
 def in_range(worker: Worker, first: int, found: Neighbors) -> Neighbors:
-    """Return finished lists of consecutive rows in host memory, after refusing values beyond the range of their type.
+    """Check that no distance in finished lists has overflowed or underflowed, and return the lists.
 
-    Unfinished lists, which cover only a part of the points, may contain such values, since nearer points of other parts
-    replace them later. If a value in a finished list may be beyond the range, its rows are read again to decide.
+    The lists are in host memory, for consecutive rows from row `first` on. Before lists are finished, they may contain
+    such distances, since nearer points replace them later. If a distance in a finished list may have overflowed or
+    underflowed, both of its rows are read again to decide.
 
     Raises
     ------
     ValueError
-        As :func:`tonari.methods.rows.value_range.check_range`, naming a row of the source.
+        As :func:`tonari.methods.rows.value_range.check_range`; the message has the row number in the source.
     """
     record, tiny = worker.call.metric, float(np.finfo(found.distances.dtype).tiny)
     one = worker.load.range(0, 1)
@@ -116,7 +117,7 @@ def in_range(worker: Worker, first: int, found: Neighbors) -> Neighbors:
 
 
 def _refuse_lost(worker: Worker, first: int, found: Neighbors, rows: npt.NDArray[np.int64], lost: Any) -> None:
-    """Check some of the lists in which marked values may have overflowed or underflowed."""
+    """Read the rows of all distances that are marked in `lost`; raise ValueError if one overflowed or underflowed."""
     ids, places = np.unique(found.indices[rows][lost], return_inverse=True)
     indices = np.full(lost.shape, -1, np.int64)
     indices[lost] = places
@@ -126,14 +127,14 @@ def _refuse_lost(worker: Worker, first: int, found: Neighbors, rows: npt.NDArray
 
 
 def lists_here(worker: Worker, found: Neighbors) -> Neighbors:
-    """Return lists in host memory."""
+    """Return lists in host memory, copied from a device if necessary."""
     if isinstance(found.indices, np.ndarray):
         return found
     return _carried(worker, found, inputs.dtype_of(inputs.name_of_dtype(found.indices)), lambda some: some)
 
 
 def renumbered(worker: Worker, found: Neighbors, ids: npt.NDArray[Any]) -> Neighbors:
-    """Return lists in host memory, with positions replaced by row numbers of the source, in the dtype of `ids`."""
+    """Return lists in host memory in which every index i is replaced by ``ids[i]``, a row number of the source."""
     if isinstance(found.indices, np.ndarray):
         indices = found.indices
         return Neighbors(found.distances, np.where(indices < 0, ids.dtype.type(-1), ids[np.maximum(indices, 0)]))
@@ -146,7 +147,10 @@ def renumbered(worker: Worker, found: Neighbors, ids: npt.NDArray[Any]) -> Neigh
 
 
 def shifted(worker: Worker, found: Neighbors, first: slice, second: slice) -> Neighbors:
-    """Return lists in host memory, with positions in two concatenated ranges replaced by row numbers."""
+    """Return lists in host memory, with positions among the rows of two slabs replaced by row numbers of the source.
+
+    `first` and `second` are the ranges of rows of both slabs, which are concatenated in this order.
+    """
     dtype, size, moved = index_dtype(worker.job.source.n), first.stop - first.start, second.start - first.stop
     if isinstance(found.indices, np.ndarray):
         ids = found.indices.astype(dtype)
@@ -162,10 +166,10 @@ def shifted(worker: Worker, found: Neighbors, first: slice, second: slice) -> Ne
 
 
 def _carried(worker: Worker, found: Neighbors, dtype: np.dtype[Any], named: Callable[[Any], Any]) -> Neighbors:
-    """Renumber lists on a device, block by block, and copy them to host memory in a dtype.
+    """Copy lists from a device to host memory, block by block, with indices that `named` renumbers on the device.
 
-    If the plan stages rows in page-locked memory, lists use it too: it is reused, whereas the first write to fresh
-    memory takes longer than the copy.
+    If the plan stages rows in page-locked memory, the lists are copied to such memory too: it is reused, whereas the
+    first write to new memory takes longer than the copy.
     """
     from tonari.cuda.copying.collect import Collector
     from tonari.cuda.copying.staging import empty_on_host

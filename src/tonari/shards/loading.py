@@ -15,7 +15,7 @@ from tonari.streams.pipeline import Pipeline
 
 
 class Arriving(Protocol):
-    """Rows of the next task, stored outside of the current task's memory."""
+    """Rows that are read ahead for the next task, outside of the memory of the current task."""
 
     def arrive(self) -> Any:
         """Return the rows on the worker's device; this is called again if a task is repeated."""
@@ -32,15 +32,15 @@ class Arrived:
 
 
 class Share:
-    """Some of the rows that arrive for several tasks together.
+    """The rows of one task among rows that were read for several tasks together.
 
-    The rows of all of these tasks stay on the device until the last task drops its share.
+    The rows of all these tasks stay on the device until the last task drops its share.
 
     Parameters
     ----------
     waiting : Arriving
     places : int64 array
-        The positions of this task's rows.
+        The positions of this task's rows among all rows that are waiting.
     """
 
     def __init__(self, waiting: Arriving, places: npt.NDArray[np.int64]) -> None:
@@ -51,7 +51,7 @@ class Share:
 
 
 class Loader(Protocol):
-    """Reads rows for one worker, from any of its threads."""
+    """Reads rows of a source for one worker, whose threads may all call it."""
 
     def range(self, begin: int, end: int) -> Any:
         """Return rows [begin, end) of the source."""
@@ -60,20 +60,20 @@ class Loader(Protocol):
         """Return several ranges of rows, one after the other, as one array."""
 
     def at(self, ids: npt.NDArray[np.int64]) -> Any:
-        """Return the rows with these numbers, which ascend."""
+        """Return the rows with these ascending numbers."""
 
     def ranges_later(self, parts: list[slice]) -> Arriving:
-        """Read several ranges of rows, as :meth:`ranges` does, into host memory."""
+        """Read several ranges of rows ahead, into host memory; ``arrive`` of the result returns them."""
 
     def at_later(self, ids: npt.NDArray[np.int64]) -> Arriving:
-        """Read the rows with these numbers, as :meth:`at` does, into host memory."""
+        """Read the rows with these ascending numbers ahead, into host memory."""
 
     def close(self) -> None:
-        """End the threads."""
+        """End the threads of the loader."""
 
 
 class HostLoader:
-    """Rows in host memory; values are checked when a range is read."""
+    """Reads rows into host memory, and checks the values of ranges, but not of rows that are read by number."""
 
     def __init__(self, source: Source, metric: str, threads: int) -> None:
         self._source, self._metric, self._threads = source, metric, threads
@@ -109,7 +109,7 @@ class HostLoader:
 
 
 def loader_for(source: Source, metric: str, threads: int, device: str) -> Loader:
-    """Return the loader of a worker."""
+    """Return the loader of a worker: for host memory or for its CUDA device."""
     if device == "cpu":
         return HostLoader(source, metric, threads)
     from tonari.shards.loading_cuda import CudaLoader
@@ -118,9 +118,9 @@ def loader_for(source: Source, metric: str, threads: int, device: str) -> Loader
 
 
 def blocks(load: Loader, parts: list[slice], *, ahead: bool) -> Iterator[tuple[slice, Any]]:
-    """Yield ranges of rows, one after another; with `ahead`, the next range is read while one is in use.
+    """Yield each range with its rows; with `ahead`, the next rows are read while the caller uses the current ones.
 
-    The caller frees each range.
+    The caller must drop the rows of a range before it asks for the next range, so that memory suffices.
     """
     read = ((part, load.range(part.start, part.stop)) for part in parts)
     if not ahead:

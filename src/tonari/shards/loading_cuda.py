@@ -1,7 +1,7 @@
 """Load rows of a source as tensors on a CUDA device; a separate stream copies them while the device computes.
 
-The rows of the next task may be kept in page-locked host memory instead, which a device reads at 50 GB/s. They then
-take no memory on the device.
+The rows of the next task may also wait in page-locked host memory, which a device reads at 50 GB/s. They then take no
+memory on the device until the task begins.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Locked:
         return self._rows
 
     def within(self, here: slice) -> Iterator[tuple[Any, slice]]:
-        """Yield the parts of pieces that contain a range of rows, each with the position of its rows in the range."""
+        """Yield views of the pieces that contain a range of rows, each with the positions of its rows in the range."""
         for part, piece in zip(self._parts, self._pieces, strict=True):
             low, high = max(here.start, part.start), min(here.stop, part.stop)
             if low < high:
@@ -82,10 +82,10 @@ class Staged:
 
 
 class CudaLoader:
-    """:class:`tonari.shards.loading.Loader` for a device.
+    """A :class:`tonari.shards.loading.Loader` that reads rows to a CUDA device.
 
-    If the source is an object that makes rows on the current device, it makes them on this device, on a separate
-    stream, while the device computes.
+    If the source is an object that computes its rows on the current CUDA device, it computes them on this device, on a
+    separate stream, while the device runs the current task.
     """
 
     def __init__(self, source: Source, metric: str, device: str) -> None:
@@ -95,10 +95,10 @@ class CudaLoader:
         with on(self._device):
             self._stream = torch.cuda.Stream(self._device) if self._device.type == "cuda" else None
             self._feeder = Feeder(self._device)
-        self._one_at_a_time = threading.Lock()  # a task may read while the next one is read
+        self._one_at_a_time = threading.Lock()  # a task may read rows while the next task's rows are read
 
     def range(self, begin: int, end: int) -> Any:
-        """Return rows [begin, end), with values that the metric accepts."""
+        """Return rows [begin, end), after checking that the metric accepts their values."""
         return self.ranges([slice(begin, end)])
 
     def ranges(self, parts: list[slice]) -> Any:
@@ -120,14 +120,14 @@ class CudaLoader:
         return Staged(out, self, parts)
 
     def at(self, ids: npt.NDArray[np.int64]) -> Any:
-        """Return the rows with these numbers, which ascend."""
+        """Return the rows with these ascending numbers, unchecked."""
         with self._one_at_a_time, torch.cuda.stream(self._stream):
             out = self._empty(len(ids))
             self._gather(out, ids)
             return self._whole(out)
 
     def at_later(self, ids: npt.NDArray[np.int64]) -> Staged:
-        """Read the rows with these numbers, which ascend, into page-locked memory."""
+        """Read the rows with these ascending numbers into page-locked memory."""
         with self._one_at_a_time, torch.cuda.stream(self._stream):
             out = self._locked(len(ids))
             self._gather(out, ids)
@@ -135,7 +135,7 @@ class CudaLoader:
         return Staged(out, self, [])
 
     def fetch(self, staged: Locked, parts: list[slice]) -> Any:
-        """Copy page-locked rows to the device, and check the values of ranges."""
+        """Copy page-locked rows to the device, and check their values if they were read by ranges, `parts`."""
         with on(self._device):
             out = self._empty(len(staged))
             for rows, here in staged.within(slice(0, len(staged))):
@@ -147,7 +147,7 @@ class CudaLoader:
         return out
 
     def _fill(self, out: Any, first: int, rows: slice) -> None:
-        """Read a range of rows, to the device or into page-locked memory, as the rows of `out` from `first` on."""
+        """Read a range of rows of the source into `out`, on the device or page-locked, from its row `first` on."""
         source, begin = self._source, rows.start
         if isinstance(source, FileSource):
             for part, some in source.parts(begin, rows.stop):
@@ -158,7 +158,7 @@ class CudaLoader:
                 self._place(some, out, slice(first + part.start, first + part.stop))
 
     def _gather(self, out: Any, ids: npt.NDArray[np.int64]) -> None:
-        """Read rows by their numbers, to the device or into page-locked memory."""
+        """Read the rows `ids` of the source into `out`, on the device or page-locked."""
         source = self._source
         if isinstance(source, FileSource):
             for part, rows, numbers in source.parts_at(ids):
@@ -173,7 +173,7 @@ class CudaLoader:
                 self._place(rows[sent_to(here, rows.device) if on_device else here], out, slice(low, high))
 
     def _send(self, rows: npt.NDArray[Any], ids: npt.NDArray[np.int64] | None, out: Any, here: slice) -> None:
-        """Copy rows of a file, all or by number, to a range of rows on the device or in page-locked memory."""
+        """Copy rows of a file, all or only `ids`, to the rows `here` of `out`, on the device or page-locked."""
         if isinstance(out, Locked):
             for target, some in out.within(here):
                 self._copied(rows[some] if ids is None else rows, None if ids is None else ids[some], target)
@@ -185,7 +185,7 @@ class CudaLoader:
         self._feeder.arrive()
 
     def _copied(self, rows: npt.NDArray[Any], ids: npt.NDArray[np.int64] | None, out: Any) -> None:
-        """Copy rows, all or by number, into page-locked memory by several threads."""
+        """Copy rows, all or only `ids`, into page-locked memory by several threads."""
         target = out.view(torch.uint8).numpy().view(rows.dtype)
 
         def copy(part: slice) -> None:
@@ -195,11 +195,11 @@ class CudaLoader:
                 np.take(rows, ids[part], axis=0, out=target[part], mode="clip")
 
         threads = min(tuning.MOST_THREADS, default_threads())
-        step = max(1, -(-len(target) // threads))  # one call each: every call waits for its turn in Python
+        step = max(1, -(-len(target) // threads))  # one call per thread, since calls wait for one another in Python
         Workers(threads).map(copy, cut(len(target), step))
 
     def close(self) -> None:
-        """End the threads."""
+        """End the threads of the loader."""
         with self._feeder:
             pass
 
@@ -207,20 +207,20 @@ class CudaLoader:
         return torch.empty((rows, self._source.d), dtype=self._dtype, device=self._device)
 
     def _locked(self, rows: int) -> Locked:
-        """Return page-locked memory."""
+        """Return page-locked memory for a number of rows."""
         return Locked(rows, self._source.d, self._source.dtype, locked=self._stream is not None)
 
     def _place(self, rows: Any, out: Any, here: slice) -> None:
-        """Copy rows that an object returned, in any library and on any device, to a range of rows.
+        """Copy rows that the source's object returned, in any library and on any device, to the rows `here` of `out`.
 
-        The host does not wait for copies of rows on this loader's device; see :meth:`_wait`.
+        If the rows are on this loader's device, the copy may still be running on return; see :meth:`_wait`.
         """
         if inputs.place_of(rows, "source.rows") is None:
             rows = over(np.ascontiguousarray(inputs.as_rows(rows, "source.rows", check_values=False)))
         rows = inputs.as_tensor(rows)
         follows = rows.is_cuda and rows.device == self._device
         if follows:
-            rows.record_stream(self._stream)  # the object may drop them at once
+            rows.record_stream(self._stream)  # the object may free them before the copy ends
         for target, some in out.within(here) if isinstance(out, Locked) else [(out[here], slice(None))]:
             target.copy_(rows[some], non_blocking=follows)
 
@@ -230,7 +230,7 @@ class CudaLoader:
             self._stream.synchronize()
 
     def _check(self, rows: Any, parts: list[slice]) -> None:
-        """Refuse values that the metric does not accept; `parts` are the ranges of the source that the rows fill."""
+        """Refuse values that the metric does not accept; `parts` are the ranges of the source that `rows` contains."""
         nonnegative = get_metric(self._metric).nonnegative
         low, high = (float(bound) for bound in torch.aminmax(rows))
         if not (math.isfinite(low) and math.isfinite(high)) or (nonnegative and low < 0):
@@ -238,7 +238,7 @@ class CudaLoader:
                 inputs.check_values(rows[here], self._source.name, first=part.start, nonnegative=nonnegative)
 
     def _whole(self, out: Any) -> Any:
-        """Wait for the copies, and keep the memory from reuse until other work with it is done."""
+        """Wait for the copies into `out`, and keep its memory reserved until the default stream is done with it."""
         self._wait()
         if self._stream is not None:
             out.record_stream(torch.cuda.default_stream(self._device))
@@ -250,7 +250,7 @@ def _rows_of(parts: list[slice]) -> int:
 
 
 def _placed(parts: list[slice]) -> Iterator[tuple[slice, slice]]:
-    """Yield ranges, each with the position of its rows."""
+    """Yield each range with the positions of its rows in the concatenation of all ranges."""
     at = 0
     for part in parts:
         yield part, slice(at, at := at + part.stop - part.start)

@@ -67,7 +67,7 @@ class ShardPlan:
 
     @property
     def is_exact(self) -> bool:
-        """Whether no neighbour is missed."""
+        """Whether the lists are exact, so that no neighbour can be missed."""
         return self.route in ("exact", "exact-pairs")
 
     @property
@@ -85,7 +85,7 @@ class ShardPlan:
         return self.route == "clusters" and self.shards > 1
 
     def segments(self, n: int) -> list[range]:
-        """Return the blocks of each segment of n rows.
+        """Return the numbers of the blocks in each segment of a result of n rows.
 
         >>> facts = dict.fromkeys(("clusters", "staged_bytes", "engine_bytes", "host_bytes", "device_bytes"), 0)
         >>> plan = ShardPlan(route="clusters", rows=9, shards=3, block=4, disk_bytes=0, seconds=0.0, segment=2, **facts)

@@ -33,9 +33,10 @@ def nearest_of_all(
     end: int | None = None,
     asked: Any = None,
 ) -> Neighbors:
-    """Find the true neighbours of some rows of the source in a range of its rows, which is read once.
+    """Find the k nearest neighbours of some rows among the rows [begin, end) of the source, which are read once.
 
-    `asked` has the rows on the device of the worker, if they have been read already.
+    `rows` has row numbers of the source; `asked` has these rows on the device of the worker, if they were read before.
+    `slab` is the number of rows that are read and searched in one step.
     """
     job = worker.job
     last = job.source.n if end is None else end
@@ -54,9 +55,9 @@ _SAMPLE = "sample"
 
 
 def measured_rows(job: Job) -> npt.NDArray[np.int64]:
-    """Draw the rows for measuring the recall of the graph and of each merge of two shards."""
+    """Draw the rows for measuring the recall of the graph and of each merge of two slabs."""
     count = _sampled(job)
-    if job.plan.route == "ggm":  # a sampled row has k / shards neighbours in each shard
+    if job.plan.route == "ggm":  # on average, a sampled row has k / shards neighbours in each slab
         count = max(count, min(tuning.MOST_SAMPLED, tuning.KNOWN_OF_A_PAIR * job.plan.shards**2 // (2 * job.k)))
     return _rows_for(job, Purpose.SHARDS_MEASURED, count)
 
@@ -76,13 +77,13 @@ def _rows_for(job: Job, purpose: Purpose, count: int) -> npt.NDArray[np.int64]:
 
 
 def _known_rows(job: Job) -> npt.NDArray[np.int64]:
-    """Return the rows of all samples, whose true neighbours are searched together."""
+    """Return the row numbers of all samples; their true neighbours are searched together."""
     chooses = job.plan.route == "clusters" and job.plan.shards > 1
     return np.union1d(measured_rows(job), overlap_rows(job)) if chooses else measured_rows(job)
 
 
 def _compute_sample(worker: Worker, args: Any, data: Any) -> npt.NDArray[np.uint8]:
-    """Return the bytes of the rows of all samples, which are stored: an object may make all its rows to read some."""
+    """Return the rows of all samples as bytes, to store them: an object may have to make all rows to return some."""
     job = worker.job
     rows, read = _known_rows(job), []
     for part in cut(len(rows), job.plan.rows):
@@ -95,7 +96,7 @@ def _write_sample(worker: Worker, args: Any, rows: npt.NDArray[np.uint8]) -> Don
 
 
 def _sample_rows(worker: Worker, part: slice) -> Any:
-    """Return some of the rows of all samples, on the worker's device."""
+    """Return a range of the sampled rows, which the task "sample" stored, on the worker's device."""
     source, files = worker.job.source, worker.job.files
     return worker.place.there(np.array(files.load(_SAMPLE, _SAMPLE)[part]).view(inputs.dtype_of(source.dtype)))
 

@@ -22,7 +22,7 @@ _DIGESTED_RANGES, _DIGESTED_ROWS = 32, 32
 
 
 class Source(ABC):
-    """The points of a graph."""
+    """Points that are read by ranges: rows of files, of an array, or of an object of the caller."""
 
     n: int
     d: int
@@ -46,15 +46,15 @@ class Source(ABC):
 
     @abstractmethod
     def take(self, ids: npt.NDArray[np.int64], threads: int) -> npt.NDArray[Any]:
-        """Return the rows with these numbers, which ascend, in host memory."""
+        """Return the rows with these ascending numbers, in host memory."""
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """Return the facts that identify the points."""
+        """Return the facts that identify the points in a manifest."""
 
     @abstractmethod
     def check_unchanged(self) -> None:
-        """Raise if the points are known to have changed or to be gone."""
+        """Raise an error if the points are known to have changed or to be gone."""
 
     def digest(self) -> str:
         """Return a digest of a few ranges of rows, for :meth:`facts`.
@@ -98,7 +98,7 @@ class FileSource(Source):
                     f"{path} has {part.shape[1]} columns of {part.dtype}, {self.paths[0]} has {first.shape[1]} of "
                     f"{first.dtype}: they must agree"
                 )
-        inputs.as_rows(first[:1], "points")  # refuses a dtype that is not accepted
+        inputs.as_rows(first[:1], "points")  # raises an error for an unsupported dtype
         self.n, self.d = sum(map(len, self._parts)), int(first.shape[1])
         self.dtype = inputs.name_of_dtype(first)
         self._seen = self._stamps()
@@ -130,7 +130,7 @@ class FileSource(Source):
             yield slice(low - begin, high - begin), rows[low - first : high - first]
 
     def parts_at(self, ids: npt.NDArray[np.int64]) -> Iterator[tuple[slice, Any, npt.NDArray[np.int64]]]:
-        """Yield, for each file with some of these rows, their positions in `ids`, the file, and their numbers in it."""
+        """Yield, for each file with rows in `ids`, their positions in `ids`, the file's array, and their rows in it."""
         for first, rows in self._within(int(ids[0]), int(ids[-1]) + 1) if len(ids) else ():
             low, high = np.searchsorted(ids, [first, first + len(rows)]).tolist()
             yield slice(low, high), rows, ids[low:high] - first
@@ -224,7 +224,7 @@ class ArraySource(ObjectSource):
 
 
 class _Rows:
-    """An array behind the interface of an object that makes rows."""
+    """An array with the interface of an object that returns ranges of rows."""
 
     def __init__(self, rows: npt.NDArray[Any]) -> None:
         self._rows, self.shape = rows, rows.shape

@@ -1,4 +1,4 @@
-"""The progress of a build in a directory, read without its points."""
+"""The progress of a build, read from its directory without access to its points."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class State:
     all_known : bool
         Whether all tasks are known. If not, the results of known tasks decide which other tasks follow.
     covered : float, optional
-        For an unfinished graph by clusters: the share of the sampled neighbours with a common shard, an upper bound of
-        its recall.
+        For an unfinished graph by "clusters": the share of neighbours in a sample that share a shard with their row,
+        which is an upper bound of the recall.
     recall : Recall, optional
         The measured recall.
     record : Record, optional
@@ -100,7 +100,7 @@ def _progress(folder: Path, manifest: Manifest) -> dict[str, Any]:
             tasks = next(stages).tasks
         except StopIteration:
             break
-        except FileNotFoundError:  # a task that is not finished determines the next tasks
+        except FileNotFoundError:  # the next tasks depend on the result of an unfinished task
             all_known = False
             break
         known |= {task.name for task in tasks}

@@ -1,4 +1,4 @@
-"""Tasks, which are units of work that are finished or lost as a whole; their three steps overlap with other tasks.
+"""Tasks of a build: units of work that are finished or lost as a whole, in three steps that overlap with other tasks.
 
     read      from the source and from parts of earlier tasks, in one piece or several
     compute   a piece, on a device
@@ -43,7 +43,7 @@ from tonari.shards.source import Source
 
 
 class Task(NamedTuple):
-    """One task.
+    """One task of a build.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ def in_one_piece(
     write: Callable[[Worker, Any, Any], Done],
     together: Callable[[Worker, list[Any]], list[Any]] | None = None,
 ) -> Step:
-    """Return the steps of tasks that have one piece each."""
+    """Return the steps of a kind of task that is read, computed and written in one piece."""
 
     def pieces(worker: Worker, args: Any) -> Iterator[Any]:
         yield read(worker, args)
@@ -98,7 +98,7 @@ def in_one_piece(
 
 
 class Stage(NamedTuple):
-    """Tasks that may run at the same time, and the files of earlier tasks that are removed after these tasks.
+    """Tasks that may run at the same time, and the parts of earlier tasks that are removed after them.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Stage(NamedTuple):
     drops : tuple of str
         Names of parts.
     disk_bytes : int
-        The room on the disk that the build needs at its peak, if it is known better than from the plan; otherwise 0.
+        Peak disk space of the build, if it is known more precisely than when the plan was made; otherwise 0.
     """
 
     tasks: list[Task]
@@ -115,15 +115,14 @@ class Stage(NamedTuple):
 
 
 class Route(NamedTuple):
-    """A way to build a graph.
+    """A route of a build: the steps of its tasks, and the stages that run them.
 
     Attributes
     ----------
     steps : dict
         The steps of each kind of task.
     stages : callable(files, plan)
-        Yields the stages. A stage is requested after the one before is done, and may depend on the results of its
-        tasks.
+        Yields the stages in order. A stage is requested when the previous one is done, and may depend on its results.
     """
 
     steps: dict[str, Step]
@@ -183,7 +182,7 @@ class Job:
         return self.recall
 
     def check_unchanged(self) -> None:
-        """Raise if the points or the queries are known to have changed or to be gone."""
+        """Raise an error if the points or the queries are known to have changed or to be gone."""
         self.source.check_unchanged()
         if self.queries is not None:
             self.queries.check_unchanged()
@@ -196,7 +195,7 @@ class Job:
 
 
 class Worker:
-    """A device that runs tasks of a job.
+    """The state of a device that runs tasks of a job: its loaders, and rows that several tasks use.
 
     Parameters
     ----------
@@ -212,7 +211,7 @@ class Worker:
     threads : int
         The threads for work in host memory.
     memory : int or None
-        The memory of one search or graph.
+        Bytes that a search or the graph of a shard may use; None for no limit.
     sampled : rows or None
         The rows of all samples on the device; the first task that finds true neighbours loads them.
     dealt_by : tuple or None
@@ -228,8 +227,8 @@ class Worker:
         self.threads = job.threads or max(1, default_threads() // workers)
         self._loaders: list[Loader] = []
         self._has_read = False
-        self.records: dict[str, Record] = {}  # of tasks that are computed, but not completely written
-        # On the CPU without a budget, the engine decides; on a device, its memory excludes that of arriving rows.
+        self.records: dict[str, Record] = {}  # records of tasks that are not completely written
+        # On the CPU without a budget, searches decide themselves. The plan's number excludes memory for other rows.
         self.memory = None if job.memory is None and device == "cpu" else job.plan.engine_bytes
         self.call = Call(
             metric=job.record, place=self.place, threads=job.threads, memory=self.memory, progress=progress
@@ -237,12 +236,12 @@ class Worker:
 
     @cached_property
     def load(self) -> Loader:
-        """Reads rows of the source to the worker's device."""
+        """The loader that reads rows of the source to the worker's device."""
         return self._loader(self.job.source)
 
     @cached_property
     def load_queries(self) -> Loader:
-        """Reads the rows whose neighbours are searched: queries, or the points of a graph."""
+        """The loader of the rows whose neighbours are searched: queries, or the points of a graph."""
         return self.load if self.job.queries is None else self._loader(self.job.queries)
 
     def rows_at(self, ids: npt.NDArray[np.int64]) -> Arriving:
@@ -250,11 +249,11 @@ class Worker:
         return self.load.at_later(ids) if self._stages() else Arrived(self.load.at(ids))
 
     def rows_of(self, parts: list[slice]) -> Arriving:
-        """Start reading the rows of a task by ranges."""
+        """Start reading several ranges of rows for a task; they arrive when the task is computed."""
         return self.load.ranges_later(parts) if self._stages() else Arrived(self.load.ranges(parts))
 
     def _stages(self) -> bool:
-        """Whether the next rows wait in page-locked memory: not the first ones, before which nothing is computed."""
+        """Whether the next rows wait in page-locked memory, as planned; the first rows go directly to the device."""
         first, self._has_read = not self._has_read, True
         return self.job.plan.staged_bytes > 0 and not first
 
@@ -278,7 +277,7 @@ class Worker:
         return made
 
     def finish(self, task: Task, done: Done) -> None:
-        """Record that a task is done, with the record of the computation of its pieces."""
+        """Record that a task is done, together with the record of its computation."""
         self.job.files.finish(task.name, replace(done, record=self.records.pop(task.name, None)))
 
     def nearest(self, queries: Any, points: Any, k: int, *, self_join: bool = False) -> Neighbors:
@@ -289,7 +288,7 @@ class Worker:
         return method.search_once(queries, points, plan, self_join=self_join, progress=self.progress)
 
     def across(self, rows: Any, boundary: int, known: Any) -> Neighbors:
-        """Find, on the CPU, the exact nearest rows in the other of two slabs; see :func:`search_across`."""
+        """Find the exact nearest rows of each row in the other of two slabs, on the CPU; see :func:`search_across`."""
         k = min(self.job.k, max(boundary, len(rows) - boundary))
         plan = plan_across(self.call.problem(rows, rows, k, self_join=True))
         _begun(plan, len(rows))
@@ -307,7 +306,7 @@ class Worker:
         named: dict[str, Any] = _rounds_of(self.device) if update is None else {"update": update}
         try:
             plan = descent.plan(problem, recall=recall, seed=seed, **named)
-        except BudgetExceeded:  # a shard with more rows than the sample promised
+        except BudgetExceeded:  # the shard has more rows than the sample predicted
             plan = None
         if plan is None:
             why = "NN-Descent has no memory for this many rows"
@@ -324,7 +323,7 @@ class Worker:
 
 
 def _begun(plan: Plan, rows: int, reason: str = "") -> None:
-    """Record a search or a graph of a task."""
+    """Record the plan of a search or a graph that the current task is about to compute, and its number of rows."""
     record = current.get()
     if record is not None:
         record.rows += rows
@@ -332,5 +331,5 @@ def _begun(plan: Plan, rows: int, reason: str = "") -> None:
 
 
 def _rounds_of(device: str) -> dict[str, int]:
-    """Return overrides of NN-Descent's rounds for shards, few of whose rows need a second round."""
+    """Return overrides for the graph of a shard: on the CPU, the second round is light, since it changes few lists."""
     return {"light_rounds": 2} if device == "cpu" else {}

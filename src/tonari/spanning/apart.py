@@ -4,10 +4,10 @@ For a unit vector u, |i - j| >= u·j - u·i. If u points from the centre of i's 
 
     min over j in B of |i - j|  >=  min over j in B of u·j  -  u·i,
 
-and the minimum over all B outside of i's component bounds the distance from i to the nearest point outside. In clusters
-that are far apart, this bound excludes all points except for the ones that face another component. It takes n d
-operations per clump instead of n |A| d. Clumps are the components at the time of the first call. They stay the same
-when components merge, because a line from the common centre of several clumps would not point to any other clump.
+and the minimum over all B outside of i's component bounds the distance from i to the nearest point outside. If clusters
+are far apart, only points that face another component then still have to search. The bound takes n d operations per
+clump instead of n |A| d. Clumps are the components at the time of the first call. They stay the same when components
+merge, because a line from the common centre of several clumps would not point to any other clump.
 
 Rounding: the error of a product u·x of d terms in float64 is at most (d + 2) eps |u| |x|, in any order of summation,
 and |u| differs from 1 by at most (d + 4) eps. To cover both products, 4 (d + 8) eps max |x| is subtracted. The bound is
@@ -25,7 +25,7 @@ from tonari.core.slices import cut
 from tonari.spanning import tuning
 from tonari.spanning.pool import Ids
 
-_VALUE_BYTES = 32  # bytes of a value and of the values that are computed from it
+_VALUE_BYTES = 32  # peak memory per value of a block of rows, including temporary values
 _LESS = 1 - 1e-6
 _LEAST = 1e-300
 
@@ -71,7 +71,7 @@ class Projections:
                 own = np.flatnonzero(clumps == clump)
                 found[own] = self._gaps(own, int(clump), inside)
             found = (found[labels == component] - self._slack) * _LESS
-            found = np.where(found > 0, found, 0.0)  # NaN, of values too large for float64, is no bound
+            found = np.where(found > 0, found, 0.0)  # NaN, after an overflow of float64, gives no bound
             return found**2 * _LESS if self.squared else found
 
     def _measure(self, labels: Ids) -> None:
@@ -88,7 +88,7 @@ class Projections:
         self._clumps = labels
 
     def _gaps(self, own: Ids, clump: int, inside: npt.NDArray[np.bool_]) -> Float64:
-        """Return the distance of each point of a clump to every clump outside, along the line between their centres."""
+        """Return each point's least distance to the clumps outside, along the lines between the clumps' centres."""
         clumps = self._clumps
         assert clumps is not None
         lines = self._centres - self._centres[clump]

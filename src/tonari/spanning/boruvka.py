@@ -41,8 +41,8 @@ from tonari.spanning.pool import NO_PAIR, Ids, Lightest, Pool, pairs_of
 Search = Callable[[Ids, int, Ids], Neighbors]
 Bounds = Callable[[Ids, int], npt.NDArray[np.float64]]
 
-_SIZES = 4 ** np.arange(32)  # lengths of the lists of a search
-_ENTRY_BYTES = 64  # most bytes of an entry of these lists while it is found, weighted and added to the pool
+_SIZES = 4 ** np.arange(32)  # possible lengths of lists: powers of four
+_ENTRY_BYTES = 64  # peak memory per entry of a list while it is found, weighted and added to the pool
 
 
 class Forest:
@@ -94,9 +94,12 @@ class Forest:
         return Lightest(edges.weights[first], pairs)
 
     def _settle_half(self) -> tuple[Lightest, npt.NDArray[np.bool_]]:
-        """Search until half of the components know their lightest edge; return edges, and a mask of components."""
+        """Search until half of the components know their lightest edge.
+
+        Return the lightest known edge of each component, and a mask of the components for which it is final.
+        """
         sizes = np.bincount(self.labels)
-        limits = np.zeros(self.count, np.int64)  # number of points per component that search at once
+        limits = np.zeros(self.count, np.int64)  # most points of each component that search in one step
         while True:
             lightest = self.pool.lightest(self.labels, self.count)
             asking = self._asking(lightest)
@@ -115,7 +118,7 @@ class Forest:
             self._ask(rows, self.n - sizes[self.labels[rows]])
 
     def _bound(self, component: int) -> None:
-        """Raise the bounds of a component's points by known distances to other components."""
+        """Raise the bounds of a component's points to lower bounds of their distances to all other components."""
         assert self.least is not None
         rows = np.flatnonzero(self.labels == component)
         with np.errstate(over="ignore"):  # a bound may overflow only if distances do
@@ -124,7 +127,7 @@ class Forest:
         self.bounds[rows[higher]], self.bound_pairs[rows[higher]] = least[higher], -1
 
     def _nearest(self, asking: Ids, limits: Ids) -> Ids:
-        """Return the searching points with the smallest bounds, up to the limit of their component."""
+        """Return the points in `asking` with the smallest bounds: in each component, at most its limit of points."""
         order = asking[np.lexsort((self.bounds[asking], self.labels[asking]))]
         labels = self.labels[order]
         places = np.arange(len(order)) - np.searchsorted(labels, labels)
@@ -137,7 +140,10 @@ class Forest:
         return np.flatnonzero((self.bounds < weights) | earlier)
 
     def _ask(self, rows: Ids, others: Ids) -> None:
-        """Find further nearest points outside of the components of some points, if any exist."""
+        """Search for longer lists of the nearest points outside of the components of `rows`, and add the edges.
+
+        `others` has the number of points outside of each row's component.
+        """
         listed = self.pool.listed()[rows]
         wanted = np.searchsorted(_SIZES, listed, "right")
         for place in np.flatnonzero(np.bincount(wanted)).tolist():
@@ -148,7 +154,10 @@ class Forest:
                 self._list(rows[some], listed[some], others[some], self.search(rows[some], k, self.labels))
 
     def _list(self, rows: Ids, before: Ids, others: Ids, found: Neighbors) -> None:
-        """Put the new edges into the pool: all except the first `before` of each row, which are in it."""
+        """Add the found edges to the pool, except the first `before` edges of each row, which are already in it.
+
+        The bounds of the rows become the last entries of their new lists.
+        """
         k = found.indices.shape[1]
         new = (np.arange(k) >= before[:, None]) & (found.indices >= 0)
         sources, targets = np.repeat(rows, new.sum(axis=1)), found.indices[new]
@@ -162,7 +171,7 @@ class Forest:
         left, right = self.labels[pairs // self.n], self.labels[pairs % self.n]
         parents = np.arange(self.count)
         parents[components] = np.where(left == components, right, left)
-        # Edges descend along parents, so the only circles are two components that take the same edge.
+        # From child to parent, edges never get heavier, so the only cycles are two components that take the same edge.
         mutual = (parents[parents] == np.arange(self.count)) & (parents > np.arange(self.count))
         parents[mutual] = np.flatnonzero(mutual)
         while (parents[parents] != parents).any():

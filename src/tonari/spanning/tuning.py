@@ -1,10 +1,15 @@
-"""Tuned numbers of spanning trees: the points and entries of one search."""
+"""Tuned numbers of spanning trees: the points and entries of one search, and the tasks of one round.
+
+Each group of numbers names the benchmark case that measures it (``python -m benchmarks tune spanning``), if there is
+one; brackets contain the values that were tried.
+"""
 
 # Case: spanning blobs, cube on cpu. Chosen on: not recorded.
+# How much one search of Boruvka's rounds (boruvka.py) asks for.
 ENTRIES = 1 << 22  # entries of the lists that one search returns [1 << 20, 1 << 22]
-FIRST_ASKED = 64  # points of a component that search first [16, 64, 256]
-GROWTH = 16  # ratio of the number of points that search next [4, 16]
-LARGE_COMPONENT = 2048  # points; in larger components, bounds take less time than searches [1024, 2048, 4096]
+FIRST_ASKED = 64  # number of points of a large component that search first [16, 64, 256]
+GROWTH = 16  # growth of this number from search to search [4, 16]
+LARGE_COMPONENT = 2048  # fewest points of a large component, whose bounds save searches [1024, 2048, 4096]
 
 # Not measured: a bound of memory.
 VALUES = 1 << 22  # largest number of float64 values in memory at once

@@ -240,6 +240,17 @@ def test_subnormal_neighbours_under_flush_to_zero() -> None:
     assert (found.distances == points[::-1].T).all()
 
 
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_changed_graphs_of_transformed_rows_have_the_usual_bits(name: str) -> None:
+    rows = data("float64", 20, 2)
+    graph = tonari.knn_graph(rows[:15], 2, metric="haversine")
+    with environment(name):
+        added = graph.add(rows[:15], rows[15:])
+        answers = added.remove(rows, [3]), added.replace(rows, [3], rows[4:5])
+    usual = graph.add(rows[:15], rows[15:])
+    assert bits(answers) == bits((usual.remove(rows, [3]), usual.replace(rows, [3], rows[4:5])))
+
+
 def test_lists_are_joined_by_subnormal_distances() -> None:
     parts = [Neighbors(np.array([[value]], np.float32), np.array([[0]], np.int32)) for value in (3e-39, 1e-39)]
     with environment("flush"):

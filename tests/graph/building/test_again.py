@@ -11,7 +11,8 @@ from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph import tuning
 from tonari.graph.building.again import nearest_within, search_again, search_plainly
-from tonari.methods.call import Call, Options
+from tonari.methods.call import Call
+from tonari.methods.options import Options
 from tonari.methods.rows.points import Points
 from tonari.metrics.reference import brute
 

@@ -12,7 +12,8 @@ from tests.helpers import checks
 from tonari.core.errors import Unsupported
 from tonari.exact.cpu.method import ExactOnCpu
 from tonari.kdtree.cpu.method import TreeOnCpu
-from tonari.methods.call import Call, Options
+from tonari.methods.call import Call
+from tonari.methods.options import Options
 from tonari.methods.rows.points import Points
 
 POINTS, QUERIES = checks.gaussian(90, 5), checks.gaussian(7, 5, 1)

@@ -13,6 +13,7 @@ from tonari.core.errors import Unsupported
 from tonari.core.process.caches import cached
 from tonari.graph.building.changed_rows import finished as finished_lists
 from tonari.graph.knn_graph import KNNGraph
+from tonari.methods.options import COLUMNS
 from tonari.methods.repeated import repeating
 from tonari.metrics.changes.change import Change, change_for, change_of
 from tonari.spanning.tree import SpanningTree, with_weights
@@ -21,8 +22,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-# The arguments of public functions that change rows.
-_PARAMETERS = frozenset(("weights", "VI", "covariance", "V", "transform"))
+_COLUMNS = frozenset(COLUMNS)
 _change_by_name = cached(64)(change_of)
 
 
@@ -31,7 +31,7 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
 
     If the metric, the weights or a matrix require it, the rows are transformed, the function is called with the base
     metric, and the values of its result are converted. The function has the arguments `points` and `metric`, all of
-    `_PARAMETERS`, and possibly `queries` and a radius. It never receives weights or a matrix, because the rows are
+    `COLUMNS`, and possibly `queries` and a radius. It never receives weights or a matrix, because the rows are
     already multiplied by them.
     """
     signature, again = inspect.signature(verb), repeating(verb)
@@ -40,7 +40,7 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(verb)
     def changing(*args: P.args, **kwargs: P.kwargs) -> R:
         metric = kwargs.get("metric", metric_by_default)
-        columns = {name: kwargs.pop(name) for name in _PARAMETERS & kwargs.keys()} if kwargs else {}
+        columns = {name: kwargs.pop(name) for name in _COLUMNS & kwargs.keys()} if kwargs else {}
         change = change_for(metric, **columns) if columns or type(metric) is not str else _change_by_name(metric)
         if change is None:
             return verb(*args, **kwargs)

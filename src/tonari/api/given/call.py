@@ -16,7 +16,7 @@ from tonari.filters.arguments import Given
 from tonari.given.cpu import within as by_radius
 from tonari.given.plan import GivenPlan, plan_given
 from tonari.given.values import Allowed, FunctionValues, MatrixValues, Values
-from tonari.methods.call import Options
+from tonari.methods.options import Options
 from tonari.metrics import get_metric
 from tonari.metrics.names import name_of_function
 from tonari.metrics.radius import limits_of

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 from tonari import inputs
 from tonari.api.given.call import GivenCall
 from tonari.core.errors import Unsupported
-from tonari.methods.call import Options
+from tonari.methods.options import Options
 from tonari.metrics.names import PRECOMPUTED, is_function
 
 P = ParamSpec("P")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,11 +19,15 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, none_w
 from tonari.filters.arguments import Given
 from tonari.methods import repeated
 from tonari.methods.answer import on_side_of
+from tonari.methods.options import ThreadOptions, shares
 from tonari.methods.registry import by_force
 from tonari.methods.repeated import repeating_method
 from tonari.methods.rows.points import DecidedPoints
 from tonari.metrics.radius import limits_of
 from tonari.streams.radius import radius_chunks
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class RadiusIndex(IndexBase):
@@ -31,6 +35,7 @@ class RadiusIndex(IndexBase):
 
     @repeating_method(kept_of)
     @in_default_floats
+    @shares(ThreadOptions)
     def radius_search(
         self,
         queries: Any,
@@ -44,17 +49,16 @@ class RadiusIndex(IndexBase):
         query_groups: Any = None,
         point_groups: Any = None,
         groups: str | None = None,
-        threads: int | None = None,
-        progress: ProgressLike = None,
+        **shared: Unpack[ThreadOptions],
     ) -> RadiusNeighbors:
         """Find all points within a radius of every query; see :func:`tonari.radius_search`.
 
         Masks, groups and excluded numbers refer to ids, as in :meth:`search`.
         """
-        progress = inputs.check_progress(progress)
+        progress = inputs.check_progress(shared.get("progress"))
         inputs.warn_of_dropped({"queries": queries}, "use tonari.radius_search with differentiable=True")
         most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
-        now, threads = self._state, inputs.check_threads(threads)
+        now, threads = self._state, inputs.check_threads(shared.get("threads"))
         rows, limits = self._checked(now, queries, radius, min_similarity, closed, threads)
         rules = None
         if not (where is exclude is query_groups is point_groups is groups is None):
@@ -71,6 +75,7 @@ class RadiusIndex(IndexBase):
 
     @repeating_method(kept_of)
     @in_default_floats
+    @shares(ThreadOptions)
     def radius_count(
         self,
         queries: Any,
@@ -83,15 +88,14 @@ class RadiusIndex(IndexBase):
         query_groups: Any = None,
         point_groups: Any = None,
         groups: str | None = None,
-        threads: int | None = None,
-        progress: ProgressLike = None,
+        **shared: Unpack[ThreadOptions],
     ) -> Any:
         """Count the points within a radius of every query; see :func:`tonari.radius_count`.
 
         Masks, groups and excluded numbers refer to ids, as in :meth:`search`.
         """
-        progress = inputs.check_progress(progress)
-        now, threads = self._state, inputs.check_threads(threads)
+        progress = inputs.check_progress(shared.get("progress"))
+        now, threads = self._state, inputs.check_threads(shared.get("threads"))
         rows, limits = self._checked(now, queries, radius, min_similarity, closed, threads)
         rules = None
         if not (where is exclude is query_groups is point_groups is groups is None):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tonari import inputs
 from tonari.api.index.base import IndexBase, kept_of, refuse_streams
@@ -16,8 +16,12 @@ from tonari.core.results.neighbors import Neighbors, no_neighbors
 from tonari.filters.arguments import Given
 from tonari.methods import repeated
 from tonari.methods.answer import checked, on_side_of
+from tonari.methods.options import ThreadOptions, shares
 from tonari.methods.repeated import repeating_method
 from tonari.streams.searching import search_chunks
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class SearchIndex(IndexBase):
@@ -25,6 +29,7 @@ class SearchIndex(IndexBase):
 
     @repeating_method(kept_of)
     @in_default_floats
+    @shares(ThreadOptions)
     def search(
         self,
         queries: Any,
@@ -35,8 +40,7 @@ class SearchIndex(IndexBase):
         query_groups: Any = None,
         point_groups: Any = None,
         groups: str | None = None,
-        threads: int | None = None,
-        progress: ProgressLike = None,
+        **shared: Unpack[ThreadOptions],
     ) -> Neighbors:
         """Find the k nearest points of every query; see :func:`search`. Results contain the ids of points.
 
@@ -44,7 +48,7 @@ class SearchIndex(IndexBase):
         `exclude` and `point_groups` refer to ids: a mask and `point_groups` have :attr:`next_id` entries, one for
         each id assigned so far. The entries of removed points are ignored.
         """
-        progress, threads = inputs.check_progress(progress), inputs.check_threads(threads)
+        progress, threads = inputs.check_progress(shared.get("progress")), inputs.check_threads(shared.get("threads"))
         now = self._state
         for one in now.unchanged:
             one.check(queries)

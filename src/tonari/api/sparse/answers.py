@@ -20,7 +20,7 @@ from tonari.filters.arguments import Given, shared_mask, window_of
 from tonari.filters.rules import Rules
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists
-from tonari.methods.call import Options
+from tonari.methods.options import Options
 from tonari.metrics import Metric, get_metric
 from tonari.metrics.changes.change import Change
 from tonari.metrics.changes.row_changes import Weighting

@@ -1,9 +1,9 @@
 """Brute force on the CPU.
 
     method.py        the registered method: a search is direct, or by prepared rows
-    direct/          searches by exact values alone, without packed points and a screen
+    direct/          searches by exact values alone, without packed points or a screen
     rows/            points -> form -> packed copy in a kernel's layout; copies, clusters, columns and codes
-    search.py        searches rows again, at the next precision, if one precision does not certify them
+    search.py        the precision of each row: rows that cannot be certified are retried at the next one
     radius.py        the same for searches within a radius
     passes.py        blocks of queries x slices of points -> screen -> select -> refine -> certified rows
     blocks.py        blocks of queries

@@ -1,4 +1,4 @@
-"""Find the nearest points of every point on the other side of a boundary, using each product for both of its rows.
+"""Find, for every point, the nearest points beyond a boundary between rows; each product is used for both of its rows.
 
 The boundary is a row number: the rows before it are one side, all others the other side.
 """
@@ -31,12 +31,12 @@ from tonari.metrics.problem import make_problem
 
 
 def plan_across(problem: Problem) -> ExactPlan:
-    """Plan a self-join that finds, for each point, its nearest points on the other side of a boundary (a row number).
+    """Plan a search, for each point, of its nearest points on the other side of a boundary (a row number).
 
     Raises
     ------
     Unsupported
-        Using each product for both sides is impossible or slower.
+        Using each product for both of its rows is impossible or slower.
     BudgetExceeded
         Memory is too short for all rows at once.
     """
@@ -82,7 +82,7 @@ def search_across(
     with Progress(progress, total=2 * boundary * (n - boundary), seconds=plan.seconds / 2, label="neighbours") as bar:
         search = Search(prepared, plan, Workers(plan.threads), bar, Report(rows=n))
         status = search.across(found, level=_level(search, points), boundary=boundary, known=known)
-    del search, prepared  # their memory is available for what follows
+    del search, prepared  # free their memory before rows are retried
     for side, other in ((slice(0, boundary), slice(boundary, n)), (slice(boundary, n), slice(0, boundary))):
         left = np.flatnonzero(status[side]) + side.start
         for part in cut(len(left), max(JOIN_BLOCK, n // tuning.ACROSS_PARTS)):
@@ -95,7 +95,7 @@ def _lists(rows: int, plan: ExactPlan) -> Neighbors:
 
 
 def _level(search: Search, points: npt.NDArray[Any]) -> int:
-    """Pack all points at the precision that a search would choose after its first rows, and return its level."""
+    """Pack all points at the precision that an adaptive search would choose after its first rows; return its level."""
     plan, report, n = search.plan, search.report, len(points)
     search.hold(0, n)
     if not plan.adaptive:
@@ -116,7 +116,7 @@ def _search_again(
     found: Neighbors,
     progress: ProgressLike,
 ) -> None:
-    """Search the other side again for rows with too many survivors, within the memory of the plan."""
+    """Retry rows with too many survivors by a separate search of the other side, within the memory of the plan."""
     k = min(plan.k, other.stop - other.start)
     sizes = other.stop - other.start, len(rows), plan.d, k
     problem = make_problem(*sizes, dtype=plan.dtype, metric=plan.metric, memory=plan.total_bytes, threads=plan.threads)

@@ -1,4 +1,4 @@
-"""Blocks of queries: the steps of a pass over the points for one block, and the division of queries into blocks."""
+"""The interface through which passes over the points use a block of queries; the division of queries into blocks."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Block(Protocol):
     """A block of queries during its pass over the points, such as a native RowBlock."""
 
     def open(self, begin: int, end: int, places: Numbers | None = None, asked: Sketch | None = None) -> None:
-        """Start queries [begin, end).
+        """Start a pass over the points for queries [begin, end).
 
-        If `places` has a position among the packed points for each query (:class:`Near`), the points around that
-        position give its first threshold.
+        `places` and `asked` are the fields of :class:`Near`. The first threshold of a query is computed from the points
+        around its place.
         """
 
     def screen(
@@ -29,34 +29,35 @@ class Block(Protocol):
         take_stride: bool,
         looks: bool,
     ) -> None:
-        """Screen the groups in a range of points: all groups, every stride-th group, or all except these.
+        """Screen groups [group_begin, group_end) of packed points, and add survivors to the rows of the block.
 
-        If `looks` is True, a comparison of contracted rows first rules out some of the groups.
+        If `stride` is not 0, only every stride-th group is screened if `take_stride` is True, and only the other groups
+        if it is False. If `looks` is True, a comparison of contracted rows rules out some of the groups first.
         """
 
     @property
     def looked(self) -> tuple[int, int, int]:
-        """The numbers of all pairs of a tile and a group, of pairs that looks compared, and of pairs that looks left.
+        """Counts of pairs of a query tile and a point group: all pairs, pairs in looks, and pairs that looks left.
 
-        A look compares contracted rows. The screen then compares the pairs that the looks could not rule out.
+        A look compares contracted rows. The screen then compares only the pairs that looks could not rule out.
         """
 
     def end_sample(self) -> None:
-        """Set the rows' thresholds by the groups that were screened."""
+        """Set the threshold of each row from the sampled groups, which have been screened."""
 
     def absorb(self, other: Any) -> None:
-        """Add the results of a block for the same queries among other points."""
+        """Merge the survivors of another block, which has the same queries but screened other points."""
 
 
 AnyBlock = TypeVar("AnyBlock", bound=Block)
 
 
 def cut_blocks(begin: int, end: int, size: int) -> list[Bounds]:
-    """Return the bounds of blocks of queries [begin, end)."""
+    """Cut queries [begin, end) into blocks of at most `size` queries, and return the bounds of each block."""
     return [(first, min(first + size, end)) for first in range(begin, end, size)]
 
 
 def batches(items: list[Bounds], size: int) -> Iterator[list[Bounds]]:
-    """Yield the items in lists of at most `size`."""
+    """Yield the items, in their order, in lists of at most `size` items."""
     for at in range(0, len(items), size):
         yield items[at : at + size]

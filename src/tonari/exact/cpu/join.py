@@ -1,6 +1,6 @@
 """Self-joins: each product of two rows is computed once, for both rows (komarov2014, section 4: half the matrix).
 
-Active rows are the rows whose lists of candidates are in memory. All threads share their thresholds and candidates, so
+Active rows have their lists of candidates in memory at the same time. All threads share these thresholds and lists, so
 that the product of any two active rows can be used for both (``native/exact/self_join.hpp``).
 """
 
@@ -25,7 +25,7 @@ from tonari.exact.memory import JOIN_BLOCK
 from tonari.exact.plan import ExactPlan
 
 Bounds: TypeAlias = tuple[int, int]  # rows [begin, end)
-# The points with which a block is compared, and whether both rows use each product.
+# Ranges of points with which a block is compared, each with whether products are used for both of their rows.
 Spans: TypeAlias = Iterable[tuple[Bounds, bool]]
 Status: TypeAlias = npt.NDArray[np.uint8]
 
@@ -39,7 +39,7 @@ def join_of(
     double: bool,
     may_retry: bool,
 ) -> _native.SelfJoin:
-    """Allocate the thresholds and survivors of the rows, none of which is active yet."""
+    """Create the native self-join, which keeps the thresholds and survivors of active rows; no row is active yet."""
     return _native.SelfJoin(
         *(kernel, prepared.form, prepared.points, plan.k, plan.isa, self_ids),
         *(double, may_retry),
@@ -62,9 +62,9 @@ class Join:
     native: _native.SelfJoin
 
     def all_points(self, found: Neighbors, status: Status, first: int) -> int:
-        """Find the neighbours of the rows from number `first` on among all points; return the number of exact values.
+        """Find the neighbours of row `first` and all later rows among all points; return the number of exact values.
 
-        `found` and `status` receive the results of these rows.
+        `found` and `status` have one entry for each of these rows, and receive the results.
         """
         n, size = len(self.prepared.points), self.plan.active_rows
         starts = range(first // JOIN_BLOCK * JOIN_BLOCK, n, size)
@@ -85,7 +85,7 @@ class Join:
 
     def _of_active(self, active: Bounds, found: Neighbors, status: Status, first: int) -> int:
         def spans(block: Bounds) -> Spans:
-            # Products with points outside the active rows, and within the block itself, are used only for this block.
+            # Products with inactive rows, and of rows of the block with each other, are used only for one of the two.
             yield (0, active[0]), False
             yield block, False
             yield (block[1], active[1]), True
@@ -102,12 +102,12 @@ class Join:
         spans_of: Callable[[Bounds], Spans],
         known: npt.NDArray[np.float64] | None = None,
     ) -> None:
-        """Compare blocks of active rows with spans of points."""
+        """Compare each block of active rows with the ranges of points that `spans_of` returns for it."""
         self.native.open(*active)
         self.workers.map(self._prepare, _blocks(active))
         if known is not None:
             self.native.know(*active, known)
-        own = threading.local()  # one worker per thread
+        own = threading.local()  # each thread has its own native worker
 
         def work(block: Bounds) -> None:
             if not hasattr(own, "worker"):
@@ -134,7 +134,7 @@ class Join:
             at, begin = at + 1, end
 
     def _finish(self, blocks: list[Bounds], found: Neighbors, status: Status, first: int, met: Bounds) -> int:
-        """Write the lists of blocks of rows from `first` on, after their comparison with a range of points."""
+        """Write the neighbours of rows `first` and later, once their blocks were compared with the points in `met`."""
 
         def close(block: Bounds) -> int:
             self.workers.check()

@@ -27,7 +27,7 @@ from tonari.exact.plan import ExactPlan
 from tonari.exact.planning.planner import plan_on_cpu
 from tonari.metrics.problem import refuse_metric
 
-_NUMBER = 8  # bytes
+_NUMBER = 8  # bytes of a row number
 
 
 class ExactOnCpu(OnCpu):
@@ -103,7 +103,7 @@ class ExactOnCpu(OnCpu):
         return quick_count(request, points, plan, _unchecked(prepared)) if compared else None
 
     def _is_compared(self, prepared: Any, plan: ExactPlan) -> bool:
-        """Whether searches within a radius use exact values alone; without prepared points, because they are few."""
+        """Whether radius searches compute all exact values, because they have few pairs, without a screen."""
         if prepared is not None:
             return bool(prepared.is_compared(plan))
         return plan.direct_within < SCREEN_START + plan.prepare_seconds

@@ -29,7 +29,7 @@ from tonari.exact.plan import ExactPlan
 from tonari.exact.report import Report
 
 Some: TypeAlias = slice | npt.NDArray[np.intp]
-Task: TypeAlias = tuple[Some, int, bool]  # rows, their level, and whether to use a sample
+Task: TypeAlias = tuple[Some, int, bool]  # rows, the index of their precision, and whether to use a sample
 
 
 _RETRY, _RESAMPLE = 1, 2  # RowStatus in native/exact/row_states.hpp; 0 is done
@@ -44,18 +44,18 @@ class Search:
     workers: Workers
     bar: Progress
     report: Report
-    # Packed points of this search, which no other search changes.
+    # The kernel, and the slices packed for it, which this search keeps even if another search repacks the points.
     held: tuple[str, list[_native.PackedPoints]] = field(default_factory=lambda: ("", []))
-    near: Near | None = None  # the positions of the queries, if points are not in their original order
-    looks: bool = True  # True as long as looks save time
+    near: Near | None = None  # positions near the queries, if points are packed in the order of clusters
+    looks: bool = True  # whether looks save time, as far as measured
 
     @property
     def levels(self) -> int:
-        """The number of ways to search a row: one for each precision, and one for contracted rows if there are any."""
+        """The number of attempts at a row: one per precision, and one in all columns if rows are contracted."""
         return len(self.plan.precisions) + self.prepared.falls_back
 
     def hold(self, level: int, count: int) -> None:
-        """Keep exactly the first `count` points packed for a level."""
+        """Keep exactly the first `count` points packed for the precision with index `level`."""
         kernel = self.plan.kernels[self.plan.precisions[level]]
         self.held = "", []  # release slices before packing new ones
         self.held = kernel, self.prepared.hold(kernel, count, self.workers)
@@ -65,11 +65,11 @@ class Search:
         return self.held[1] if kernel == self.held[0] else []
 
     def holds(self, level: int) -> bool:
-        """Whether all points are packed for a level already."""
+        """Whether all points are already packed for the precision with index `level`."""
         return len(self.resident(self.plan.kernels[self.plan.precisions[level]])) == len(self.prepared.slices)
 
     def unfinished(self, rows: slice | npt.NDArray[np.intp], status: npt.NDArray[np.uint8], level: int) -> list[Task]:
-        """Return the tasks for unfinished rows: search again without a sample, or retry at the next precision.
+        """Return tasks for the unfinished rows: some are searched again without a sample, others at the next precision.
 
         Each task copies its rows, so a task has at most as many rows as are processed at once while points are packed.
         """
@@ -96,7 +96,8 @@ class Search:
     ) -> npt.NDArray[np.uint8]:
         """Search all rows of `queries` at one precision, write certified rows, and return the status of each row.
 
-        Rows that may not be retried are resolved by exact values. `near` has the positions of the queries.
+        Without `may_retry`, rows that cannot be certified are resolved by exact values. `near` has positions near the
+        queries.
         """
         plan, started = self.plan, time.perf_counter()
         kernel = plan.kernels[plan.precisions[level]]
@@ -139,7 +140,7 @@ class Search:
     ) -> int:
         """Compare blocks of queries with all packed points; return the sum of the numbers that `close_block` returns.
 
-        `close_block` finishes a block after it was compared with all points.
+        `close_block` is called for each block after its comparison with all points.
         """
         packed = self.resident(kernel)
         if len(packed) < len(self.prepared.slices) or self.plan.point_splits > 1:
@@ -181,7 +182,7 @@ class Search:
     def join(
         self, self_ids: npt.NDArray[np.int64], found: Neighbors, *, level: int, first: int
     ) -> npt.NDArray[np.uint8]:
-        """Search the points for each other, from row `first` on."""
+        """Find the neighbours of row `first` and all later points among all points; see :meth:`Join.all_points`."""
         started = time.perf_counter()
         status = np.empty(len(self.prepared.points) - first, np.uint8)
         refined = self._join(level, self_ids, found).all_points(found, status, first)
@@ -190,7 +191,7 @@ class Search:
     def across(
         self, found: Neighbors, *, level: int, boundary: int, known: npt.NDArray[np.float64] | None
     ) -> npt.NDArray[np.uint8]:
-        """Find the neighbours of each point on the other side of a boundary; see :meth:`Join.across`."""
+        """Find, for each point, its neighbours on the other side of a boundary; see :meth:`Join.across`."""
         n, started = len(self.prepared.points), time.perf_counter()
         status = np.empty(n, np.uint8)
         refined = self._join(level, np.arange(n), found).across(found, status, boundary, known)
@@ -226,14 +227,11 @@ class Search:
         self.judge(kernel, block.looked)
 
     def looks_at(self, part: _native.PackedPoints) -> bool:
-        """Whether to look at a range of points before they are screened."""
+        """Whether a look, a comparison of contracted rows, precedes the screen of these packed points."""
         return self.looks and part.looks
 
     def judge(self, kernel: str, looked: tuple[int, int, int]) -> None:
-        """Omit looks from now on if they take more time than they save.
-
-        A look is a comparison of contracted rows before the screen.
-        """
+        """Omit looks from now on if the counts of :attr:`Block.looked` show that they take more time than they save."""
         look = self.prepared.look
         if self.looks and look is not None and looked[0]:
             self.looks = look_pays(self.plan, kernel.split("/")[1], look.columns, looked)
@@ -251,10 +249,10 @@ class Search:
         sampled: bool,
         near: Near | None,
     ) -> int:
-        """Screen a few blocks at once, first with the points that are already packed, then with all others.
+        """Compare a few blocks at once with the points: first with those that stay packed, then with all others.
 
-        If queries are few, several blocks have the same queries, each screens a share of the points, and their results
-        are merged at the end.
+        If there are fewer blocks than threads, several blocks have the same queries: each screens a share of the
+        points, and their survivors are merged at the end.
         """
         plan, splits = self.plan, self.plan.point_splits
         packs = len(packed) < len(self.prepared.slices)
@@ -307,7 +305,7 @@ class Search:
 
 
 def _close(task: tuple[Bounds, list[AnyBlock]], close_block: Callable[[Bounds, AnyBlock], int]) -> int:
-    """Merge the blocks that have the same queries, and finish the result."""
+    """Merge the blocks that have the same queries into the first one, and finish it by `close_block`."""
     bounds, (first, *others) = task
     for other in others:
         first.absorb(other)

@@ -1,4 +1,4 @@
-"""The schedule of radius searches on the CPU. Thresholds are constant, and lists have any length.
+"""The schedule of radius searches on the CPU: thresholds are constant, and lists have different lengths.
 
 A pair is within the radius if its returned value is at most the limit. The screen bounds the score of each point from
 below and above. A lower bound above the limit's score rules the point out. An upper bound below the limit's score
@@ -37,7 +37,7 @@ logger = logging.getLogger("tonari")
 
 
 class Part(NamedTuple):
-    """The result of a block of queries: the number of points per row, and the concatenated lists."""
+    """The result of a block of queries: the number of points found for each row, and the concatenated lists."""
 
     counts: npt.NDArray[np.int64]
     distances: npt.NDArray[Any]
@@ -46,14 +46,14 @@ class Part(NamedTuple):
 
 @dataclass
 class Parts:
-    """The parts of an answer, each with lists or only with counts."""
+    """The request and the answer of a radius search; the answer has a part for each block of queries."""
 
     of: Within
     lists: bool = True
-    parts: dict[int, Part] = field(default_factory=dict)  # by the first row
+    parts: dict[int, Part] = field(default_factory=dict)  # by the number of the block's first row
 
     def in_order(self) -> Iterator[Part]:
-        """Yield the parts in order of rows, and free each."""
+        """Yield the parts in the order of their rows, and drop each, so that its memory can be freed."""
         for begin in sorted(self.parts):
             yield self.parts.pop(begin)
 
@@ -92,7 +92,7 @@ def count_prepared(
 
 
 def _put_back(found: RadiusNeighbors, order: npt.NDArray[np.int64]) -> RadiusNeighbors:
-    """Return lists in the original order of the rows, after a search in another order."""
+    """Return lists in the original order of the queries, after a search of the queries in the order `order`."""
     counts = np.empty(len(order), np.int64)
     begins = np.empty(len(order), np.int64)
     counts[order], begins[order] = np.diff(found.indptr), found.indptr[:-1]
@@ -102,7 +102,7 @@ def _put_back(found: RadiusNeighbors, order: npt.NDArray[np.int64]) -> RadiusNei
 
 
 def _run(answer: Parts, prepared: PreparedPoints, plan: ExactPlan, progress: ProgressLike) -> None:
-    """Find all parts of an answer."""
+    """Search all queries of a request, and store the parts of the answer."""
     started = time.perf_counter()
     whole_plan, plan = plan, prepared.planned(plan)
     m, n = len(answer.of.queries), len(prepared.points)
@@ -134,7 +134,7 @@ def _run(answer: Parts, prepared: PreparedPoints, plan: ExactPlan, progress: Pro
 
 
 def _rows(answer: Parts, search: Search, rows: Bounds, level: int) -> int:
-    """Find the parts of some rows; return the number of exact values that a finer screen might have avoided."""
+    """Search a range of rows; return the number of exact values that a finer screen might have avoided."""
     plan, n, started = search.plan, len(search.prepared.points), time.perf_counter()
     precision = plan.precisions[level]
     todo, vain = cut_blocks(*rows, plan.query_block), 0
@@ -158,7 +158,10 @@ def _rows(answer: Parts, search: Search, rows: Bounds, level: int) -> int:
 def _blocks(
     answer: Parts, search: Search, blocks: list[Bounds], precision: str, full: list[tuple[Bounds, int]]
 ) -> tuple[int, int]:
-    """Find the parts of some blocks; append the blocks that overflowed, with the number of points compared so far."""
+    """Search some blocks; append those that overflowed to `full`, with the number of points that they had compared.
+
+    Return two numbers of exact values: of all, and of the ones that a finer screen might have avoided.
+    """
     plan, prepared, request = search.plan, search.prepared, answer.of
     kernel, double = plan.kernels[precision], request.limits.dtype == np.float64
     farthest = np.ascontiguousarray(request.limits, np.float64)
@@ -194,7 +197,7 @@ def _blocks(
 
 
 class _Block:
-    """A native block for :class:`Search`; it compares every point once, without a sample."""
+    """Adapt a native block of a radius search to :class:`Search`; it compares every point once, without a sample."""
 
     def __init__(self, native: _native.RadiusBlock) -> None:
         self.native = native

@@ -1,4 +1,4 @@
-"""The schedule of exact search on the CPU, which determines the precision at which each row is searched.
+"""The schedule of exact search on the CPU: the precision of each row, and the order of rows.
 
 for precision in precisions:                  only rows that the previous one could not certify
     for block of queries (in parallel):       passes.py
@@ -41,7 +41,7 @@ def search_prepared(
     self_ids: npt.NDArray[np.int64] | None = None,
     progress: ProgressLike = None,
 ) -> tuple[Neighbors, Report]:
-    """Search prepared points for checked queries, as planned.
+    """Find the k nearest prepared points of every query, as planned; the queries have been checked.
 
     Returns
     -------
@@ -72,9 +72,9 @@ def search_prepared(
 def arrange(
     queries: npt.NDArray[Any], prepared: PreparedPoints, self_ids: npt.NDArray[np.int64] | None
 ) -> tuple[Numbers, Near] | None:
-    """Return an order of the queries that follows the order of the packed points, and positions near the queries.
+    """Return the queries in the order of clusters of the packed points, and positions near the queries in that order.
 
-    Return None if points are packed in their original order, because the order of the queries then has no effect.
+    Return None if points are packed in their original order, because the order of queries then makes no difference.
     """
     clusters = prepared.clusters
     if clusters is None:
@@ -89,7 +89,7 @@ def arrange(
 def _search(
     search: Search, queries: Rows, self_ids: npt.NDArray[np.int64] | None, found: Neighbors, whole_plan: ExactPlan
 ) -> None:
-    """Search for queries in the given order. `whole_plan` is the plan for rows that the contraction cannot resolve."""
+    """Search all queries, in the order of `queries`; `whole_plan` is for rows that contracted points cannot resolve."""
     prepared, plan, report, bar = search.prepared, search.plan, search.report, search.bar
     m, n = len(found.indices), prepared.count
     level, sampled = prepared.first_level(plan), plan.sample_rank > 0
@@ -117,11 +117,11 @@ def _search(
         todo.append((slice(pilot, m), level, sampled))
     while todo:
         rows, at, with_sample = todo.pop()
-        part = Neighbors(found.distances[rows], found.indices[rows])  # views by a slice, copies by a list
+        part = Neighbors(found.distances[rows], found.indices[rows])  # views for a slice of rows, copies for a list
         ids = None if self_ids is None else self_ids[rows]
         stays = False
         few = not isinstance(rows, slice) and len(rows) <= tuning.FEW_LEFT
-        if at == len(plan.precisions) and not few:  # all levels of a contraction have left too many candidates
+        if at == len(plan.precisions) and not few:  # contracted rows left too many candidates at every precision
             decided("columns", f"all {whole_plan.d} for rows that have too many candidates in {plan.form_dim}")
             again = replace(whole_plan, may_contract=False, active_rows=0)
             part, more = search_prepared(queries(rows), prepared.whole(), again, self_ids=ids, progress=False)

@@ -25,10 +25,10 @@ from tonari.metrics import get_metric
 
 
 def is_coded_for(problem: Problem, searched: int) -> bool:
-    """Whether codes answer a search of prepared points, after `searched` queries among the same points."""
+    """Whether to search prepared points by codes, after earlier searches of `searched` queries among them."""
     if not _may_be_coded(problem):
         return False
-    if searched > 0:  # the same cached plan for any m: a new one would not fit once codes take memory
+    if searched > 0:  # one cached plan for all m and k: once codes take memory, a new plan would not fit
         return _plans(dataclasses.replace(problem, m=1, k=1))[1] is not None
     streamed, coded = _plans(problem)
     return coded is not None and coded.seconds < streamed.seconds
@@ -48,7 +48,7 @@ def coded_plan(problem: Problem) -> CudaPlan:
 
 
 def plan_again(problem: Problem, prepared_by: CudaPlan, overrides: dict[str, Any]) -> CudaPlan:
-    """Return the plan of a search of coded points; it is cached for equal searches."""
+    """Return the plan of a search of points that are prepared as codes; it is cached for equal searches."""
     free = rounded(available(problem.devices))
     return _plan_again(problem, prepared_by, free, tuple(overrides.items()))
 
@@ -70,7 +70,7 @@ def _may_be_coded(problem: Problem) -> bool:
 
 @cached(maxsize=256)
 def _plans(problem: Problem) -> tuple[CudaPlan, CudaPlan | None]:
-    """Return the plan without codes and the plan with codes; None if the former keeps the points, or codes do not fit.
+    """Return the plan without codes, and the plan with codes; None if all points fit on the device, or codes do not.
 
     Both are cached by the first call, at which no codes take memory yet.
     """

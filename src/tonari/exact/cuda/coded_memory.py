@@ -18,7 +18,7 @@ from tonari.select.cuda.order import MERGE_BYTES
 PRECISIONS = ("int8", "values")
 # Lengths of batches: whole tiles of the screen, unless memory is short.
 _BATCHES = (*range(1, LEAST_BATCH), LEAST_BATCH, *range(tuning.HOPPER_ROWS, tuning.CODED_BATCH + 1, tuning.HOPPER_ROWS))
-CODED_BYTES = LISTED_BYTES + 4 * tuning.CODED_GROUPS  # per near point, and its near groups
+CODED_BYTES = LISTED_BYTES + 4 * tuning.CODED_GROUPS  # bytes per near point, with its share of the near groups
 
 
 class CodesNeeds(CudaNeeds):
@@ -37,7 +37,7 @@ class CodesNeeds(CudaNeeds):
         return 0
 
     def working_bytes(self, slabs: Slabs, batch: int) -> int:
-        """Return the working memory: a batch of queries, slabs in transfer, codes of a block, and a sample of codes."""
+        """Return the bytes of working memory: a batch of queries, slabs in transfer, and a sample of codes."""
         contracting = contraction_bytes(self.d, self.form_dim) + coding_bytes(self.d, self.form_dim)
         contracting += sample_rows(self.d) * self.d * self.itemsize
         lists = MERGE_BYTES if self.merged else 0
@@ -46,8 +46,7 @@ class CodesNeeds(CudaNeeds):
         return lists + max(SMALL_CHANGE + contracting + buffers, self._beside_codes(self._batch_bytes(batch)))
 
     def _beside_codes(self, batch_bytes: int) -> int:
-        """Return the bytes of a search in addition to the codes: a batch, a sample, and rows that are refined at
-        once."""
+        """Return the bytes of a search in addition to all codes: a batch, a sample, and rows being refined."""
         sample = self._sample()
         sampled = 0 if sample is None else codes_bytes(-(-self.n // sample.stride), self.form_dim)
         members = self._most_members() * (self.d * self.itemsize + CODED_BYTES)
@@ -72,28 +71,28 @@ class CodesNeeds(CudaNeeds):
         return next((batch for batch in _BATCHES if even <= batch <= most), most)
 
     def copying_seconds(self, slabs: Slabs) -> float:
-        """Return the seconds of copying all points once, and of reading the rows that are refined."""
+        """Return the seconds for copying all points to the device once, and for reading the rows that are refined."""
         rows = (min(self.refined_groups(slabs), tuning.CODED_READ) + 2 * self.k) * self.d * self.itemsize
         queries = self.d * self.query_itemsize * self.host_queries
         return (self.n * self.d * self.itemsize + self.m * (rows + queries)) / CARD.link
 
     def _sample(self) -> Sample | None:
-        """Return the sample of the first thresholds, as the screen chooses it."""
+        """Return the sample from which the screen computes thresholds; None if it uses no sample."""
         return sample_for_codes(self.n, self.m, self.width, self.group)
 
     def _screened_bytes(self, batch: int) -> int:
-        """Return the size in bytes of the minima of a batch, of all points or of a sample, and of its lists."""
+        """Return the bytes of a batch's minima of all points, or of its minima of a sample and its lists."""
         sample = self._sample()
         if sample is None or batch == 0:
             return batch * 4 * group_count(self.n, self.group)
-        # The room of a list in all segments: see room_of in rows/tiles.py. Fewer rows have more segments.
+        # Lists have the room that room_of in rows/tiles.py gives to each segment; fewer rows have more segments.
         segments = 4 * tuning.MOST_ROUNDS * tuning.CODED_MULTIPROCESSORS * tuning.HOPPER_ROWS
         slots = batch * sample.capacity
         slots += math.ceil(tuning.UNEVEN * (math.sqrt(slots * segments) + segments))
         return batch * 4 * group_count(-(-self.n // sample.stride), self.group) + 8 * slots
 
     def _most_members(self) -> int:
-        """Return the number of members of a row that is retried with the longest lists."""
+        """Return the number of points that a row lists at its last retry, which has the longest lists."""
         return min(self.n, tuning.NEAR_KEPT * tuning.ROOMY * tuning.CODED_WIDEST * self.width)
 
     def _batch_bytes(self, batch: int) -> int:
@@ -106,7 +105,7 @@ class CodesNeeds(CudaNeeds):
 
 
 def in_codes(needs: CudaNeeds) -> list[CodesNeeds]:
-    """Return the needs of the same search by codes, most coordinates first."""
+    """Return the needs of the same search by codes, one for each number of coordinates, in descending order."""
     fields = {field.name: getattr(needs, field.name) for field in dataclasses.fields(needs)}
     usual = usual_width(needs.k + needs.self_join)
     chosen = needs.width not in (usual, max(usual, tuning.CONTRACTED_WIDTH))  # by the caller

@@ -60,7 +60,7 @@ class Route(NamedTuple):
     search: Callable[..., tuple[Neighbors, Report]]
 
 
-# By route; "multi_gpu" is for several devices, each of which uses the plan's route for its part.
+# "multi_gpu" is for several devices: each of them searches its part by the plan's route.
 ROUTES: dict[str, Route] = {
     "resident": Route(prepare_resident, search_resident),
     "streamed": Route(prepare_streamed, search_streamed),
@@ -78,7 +78,7 @@ def prepare(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
 
 
 def contract_beside(prepared: Any, plan: CudaPlan, progress: ProgressLike = None) -> ContractedPoints | None:
-    """Return the prepared points of one device together with contracted rows, which have fewer columns for the screen.
+    """Contract prepared points of one device to fewer columns for the screen; `prepared` remains part of the result.
 
     Return None if a contraction is not worth its time for this plan and these points, or if the device runs out of
     memory.
@@ -127,7 +127,7 @@ def search_once(
 def _search(
     queries: Any, prepared: Any, plan: CudaPlan, started: float, *, self_join: bool, progress: ProgressLike
 ) -> Neighbors:
-    """Search prepared points; the logged duration ends when the devices are done."""
+    """Search prepared points, and log a report whose duration ends when the devices are done."""
     if plan.why_devices:
         decided("devices", plan.why_devices)
     with on(plan.devices[0]), _expecting(queries, plan, self_join, progress, prepared):
@@ -145,7 +145,7 @@ def warm(plan: CudaPlan, *, self_join: bool, progress: ProgressLike = None) -> i
         raise Unsupported(
             f"kernels of route={plan.route!r} are compiled when they are needed: allow enough memory for another route"
         )
-    # The queries of a later search may be on the device, where a few queries need other kernels.
+    # Later queries may be on the device; a few queries there are searched by other kernels.
     there = dataclasses.replace(plan, cuda_graph=plan.route == "resident" and len(plan.devices) == 1)
 
     def stage() -> None:
@@ -180,7 +180,7 @@ def compares_all(plan: CudaPlan) -> bool:
 
 
 def count_by_values(request: Within, points: Any, plan: CudaPlan) -> Any:
-    """Count the points within each query's limit by the exact values of all points, without checking the rows."""
+    """Count the points within each query's limit by exact values of all points; values of rows are not checked."""
     place = plan.devices[0]
     with on(place):
         rows, base = to_device(request.queries, place), to_device(points, place)
@@ -190,7 +190,7 @@ def count_by_values(request: Within, points: Any, plan: CudaPlan) -> Any:
 
 
 def side_of(queries: Any) -> inputs.Side:
-    """Return the library and the device of results: the queries have the same."""
+    """Return the library and the device of the results, which are those of the queries."""
     host = isinstance(queries, np.ndarray)
     return inputs.Side("numpy", None) if host else inputs.Side("torch", str(queries.device))
 
@@ -200,7 +200,7 @@ def _expecting(
 ) -> contextlib.AbstractContextManager[None]:
     """Return a context for a search that compiles all missing kernels together.
 
-    If kernels are missing, unprepared points are first tested for bytes, which need other kernels.
+    If kernels are missing, unprepared points are first tested for integers of one byte, which need other kernels.
     """
     if not can_rehearse(plan):
         return contextlib.nullcontext()

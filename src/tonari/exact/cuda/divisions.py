@@ -22,14 +22,14 @@ from tonari.exact.overrides import ON_CUDA
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics import get_metric
 
-ROUTES = ("resident", "host_refine", "codes", "streamed")  # in the order of trial
+ROUTES = ("resident", "host_refine", "codes", "streamed")  # in the order of preference
 SHARDS = ("points", "queries")
-# Precisions by form, first to last; the last one resolves all remaining rows by exact values.
+# The precisions of each form, in the order of their use; "values" resolves all remaining rows by exact values.
 PRECISIONS = {"gemm": ("float16", "split", "values"), "elementwise": ("float32", "values")}
 
 
 def share(count: int, devices: int) -> int:
-    """Return the rows per device, in whole tiles. The last device has the rest; some devices may have no rows.
+    """Return the rows per device, in whole tiles; the last device has the rest, and some devices may have no rows.
 
     >>> [share(count, 4) for count in (1000, 100)]
     [256, 100]
@@ -85,12 +85,12 @@ def ways_of(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, Cuda
 
 
 def default_width(problem: Problem) -> int:
-    """Return the default of `width`."""
+    """Return the default of `width`, the number of groups that the first attempt refines per row."""
     return usual_width(problem.k + problem.self_join)
 
 
 def usual_precisions(form: str, d: int, dtype: str) -> tuple[str, ...]:
-    """Return the precisions of the screen of rows of d columns, first to last.
+    """Return the precisions of the screen for rows of d columns, in the order of their use.
 
     >>> usual_precisions("gemm", 3, "float32"), usual_precisions("gemm", 3, "uint8")
     (('split', 'values'), ('float16', 'split', 'values'))
@@ -101,12 +101,12 @@ def usual_precisions(form: str, d: int, dtype: str) -> tuple[str, ...]:
 
 
 def least_bytes(problem: Problem, **overrides: Any) -> int:
-    """Return the size in bytes of the division that needs the least memory; `overrides` are fields of a plan."""
+    """Return the smallest number of bytes per device that any division needs; `overrides` are fields of a plan."""
     return least_of(ways_of(problem, overrides), overrides)
 
 
 def least_of(ways: list[tuple[str, CudaNeeds, dict[str, Any]]], overrides: dict[str, Any]) -> int:
-    """Return the size in bytes of the way that needs the least memory."""
+    """Return the smallest number of bytes per device that any of these ways to divide a search needs."""
     return min(
         made.total_bytes(at, overrides.get("query_batch", 1))
         for _, part, limits in ways
@@ -121,7 +121,7 @@ def form_dim_of(overrides: dict[str, Any], problem: Problem) -> int:
     if option == "full":
         return 0
     if option == PILOT:
-        return largest_form_dim(problem.d)  # memory is planned for the most
+        return largest_form_dim(problem.d)  # memory is planned for the largest number that a pilot may choose
     whole = type(option) is int or (isinstance(option, str) and option.isdecimal())  # the command line passes text
     columns = int(option) if whole else 0
     if not 2 <= columns < problem.d:
@@ -144,7 +144,7 @@ def form_dim_of(overrides: dict[str, Any], problem: Problem) -> int:
 def divisions(
     whole: CudaNeeds, devices: int, overrides: dict[str, Any]
 ) -> Iterator[tuple[str, CudaNeeds, dict[str, Any]]]:
-    """Yield the ways to divide a search among devices: a name, the needs of the first device, overrides of the plan."""
+    """Yield the ways to divide a search among devices: a value of `shard`, the first device's needs, and overrides."""
     if devices == 1:
         yield "none", whole, overrides
         return
@@ -170,7 +170,7 @@ def fit(needs: CudaNeeds, budget: int, overrides: dict[str, Any]) -> tuple[CudaN
         choices = [
             (made, slabs, _batch(made, slabs, budget, overrides)) for made, slabs in on_route(route, needs, overrides)
         ]
-        if route == "codes":  # the most coordinates that fit: with fewer, many rows may be left
+        if route == "codes":  # the most coordinates that fit: with fewer, many rows may be left unproved
             choices = [choice for choice in choices if choice[2] >= tile][:1] or choices
         if choices:
             # Without "split", all rows that float16 does not prove would be compared with all points.
@@ -188,7 +188,7 @@ def _batch(needs: CudaNeeds, slabs: Slabs, budget: int, overrides: dict[str, Any
 
 
 def on_route(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tuple[CudaNeeds, Slabs]]:
-    """Yield the choices on a route, each with its fastest group size."""
+    """Yield the possible needs and slabs of a search by a route, each with its fastest group size."""
     if overrides.get("route", route) != route or (needs.form_dim and route == "streamed"):
         return
     if route == "codes":
@@ -211,7 +211,7 @@ def on_route(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterato
 
 
 def _in_codes(needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tuple[CodesNeeds, Slabs]]:
-    """Yield the choices of codes, most coordinates first, if the caller asks for codes."""
+    """Yield the possible needs and slabs of a search by codes, most coordinates first, if the caller requests codes."""
     if overrides.get("route") != "codes":
         return
     groups = [overrides["group"]] if "group" in overrides else GROUP_SIZES
@@ -292,7 +292,7 @@ def refuse_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, fo
 
 
 def _refuse_codes(overrides: dict[str, Any], *, host_points: bool) -> None:
-    """Raise errors for searches by codes that cannot work."""
+    """Raise ValueError for overrides that a search by codes cannot follow."""
     if not host_points:
         raise ValueError(
             "route='codes' reads rows from host memory, but the points are on a device; pass an array in host memory, "

@@ -23,11 +23,11 @@ from tonari.exact.cuda.screens.sampling import sample_for, sample_within
 from tonari.exact.cuda.screens.widths import NEAR_BYTES, wider
 from tonari.select.cuda.order import MERGE_BYTES
 
-SMALL_CHANGE = 64 * MIB  # flags, sums, rounding by the allocator
-LEAST_BATCH = 128  # rows of a tile of the screen: with fewer, matrix units are partly idle
-MEMBER_BYTES = 32  # per member of a group while the members are sorted for the CPU
+SMALL_CHANGE = 64 * MIB  # for flags, sums, and sizes that the allocator rounds up
+LEAST_BATCH = 128  # rows of a tile of the screen: with fewer queries, matrix units are partly idle
+MEMBER_BYTES = 32  # bytes per member of a group while the members are sorted for the CPU
 MOST_POINTS = 2**31 - 1  # most points on one device at once: int32 numbers them
-LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # per listed member, if members are sorted for the CPU
+LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # bytes per listed point, if points are sorted for the CPU
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class CudaNeeds:
     Attributes
     ----------
     n, m, d, k : int
-        Sizes of the part on one device.
+        Numbers of points, queries, dimensions and neighbours on one device.
     itemsize, query_itemsize, value_itemsize : int
         Bytes per element of a point and of a query, and per returned distance.
     gemm, self_join : bool
@@ -66,7 +66,7 @@ class CudaNeeds:
     devices : int
         Number of devices. Each of several devices gets copies of its rows, even if the rows are on a device already.
     results : int
-        Rows of the results of the whole search if they are returned on the device, else 0.
+        Queries of the whole search if its results are returned on the device, else 0.
     merged : bool
         Whether lists from parts of the points are merged.
     precisions : tuple of str
@@ -119,7 +119,7 @@ class CudaNeeds:
         return group_count(self.held(slabs), self.group)
 
     def refined_groups(self, slabs: Slabs) -> int:
-        """Return the number of groups per row that are refined at first."""
+        """Return the number of groups per row that the first attempt refines."""
         return min(self.groups(slabs), self.width)
 
     @property
@@ -128,34 +128,34 @@ class CudaNeeds:
         return self.form_dim or self.d
 
     def packed_bytes(self, slabs: Slabs, precision: str) -> int:
-        """Return the size in bytes of a packed copy of the points, with the contracted rows that it is made from."""
+        """Return the bytes of a packed copy of the points, and of the contracted rows that it is made from."""
         count = self.held(slabs)
         return packed_bytes(count, self.screened, precision) + count * self._contracted_row()
 
     def copied_bytes(self, slabs: Slabs) -> int:
-        """Return the bytes of original rows that are copied to the device; they stay there as long as their slab."""
+        """Return the bytes of original points and queries that are copied to the device and stay there."""
         points = self.n if slabs.route == "resident" and self.points_come else 0
         among_points = self.self_join and slabs.route == "resident" and self.m <= self.n
         queries = 0 if among_points or slabs.route == "host_refine" or not self.queries_come else slabs.queries
         return self.d * (points * self.itemsize + queries * self.query_itemsize)
 
     def output_bytes(self, slabs: Slabs) -> int:
-        """Return the size in bytes of results on the device at once."""
+        """Return the bytes of all results that are on the device at the same time."""
         rows = 0 if slabs.route == "host_refine" else slabs.queries  # host_refine makes results on the CPU
         gathered = self.results if self.several or rows < self.m else 0  # results made in parts are gathered
         return (rows + gathered) * self._list_bytes()
 
     def batch_bytes(self, slabs: Slabs, batch: int) -> int:
-        """Return the bytes of a batch of queries: minima, selection, packed values, and points of refined groups."""
+        """Return the bytes of a batch of queries: minima, selected groups, packed queries, and members of groups."""
         members = self._members_bytes(slabs)
         return batch * self._batch_row_bytes(slabs) + min(batch * members, max(members, tuning.REFINE_SCRATCH_BYTES))
 
     def working_bytes(self, slabs: Slabs, batch: int) -> int:
-        """Return the working memory: a batch of queries, slabs in transfer, packed samples, and copies for retries."""
+        """Return the bytes of working memory: a batch, slabs in transfer, a packed sample, and copies for retries."""
         count = self.held(slabs)
         retry = sum(packed_bytes(count, self.screened, precision) for precision in self.precisions[1:-1])
         contracting = 0
-        if self.form_dim and slabs.route == "host_refine":  # bytes of a copy of some rows
+        if self.form_dim and slabs.route == "host_refine":  # directions are computed from a copied sample
             contracting = contraction_bytes(self.d, self.form_dim) + sample_rows(self.d) * self.d * self.itemsize
         elif self.form_dim:  # the last retry of unproved rows screens all dimensions
             retry += sum(packed_bytes(count, self.d, precision) for precision in self.precisions[:-1])
@@ -165,7 +165,7 @@ class CudaNeeds:
         comes = self.points_come and slabs.route != "resident"
         buffers = (2 if slabs.points < self.n else 1) * slabs.points * self.d * self.itemsize if comes else 0
         merged = self.merged or slabs.route == "streamed"
-        marks = slabs.queries * (10 + 8 * self.self_join)  # proved or not, numbers of unproved rows, own numbers
+        marks = slabs.queries * (10 + 8 * self.self_join)  # marks, numbers of unproved rows and own points
         lists = MERGE_BYTES + slabs.queries * self._list_bytes() if merged else 0  # lists of one part, to be merged
         return SMALL_CHANGE + self.batch_bytes(slabs, batch) + retry + contracting + sampled + buffers + lists + marks
 
@@ -179,10 +179,10 @@ class CudaNeeds:
         return subset_bytes(self.n, self.d * self.itemsize) + packed_bytes(self.n, self.d, self.precisions[0])
 
     def mirrored_slots(self, slabs: Slabs, batch: int, room: int) -> int:
-        """Return the slots per row for candidates that earlier batches of a graph append to it (screens/mirrored.py).
+        """Return the slots of a row's list for candidates that earlier batches of a graph find (screens/mirrored.py).
 
         The number is 0 if the search does not use that screen: if queries and points are not the same rows on one
-        device, if products are as fast as their minima, or if `room` bytes are too few.
+        device, if the minima of scores take as long as their products, or if `room` bytes are too few.
         """
         graph = self.self_join and self.m == self.n and slabs.route == "resident" and not self.several and self.gemm
         if not graph or batch < tuning.LEAST_ROWS or self.m < tuning.MIRRORED_BATCHES * batch or batch % POINT_TILE:
@@ -211,7 +211,7 @@ class CudaNeeds:
         row, members = self._batch_row_bytes(slabs), self._members_bytes(slabs)
         room = max(room // (row + members), (room - max(members, tuning.REFINE_SCRATCH_BYTES)) // row)
         tiles = -(-self.m // LEAST_BATCH)
-        if self.form_dim and slabs.route == "host_refine":  # the CPU would be idle before a second batch
+        if self.form_dim and slabs.route == "host_refine":  # the CPU is idle during the first batch
             tiles = -(-tiles // tuning.LEAST_BATCHES)
         most = max(1, tuning.MINIMA_BYTES // (4 * self.groups(slabs) * LEAST_BATCH))
         at_once = slabs.route == "resident" and tiles <= tuning.AT_ONCE * most
@@ -221,9 +221,9 @@ class CudaNeeds:
         return max(0, min(wanted, room))
 
     def row_seconds(self, n: int) -> float:
-        """Return the expected seconds of the screen, the selection and the refinement for one query among n points."""
+        """Return the expected seconds for screening, selecting and refining for one query among n points."""
         groups = group_count(n, self.group)
-        if self.gemm:  # at the rate of float16: one product and one sum per two bytes
+        if self.gemm:  # at the rate of float16: two bytes of a packed row take one product and one sum
             screen = n * packed_row_bytes(self.screened, self.precisions[0]) / CARD.products
         else:
             screen = 2.0 * n * self.screened / CARD.elements
@@ -264,9 +264,9 @@ class CudaNeeds:
         groups = self.groups(slabs)
         selected = 8 * (min(groups, wider(self.d) * self.width) + 1)
         packed = query_bytes(self.d, self.precisions[:-1])
-        if self.form_dim:  # its contraction, its nearest members, their marks as candidates, and two results
+        if self.form_dim:  # for a contracted query, near points with marks, and two results
             near, each = tuning.NEAR_KEPT * tuning.WIDEST * self.width, NEAR_BYTES
-            if slabs.route == "host_refine":  # sorted; two batches in memory
+            if slabs.route == "host_refine":  # points are sorted, and two batches are in memory
                 each = LISTED_BYTES
                 packed += self._contracted_row() + 8 * self.self_join
             packed += self._contracted_row() + each * near + 2 * self._list_bytes() + 16
@@ -274,14 +274,14 @@ class CudaNeeds:
         return 4 * groups + 4 * -(-groups // 8) + selected + packed + original + 8 * self.self_join
 
     def _members_bytes(self, slabs: Slabs) -> int:
-        """Return the bytes that a retried row needs: for the members of its groups, and for the row in float64."""
+        """Return the bytes for refining a retried row: the members of its groups, and the row in float64."""
         members = max(self.k, min(self.groups(slabs), wider(self.d) * self.width) * self.group)
         sorted_here = slabs.route == "host_refine" and not self.form_dim
         each = MEMBER_BYTES if sorted_here else CANDIDATE_BYTES * (self.value_itemsize // 4)
         return refined_bytes(members, self.d, each)
 
     def _sample_bytes(self, n: int, stride: int) -> int:
-        """Return the size in bytes of a packed copy of every stride-th of n points."""
+        """Return the bytes of the packed copy of a sample: every stride-th of n points."""
         return packed_bytes(-(-n // stride), self.screened, self.precisions[0])
 
     def _contracted_row(self) -> int:

@@ -8,7 +8,7 @@ from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.exact.cuda import tuning
 
-PILOT = "pilot"  # the form_dim that pilot rows choose
+PILOT = "pilot"  # the value of form_dim with which a measurement on a sample chooses the number of coordinates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +18,7 @@ class CudaPlan(Plan):
     Attributes
     ----------
     n, m, d, k : int
-        Points, queries, dimensions, neighbours.
+        Numbers of points, queries, dimensions and neighbours.
     dtype, metric, method : str
         Names: the dtype of the points, the metric, and "exact".
     devices : tuple of str
@@ -33,8 +33,8 @@ class CudaPlan(Plan):
         The rows that several devices divide equally. "points": every query is compared with every part of the points,
         and lists are merged. "queries": all points are on each device. "none": one device.
     precisions : tuple of str
-        Precisions of the screen, first to last. Rows that one precision does not prove (certify as exact) are retried
-        at the next. The last, "values", compares exact values alone.
+        Precisions of the screen, in the order of their use. Rows that one precision does not prove (certify as exact)
+        are retried at the next. The last, "values", compares exact values alone.
     form_dim : int or str
         Coordinates of the rows that the screen compares: "full", or the number below d to which rows are contracted
         (rows/contraction.py). "pilot", the default of searches that take seconds, lets a measurement on a sample choose
@@ -42,7 +42,7 @@ class CudaPlan(Plan):
     group : int
         Points that share one lower bound, the minimum of their bounds: 8, 16 or 32.
     width : int
-        Groups per row whose exact values the first attempt computes; fewer in int8.
+        Groups of points per row that the first attempt refines, by exact values; fewer in int8.
     contracted_width : int
         Groups per row in which the first step of a contracted search looks for near points; 0 without a contraction.
     query_batch : int
@@ -70,13 +70,13 @@ class CudaPlan(Plan):
         with tensors on the device, in one batch, and without overrides or a memory limit. On several devices the points
         must be prepared; the queries may be anywhere.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
-        Memory of one device beyond the input, for packed points, original rows copied from host memory, temporary
-        buffers, and results.
+        Memory of one device in addition to the input: for packed points, original rows copied from host memory,
+        temporary buffers, and results.
     seconds : float
         Rough estimate of the duration.
     points_at_home : int
-        For a single search on several devices that divide points of one device: the number of points that this device
-        packs and searches while the others wait for their copies. 0 for an equal share.
+        For a single search on several devices whose points are all on one of them: the number of points that this
+        device packs and searches, more than the others, which wait for their copies. 0 for equal shares.
     why_devices : str
         The number of devices and the reason for it; "" for a single device that the caller named.
     """
@@ -109,12 +109,12 @@ class CudaPlan(Plan):
 
     @property
     def copies_first(self) -> bool:
-        """Whether a single search looks for copies of rows before it begins."""
+        """Whether a search of unprepared points looks for copies of rows before it packs them."""
         return self.subsets and self.seconds >= tuning.COPIES_SECONDS
 
     @property
     def looks_first(self) -> bool:
-        """Whether a single search examines the points, for copies or bytes, before it prepares them."""
+        """Whether a search of unprepared points looks for copies of rows, or for bytes, before it packs them."""
         return self.copies_first or self.bytes_first
 
     @property
@@ -130,7 +130,7 @@ class CudaPlan(Plan):
         return small and short and self.cuda_graph and self.form_dim == "full" and self.precisions[0] == "float16"
 
     def for_problem(self, problem: Problem) -> CudaPlan:
-        """Return the plan; ValueError if it is for another problem, or if its route needs points in host memory."""
+        """Return this plan if it can be used for a problem; raise ValueError otherwise."""
         super().for_problem(problem)
         if self.route in ("host_refine", "codes") and not problem.host_points:
             raise ValueError(

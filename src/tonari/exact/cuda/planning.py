@@ -23,7 +23,7 @@ from tonari.exact.cuda.rows.form_dim import is_pilot_due, largest_form_dim
 from tonari.metrics import get_metric
 from tonari.metrics.problem import refuse_metric
 
-_KEPT = ("route", "shard", "point_slab", "form_dim")  # fields of a plan that later plans for prepared points share
+_KEPT = ("route", "shard", "point_slab", "form_dim")  # a plan for prepared points keeps these fields
 
 
 def plan_on_cuda(
@@ -44,7 +44,7 @@ def plan_on_cuda(
     ----------
     problem : Problem
     free_bytes : int, optional
-        Free memory on each device. Default: queried.
+        Free bytes on each device. Default: the driver is asked.
     prepared_by : CudaPlan, optional
         The plan by which the points were prepared; the memory of its prepared points counts as free.
     **overrides
@@ -73,7 +73,7 @@ def plan_on_cuda(
             "coordinates, such as form_dim=64, or leave route out"
         )
     if route == "codes" and "form_dim" not in overrides:
-        form_dim_of({"form_dim": code_columns(problem.d)[-1], "route": route}, problem)  # refuses what has no codes
+        form_dim_of({"form_dim": code_columns(problem.d)[-1], "route": route}, problem)  # refuses metrics without codes
     if prepared_by is not None:
         problem = dataclasses.replace(problem, devices=prepared_by.devices, may_take_fewer=False)
     elif problem.may_take_fewer and len(problem.devices) > 1:
@@ -99,7 +99,7 @@ def plan_on_cuda(
 
 
 def _plan_on_some(problem: Problem, free_bytes: int | None, overrides: dict[str, Any]) -> CudaPlan:
-    """Plan for as many of the devices as take the least expected time, or the fewest of equal times."""
+    """Plan for the number of devices that takes the least expected time; of equal times, for the fewest devices."""
     plans, too_small = list[CudaPlan](), None
     for count in range(1, len(problem.devices) + 1):
         some = dataclasses.replace(problem, devices=problem.devices[:count], may_take_fewer=False)
@@ -116,7 +116,7 @@ def _plan_on_some(problem: Problem, free_bytes: int | None, overrides: dict[str,
 
 
 def is_contracted_for(problem: Problem, searched: int) -> bool:
-    """Whether this search is long enough for a pilot, which measures on a sample if contracted points are faster.
+    """Whether a search is long enough for a pilot, which measures on a sample whether contracted points are faster.
 
     The number of queries must justify the pilot: the `searched` earlier queries together with the queries of the
     problem. The result is False for short searches, because a contracted search needs too many launches. The points in
@@ -130,7 +130,7 @@ def is_contracted_for(problem: Problem, searched: int) -> bool:
 
 @cached(maxsize=1024)
 def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan | None:
-    """Return the plan of a resident search that fits into the spare memory, or None."""
+    """Return the plan of a resident search in one batch within the spare memory (tuning.SPARE); None if none fits."""
     try:
         plan = _plan_within(problem, cuda_tuning.SPARE, dict(overrides), usual=True)
     except BudgetExceeded:
@@ -140,7 +140,7 @@ def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...])
 
 @cached(maxsize=1024)
 def _plan_usual(problem: Problem, free: int) -> CudaPlan:
-    """Return the plan of a search without overrides; it is cached for searches of the same sizes."""
+    """Return the plan of a search of unprepared points without overrides; it is cached for equal searches."""
     return _plan_within(problem, free, {}, usual=True)
 
 
@@ -151,7 +151,7 @@ def _plan_for_contracted(problem: Problem, free: int, overrides: tuple[tuple[str
 
 
 def rounded(free: int) -> int:
-    """Round free memory down to six bits, so that searches of the same sizes have the same plan.
+    """Round free memory down to six significant bits, so that searches of the same sizes have the same cached plan.
 
     >>> rounded(127), rounded(128), rounded(131)
     (126, 128, 128)
@@ -161,7 +161,10 @@ def rounded(free: int) -> int:
 
 
 def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
-    """Plan for devices with `free` bytes each; `usual` says that the caller overrides nothing."""
+    """Plan with a pilot for contractions if it may pay and fits into memory, else in all dimensions.
+
+    `free` is the number of free bytes on each device; `usual` is True if the caller overrides nothing.
+    """
     if overrides.get("form_dim", PILOT) == PILOT:
         if _may_contract(problem, overrides):
             with contextlib.suppress(BudgetExceeded):
@@ -188,7 +191,10 @@ def _may_be_bytes(problem: Problem, overrides: dict[str, Any]) -> bool:
 
 
 def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
-    """Plan for devices with `free` bytes each; `usual` says that the caller overrides nothing."""
+    """Choose the division among devices, the route, the slabs and the batch, and return the plan.
+
+    `free` is the number of free bytes on each device; `usual` is True if the caller overrides nothing.
+    """
     devices, asked = problem.devices, problem.memory
     budget = free if asked is None else min(asked, free)
     form_dim, shards = form_dim_of(overrides, problem), ways_of(problem, overrides)
@@ -255,7 +261,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
 
 
 def _points_at_home(problem: Problem, needs: CudaNeeds, batch: int, budget: int) -> tuple[int, int]:
-    """Return the number of points searched by the device that has all of them, and their bytes beyond an equal share.
+    """Return the number of points for the device that has all of them, and its bytes beyond an equal share.
 
     Both are 0 if the points do not fit there.
     """

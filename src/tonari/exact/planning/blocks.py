@@ -1,7 +1,7 @@
 """Divide a search into blocks of queries and slices of points; choose a self-join's active rows, and the sample.
 
-Active rows are the rows whose lists of candidates are in memory together. A sample of the points gives a first
-threshold for each query.
+Active rows have their lists of candidates in memory at the same time. A sample of the points gives a first threshold
+for each query.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def point_chunk(n: int, d: int, threads: int) -> int:
 
 
 def sample_of(n: int, k: int) -> tuple[int, int]:
-    """Return stride and rank of the sampled threshold of matsumoto2015 (section IV), for about 8 k samples.
+    """Return stride and rank of a sampled threshold (matsumoto2015, section IV), for a sample of about 8 k points.
 
     The sample contains k / stride of the k nearest points on average. The rank is three standard deviations above that
     number, so that the threshold is too low for about one row in a thousand, which is then searched again.

@@ -9,7 +9,8 @@ from tonari.core.problem import Problem
 from tonari.exact import tuning
 from tonari.metrics import get_metric
 
-# Columns that a pilot chooses from: of contracted forms, and of looks before all columns and before contracted ones.
+# A pilot chooses among these numbers of columns: for a look before a screen of all columns, for a look before a
+# screen of contracted rows, and for contracted rows.
 LOOKED, LOOKED_FIRST = 64, 32
 _CONTRACTED = (LOOKED, 96)
 
@@ -45,8 +46,8 @@ def contracted_widths(d: int) -> list[int]:
 
 def pilot_decides(problem: Problem, given: dict[str, Any]) -> bool:
     """Whether a pilot chooses the number of compared columns when the points are prepared."""
-    # No pilot decides if the caller sets these fields; for bytes, which are exact in int8 but not as contracted rows;
-    # or with a budget, for which the points that stay packed were computed with all columns.
+    # Overrides take precedence over a pilot. Bytes are exact in int8, but not as contracted rows. With a budget, the
+    # number of points that stay packed was computed for all columns.
     floats = inputs.dtype_of(problem.dtype).kind not in "iu"
     products = not get_metric(problem.metric).elementwise
     return not given and problem.memory is None and floats and products and problem.d >= tuning.CONTRACT_FROM * LOOKED

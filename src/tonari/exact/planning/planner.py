@@ -53,7 +53,7 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
     ----------
     problem : Problem
     prepared : bool
-        Whether the points are packed already, which leaves less work for threads.
+        Whether the points are packed already, so that the search has less work to share among threads.
     **overrides
         Fields listed in :data:`tonari.exact.overrides.ON_CPU`.
 
@@ -77,7 +77,7 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
     check_isa(isa)
     if overrides:
         return _planned(problem, isa, prepared, overrides)
-    # Planning takes longer than a small search. The key has all inputs of a plan.
+    # Plans are cached, since planning takes longer than a small search. These arguments determine the plan.
     return _remembered(problem, isa, prepared, default_threads())
 
 
@@ -143,7 +143,7 @@ def _threads(problem: Problem, work: float) -> int:
 
 
 def _shared(problem: Problem, work: float) -> float:
-    """Convert the seconds of work on one thread to seconds on as many threads as save time."""
+    """Convert the seconds of work on one thread to seconds on the threads of the search, if sharing saves time."""
     return work / _threads(problem, work) if worth_sharing(work) else work
 
 
@@ -160,7 +160,7 @@ def _is_direct(problem: Problem, isa: str, prepared: bool, given: dict[str, Any]
 
 
 def _work(problem: Problem, isa: str, precision: str, prepared: bool) -> float:
-    """Return the parallel work of a search, in seconds of one thread."""
+    """Return the work of a search that threads can share, in seconds of one thread."""
     passes = -(-problem.m // tuning.QUERY_BLOCK)
     read = problem.n * padded(problem.d, precision) * ELEMENT_BYTES[precision] * passes
     return brute_work(problem, isa, read_bytes=read, prepared=prepared)
@@ -174,9 +174,10 @@ def _wish(
     columns: tuple[int, int],
     given: dict[str, Any],
 ) -> tuple[Needs, BlockSizes, tuple[int, int]]:
-    """Return the choices that are best without a memory budget: inputs of memory formulas, block sizes, and the sample.
+    """Return the best choices without a memory budget: inputs of the memory formulas, block sizes, stride and rank.
 
-    `parallel` is the number of threads, and the number of parts of the points that threads may search in parallel.
+    `parallel` is the number of threads, and the largest number of parts of the points to search in parallel; `columns`
+    is (form_dim, look_dim).
     """
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
     (threads, most_splits), (form_dim, _) = parallel, columns
@@ -205,7 +206,7 @@ def _wish(
 def _precisions_held(
     problem: Problem, needs: Needs, sizes: BlockSizes, given: dict[str, Any]
 ) -> tuple[int, bool, bool]:
-    """Return the size in bytes of points that stay packed, whether their precision may be finer, and `adaptive`."""
+    """Return the fields `packed_bytes`, `finer_resident` and `adaptive` of a plan."""
     budget, n = problem.memory, problem.n
     packed, finest = needs.packed_bytes(needs.precisions[0], sizes.resident_points), needs.packed_bytes("float32", n)
     with_finest = finest + needs.working_bytes(sizes) + needs.output_bytes

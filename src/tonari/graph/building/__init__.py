@@ -1,7 +1,8 @@
-"""How the lists of a graph are made.
+"""Build the neighbour lists of a graph, merge two graphs, and change the points of a graph.
 
-build.py         for a set of points: exact, or up to a recall (approximate.py)
-sides.py         two sets of points and their graphs, checked against each other
+build.py         build the graph of a set of points: exactly, or approximately up to a recall (approximate.py)
+sides.py         check two graphs and their points against each other before a merge
 merging.py       merge two graphs (wang2021, section 5), and add points to a graph
-changing.py      remove points from a graph, and replace the rows of points; again.py: searches for their lists
+changing.py      remove points from a graph, or replace their rows; again.py searches for the lists that this breaks
+changed_rows.py  merge and change graphs whose metric compares transformed rows, such as mahalanobis
 """

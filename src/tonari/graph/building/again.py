@@ -1,7 +1,7 @@
-"""Searches for the lists of points of a changed graph.
+"""Search again for the neighbours of points whose lists lost entries when the graph was changed.
 
-The neighbours of the remaining neighbours of a point give an upper bound of its new k-th distance, so a search within
-this bound is enough.
+The distances from a point to its remaining neighbours and to their neighbours give an upper bound of its new k-th
+distance, so it is enough to search for all points within this bound.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ Ids = npt.NDArray[np.int64]
 
 
 def search_again(those: Points, found: Neighbors, short: Ids, bar: Progress) -> None:
-    """Search some points again among all others, and write their lists to `found`, which has the remaining entries.
+    """Search for the neighbours of the points `short` among all other points, and write their lists to `found`.
 
-    On the CPU, brute force searches within a bound. A tree or a device finds the k nearest points as fast without it.
+    `found` has the remaining entries of all lists. Brute force on the CPU computes a bound for each search from them.
+    A k-d tree or a CUDA device searches for the k nearest points without a bound, since a bound saves it no time.
     """
     k = found.indices.shape[1]
     if not len(short):
@@ -58,18 +59,18 @@ def search_again(those: Points, found: Neighbors, short: Ids, bar: Progress) -> 
 
 
 def search_plainly(those: Points, found: Neighbors, rows: Ids, bar: Progress) -> None:
-    """Search some points again among all other points, and write their lists to `found`."""
+    """Search for the neighbours of the points `rows` among all other points without a bound; write them to `found`."""
     k, n = found.indices.shape[1], len(those)
     near = on_host(those.nearest(inputs.rows_at(those.rows, rows), min(k + 1, n), False))
     other = near.indices != rows[:, None]
-    other[other.all(axis=1), -1] = False  # with more than k copies of itself, a point may not find itself
+    other[other.all(axis=1), -1] = False  # a point with more than k duplicates may be missing from its own result
     for mine, new in zip(found, near, strict=True):
         mine[rows] = new[other].reshape(len(rows), k)
     bar.add(len(rows))
 
 
 def _bounds(those: Points, found: Neighbors, short: Ids, queries: Any) -> npt.NDArray[Any]:
-    """Return an upper bound of the k-th nearest value of some points, from the neighbours of their neighbours."""
+    """Return a bound of the new k-th distance of each point in `short`, from its neighbours and their neighbours."""
     k = found.indices.shape[1]
     bounds = np.full(len(short), -np.inf if those.call.metric.descending else np.inf, found.distances.dtype)
     first = min(k, tuning.BOUNDING_NEIGHBOURS)
@@ -94,7 +95,10 @@ def _bounds(those: Points, found: Neighbors, short: Ids, queries: Any) -> npt.ND
 
 
 def nearest_within(those: Points, queries: Any, limits: npt.NDArray[Any], k: int, own: Ids | None = None) -> Neighbors:
-    """Return the k nearest points within each query's limit, without the query's own point, in host memory."""
+    """Return at most k nearest points within the distance limit of each query, padded with -1, in host memory.
+
+    `own` has the number of each query's own point, which is left out of its list. Default: no point is left out.
+    """
     m, descending = len(queries), those.call.metric.descending
     values = np.full((m, k), -np.inf if descending else np.inf, limits.dtype)
     numbers = np.full((m, k), -1, index_dtype(len(those)))

@@ -31,7 +31,7 @@ class GraphOptions:
 
 
 def may_miss(method: str, options: GraphOptions) -> bool:
-    """Return whether the graph may be approximate; raise ValueError for arguments that do not apply."""
+    """Return whether the call may build an approximate graph; raise ValueError for arguments that its method lacks."""
     recall, seed, start, update = options.recall, options.seed, options.start, options.update
     plan = options.plan
     if plan is not None:
@@ -42,7 +42,7 @@ def may_miss(method: str, options: GraphOptions) -> bool:
     approximate = not is_exact(method) or (method == "auto" and recall is not None)
     if not approximate:
         check_exact(method, recall=recall, seed=seed, start=start)
-    if is_exact(method):  # "auto" chooses the update too
+    if is_exact(method):  # also refused for "auto", which chooses the update itself
         check_exact(method, update=update)
     check_name(update)
     if recall is not None:
@@ -56,7 +56,7 @@ def may_miss(method: str, options: GraphOptions) -> bool:
 
 
 def kind_of_start(start: Any) -> str:
-    """Return the kind of start as a plan names it."""
+    """Return the name of the initial lists in a plan: "clusters" (the default), "random" or "graph"."""
     if isinstance(start, Lists):
         return "graph"
     if start is None:
@@ -67,7 +67,7 @@ def kind_of_start(start: Any) -> str:
 
 
 def choose_or_plan(problem: Problem, rows: Any, method: str, options: GraphOptions, progress: ProgressLike) -> Decision:
-    """Plan the approximate method named by the caller; for "auto" with a recall, choose the faster method."""
+    """Plan the approximate method that the caller named; for "auto" with a recall, choose the fastest method."""
     recall, seed, start, update = options.recall, options.seed, options.start, options.update
     if method == "auto" and recall is not None:
         return choose_graph(problem, rows, recall=recall, seed=seed, start=kind_of_start(start), progress=progress)
@@ -79,7 +79,7 @@ def choose_or_plan(problem: Problem, rows: Any, method: str, options: GraphOptio
 
 
 def entries_of_start(place: Place, start: Any, n: int) -> Any:
-    """Return the neighbours in the graph passed as `start`, on the device of the search; None without such a graph."""
+    """Return the neighbours of the graph passed as `start`, on the device of the search; None if it is no graph."""
     if not isinstance(start, Lists):
         return None
     if start.n != n:

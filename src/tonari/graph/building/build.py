@@ -28,7 +28,10 @@ _NO_OPTIONS = GraphOptions()
 
 
 def keep_lists(call: Call, decision: Decision, points: Any, finish: Callable[[Lists], Any]) -> None:
-    """Cache how an equal call builds the lists of a graph; `finish` makes its answer from them."""
+    """Cache the decision of this call, so that equal later calls build their graph at once.
+
+    `finish` makes the answer of such a call from the lists of its graph.
+    """
     lists = repeated.graph_lists(call, decision)
 
     def again(points: Any) -> Any:
@@ -48,7 +51,8 @@ def build_lists(
 ) -> Lists:
     """Find the neighbours of every point among the other points; see :func:`tonari.knn_graph`.
 
-    With `finish`, which makes the answer of the present call, equal calls are answered again if the graph is exact.
+    If `finish` is passed, which turns lists into the answer of the call, the decision for an exact graph on the CPU is
+    cached for equal later calls; see :func:`keep_lists`.
     """
     started, plan = time.perf_counter(), options.plan
     include_self = inputs.check_flag(options.include_self, "include_self")
@@ -84,9 +88,9 @@ def build_lists(
 
 
 def build_allowed(points: Any, k: int, call: Call, given: Given, options: GraphOptions) -> Lists:
-    """Build the graph of the allowed points; see :func:`tonari.knn_graph`.
+    """Build an exact graph whose neighbours are restricted by the filters `given`; see :func:`tonari.knn_graph`.
 
-    `include_self` is the only option that may be set.
+    All options other than `include_self` are refused.
     """
     refuse_options(call.method, options, "where, batch and exclude_within are")
     include_self = inputs.check_flag(options.include_self, "include_self")
@@ -113,7 +117,10 @@ def build_allowed(points: Any, k: int, call: Call, given: Given, options: GraphO
 
 
 def refuse_options(method: str, options: GraphOptions, what: str) -> None:
-    """Refuse a plan, or an option of approximate graphs, in a call with an argument that only exact searches have."""
+    """Refuse a plan, or an option of approximate graphs, in a call with arguments that only exact graphs support.
+
+    `what` has the names of these arguments, followed by a verb, for the message.
+    """
     named = [name for name in ("recall", "seed", "start", "update", "plan") if getattr(options, name) is not None]
     if named or not is_search(method):
         named = named or [f"method={method!r}"]
@@ -121,7 +128,10 @@ def refuse_options(method: str, options: GraphOptions, what: str) -> None:
 
 
 def _refuse_what_a_search_would(those: Points, method: str) -> None:
-    """Raise Unsupported for a method that does not support the problem, also if no search will run."""
+    """Raise Unsupported if the method does not support the problem.
+
+    This is for graphs whose lists contain only the points themselves, which need no search that would raise it.
+    """
     problem = dataclasses.replace(those.problem(those.rows, 1), self_join=True)
     why_not = method_for(method, problem.device).refuses(problem)
     if why_not is not None:

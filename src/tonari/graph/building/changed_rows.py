@@ -1,7 +1,8 @@
-"""Merge and change graphs by metrics that compare transformed rows, such as mahalanobis (``metrics/changes/``).
+"""Merge and change graphs whose metric is a base metric of transformed rows, such as mahalanobis.
 
-The rows get the same transformation as for the graph, and the graph's lists get the values of the base metric. The
-lists are then merged or changed by that metric, and the values of the result are converted.
+The points are transformed as when the graph was built (``metrics/changes/``), and the distances in its lists are
+recomputed by the base metric. The lists are then merged or changed by the base metric, and the distances of the result
+are converted to the graph's metric.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.graph import tuning
 from tonari.graph.lists import Lists
-from tonari.methods.call import Call, Options
+from tonari.methods.call import Call
+from tonari.methods.options import Options
 from tonari.metrics.changes.change import Change, change_of
 
 
@@ -33,13 +35,13 @@ def on_compared_rows(
     Parameters
     ----------
     graphs : dict
-        The graphs, by the names of their points in `arrays`. All have the same metric, weights and matrix.
+        Each graph, under the name that its points have in `arrays`. All have the same metric, weights and matrix.
     arrays : dict
-        The caller's arrays of rows, by their names in messages. The result is in the library of the first.
+        The caller's arrays of rows, under their names in messages. The result is in the library of the first array.
     answer : callable(graphs, arrays, call)
-        Merges or changes graphs whose metric compares the given rows.
+        Merges or changes the graphs; it receives the base metric, and rows that are already transformed.
     options : Options
-        Its metric is not used.
+        The caller's options; their metric is replaced by that of the graphs.
     """
     first = next(iter(graphs.values()))
     change = change_of(first.metric, first.weights, first.transform)
@@ -63,14 +65,15 @@ def finished(lists: Lists, change: Change, side: inputs.Side) -> Lists:
 
 
 def compared(lists: Lists, rows: Any, name: str, change: Change) -> Lists:
-    """Return a graph with the values of the base metric, which are computed again from the transformed rows.
+    """Return a graph with the distances of the base metric, recomputed from the transformed rows.
 
-    If the metric equals its base metric, the lists have these values already.
+    If the metric and its base metric have the same values, nothing is recomputed.
 
     Raises
     ------
     ValueError
-        The graph has other values: it is a graph of other points. `name` is the name of the points.
+        The recomputed distances differ from the graph's, so the graph was built from other points. The message calls
+        the points `name`.
     """
     changed = dataclasses.replace(lists, metric=change.base, weights=None, transform=None)
     if change.finish is None:

@@ -1,10 +1,11 @@
 """Remove points from a graph, and replace the rows of points.
 
-In an exact graph, every point that is not in a list is after the last entry of the list, in the order of (distance,
-index). If listed points are removed or replaced, the remaining entries are still exact up to the old last entry. A list
-is searched again (again.py) only if fewer than k entries remain up to there.
+In an exact graph, every unlisted point follows the last entry of the list in the order of (distance, index). After
+listed points have been removed or replaced, the remaining entries are therefore still the nearest points up to the old
+last entry. The neighbours of a point are searched again (again.py) only if fewer than k entries remain, including
+replaced points that precede the old last entry.
 
-If a new graph is expected to be faster, as on a GPU, it is built instead. An approximate graph is refined by
+If building a new graph is expected to be faster, as on a GPU, it is built instead. An approximate graph is refined by
 NN-Descent, which starts from the remaining lists.
 """
 
@@ -47,7 +48,7 @@ class _Request:
     ids : int64 array
         Ascending and distinct.
     order : int64 array
-        The caller's ids are ``ids`` in this order.
+        The permutation that restores the caller's order: the caller passed ``ids[order]``.
     call : Call
     side : tuple
         The library and the device of the caller's points.
@@ -67,7 +68,7 @@ class _Request:
 
     @classmethod
     def of(cls, lists: Lists, points: Any, ids: Any, call: Call, recall: Any, seed: Any) -> _Request:
-        """Check the arguments of a call."""
+        """Check the arguments of a call, and return them as a request."""
         if recall is not None and lists.exact:
             raise ValueError(f"recall={recall!r}: the graph is exact, and stays so; leave recall out")
         target = None if lists.exact else check_recall(RECALL if recall is None else recall)
@@ -100,11 +101,11 @@ class _Request:
         return Neighbors(*(part[:, first:] for part in self.lists.in_numpy()))
 
     def progress(self, rows: int) -> Progress:
-        """Return the progress of a search of some rows."""
+        """Return a progress bar for searches of this number of rows."""
         return Progress(self.call.progress, total=rows, seconds=None, label="neighbours", unit="row")
 
     def finished(self, found: Neighbors, rows: Any, record: Record) -> Lists:
-        """Return the lists of an exact graph of these rows, in the library and on the device of the caller's points."""
+        """Return the exact graph of `rows` with the lists `found`, in the library and on the device of the points."""
         place, lists = self.call.place, self.lists
         if place.devices:
             found = Neighbors(*map(place.there, found))
@@ -114,7 +115,7 @@ class _Request:
         return dataclasses.replace(lists, found=found, report=None, seed=None, record=record)
 
     def anew(self, rows: Any, lost: int, record: Record) -> Lists | None:
-        """Return a new exact graph of these rows, if it is expected to be faster than searching `lost` lists again."""
+        """Build a new exact graph of `rows`, or return None if searching again for `lost` lists should be faster."""
         if not self.k:
             return None
         seconds = Points(rows, self.call).decided(rows, self.k, False, self_join=True).seconds
@@ -129,7 +130,7 @@ class _Request:
         return dataclasses.replace(new, found=near, record=record)
 
     def refined(self, found: Neighbors, rows: Any, record: Record) -> Lists:
-        """Return the approximate graph of these rows, refined by NN-Descent from the given lists."""
+        """Refine the lists `found` by NN-Descent, and return the approximate graph of `rows`."""
         lists = self.lists
         decided("lists", "the graph is approximate: NN-Descent starts from its lists")
         start = Lists(found, lists.metric, lists.method)
@@ -153,7 +154,7 @@ def remove_points(lists: Lists, points: Any, ids: Any, call: Call, *, recall: fl
     with recording("remove", len(left)) as record:
         if request.recall is None and (new := request.anew(rows, 0, record)) is not None:
             return new
-        number = np.full(lists.n + 1, -1, index_dtype(len(left)))  # the last entry is for missing neighbours, -1
+        number = np.full(lists.n + 1, -1, index_dtype(len(left)))  # number[-1] is -1, as for a missing neighbour
         number[left] = np.arange(len(left))
         distances, indices = (part[left] for part in request.others())
         found, short = _without_missing(Neighbors(distances, number[indices]), descending=call.metric.descending)
@@ -212,7 +213,7 @@ def replace_points(
 
 
 def _numbers(ids: Any, n: int) -> tuple[Ids, Ids]:
-    """Return checked row numbers, ascending, and the caller's order of them."""
+    """Check row numbers; return them in ascending order, with the permutation that restores the caller's order."""
     inputs.refuse_masked(ids, "ids")
     array = np.atleast_1d(np.asarray(inputs.to_host(ids)))
     if array.size == 0:
@@ -232,7 +233,7 @@ def _numbers(ids: Any, n: int) -> tuple[Ids, Ids]:
 
 
 def _refuse_few(left: int, request: _Request) -> None:
-    """Refuse a graph with more columns than there are points for."""
+    """Raise ValueError if the `left` points are too few for lists of the graph's length."""
     columns = left - (not request.lists.include_self)
     if request.lists.k > columns:
         cure = f"trim the graph before, as by graph.trim({columns})" if columns > 0 else "keep more points"
@@ -259,7 +260,7 @@ def _new_rows(rows: Any, request: _Request) -> Any:
 
 
 def _with_rows(rows: Any, ids: Ids, new: Any) -> Any:
-    """Return a copy of rows with some of them replaced."""
+    """Return a copy of `rows` with the rows `ids` replaced by `new`."""
     if isinstance(rows, np.ndarray):
         changed = np.array(rows)
         changed[ids] = new
@@ -271,7 +272,7 @@ def _with_rows(rows: Any, ids: Ids, new: Any) -> Any:
 
 
 def _without_missing(found: Neighbors, *, descending: bool) -> tuple[Neighbors, Ids]:
-    """Move missing entries (-1) to the end of their lists; also return the lists that have any."""
+    """Move missing entries (-1) to the end of each list; return all lists, and the row numbers of incomplete ones."""
     distances, indices = found
     short = np.flatnonzero((indices < 0).any(axis=1))
     for block in cut(len(short), max(1, tuning.READ_AT_ONCE // max(1, indices.shape[1]))):
@@ -285,7 +286,7 @@ def _without_missing(found: Neighbors, *, descending: bool) -> tuple[Neighbors, 
 
 
 def _enter(request: _Request, found: Neighbors, kept: Ids, new: Any, last: Neighbors) -> None:
-    """Enter new rows into the lists of unchanged points, up to the last entry that these lists had."""
+    """Merge replaced rows into the lists of the unchanged points `kept`, if they precede the list's old last entry."""
     limits, metric = last.distances[kept, 0], request.call.metric
     near = nearest_within(Points(new, request.call), inputs.rows_at(request.rows, kept), limits, request.k)
     here = np.flatnonzero(near.indices[:, 0] >= 0)
@@ -297,7 +298,7 @@ def _enter(request: _Request, found: Neighbors, kept: Ids, new: Any, last: Neigh
 
 
 def _are_complete(found: Neighbors, last: Neighbors, *, descending: bool) -> npt.NDArray[np.bool_]:
-    """Return which lists have k entries up to the last entry that they had, in order of (distance, index)."""
+    """Return a mask of the lists that are still exact: they have k entries, none after their old last entry."""
     value, before = found.distances[:, -1], last.distances[:, 0]
     nearer = value > before if descending else value < before
     equal = (value == before) & (found.indices[:, -1] <= last.indices[:, 0])

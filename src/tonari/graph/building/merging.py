@@ -1,7 +1,8 @@
-"""Merge two graphs (GGM, wang2021 section 5): the lists of each point are updated by points of the other set.
+"""Merge two graphs (GGM, wang2021 section 5): the list of each point also takes near points of the other graph.
 
-If one side is small, every point is compared with all points of the other side, exactly. Otherwise the lists of the
-graphs are filled up with points of the other side, and rounds of NN-Descent compare points of different sides only.
+A graph and its points are called a side. If one side is small, every point is compared with all points of the other
+side, exactly. Otherwise each list is filled up with points of the other side, and rounds of NN-Descent compare only
+points of different sides.
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ def merge_lists(
     measure: Measuring | None = None,
     checked: bool = False,
 ) -> Lists:
-    """Merge two graphs with their points; see :func:`tonari.merge`. `call` is for the points of both graphs.
+    """Merge two graphs, each passed with its points; see :func:`tonari.merge`. `call` is for the points of both.
 
-    If `recall` is None, both graphs are exact, and so is the result. `measure` decides after which round to stop; see
-    :func:`tonari.nn_descent.driver.build`. If `checked` is True, the lists are known to belong to these points, and
-    this is not checked again.
+    If `recall` is None, both graphs must be exact, and the merged graph is exact too. `measure` returns the recall that
+    ends the rounds; see :func:`tonari.nn_descent.driver.build`. If `checked` is True, the caller knows that the lists
+    belong to these points, and the check is skipped.
     """
     recall, seed = None if recall is None else check_recall(recall), check_seed(seed)
     check_name(update)
@@ -104,7 +105,7 @@ def add_points(
         )
     refuse_filters(lists, "the graph")
     sides = Sides(lists, points, new_points, call, OF_ADD)
-    sides.check(lists, 0)  # check before the graph of the new points is built
+    sides.check(lists, 0)  # fail before the graph of the new points is built
     refuse_incomplete(lists, "the graph")
     _check_room(lists, sides)
     with recording("add", sides.n) as record:
@@ -131,7 +132,7 @@ def add_points(
 
 
 def _without_others(sides: Sides, record: Record) -> Lists:
-    """Return the graph whose only column is the point itself."""
+    """Return the merged graph of two graphs whose only column is the point itself."""
     record.tried("no neighbours but the points themselves", sides.n, sides.n)
     return sides.joined(sides.place.no_others(sides.both, sides.measure), "exact", record=record)
 
@@ -155,7 +156,7 @@ _Made = tuple[Neighbors, str, int | None, DescentReport | None]
 
 
 class _Crossing:
-    """Search every point among all points of the other side, by brute force.
+    """A merge by brute force, which compares every point with all points of the other side.
 
     Parameters
     ----------
@@ -164,7 +165,7 @@ class _Crossing:
     Attributes
     ----------
     seconds : float
-        Rough estimate of the time.
+        Rough estimate of the duration.
     """
 
     def __init__(self, sides: Sides) -> None:
@@ -181,7 +182,11 @@ class _Crossing:
         self.seconds = sum(made.seconds for made in self._plans)
 
     def run(self, own: tuple[Neighbors, Neighbors], measured: DescentPlan | None) -> _Made:
-        """Return the joined lists, with the report of a sample if a plan asks for one."""
+        """Return the lists of the merged graph, with their method, seed and report.
+
+        If `measured` is a plan of NN-Descent, the recall of the graph is measured on a sample, as the plan says, and
+        reported. Otherwise the graph is exact.
+        """
         started, sides = time.perf_counter(), self._sides
         k, metric, shifts = sides.k, sides.metric, (0, len(sides.a))
         own = sides.beside_points(own[0]), sides.beside_points(own[1])
@@ -204,14 +209,14 @@ def _descended(
     plan: DescentPlan,
     measure: Measuring | None,
 ) -> _Made:
-    """Return the joined lists, computed by rounds that compare points of different sides."""
+    """Merge the lists by rounds of NN-Descent that compare only points of different sides."""
     boundary = len(sides.a)
     backend = sides.descent.backend(sides.both, plan)
 
     def begin() -> Any:
         of_a, of_b = (sides.place.there(lists.indices) for lists in own)
         kept = backend.entries_of(one_after_the_other(of_a, of_b + (of_b >= 0) * boundary), new=False)
-        del of_a, of_b  # a device would not have room for them too
+        del of_a, of_b  # free them first: a device may have no memory for them and the new lists
         return backend.beside(kept, backend.seeds(boundary, plan.list_size - sides.k))
 
     found, report = build(backend, plan, sides.call.progress, begin, boundary, measure=measure)

@@ -26,7 +26,7 @@ from tonari.nn_descent.method import NnDescent
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.report import DescentReport
 
-# The names of the graph and the points of each side, for messages.
+# The names of each side's graph and points in error messages.
 OF_MERGE = ("graph_a", "points_a"), ("graph_b", "points_b")
 OF_ADD = ("the graph", "points"), ("the graph of new_points", "new_points")
 
@@ -37,7 +37,7 @@ class Sides:
     Parameters
     ----------
     lists : Lists
-        The graph of one set; the merged graph has the same metric, k and include_self.
+        The graph of one set, which has the metric, k and include_self of the merged graph.
     points_a, points_b : arrays
     call : Call
         The call for the points of both sides, with the metric of the graph.
@@ -83,7 +83,7 @@ class Sides:
 
     @functools.cached_property
     def both(self) -> Any:
-        """All points: the points of a, then the points of b."""
+        """The points of both sides in one array: first `points_a`, then `points_b`."""
         return one_after_the_other(self.a, self.b)
 
     def check(self, lists: Lists, side: int) -> None:
@@ -91,9 +91,9 @@ class Sides:
         check_graph(lists, (self.a, self.b)[side], *self._names[side])
 
     def own(self, lists: Lists, side: int, *, checked: bool = False) -> Neighbors:
-        """Return the lists of a graph without the points themselves, on the graph's device, after checking them.
+        """Check the graph of a side, and return its lists without the column of the points themselves.
 
-        `checked` lists are not checked again.
+        If `checked` is True, the caller has checked the graph. The lists stay on the device of the graph.
         """
         if not checked:
             self.check(lists, side)
@@ -102,12 +102,12 @@ class Sides:
         return Neighbors(*(part[:, first:] for part in found))
 
     def beside_points(self, found: Neighbors) -> Neighbors:
-        """Return lists on the device of the points."""
+        """Copy lists to the device of the points."""
         return found if isinstance(self.a, np.ndarray) else Neighbors(*map(self.place.there, found))
 
     @property
     def descent(self) -> NnDescent:
-        """The method whose rounds merge the lists."""
+        """NN-Descent on the device of the points, whose rounds merge the lists."""
         return cast(NnDescent, method_for("nn-descent", self.place.device))
 
     def plan(self, recall: float, seed: int, update: str | None = None) -> DescentPlan:
@@ -125,7 +125,7 @@ class Sides:
         *,
         record: Record,
     ) -> Lists:
-        """Return the merged lists, in the library and on the device of the points of a."""
+        """Return the merged graph, in the library and on the device of `points_a`."""
         check_range(found.distances, found.indices, None, self.both, self.both, self.measure)
         if self.include_self:
             found = self.place.with_self(found, self.both, self.measure)
@@ -136,7 +136,7 @@ class Sides:
 
 
 def refuse_unsupported(measure: Metric) -> None:
-    """Raise an error if graphs by a metric cannot be merged or changed."""
+    """Raise ValueError or Unsupported if graphs with this metric cannot be merged or changed."""
     if measure.own:
         raise ValueError(
             f"graphs by {measure.name!r} cannot be merged or changed: only knn_graph supports a Triton function"
@@ -154,7 +154,7 @@ def refuse_filters(lists: Lists, name: str) -> None:
 
 
 def refuse_incomplete(lists: Lists, name: str) -> None:
-    """Refuse a graph by an exact method whose lists are shorter than k, as after `subset`."""
+    """Refuse an exact graph with lists that are shorter than k, such as the result of `KNNGraph.subset`."""
     if not lists.exact:
         return
     indices = lists.found.indices
@@ -170,9 +170,9 @@ def refuse_incomplete(lists: Lists, name: str) -> None:
 
 
 def check_graph(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
-    """Raise ValueError if a graph is not of these points; `ours` and `theirs` name the graph and the points.
+    """Raise ValueError if a graph was built from other points, judging by the distances in a sample of its rows.
 
-    The distances of some rows are computed again.
+    In messages, the graph is called `ours`, and the points are called `theirs`.
     """
     if lists.n != len(rows):
         raise ValueError(f"{ours} has {lists.n} rows, {theirs} {len(rows)}: they must be the same points")
@@ -185,7 +185,7 @@ def check_graph(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
 
 
 def _check_distances(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
-    """Raise ValueError if the distances in some rows do not match the points; the names are for the message."""
+    """Compute the distances in a sample of rows again; raise ValueError if any differs from the graph's."""
     drawn = generator(0, Purpose.LISTS).choice(lists.n, min(lists.n, tuning.CHECKED_ROWS), replace=False)
     numbers, metric = np.sort(drawn), lists.measure
     indices, distances = (_rows_at(part, numbers) for part in (lists.found.indices, lists.found.distances))
@@ -208,7 +208,7 @@ def _check_distances(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
     found = returned(values, distances.dtype)
     wrong = np.argwhere((found != distances) & (indices >= 0))
     if len(wrong):
-        inputs.check_values(rows, theirs, first=0, nonnegative=metric.nonnegative)  # also unchecked so far
+        inputs.check_values(rows, theirs, first=0, nonnegative=metric.nonnegative)  # not checked so far
         place = tuple(wrong[0])
         row, other = numbers[place[0]], indices[place]
         raise ValueError(
@@ -230,7 +230,7 @@ def _rows_at(x: Any, numbers: Any) -> Any:
 def one_after_the_other(first: Any, second: Any) -> Any:
     """Concatenate two arrays, or two tensors on the same device.
 
-    Adjacent slices of one array are not copied.
+    Adjacent slices of one array are joined without a copy.
     """
     shape = len(first) + len(second), *first.shape[1:]
     if isinstance(first, np.ndarray):

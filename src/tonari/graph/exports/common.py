@@ -11,11 +11,11 @@ from tonari.graph.lists import Lists
 
 
 class HasLists(Protocol):
-    """The part of :class:`tonari.KNNGraph` that exports use."""
+    """The interface of :class:`tonari.KNNGraph` that exports use."""
 
     @property
     def lists(self) -> Lists:
-        """The lists of the graph and its properties, as a plain record."""
+        """The graph's neighbour lists and properties, as a plain internal record."""
 
 
 def with_self(lists: Lists, wanted: bool) -> Neighbors:
@@ -52,7 +52,7 @@ def refuse_squares(lists: Lists, reader: str) -> None:
 
 
 def refuse_missing(found: Neighbors, reader: str) -> None:
-    """Refuse lists that are shorter than others."""
+    """Refuse a graph with missing neighbours (-1); `reader` is the library that needs full lists."""
     missing = found.indices < 0
     if missing.any():
         row = int(missing.any(axis=1).argmax())

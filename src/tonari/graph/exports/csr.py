@@ -134,7 +134,7 @@ def _both_ways(matrix: scipy.sparse.csr_matrix, *, mutual: bool, descending: boo
     n = matrix.shape[0]
     ways = matrix, matrix.T.tocsr()
     keys = np.concatenate([np.repeat(np.arange(n) * n, np.diff(way.indptr)) + way.indices for way in ways])
-    order = np.argsort(keys, kind="stable")  # a stable sort merges the two sorted runs
+    order = np.argsort(keys, kind="stable")  # a stable sort merges the keys of both matrices, which are sorted
     keys, values = keys[order], np.concatenate([way.data for way in ways])[order]
     first = np.append(True, keys[1:] != keys[:-1])
     twice = np.flatnonzero(~first)
@@ -148,8 +148,8 @@ def _both_ways(matrix: scipy.sparse.csr_matrix, *, mutual: bool, descending: boo
 def _nearest_first(matrix: scipy.sparse.csr_matrix, *, descending: bool) -> scipy.sparse.csr_matrix:
     """Order the entries of each row, which are sorted by column number: self first, then by (distance, column)."""
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    keys = np.empty(len(rows), np.complex128)  # NumPy orders them by real, then by imaginary part
+    keys = np.empty(len(rows), np.complex128)  # NumPy sorts complex numbers by real part, then by imaginary part
     keys.real = 2 * rows + (matrix.indices != rows)
     keys.imag = -matrix.data if descending else matrix.data
-    order = np.argsort(keys, kind="stable")  # ten times as fast as lexsort, since rows are already in order
+    order = np.argsort(keys, kind="stable")  # ten times as fast as lexsort, since the rows are already sorted
     return type(matrix)((matrix.data[order], matrix.indices[order], matrix.indptr), shape=matrix.shape)

@@ -21,7 +21,7 @@ from tonari.graph.structure import connected_components
 if TYPE_CHECKING:
     import scipy.sparse
 
-_LEAST = np.finfo(np.float64).smallest_subnormal  # its inverse is infinite, like that of 0
+_LEAST = np.finfo(np.float64).smallest_subnormal  # hdbscan divides by distances: 1 / _LEAST is infinite, like 1 / 0
 
 
 def core_distances(graph: HasLists, min_samples: int) -> npt.NDArray[Any]:
@@ -153,5 +153,5 @@ def to_fast_hdbscan(graph: HasLists, min_samples: int) -> scipy.sparse.csr_matri
 
 
 def _edges(lists: Lists, dtype: str | None) -> scipy.sparse.csr_matrix:
-    """The symmetric graph: its edges in both directions."""
+    """Return the matrix of the symmetric graph, which has every edge in both directions."""
     return matrix_of(lists, order="index", symmetric="union", dtype=dtype)

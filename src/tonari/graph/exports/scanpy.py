@@ -23,7 +23,7 @@ from tonari.metrics.reference import values_at
 if TYPE_CHECKING:
     import scipy.sparse
 
-_TOLERANCE = 1e-3  # relative to a row's farthest distance: float32 distances of other programs differ by less
+_TOLERANCE = 1e-3  # of a row's farthest distance; float32 rounding in other programs is less
 
 
 def to_scanpy(
@@ -92,7 +92,7 @@ def to_scanpy(
 
 
 class _Ready:
-    """A transformer that returns a finished graph."""
+    """A transformer for ``scanpy.pp.neighbors`` that returns a finished graph instead of searching."""
 
     def __init__(self, lists: Lists, n_neighbors: int) -> None:
         self._lists = lists
@@ -121,7 +121,7 @@ class _Ready:
 
 
 def _check_points(lists: Lists, points: Any) -> None:
-    """Refuse a representation whose rows do not have the distances of the graph, judging by some of them."""
+    """Refuse a representation whose distances differ from the graph's, judging by a sample of rows."""
     distances, indices = with_self(lists, False)
     rows = np.unique(np.linspace(0, lists.n - 1, tuning.CHECKED_BY_SCANPY, dtype=np.int64))
     x = points.toarray() if hasattr(points, "toarray") else np.asarray(points)

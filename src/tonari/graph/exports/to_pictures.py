@@ -19,7 +19,7 @@ class ToPictures:
 
         @property
         def lists(self) -> Lists:
-            """The lists of the graph and its properties, as a plain record."""
+            """The graph's neighbour lists and properties, as a plain internal record."""
 
     def to_html(
         self,

@@ -1,8 +1,8 @@
 """Weights of a graph's edges that measure the similarity of their two points, as symmetric SciPy matrices.
 
-    gaussian   exp(-d(i, j)² / (s_i s_j)), s_i the distance of i's farthest neighbour    Zelnik-Manor and Perona 2004
-    umap       a + b - a b, where a = exp(-max(0, d(i, j) - r_i) / t_i), b the same of j  McInnes et al. 2018
-    jaccard    |N(i) ∩ N(j)| / |N(i) ∪ N(j)|, N(i) the neighbours of i                   Levine et al. 2015
+    gaussian   exp(-d(i, j)² / (s_i s_j)), s_i the distance of i's farthest neighbour     Zelnik-Manor and Perona 2004
+    umap       a + b - a b, where a = exp(-max(0, d(i, j) - r_i) / t_i), b the same for j  McInnes et al. 2018
+    jaccard    |N(i) ∩ N(j)| / |N(i) ∪ N(j)|, N(i) the neighbours of i                    Levine et al. 2015
 
 r_i is the distance of i's nearest neighbour that is not a duplicate, and t_i is chosen so that the weights of i's k
 neighbours sum to log2(k + 1), since umap-learn counts the point itself. Two points have an edge if one lists the other.
@@ -27,8 +27,8 @@ from tonari.graph.structure import shared
 if TYPE_CHECKING:
     import scipy.sparse
 
-_ROUNDS, _TOLERANCE = 64, 1e-5  # of umap-learn's bisection
-_LEAST_SCALE = 1e-3  # smallest t_i, relative to the mean distance in the list of i, itself counted
+_ROUNDS, _TOLERANCE = 64, 1e-5  # steps and tolerance of the bisection for t_i, as in umap-learn
+_LEAST_SCALE = 1e-3  # smallest t_i in umap-learn, relative to the mean distance in the list of i, which includes i
 
 
 @in_default_floats
@@ -119,10 +119,13 @@ def _umap(lists: Lists) -> scipy.sparse.csr_matrix:
 
 
 def _memberships(near: npt.NDArray[np.float64], present: npt.NDArray[np.bool_], mean: float) -> npt.NDArray[np.float64]:
-    """Return the directed weights of some rows, not yet symmetric: of shape (rows, k), 0 for missing entries."""
+    """Return the directed UMAP weights from some points to their neighbours, of shape (rows, k); 0 if one is missing.
+
+    In the notation of :func:`to_weights`, these are the numbers a; they are not yet symmetric.
+    """
     k = present.sum(axis=1)
     own_mean = near.sum(axis=1) / (k + 1)
-    unit = np.where(own_mean > 0, own_mean, 1.0)[:, None]  # umap-learn starts at 1, where 64 rounds do not suffice
+    unit = np.where(own_mean > 0, own_mean, 1.0)[:, None]  # from 1, as in umap-learn, 64 steps may be too few
     near = near / unit
     nearest = np.where(near > 0, near, np.inf).min(axis=1, initial=np.inf)
     nearest[np.isinf(nearest)] = 0.0
@@ -159,7 +162,7 @@ def _jaccard(lists: Lists) -> scipy.sparse.csr_matrix:
 
 
 def _edges(lists: Lists) -> tuple[scipy.sparse.csr_matrix, npt.NDArray[np.int64]]:
-    """Return the symmetric graph, with distances in float64, and the row of each of its entries."""
+    """Return the matrix of the symmetric graph, with float64 distances, and the row number of each of its entries."""
     matrix = matrix_of(lists, order="index", symmetric="union", dtype="float64")
     return matrix, np.repeat(np.arange(lists.n), np.diff(matrix.indptr))
 

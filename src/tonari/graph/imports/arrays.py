@@ -1,4 +1,4 @@
-"""Lists of neighbours from arrays: they are sorted, and self is moved to column 0 or removed."""
+"""Turn arrays of neighbours into lists of a graph: sort each list, and move self to column 0 or remove it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def in_order(
         row = int((values < 0).any(axis=1).argmax())
         raise ValueError(f"row {row} has a negative distance; use numpy.maximum(distances, 0) if that is rounding")
     own = ids == np.arange(n)[:, None]
-    repeated = first_repeated_row(ids)  # before self is removed, which may remove the second of two equal ids
+    repeated = first_repeated_row(ids)  # before self, which might be one of two equal ids, is removed
     if repeated >= 0:
         raise ValueError(f"row {repeated} lists a point twice")
     if include_self:
@@ -83,7 +83,7 @@ def in_order(
 
 
 def from_arrays(indices: Any, distances: Any, metric: str, include_self: bool) -> tuple[Array, Array]:
-    """Take lists as they are; see :meth:`tonari.KNNGraph.from_arrays`."""
+    """Turn lists in any order into lists of a graph; see :meth:`tonari.KNNGraph.from_arrays`."""
     ids = host_matrix(indices, "indices", "iu", "expected whole numbers: indices come first, then distances")
     values = host_matrix(distances, "distances", "fiu", "expected numbers")
     return in_order(ids, values, metric, include_self=include_self, same_length=True)

@@ -10,7 +10,7 @@ from tonari.graph.imports.arrays import Array, in_order
 
 
 def from_csr(matrix: Any, metric: str, include_self: bool) -> tuple[Array, Array]:
-    """Take the stored entries of rows; see :meth:`tonari.KNNGraph.from_csr`."""
+    """Turn the stored entries of each row into a list of a graph; see :meth:`tonari.KNNGraph.from_csr`."""
     if not hasattr(matrix, "tocsr"):
         raise TypeError(f"matrix: expected a SciPy sparse matrix or array, got {type(matrix).__name__}")
     rows = matrix.tocsr()

@@ -13,7 +13,7 @@ _RETURNED = ("euclidean", "sqeuclidean", "inner_product", "l1", "linf", "canberr
 
 
 def from_faiss(distances: Any, indices: Any, metric: str, include_self: bool) -> tuple[Array, Array]:
-    """Take lists in faiss's order; see :meth:`tonari.KNNGraph.from_faiss`."""
+    """Turn the result of a search by faiss into lists of a graph; see :meth:`tonari.KNNGraph.from_faiss`."""
     hint = "faiss returns (D, I): distances come first, then indices"
     values = host_matrix(distances, "distances", "f", hint)
     ids = host_matrix(indices, "indices", "iu", hint)
@@ -24,7 +24,7 @@ def from_faiss(distances: Any, indices: Any, metric: str, include_self: bool) ->
             "KNNGraph.from_arrays(I, 1 - D, metric='cosine')"
         )
     if not record.descending:
-        values = np.maximum(values, 0)  # |q|² + |x|² - 2 <q, x> may round to less
+        values = np.maximum(values, 0)  # faiss computes |q|² + |x|² - 2 <q, x>, which may round to less
     if record.root:
         values = np.sqrt(values)
     return in_order(ids, values, record.name, include_self=include_self, same_length=True)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tonari.graph.statistics import Histogram
 
 WIDTH, HEIGHT = 360, 190
-SHADES = 5  # of a map: style.py has as many
+SHADES = 5  # colours of points on a map; style.py has a class for each
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 10, 34
 _MAP, _EDGE = 360, 8
@@ -70,7 +70,7 @@ def bars(of: Histogram, *, label: str, unit: str, whole: bool = False) -> str:
 def shades(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
     """Return the shade of each value, from 0 to SHADES - 1, and the limits between shades.
 
-    The shades have equal shares of the values.
+    Each shade has about the same number of values.
     """
     limits = np.quantile(values, np.arange(1, SHADES) / SHADES, method="inverted_cdf")
     return np.searchsorted(limits, values, side="left"), limits
@@ -84,7 +84,7 @@ def dots(positions: npt.NDArray[np.float64], values: npt.NDArray[Any], *, label:
     at[:, 1] = _MAP - at[:, 1]
     shade, _ = shades(values)
     paths = []
-    for number in reversed(range(SHADES)):  # the strongest above the others
+    for number in reversed(range(SHADES)):  # the strongest shade is drawn last, on top
         here = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in at[shade == number].tolist())
         if here:
             paths.append(f'<path class="dot s{number}" d="{here}"/>')

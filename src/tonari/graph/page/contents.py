@@ -42,7 +42,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """The numbers of a page.
+    """The numbers that a page shows.
 
     Attributes
     ----------
@@ -57,11 +57,11 @@ class Contents:
     first, last : Column
         The distances to the nearest and to the k-th neighbours.
     zero : int, optional
-        Neighbours at distance 0; None for similarities.
+        The number of neighbours at distance 0; None for similarities.
     duplicates : int, optional
-        Points that have a neighbour at distance 0.
+        The number of points that have a neighbour at distance 0.
     missing : int
-        Neighbours that are -1.
+        The number of missing neighbours (-1).
     dimension : float, optional
         The local intrinsic dimension, averaged over all points; its distribution is in `dimensions`.
     dimensions : Histogram, optional
@@ -79,7 +79,7 @@ class Contents:
     map_values : float64 of shape (m,)
         Distance of the last neighbour of each point of the map; infinite if it is missing.
     plan : dict
-        The plan in a directory; empty for other graphs.
+        The plan of the build, for a graph in a directory; empty for other graphs.
     record : Record, optional
         The record of the run that built the graph.
     """
@@ -136,7 +136,7 @@ def contents(
     """Compute the contents of a page; see :meth:`tonari.KNNGraph.to_html`."""
     lists = lists.on_host()
     report, recall = lists.report, None if lists.report is None else lists.report.estimate
-    if points is not None:  # measured first, because it refuses points of another graph
+    if points is not None:  # first, because it raises an error for points of another graph
         recall = graph_recall(lists, points, sample=sample, seed=seed, threads=threads, progress=progress)
     descending = lists.measure.descending
     first, last = distances_at(lists, 0), distances_at(lists, -1)

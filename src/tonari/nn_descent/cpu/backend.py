@@ -102,5 +102,5 @@ class CpuBackend:
         )
 
     def of_rows(self, found: Neighbors, rows: npt.NDArray[np.int64]) -> Neighbors:
-        """Return some rows of an answer."""
+        """Return the lists of some rows."""
         return Neighbors(found.distances[rows], found.indices[rows])

@@ -38,7 +38,7 @@ class Pieces(NamedTuple):
     firsts: npt.NDArray[np.int64]
 
     def of_clusters(self, clusters: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Return the rows of some clusters."""
+        """Return the row numbers in some clusters."""
         return np.concatenate([self.order[slice(*self.begins[self.firsts[at : at + 2]])] for at in clusters])
 
     def pack(self, pack: Pack, workers: Workers) -> list[_native.PackedPoints]:
@@ -115,8 +115,8 @@ class Reach:
     Attributes
     ----------
     probes : int
-        The number of near clusters: first the clusters that the rows of a block name, then the nearest ones to their
-        own cluster.
+        The number of clusters that a block of rows is compared with: first the near clusters of its rows, then the
+        clusters nearest to the own cluster of these rows.
     most : int
         The largest number of members. Whole pieces are compared, so the last piece may exceed this number.
     without_self : bool
@@ -124,7 +124,8 @@ class Reach:
     boundary : int, optional
         Compare only points whose numbers are on different sides of this number.
     ranked : int32 of shape (clusters, any), optional
-        The clusters nearest to each cluster, nearest first. Without it, no cluster is compared that no row names.
+        The clusters nearest to each cluster, nearest first. Default: a block is compared only with the near clusters of
+        its rows.
     blocks : iterable of int, optional
         The pieces of rows that are searched. Default: all pieces.
     """

@@ -3,7 +3,7 @@
 Clusters are formed by squared L2 distances, or by low-precision scores of these distances (scores.py), not by the
 metric itself. The distances are between float32 rows that are derived from the points:
 
-    euclidean, sqeuclidean, terms      the rows; float64 rows are centred and scaled first
+    euclidean, sqeuclidean, terms      the rows; float64 rows are centred and scaled first (terms: sums over columns)
     cosine, correlation                the rows scaled to length 1; for correlation, after subtracting the row's mean
     terms with `cluster_rows`          the rows transformed by that function
     inner_product                      points with an extra column sqrt(M^2 - |x|^2), M the largest norm, and queries
@@ -68,7 +68,7 @@ class Form:
         return wide.astype(np.float32)
 
     def of_queries(self, rows: Rows) -> Rows:
-        """Transform rows in the role of queries."""
+        """Transform rows that are used as queries, which differs from :meth:`of_points` for inner products."""
         if self.queries_are_points:
             return self.of_points(rows)
         return np.hstack([_of_length_one(self._wide(rows)), np.zeros((len(rows), 1))]).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Make the initial lists: compare blocks of points of one cluster with the members of clusters near it, by scores."""
+"""Make the initial lists: compare blocks of near points with the members of the clusters near them, by scores."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def best_of_clusters(
 
 
 class _Start:
-    """The clusters of points, and their members, packed."""
+    """The start of one graph: the clusters of the points, and their packed members."""
 
     def __init__(self, points: npt.NDArray[Any], plan: DescentPlan, workers: Workers, boundary: int | None) -> None:
         self._points, self._plan, self._workers, self._boundary = points, plan, workers, boundary
@@ -76,7 +76,7 @@ class _Start:
         self.seekers = pieces_of(near, clusters, tuning.POINT_BLOCK, boundary)
 
     def pack(self, size: int, *, precise: bool) -> None:
-        """Pack the members for the kernel that is fast enough and separates the points."""
+        """Pack the members for the fastest kernel that separates near points or, if `precise`, for the most precise."""
         points, plan, workers = self._points, self._plan, self._workers
         scores = Scores(points, plan.metric, plan)
         kernel = scores.fine if precise else _kernel(points, plan, size, workers, self._near, self._pieces, scores)
@@ -84,7 +84,7 @@ class _Start:
         self._members = Members(kernel, scores.form, self._pieces, packed)
 
     def fill(self, entries: Entries, probes: int, blocks: npt.NDArray[np.intp] | None = None) -> None:
-        """Compare blocks of points, by default all, with the members of a number of clusters."""
+        """Fill the entries of blocks of points, by default all, with the best members of `probes` near clusters."""
         ranks = min(probes, tuning.MOST_RANKED, self._plan.n_clusters)
         reach = Reach(
             probes=probes,
@@ -97,9 +97,9 @@ class _Start:
         search_clusters(self._points, self._near, self.seekers, self._members, reach, entries, self._workers, mark=NEW)
 
     def enough(self, entries: Entries, known: Known) -> int:
-        """Return the smallest number of clusters whose members include most true neighbours of some points.
+        """Return about the smallest number of near clusters that contain enough true neighbours of a point.
 
-        The blocks of some of these points are compared with more and more clusters. Their entries are changed.
+        Blocks of some points in `known` are compared with more and more clusters, which fills their entries.
         """
         plan, seekers = self._plan, self.seekers
         places = np.empty(plan.n, np.int64)
@@ -109,7 +109,7 @@ class _Start:
         blocks = blocks[:: -(-len(blocks) // tuning.PILOT_BLOCKS)]
         some = np.isin(of_rows, blocks)
         rows, true = known.rows[some], known.indices[some]
-        goal = tuning.START_MISSES * (1 - plan.recall)  # misses
+        goal = tuning.START_MISSES * (1 - plan.recall)  # share of true neighbours that a start may miss
         most = min(plan.n_clusters, max(plan.n_probe, tuning.MOST_RANKED))
         probes, before = max(1, plan.n_probe // tuning.FEWER_PROBES), (0, 1.0)
         while True:
@@ -127,7 +127,11 @@ class _Start:
 
 
 def _for_misses(goal: float, before: tuple[int, float], after: tuple[int, float]) -> float:
-    """Return a number of clusters for a share of misses, on a line through two numbers in logarithms of both."""
+    """Extrapolate the number of clusters at which the share of missed neighbours is `goal`.
+
+    `before` and `after` are pairs (number of clusters, share missed); the result is on the line through both pairs in
+    logarithmic scales.
+    """
     (less, many), (more, few) = before, after
     if few == 0 or less == 0:
         return more if few <= goal else math.inf

@@ -16,7 +16,7 @@ from tonari.nn_descent.plan import DescentPlan
 
 
 def point_terms(points: npt.NDArray[Any], metric: str, workers: Workers) -> npt.NDArray[np.float32] | None:
-    """Compute the terms of each point for comparisons in float32: float32 (n, 2), or None if the metric has none."""
+    """Compute two terms of each point for float32 scores (native/nn_descent/scores.hpp), (n, 2); None if unused."""
     if not _native.has_point_terms(metric, points):
         return None
     n = len(points)

@@ -40,7 +40,7 @@ def short_rows(points: Rows, plan: DescentPlan, known: Known, workers: Workers) 
         Rows whose squared L2 distances rank neighbours nearly like the metric. None if no small number of columns does.
     """
     record = get_metric(plan.metric)
-    # Two float32 copies (one is packed) take no more memory than the plan's packed copy of all columns.
+    # Two float32 copies of the contracted rows, one of them packed, must fit into the memory planned for packed points.
     most = min(plan.d // tuning.SHORT_SHARE, plan.packed_bytes // plan.n // 8)
     widths = [columns for columns in tuning.SHORT_COLUMNS if columns <= most]
     if not widths or not (record.angular or record.squares):
@@ -56,11 +56,11 @@ def short_rows(points: Rows, plan: DescentPlan, known: Known, workers: Workers) 
 
 
 def _shares(points: Rows, form: _native.Form, plan: DescentPlan, known: Known, widths: list[int]) -> list[float]:
-    """Estimate, for each number of columns, the share of the true neighbours that contracted rows rank in a list."""
+    """Estimate, for each number of columns, the share of true neighbours that contracted rows rank within a list."""
     step = -(-plan.n // tuning.SHORT_ROWS)
     rows, sample = _wide(points[known.rows], form), _wide(points, form, step)
     true = _wide(points[known.indices.ravel()], form).reshape(len(rows), plan.k, -1)
-    rank = plan.list_size / step  # in the sample
+    rank = plan.list_size / step  # rank of the last list entry among the sampled rows
     shares = []
     for columns in widths:
         q, x, t = (_narrowed(part, columns) for part in (rows, sample, true))
@@ -72,7 +72,7 @@ def _shares(points: Rows, form: _native.Form, plan: DescentPlan, known: Known, w
 
 
 def _wide(points: Rows, form: _native.Form, step: int = 1) -> npt.NDArray[np.float64]:
-    """Return every step-th row in the columns of the form; a row beyond the form's range becomes zeros."""
+    """Return every step-th row, transformed to the contracted form; a row beyond the form's range becomes zeros."""
     rows = np.empty((-(-len(points) // step), form.columns))
     form.screened_rows(points, step, rows)
     return np.nan_to_num(rows)

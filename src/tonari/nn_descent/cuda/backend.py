@@ -45,7 +45,7 @@ class CudaBackend:
         if not bool((high <= most) & (low >= (0 if nonnegative else -most))):
             inputs.check_values(points, "points", first=0, nonnegative=nonnegative)
         self._order: Any = None
-        self._held = 0  # bytes of lists
+        self._held = 0  # bytes of the lists on the device
 
     def start(self, kind: str, known: Known | None = None) -> Any:
         size = self.plan.list_size

@@ -24,7 +24,7 @@ class Clusters(NamedTuple):
     order : int64 tensor of shape (n,)
         Point numbers, sorted by cluster, then by number.
     bounds : int64 tensor of shape (clusters + 1,)
-        Bounds of the clusters in `order`.
+        Cluster c has the points ``order[bounds[c]:bounds[c + 1]]``.
     """
 
     near: Any
@@ -82,5 +82,5 @@ def training_rows(n: int, plan: DescentPlan, device: Any) -> Any:
 
 
 def _bounds(ordered: Any, count: int) -> Any:
-    """Return the bounds of the runs of 0, 1, ..., count - 1 in sorted numbers."""
+    """Return the bounds of the runs of equal numbers 0, 1, ..., count - 1 in a sorted tensor."""
     return torch.searchsorted(ordered, torch.arange(count + 1, dtype=ordered.dtype, device=ordered.device))

@@ -49,7 +49,7 @@ def plan_nearest(problem: Problem, *, free_bytes: int | None = None) -> CudaPlan
 
     Most of the memory is for the minima, one per query and group of points. If slabs of the points are packed one after
     another, more memory remains for larger batches of queries. The plan with the fewest pairs of a batch and a slab is
-    the fastest. Its batches are of equal length, because a short last batch would need kernels of its own.
+    the fastest. Its batches have equal lengths, because a short last batch would need its own compiled kernels.
 
     Parameters
     ----------

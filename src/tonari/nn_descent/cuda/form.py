@@ -92,7 +92,7 @@ def terms_of(rows: Any, *, products: bool) -> tuple[Any, Any]:
         constants={"ROWS": tile, "STEP": STEP},
         warps=tuning.FORM_WARPS,
     )
-    if products and rows.device.type == "meta":  # a rehearsal: what follows would take seconds to import
+    if products and rows.device.type == "meta":  # a rehearsal: the rest would take seconds to import
         return squares, squares.new_empty(n)
     if products:
         norms = squares.sqrt()
@@ -101,12 +101,12 @@ def terms_of(rows: Any, *, products: bool) -> tuple[Any, Any]:
 
 
 def _rows_of_a_program(device: Any) -> int:
-    """Return 32 on a GPU; more in Triton's interpreter, which is slow per program."""
+    """Return the number of rows per program: 32 on a GPU, more in Triton's interpreter, as each program is slow."""
     return 4096 if device.type == "cpu" else 32
 
 
 def _range_of(points: Any, *, moved: bool) -> tuple[Any, Any]:
-    """Return the mean (0 unless `moved`), and the scale that maps the largest magnitude to _LARGEST."""
+    """Return the mean row (zeros unless `moved`), and the scale that maps the largest magnitude to _LARGEST."""
     from tonari.nn_descent.cuda.kernels.form import range_kernel
 
     n, d = points.shape
@@ -128,7 +128,7 @@ def _range_of(points: Any, *, moved: bool) -> tuple[Any, Any]:
         constants={"ROWS": tile, "STEP": STEP},
         warps=tuning.FORM_WARPS,
     )
-    if points.device.type == "meta":  # a rehearsal: what follows would take seconds to import
+    if points.device.type == "meta":  # a rehearsal: the rest would take seconds to import
         return total[0], total[0, :1]
     centre = total.sum(0) / n if moved else torch.zeros(d, dtype=torch.float64, device=points.device)
     largest = torch.maximum(high.amax(0) - centre, centre - low.amin(0)).amax()

@@ -31,7 +31,7 @@ def random_on(device: Any, n: int, size: int, seed: int) -> Any:
     for begin in range(0, n, step):
         own = torch.arange(begin, min(begin + step, n), dtype=torch.int64, device=device)[:, None]
         mixed = (own * MIX[0] + columns) & _WORD
-        for shift in (16, 13, 16):  # products of 32 bits wrap around in 64, and leave the last 32 bits as they are
+        for shift in (16, 13, 16):  # int64 products may overflow, but their last 32 bits are correct
             mixed = ((mixed ^ (mixed >> shift)) * MIX[1]) & _WORD
         ids = (mixed % n).sort(1).values
         again = torch.zeros(ids.shape, dtype=torch.bool, device=device)

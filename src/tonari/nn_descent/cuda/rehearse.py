@@ -26,7 +26,7 @@ from tonari.select.cuda.dispatch import k_smallest
 
 
 def rehearse_descent(plan: DescentPlan, dtype: str) -> None:
-    """Build a graph by a plan on tensors without data, once in each way that depends on sizes alone.
+    """Run the steps of a plan on tensors without data, with all kernels that depend only on sizes.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def rehearse_descent(plan: DescentPlan, dtype: str) -> None:
 
 
 def _scan(form: Form, plan: DescentPlan) -> None:
-    """Find clusters and scan them."""
+    """Launch the kernels that find clusters and compare points with their members."""
     (n, width), products = form.rows.shape, get_metric(plan.metric).products
     centres = form.rows.new_empty((plan.n_clusters, width))
     by_distance = Form(form.rows, *terms_of(form.rows, products=False)) if products else form
@@ -61,7 +61,7 @@ def _scan(form: Form, plan: DescentPlan) -> None:
 
 
 def _round(points: Any, plan: DescentPlan) -> None:
-    """Compare the first block of points and the last with the neighbours of their neighbours."""
+    """Launch the kernels of a round for the first and the last block of points."""
     n, double = len(points), points.dtype == torch.float64
     entries = torch.empty((n, plan.list_size), dtype=torch.int32, device="meta")
     order, made = numbers_from(0, n, "meta"), Marked.empty(entries, plan.k, double=double)

@@ -1,4 +1,4 @@
-"""One round: compare every point with the neighbours of its neighbours, and keep the best in its own row."""
+"""One round: compare every point with the neighbours of its neighbours, and keep the nearest in its own list."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
 def candidates(
     entries: Any, reverse: Any, order: Any, begin: int, rows: int, plan: DescentPlan, boundary: int | None
 ) -> Any:
-    """Return the ids to compare with each point of a block, int32 (rows, list_size + width), padded with -1."""
+    """Return the ids that each point of a block lists or may gain, int32 (rows, list_size + width), padded with -1."""
     from tonari.nn_descent.cuda.kernels.candidates import candidates_kernel
 
     size, slots = entries.shape[1], candidate_slots(plan)
@@ -90,9 +90,9 @@ class Marked(NamedTuple):
     entries : int32 tensor of shape (n, list_size)
     found : Neighbors of tensors of shape (n, k)
     changed : int32 tensor of shape (n,)
-        The number of new entries of each point.
+        The number of new neighbours among the first k of each point.
     sums : float64 tensor of shape (n,)
-        The sum of the distances of each point.
+        The sum of the distances from each point to its first k neighbours.
     """
 
     entries: Any
@@ -148,5 +148,5 @@ def mark(order: Any, begin: int, entries: Any, best: Neighbors, made: Marked, hu
 
 
 def _rows_of_a_program(device: Any) -> int:
-    """Return 1 on a GPU, where one row fills the registers; more in Triton's interpreter, which is slow per program."""
+    """Return the number of rows per program: 1 on a GPU, since it fills the registers, more in Triton's interpreter."""
     return 64 if device.type == "cpu" else 1

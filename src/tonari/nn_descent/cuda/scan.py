@@ -13,7 +13,7 @@ from tonari.nn_descent.cuda.form import Form, step_of
 from tonari.nn_descent.entries import MISSING, NEW
 from tonari.select.cuda.dispatch import k_smallest
 
-MOST_COMPARED = 1 << 11  # members per cluster: as many as the member number in the keys of kernels/scan.py can count
+MOST_COMPARED = 1 << 11  # most members per cluster; kernels/scan.py has 11 bits for their numbers
 
 
 def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int | None = None) -> Any:
@@ -54,7 +54,7 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
 
 
 def best_of(probes: int, size: int) -> int:
-    """Return the number of members to keep per cluster, for `size` members in total."""
+    """Return the number of members to keep per near cluster, such that `size` members are kept in total."""
     best = tuning.SCORES_OF_A_PAIR
     while best * probes < size:
         best *= 2
@@ -67,9 +67,9 @@ def _most_compared(n: int, clusters: int) -> int:
 
 
 def _bounds_by_side(clusters: Clusters, boundary: int) -> Any:
-    """Return the bounds of the members of each cluster on both sides of a number.
+    """Divide the members of each cluster at a point number, and return the bounds of both sides of all clusters.
 
-    Members ascend, so a binary search in each cluster finds the bound.
+    Members ascend, so a binary search in each cluster finds the place.
     """
     order, low, high = clusters.order, clusters.bounds[:-1], clusters.bounds[1:]
     for _ in range(len(order).bit_length()):
@@ -82,9 +82,9 @@ def _bounds_by_side(clusters: Clusters, boundary: int) -> Any:
 
 
 def scan_block(form: Form, order: Any, bounds: Any, near: Any, begin: int, best: int, limit: int) -> tuple[Any, Any]:
-    """Return scores and ids, (rows, probes * best), for the points from position `begin` on in the order of clusters.
+    """Compare points with the members of near clusters; return the best scores and ids, (rows, probes * best).
 
-    `near` has the clusters to scan for each point.
+    The points are consecutive in `order`, from position `begin` on, and `near` has the near clusters of each.
     """
     from tonari.nn_descent.cuda.kernels.scan import scan_kernel
 
@@ -133,7 +133,7 @@ def _tiles_of(near: Any, count: int, programs: int) -> tuple[Any, Any, Any, Any]
     Returns the sorted pairs, the bounds of each cluster's pairs and of its tiles, and the cluster of each program.
     """
     device = near.device
-    if device.type == "meta":  # a rehearsal, for which sorting takes seconds to import
+    if device.type == "meta":  # a rehearsal: sorting would take seconds to import
         lengths = (near.numel(), count + 1, count + 1, programs)
         pairs, pair_bounds, tiles, tile_clusters = (
             torch.empty(length, dtype=torch.int64, device="meta") for length in lengths

@@ -1,7 +1,8 @@
-"""CRC-32 of arrays, computed by several threads, also while other threads write the arrays.
+"""Compute the CRC-32 of arrays by several threads, while other threads write the arrays to the disk.
 
-zlib computes about 1.3 GB/s per thread, which is slower than writing to the system's file cache. Therefore an array is
-divided into pieces. Let c(A) be the checksum of bytes A. Bytes are polynomials over GF(2), and c is linear, so that
+zlib computes about 1.3 GB/s per thread, which is slower than writing to the system's file cache. Each array is
+therefore divided into pieces, and the checksums of the pieces are combined. Let c(A) be the checksum of bytes A. Bytes
+are polynomials over GF(2), and c is linear, so that
 
     c(A B) = c(A) x^(8 |B|) + c(B)        modulo the polynomial of CRC-32
 
@@ -23,7 +24,7 @@ from tonari.core.slices import cut
 from tonari.shards import tuning
 
 _POLYNOMIAL = 0xEDB88320
-_ONE, _BYTE = 1 << 31, 1 << 23  # x^0 and x^8
+_ONE, _BYTE = 1 << 31, 1 << 23  # the polynomials x^0 and x^8
 
 
 def crc32_of(array: npt.NDArray[Any]) -> int:
@@ -32,9 +33,9 @@ def crc32_of(array: npt.NDArray[Any]) -> int:
 
 
 def checksums_beside(arrays: Sequence[npt.NDArray[Any]], work: Callable[[int], object], threads: int) -> list[int]:
-    """Call `work` for the number of each array, and return the checksum of each array.
+    """Return the checksum of each array, computed while other threads call `work` with the number of each array.
 
-    Threads compute checksums while other threads work; an error of `work` is raised.
+    For example, ``work(i)`` writes ``arrays[i]`` to a file. An error of `work` is raised.
     """
     data = [np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in arrays]
     pieces: list[tuple[int, slice]] = []
@@ -57,7 +58,7 @@ def checksums_beside(arrays: Sequence[npt.NDArray[Any]], work: Callable[[int], o
 
 @cached(maxsize=64)
 def _shift(count: int) -> int:
-    """Return x^(8 count)."""
+    """Return x^(8 count) modulo the polynomial of CRC-32."""
     power, square = _ONE, _BYTE
     while count:
         if count & 1:
@@ -67,7 +68,7 @@ def _shift(count: int) -> int:
 
 
 def _product(a: int, b: int) -> int:
-    """Return the product of two polynomials.
+    """Return the product of two polynomials modulo the polynomial of CRC-32.
 
     >>> _product(_BYTE, _ONE) == _BYTE
     True

@@ -74,7 +74,7 @@ def remove_graph(folder: Path) -> None:
 
 
 def check_own(folder: Path) -> None:
-    """Refuse a directory in which the name of a file of the build is used by something else.
+    """Refuse a directory with a link, or a file of another kind, under a name that the build uses.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def unfollowed(path: Path, flags: int) -> FileIO:
 
 @contextlib.contextmanager
 def full_disk_named(folder: Path) -> Any:
-    """If the disk is full, replace the error by one that says so, and how to resume."""
+    """Replace the error of a full disk by one that says how to resume the build; a context manager."""
     try:
         yield
     except OSError as error:
@@ -132,7 +132,7 @@ def full_disk_named(folder: Path) -> Any:
 
 
 def reserve(descriptor: int, size: int) -> None:
-    """Give a file its size, and its room on the disk where the file system can."""
+    """Set the size of a file, and reserve its room on the disk if the file system supports that."""
     try:
         os.posix_fallocate(descriptor, 0, size)
     except (AttributeError, OSError) as error:

@@ -17,12 +17,12 @@ from tonari.io._common import FileFormatError, open_regular
 from tonari.io.record import read_record
 from tonari.shards.directory.disk import ANEW
 
-_LONGEST = 16 << 20  # bytes of the record of a task
+_LONGEST = 16 << 20  # largest record of a task in bytes
 
-_NAME = re.compile("[a-z0-9-]+")  # of a part, which is a file in the directory
+_NAME = re.compile("[a-z0-9-]+")  # a valid name of a part, which is also the name of its file
 _ROWS = schema.list_of(schema.whole(0))
 _SHARE = schema.real(0, 1)
-# The facts that each kind of task records, by field.
+# For each kind of task: the fields that it records as facts, each with a test of its value.
 _FACTS: dict[str, dict[str, schema.Test]] = {
     "centres": {
         **dict.fromkeys(("covered", "largest"), _SHARE),
@@ -102,7 +102,7 @@ def sealed(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check(task: str, record: dict[str, Any], n: int) -> None:
-    """Raise ValueError for a field that no task writes."""
+    """Raise ValueError if a field has a value that no task writes."""
     schema.check(record, {"parts": schema.map_of(schema.list_of(schema.whole(0))), "rows": _ROWS, "facts": _any})
     for name, part in record["parts"].items():
         if not (_NAME.fullmatch(name) and len(part) == 2 and part[1] < 1 << 32):

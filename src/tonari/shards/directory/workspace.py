@@ -4,8 +4,8 @@
     lock                                held by the build that runs (disk.py)
     done/TASK.json                      a finished task: its parts with checksums, its facts, and its record (done.py)
     parts/NAME.npy                      output of tasks for later ones; removed when the graph is complete
-    indices.npy.part distances.npy.part rows of the result, written in place and renamed at the end; by "clusters", they
-                                        take room on the disk only where rows are written
+    indices.npy.part distances.npy.part rows of the result, written in place and renamed at the end; on the route
+                                        "clusters", they take room on the disk only for rows that are written
 
 A part gets its name after its bytes are on the disk, and a task counts as done after its parts have their names. A
 build that is interrupted therefore loses only the tasks in progress.
@@ -33,7 +33,7 @@ from tonari.shards.directory.checksums import checksums_beside, crc32_of
 from tonari.shards.directory.disk import ANEW, DONE, PARTS, full_disk_named, reserve, unfollowed
 from tonari.shards.directory.done import Done, read_done, write_done
 
-# Headers are parsed as Python, which before 3.11.8 may fail in two threads at once (cpython#106905).
+# numpy.load parses headers as Python code, which before 3.11.8 may fail in two threads at once (cpython#106905).
 _PARSING = threading.Lock()
 
 
@@ -44,22 +44,23 @@ class Workspace:
     ----------
     n, k : int
         Shape of the result.
-    value_dtype : dtype of its distances
+    value_dtype : dtype
+        Dtype of the distances in the result.
     points : int, optional
-        Number of points among which neighbours are found: every index is below it. Default: n.
+        Number of points that can be neighbours; every index is below it. Default: n.
     """
 
     def __init__(self, folder: Path, n: int, k: int, value_dtype: Any, points: int | None = None) -> None:
         self.folder, self.n, self.k = folder, n, k
         self.points = n if points is None else points
-        self._loaded: dict[str, npt.NDArray[Any]] = {}  # parts that were checked
+        self._loaded: dict[str, npt.NDArray[Any]] = {}  # parts that are mapped and checked
         self._own: set[str] = set()  # parts that this process wrote
         self._records: dict[str, Done] = {}
         self._dtypes = {INDICES: index_dtype(self.points), DISTANCES: np.dtype(value_dtype)}
 
     @property
     def list_bytes(self) -> int:
-        """Bytes of a list."""
+        """Size in bytes of the list of one row: k indices and k distances."""
         return self.k * sum(int(dtype.itemsize) for dtype in self._dtypes.values())
 
     # --- parts and tasks
@@ -69,7 +70,7 @@ class Workspace:
         return self.save_all({name: array}, 1)[name]
 
     def save_all(self, arrays: Mapping[str, npt.NDArray[Any]], threads: int) -> dict[str, list[int]]:
-        """Write several parts, each by a thread; return the size and checksum of each."""
+        """Write several parts in parallel; return the size and checksum of each."""
         names, wholes = list(arrays), [np.ascontiguousarray(array) for array in arrays.values()]
 
         def write(at: int) -> None:
@@ -81,7 +82,7 @@ class Workspace:
         return {name: [int(whole.nbytes), one] for name, whole, one in zip(names, wholes, sums, strict=True)}
 
     def load(self, name: str, by: str) -> npt.NDArray[Any]:
-        """Map a part that a task wrote, and check it.
+        """Map a part into memory, and check it against the record of the task `by`, which wrote it.
 
         Raises
         ------
@@ -110,11 +111,11 @@ class Workspace:
         return array
 
     def load_all(self, names: Sequence[tuple[str, str]], threads: int) -> list[npt.NDArray[Any]]:
-        """Map several parts, each given with the task that wrote it; threads check them."""
+        """Map and check several parts in parallel; `names` pairs each part with the task that wrote it."""
         return Workers(threads).map(lambda named: self.load(*named), names)
 
     def drop_all(self, names: Sequence[str], threads: int) -> None:
-        """Remove parts, the output of tasks, that no later task needs; removing a large file takes a while."""
+        """Remove parts that no later task needs, in parallel, since removing a large file takes a while."""
 
         def drop(name: str) -> None:
             self._loaded.pop(name, None)
@@ -155,7 +156,7 @@ class Workspace:
     def begin(self, *, reserved: bool = True) -> None:
         """Make the directories and the files of the result, with their full size.
 
-        Unless `reserved`, the files take room on the disk only where rows are written.
+        Unless `reserved`, the files take room on the disk only for rows that are written.
         """
         for name in (DONE, PARTS):
             (self.folder / name).mkdir(exist_ok=True)
@@ -177,7 +178,10 @@ class Workspace:
         sync_directory(self.folder)
 
     def write_rows(self, begin: int, found: Neighbors, threads: int) -> list[int]:
-        """Write rows of the result, with a thread each for indices and distances; return their range and checksums."""
+        """Write lists as the rows of the result from row `begin` on; return their range and two checksums.
+
+        Indices and distances are written in parallel.
+        """
         names = (INDICES, DISTANCES)
         arrays = [np.ascontiguousarray(found.indices, self._dtypes[INDICES])]
         arrays.append(np.ascontiguousarray(found.distances, self._dtypes[DISTANCES]))
@@ -196,7 +200,7 @@ class Workspace:
         return [begin, begin + len(found.indices), *checksums_beside(arrays, write, threads)]
 
     def rows(self, state: str = BUILDING) -> Neighbors:
-        """Map the result."""
+        """Map the distances and indices of the result into memory."""
         paths = (array_path(self.folder, name, state) for name in (DISTANCES, INDICES))
         return Neighbors(*(npy.read(path, mmap=True, key=None, most=np.inf) for path in paths))
 

@@ -1,4 +1,4 @@
-"""Plans of builds by NN-Descent: shards of near rows ("clusters"), and shards whose graphs are merged ("ggm")."""
+"""Plan builds by NN-Descent: overlapping shards of near rows ("clusters"), or slabs whose graphs are merged ("ggm")."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tonari.shards import tuning
 from tonari.shards.plan import ShardPlan
 from tonari.shards.planning.sizes import Needs, Sizes, most_rows, too_little
 
-_LOCKED = 2  # page-locked memory is of powers of two: at most twice the request
-_CENTRE_BYTES = 64  # per dimension of a centre
-_GAP_BYTES = 64  # per pair of centres
+_LOCKED = 2  # page-locked memory is rounded up to powers of two, at most twice the request
+_CENTRE_BYTES = 64  # memory per dimension of a centre
+_GAP_BYTES = 64  # memory per pair of centres
 
 
 def clusters(sizes: Sizes, budget: int) -> ShardPlan:
@@ -25,9 +25,10 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
     n, least = sizes.source.n, max(4 * (sizes.k + 1), tuning.LEAST_ROWS)
 
     def needs(rows: int) -> Needs:
-        if not sizes.devices:  # the group that is written while the engine works on the next
+        if not sizes.devices:  # the shard that is written while the next one is built
             return Needs(sizes, rows_held=rows, lists_held=rows)
-        # The computed, the waiting and the written rows. If several shards are read together, one is copied from them.
+        # Rows of the current and the next task, and lists that are computed, waiting or being written. If several
+        # shards are read together, their rows stay in memory, and each shard's rows are copied from them.
         memory = waiting(rows, staged=staged)
         memory["rows_held"] += rows // group if group > 1 else 0
         return Needs(sizes, **memory, lists_held=_LOCKED * 3 * (rows // group))
@@ -55,7 +56,7 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
     rows = (most_at_once(rows) or rows) // group
     shards = max(2, math.ceil(n * tuning.COPIES / (tuning.ROOM * rows)))
     clusters = min(max(tuning.CENTRES[0], tuning.CENTRES_PER_SHARD * shards), tuning.CENTRES[1])
-    if not sizes.devices:  # centres, float64 sums of their rows, and buffers take half of the memory
+    if not sizes.devices:  # centres, float64 sums of their rows and buffers take at most half of the memory
         clusters = min(clusters, budget // (_CENTRE_BYTES * sizes.source.d), math.isqrt(budget // _GAP_BYTES))
     plan = sizes.descent(rows)
     block = max(1, min(n, tuning.MOST_BLOCK, rows // sizes.sets))
@@ -79,9 +80,10 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 def _shards_at_once(sizes: Sizes, rows: int, least: int) -> int:
-    """Return the number of shards that a device reads in one pass, if they have this many rows together.
+    """Return the number of shards that a device reads in one pass over the source; together they have `rows` rows.
 
-    With more shards, each is built and written in fewer seconds, so a build that is killed repeats less.
+    The number is chosen such that building and writing a shard takes about TASK_SECONDS, because a killed build repeats
+    the shard that it was building.
     """
     if not sizes.devices:
         return 1
@@ -96,7 +98,7 @@ def ggm(sizes: Sizes, budget: int) -> ShardPlan:
     def needs(rows: int, group: int = tuning.MOST_GROUP) -> Needs:
         if not sizes.devices:
             return Needs(sizes, rows_held=2 * rows, lists_held=10 * rows)
-        # Two groups; and two slabs each of computed, waiting and merged rows, in page-locked memory.
+        # Lists of the slabs in two groups, and page-locked lists of three pairs of slabs: computed, waiting and merged.
         return Needs(sizes, **waiting(2 * rows, staged=staged), lists_held=(2 * group + _LOCKED * 6) * rows)
 
     def bytes_of(rows: int) -> int:
@@ -107,7 +109,7 @@ def ggm(sizes: Sizes, budget: int) -> ShardPlan:
         plan = sizes.descent(n)
         fields = {"rows": n, "shards": 1, "block": n, "disk_bytes": 3 * sizes.lists_bytes(n), "rows_read": 2 * n}
         return whole.plan("ggm", budget, plan.total_bytes, plan.seconds, **fields)
-    # Two shards at least, each with more than k rows.
+    # At least two slabs, each with more than k rows.
     most = min(n, MOST_POINTS) // 2
     staged = True
     rows = most_rows(lambda rows: bytes_of(rows) <= budget, most, least) if n >= 2 * least else 0
@@ -135,8 +137,8 @@ def ggm(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 def _group(sizes: Sizes, shards: int) -> int:
-    """Return the largest number of slabs per group at which all workers have equally many pairs in a round."""
-    if not sizes.devices:  # lists are within the budget
+    """Return the largest number of slabs per group that lets all workers compare equally many pairs in a round."""
+    if not sizes.devices:  # on the CPU, the budget includes the lists of a group
         return 1
     for size in range(tuning.MOST_GROUP, 1, -1):
         pairs = -(-shards // size) // 2
@@ -146,5 +148,5 @@ def _group(sizes: Sizes, shards: int) -> int:
 
 
 def waiting(rows: int, *, staged: bool) -> dict[str, int]:
-    """Return the memory for the rows of the current task and of the next one, in the terms of :class:`Needs`."""
+    """Return the rows of the current and the next task that are in memory, as arguments of :class:`Needs`."""
     return {"rows_held": rows, "rows_staged": rows} if staged else {"rows_held": 2 * rows}

@@ -1,4 +1,4 @@
-"""The number of devices that share a build, if the caller lets the library choose."""
+"""Choose the number of devices that share a build, if the caller does not name the devices."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tonari.shards.planning.sizes import Sizes
 def devices_for_shards(sizes: Sizes, plan: ShardPlan) -> tuple[int, str]:
     """Return the number of devices with the shortest expected time for the graphs of all shards, and the reason.
 
-    The devices work at the same time, but one process launches all their work, so the shards take at least the time of
-    the host. Other routes than "clusters" use all devices.
+    The devices work in parallel, but one Python process launches the work of all, so a shard takes at least
+    SHARED_SECONDS however many devices there are. Other routes than "clusters" use all devices.
     """
     most = len(sizes.devices)
     if plan.route != "clusters":

@@ -1,4 +1,4 @@
-"""Plans of exact builds: a pair of slabs is compared once, or once in each direction."""
+"""Plan exact builds, which compare each pair of slabs once, or once in each direction."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _exact_from_each_side(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 def _exact_pairs(sizes: Sizes, budget: int) -> ShardPlan:
-    """Plan a graph on the CPU that uses each product for both of its rows."""
+    """Plan an exact graph on the CPU that compares each pair of slabs once, and uses every distance for both rows."""
     n, least = sizes.source.n, max(sizes.k + 1, tuning.LEAST_ROWS)
 
     def needs(rows: int) -> Needs:

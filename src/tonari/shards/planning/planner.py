@@ -40,7 +40,7 @@ def plan_build(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
 
 
 def _budget(sizes: Sizes, memory: int | None) -> int:
-    """Return the bytes of its device, or of the host, that a worker may use."""
+    """Return the bytes that a worker may use: memory of its device or, without a device, of the host."""
     if sizes.devices:
         free = available(sizes.devices)
         return free if memory is None else min(memory, free)

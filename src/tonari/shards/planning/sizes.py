@@ -1,4 +1,4 @@
-"""The sizes that determine plans of builds: the memory of a worker, and the largest number of rows that fits."""
+"""The arguments that determine a build's plan, the memory of a worker, and the largest number of rows that fits."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tonari.shards import tuning
 from tonari.shards.plan import ShardPlan
 from tonari.shards.source import Source
 
-MEMBER_BYTES = 4  # of the number of a row in a shard
+MEMBER_BYTES = 4  # bytes of a row number in the list of a shard's rows
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes that determine plans."""
+    """The arguments of a build that determine its plan."""
 
     source: Source
     k: int
@@ -33,13 +33,13 @@ class Sizes:
     recall: float | None
     devices: tuple[str, ...]
     threads: int | None
-    queries: int | None = None  # of a search; None for a graph
+    queries: int | None = None  # number of queries; None for a graph
     workers: int = 1  # tasks that run at the same time
-    update: str | None = None  # of NN-Descent, if the caller names one
+    update: str | None = None  # update of NN-Descent, if the caller named it
 
     @property
     def asked(self) -> int:
-        """Rows of the result."""
+        """Number of rows in the result."""
         return self.source.n if self.queries is None else self.queries
 
     @property
@@ -49,7 +49,7 @@ class Sizes:
 
     @property
     def entry_bytes(self) -> int:
-        """Bytes of a neighbour."""
+        """Bytes of one neighbour in a list: its index and its distance."""
         return int(index_dtype(self.source.n).itemsize + value_dtype(self.source.dtype).itemsize)
 
     def staged_bytes(self, rows: int) -> int:
@@ -60,15 +60,15 @@ class Sizes:
         return 2 * (whole * _power_of_two(each * size) + _power_of_two(rest * size))
 
     def may_stage(self, rows: int) -> bool:
-        """Whether the host has enough page-locked memory for every device."""
+        """Whether host memory suffices to page-lock this number of rows, twice, for every device."""
         return len(self.devices) * self.staged_bytes(rows) <= free_host_memory() // tuning.STAGED_SHARE
 
     def lists_bytes(self, rows: int) -> int:
-        """Bytes of the lists of some rows."""
+        """Return the size in bytes of the lists of a number of rows."""
         return rows * self.k * self.entry_bytes
 
     def disk_of_clusters(self, copies: int, segment_rows: int, *, shards: int, clusters: int) -> int:
-        """Return the largest size on disk of a build by clusters, with this number of rows in all shards.
+        """Return the peak disk space of a build by "clusters" whose shards have `copies` rows in total.
 
         The peak is at the first segment of the result, when the disk still has the lists and the members of all shards.
         Later, each segment replaces lists of at least as many rows. The samples with their true neighbours, and the
@@ -132,18 +132,18 @@ class Needs:
 
     @property
     def rows_bytes(self) -> int:
-        """Bytes of the rows, on the device or in host memory."""
+        """Bytes for rows on the device or, without a device, in host memory."""
         return self.rows_held * (self.sizes.source.row_bytes + 8)
 
     @property
     def beside_engine(self) -> int:
-        """The budget for rows and lists, which a search or graph of a shard cannot use; on CUDA, only for rows."""
+        """Bytes of the budget that a search or a shard's graph cannot use: for rows and, on the CPU, also for lists."""
         return self.rows_bytes + (0 if self.sizes.devices else self.sizes.lists_bytes(self.lists_held))
 
     def plan(
         self, route: str, budget: int, engine: int, seconds: float, *, rows_read: int, disk_bytes: int, **fields: int
     ) -> ShardPlan:
-        """Return the plan of a route, given the bytes and the seconds of its searches or graphs."""
+        """Make the plan of a route whose searches or graphs take `engine` bytes each, and `seconds` in total."""
         sizes, lists = self.sizes, self.sizes.lists_bytes(self.lists_held)
         taken, on_cuda = self.beside_engine + engine, bool(sizes.devices)
         staged = sizes.staged_bytes(self.rows_staged)
@@ -178,7 +178,7 @@ def too_little(name: str, budget: int, enough: int, rows: int) -> BudgetExceeded
 
 
 def sampled_rows(recall: float) -> int:
-    """Return the number of rows that measure a recall."""
+    """Return the number of rows to sample for measuring whether a recall is reached."""
     return max(1000, round(10 / (1 - recall)))
 
 

@@ -1,5 +1,4 @@
-"""Centres of rows: k-means of a sample, the distances between centres, and their division into shards of near
-centres."""
+"""Compute centres by k-means, the distances between centres, and their division into shards of near centres."""
 
 from __future__ import annotations
 
@@ -18,11 +17,9 @@ Nearest = Callable[[Floats, Floats, int], tuple[npt.NDArray[Any], npt.NDArray[An
 
 
 def train(rows: Floats, count: int, nearest: Nearest, seed: int) -> Floats:
-    """Return the centres of k-means.
+    """Run k-means on `rows`, starting with `count` random rows, and return the centres; empty clusters keep theirs.
 
-    `nearest(rows, centres, k)` returns the distances and the numbers of the nearest centres.
-
-    An empty cluster keeps its centre.
+    `nearest(rows, centres, k)` returns the distances and the numbers of the k nearest centres of each row.
     """
     drawn = np.sort(generator(seed, Purpose.SHARD_CENTRES).choice(len(rows), count, replace=False))
     centres = rows[drawn].copy()
@@ -69,7 +66,11 @@ def deal(centres: Floats, weights: npt.NDArray[np.float64], shards: int) -> npt.
 def _halves(
     rows: npt.NDArray[np.float64], weights: npt.NDArray[np.float64], left: int, right: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Bisect rows for given numbers of shards: across their first principal axis, then between their means."""
+    """Bisect weighted rows into two parts for `left` and `right` shards, and return the row numbers of each part.
+
+    The weights of the parts are about in the ratio of their shards. The first cut is across the principal axis; each
+    further cut is across the line between the means of the two parts.
+    """
     axis, wanted = _principal_axis(rows, weights), weights.sum() * left / (left + right)
     for _ in range(tuning.HALVING_STEPS):
         order = np.argsort(rows @ axis, kind="stable")
@@ -82,7 +83,7 @@ def _halves(
 
 
 def _principal_axis(rows: Floats, weights: npt.NDArray[np.float64]) -> Floats:
-    """Return about the first principal axis of weighted rows, by the power method."""
+    """Approximate the first principal axis of weighted rows by the power method."""
     spread: Floats = (rows - weights @ rows / weights.sum()) * np.sqrt(weights)[:, None]
     axis: Floats = spread[np.square(spread).sum(axis=1).argmax()]
     for _ in range(tuning.AXIS_STEPS):

@@ -1,6 +1,7 @@
-"""The centres that assign rows to overlapping shards: the tasks "means" and "centres" of cluster_route.py.
+"""Compute the centres that assign rows to overlapping shards: the tasks "means" and "centres" of cluster_route.py.
 
-Centres are trained without the true neighbours of the samples, so one device can train them while others search.
+"means" trains the centres without the true neighbours of the sampled rows, so one device can train them while other
+devices search for these neighbours. "centres" uses both to choose the shards and their overlap.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from tonari.shards.tasks import Worker, in_one_piece
 
 logger = logging.getLogger("tonari")
 
-MEAN_PARTS = ("means", "means-gaps", "many-reaches", "many-centres", "many-rows")  # parts of the task "means"
-CENTRE_PARTS = ("centres", "gaps", "shards")  # parts that assign rows to shards
+MEAN_PARTS = ("means", "means-gaps", "many-reaches", "many-centres", "many-rows")  # written by the task "means"
+CENTRE_PARTS = ("centres", "gaps", "shards")  # written by the task "centres"
 
 
 def near_centres(worker: Worker, rows: Any, centres: Floats, k: int) -> tuple[Any, Any]:
-    """Return distances and numbers of the nearest centres."""
+    """Return the distances and the numbers of the k nearest centres of each row."""
     found = worker.nearest(rows, worker.place.there(centres), k)
     return found.distances, found.indices
 
@@ -41,7 +42,7 @@ def _near_in_host_memory(worker: Worker, rows: Any, centres: Floats, k: int) -> 
 
 
 class _Means(NamedTuple):
-    """The centres, the distances between them, and the near centres of rows drawn evenly from all rows."""
+    """The results of "means": centres, the distances between them, and the near centres of evenly spaced rows."""
 
     centres: Floats
     gaps: Floats
@@ -78,7 +79,7 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[Floats, Floa
     centres, gaps, many = _means(worker)
     sample, truth = truth_of(worker, overlap_rows)
     others, places = np.unique(truth.indices.astype(np.int64), return_inverse=True)
-    both = np.union1d(sample, others)  # an object may have to make all rows whenever some are read
+    both = np.union1d(sample, others)  # read once, as an object may have to make all rows for it
     near = _near_of(worker, both, centres, gaps)
     of_rows, of_others = (near.at(np.searchsorted(both, ids)) for ids in (sample, others))
     dealt = dealing.choose(
@@ -96,16 +97,19 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[Floats, Floa
 
 
 def _piece_rows(worker: Worker, count: int) -> int:
-    """Return the number of rows per range for a number of ranges, reduced to the budget."""
+    """Return the number of rows in each of PIECES ranges with about `count` rows in total, or fewer to fit memory."""
     source, plan = worker.job.source, worker.job.plan
-    if worker.device == "cpu":  # in the memory of a shard, and of a part of the engine
+    if worker.device == "cpu":  # use the memory for a shard's rows, and an eighth of that for searches
         room = plan.rows * source.row_bytes + plan.engine_bytes // 8
         count = min(count, max(plan.clusters, room // (8 * source.d)))
     return -(-count // tuning.PIECES)
 
 
 def _drawn(worker: Worker, size: int, shift: float) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Return evenly spaced ranges of rows in host memory, and their row numbers; `shift` selects other ranges."""
+    """Read PIECES evenly spaced ranges of `size` rows into host memory; return the rows and their numbers.
+
+    All ranges are moved by `shift`, as a fraction of the spacing.
+    """
     source = worker.job.source
     if size * tuning.PIECES >= source.n:
         begins, size = np.zeros(1, np.int64), source.n
@@ -123,7 +127,7 @@ def _drawn(worker: Worker, size: int, shift: float) -> tuple[Floats, npt.NDArray
 
 
 def _near_of_others(worker: Worker, centres: Floats, gaps: Floats, count: int) -> dealing.Near:
-    """Return the nearest centres of a sample of rows other than the training rows of the centres."""
+    """Return the nearest centres of about `count` sampled rows, which are not the training rows of the centres."""
     rows, ids = _drawn(worker, _piece_rows(worker, count), 0.5)
     near = min(tuning.NEAR, len(centres))
     found = _near_in_host_memory(worker, worker.place.there(rows), centres, near)
@@ -131,7 +135,7 @@ def _near_of_others(worker: Worker, centres: Floats, gaps: Floats, count: int) -
 
 
 def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: Floats, gaps: Floats) -> dealing.Near:
-    """Return the nearest centres of rows of the source, reading as many rows at once as a shard has."""
+    """Return the nearest centres of the rows `ids` of the source, which are read in blocks as large as a shard."""
     near = min(tuning.NEAR, len(centres))
     found = [
         _near_in_host_memory(worker, worker.load.at(ids[part]), centres, near)
@@ -143,7 +147,7 @@ def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: Floats, gaps: 
 
 def reached(worker: Worker, distances: Any, numbers: Any, gaps: Any, ids: Any) -> dealing.Near:
     metric = worker.job.record
-    squared = metric.power == 2  # 1 - cos is half the square of a distance, too
+    squared = metric.power == 2  # also for cosine: 1 - cos is half of a squared distance
     lengths = (distances, gaps) if squared else (metric.lengths(distances), metric.lengths(gaps))
     return dealing.Near(dealing.reaches(lengths[0], numbers, lengths[1], squared=squared), numbers, ids)
 

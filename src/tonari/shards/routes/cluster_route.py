@@ -2,16 +2,16 @@
 
     means           k-means, and the near centres of many rows (cluster_centres.py)
     sample          the rows of two samples
-    truth-P         their true neighbours in a part of all rows
+    truth-P         the true neighbours of the samples in range P of all rows
     centres         shards of near centres, and their overlap, chosen by one sample (dealing.py)
-    members-B       the rows of a block that belong to each shard
-    shard-S         the graph of a shard's rows, in a part for each segment; a device reads several shards in one pass
-    rows-B          the lists of a block's rows, merged over all shards that contain them; one segment of blocks after
-                    another, whose parts of the shards' lists are then removed
+    members-B       the rows of block B that belong to each shard
+    shard-S         the graph of shard S, with a part for each segment; a device reads several shards in one pass
+    rows-B          the lists of the rows in block B, merged over all shards that contain them; when all blocks of a
+                    segment are done, the parts of the shards for this segment are removed
     recall          measured on the other sample, since the overlap was fitted to the first one
 
-Rows without a common shard are never compared, so neighbours may be missed. Their share is estimated before the first
-shard is built, and measured at the end.
+Rows without a common shard are never compared, so neighbours may be missed. The share of missed neighbours is estimated
+before the first shard is built, and measured at the end.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ def _read_block(worker: Worker, args: tuple[int, int, int]) -> Any:
 
 
 def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> tuple[Any, npt.NDArray[np.uint32]]:
-    """Return the end of each shard's rows of a block, and the rows of all shards, numbered within the block."""
+    """Assign the rows of a block to shards; return the rows, shard after shard, and before them each shard's end.
+
+    Rows are numbered within the block. A row of several shards occurs several times.
+    """
     centres, gaps, shards = _dealt_by(worker)
     distances, numbers = near_centres(worker, rows, centres, min(tuning.NEAR, len(centres)))
     ids = _numbers(args[1], args[2], rows)
@@ -71,7 +74,7 @@ def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> t
 
 
 def _numbers(begin: int, end: int, rows: Any) -> Any:
-    """Return consecutive row numbers on the device of rows."""
+    """Return the row numbers from `begin` to `end` - 1, on the device of `rows`."""
     if isinstance(rows, np.ndarray):
         return np.arange(begin, end)
     import torch
@@ -98,7 +101,7 @@ def _write_members(worker: Worker, args: tuple[int, int, int], made: tuple[Any, 
 
 
 def _members(worker: Worker, block: int, shard: int) -> npt.NDArray[np.uint32]:
-    """Return the rows of a block that are in a shard, numbered within the block; a part of a mapped file."""
+    """Return the rows of a block that are in a shard, numbered within the block, as a slice of a mapped file."""
     name = _members_name(block)
     ends = worker.job.files.done(name).facts["ends"]
     found: npt.NDArray[np.uint32] = np.asarray(worker.job.files.load(name, name))[ends[shard] : ends[shard + 1], 0]
@@ -144,7 +147,7 @@ def _read_shards(worker: Worker, several: list[tuple[int]]) -> list[tuple[Any, A
 
 
 def _joined(begins: Iterable[int], parts: list[Any]) -> npt.NDArray[np.int64]:
-    """Concatenate numbers within blocks, each added to the first number of its block."""
+    """Add the first number of its block to each number within the block, and concatenate the results of all blocks."""
     whole, end = np.empty(sum(map(len, parts)), np.int64), 0
     for begin, some in zip(begins, parts, strict=True):
         np.add(some, begin, out=whole[end : (end := end + len(some))])
@@ -204,7 +207,7 @@ def _compute_rows(worker: Worker, args: tuple[int, int, int], read: list[tuple[A
     _, begin, end = args
     kept = joined(worker, end - begin, read)
     short = np.flatnonzero(kept.indices[:, -1] < 0)
-    if len(short):  # in shards of few rows
+    if len(short):  # all shards of these rows are small
         job = worker.job
         merge_into(worker, kept, short, nearest_of_all(worker, begin + short, slab=job.source.block_rows))
     return kept
@@ -214,7 +217,7 @@ def _write_rows(worker: Worker, args: tuple[int, int, int], found: Neighbors) ->
     return Done(rows=worker.job.files.write_rows(args[1], found, worker.threads))
 
 
-# --- one shard that holds all
+# --- a single shard with all rows
 
 
 def _read_all(worker: Worker, args: Any) -> Any:
@@ -241,7 +244,7 @@ def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
     yield Stage([Task(_members_name(args[0]), "members", args, args[2] - args[1]) for args in blocks])
     ends = [files.done(_members_name(args[0])).facts["ends"] for args in blocks]
     sizes = np.diff(ends, axis=1).sum(axis=0)
-    copies = int(sizes.sum()) - math.ceil(tuning.COPIES * n)  # beyond the plan's
+    copies = int(sizes.sum()) - math.ceil(tuning.COPIES * n)  # beyond the number in the plan
     largest_first = np.argsort(-sizes, kind="stable").tolist()  # so that several workers end together
     yield Stage(
         [Task(_shard_name(at), "shard", (at,), tuning.GRAPH_WORK * int(sizes[at])) for at in largest_first],

@@ -1,7 +1,7 @@
 """Assign rows to overlapping shards so that near rows share a shard.
 
     centres         k-means of a sample of the rows (centres.py)
-    shard_of        centres bisected recursively into shards of about equal size, including rows in several shards
+    shard_of        centres, bisected recursively such that shards have about equal sizes, overlaps included
     parts           if one centre has too many rows for a shard, they are divided by row number
     reaches         distances of a row from the borders to the rows of other centres; a border is the plane halfway
                     between two centres. The distance is 0 on the border, and 1 / 2 at the row's own centre
@@ -31,9 +31,11 @@ class Shards(NamedTuple):
     Attributes
     ----------
     first : int64 of shape (centres,)
-        The shard of each centre's rows, or the first of several among which they are divided.
+        The shard of each centre's rows, or the first of the shards that share them.
     turns : int64 of shape (centres,)
         The number of shards that share the rows nearest to each centre.
+    margin : float
+        A row is also in the shards of other centres whose reach (:class:`Near`) is at most this number.
     """
 
     first: Any
@@ -84,6 +86,7 @@ def reaches(distances: Any, centres: Any, gaps: Any, *, squared: bool) -> Any:
     distances : floats of shape (rows, near), ascending
     centres : integers of shape (rows, near)
     gaps : floats of shape (c, c)
+        The distances between all centres.
     squared : bool
         Whether distances are squared.
 
@@ -103,9 +106,9 @@ def reaches(distances: Any, centres: Any, gaps: Any, *, squared: bool) -> Any:
 
 
 def memberships(near: Near, shards: Shards) -> tuple[Any, Any]:
-    """Return the shards of rows and their positions in `near`, as two arrays in the order of (shard, position).
+    """Return all pairs of a shard and a row that it contains, as two int64 arrays in the order of (shard, row).
 
-    Input and result are NumPy arrays, or tensors on one device; the numbers are int64.
+    Rows are positions in `near`. The result has NumPy arrays, or tensors on the device of `near`.
     """
     count = len(near.centres)
     of, kept = _kept(near, shards)
@@ -118,7 +121,7 @@ def memberships(near: Near, shards: Shards) -> tuple[Any, Any]:
 
 
 def _kept(near: Near, shards: Shards) -> tuple[Any, Any]:
-    """Return the shards of the near centres of rows, and a mask of the shards that contain the row."""
+    """Return the shard of each near centre of each row, and a mask of the distinct shards that contain the row."""
     of = _shards_of(near, shards)
     kept = near.reaches <= shards.margin
     earlier = of[:, :, None] == of[:, None, :]  # all pairs of centres in one step: few launches on a device
@@ -129,7 +132,7 @@ def _kept(near: Near, shards: Shards) -> tuple[Any, Any]:
 
 
 def _shards_of(near: Near, shards: Shards) -> Any:
-    """Return the shards of the near centres of rows."""
+    """Return the shard of each near centre of each row: integers of shape (rows, near)."""
     return shards.first[near.centres] + near.rows[:, None] % shards.turns[near.centres]
 
 
@@ -153,7 +156,7 @@ class Dealt(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The rows from which the coverage and the sizes of shards are estimated.
+    """Sampled rows, which determine the estimated coverage and sizes of shards.
 
     Attributes
     ----------
@@ -178,7 +181,7 @@ def choose(centres: Floats, seen: Seen, *, shards: int, most: float, wanted: flo
     ----------
     centres : float32 of shape (c, d)
     shards : int
-        The number of shards of equal weight to start with; shards that are too large are then bisected.
+        The largest number of shards of about equal weight to try; if some are still too large, they are bisected.
     most : float
         The largest share of all rows that a shard may have.
     wanted : float
@@ -193,7 +196,7 @@ def choose(centres: Floats, seen: Seen, *, shards: int, most: float, wanted: flo
             of = deal(centres, balanced, count)
             made = _with_margin(of, np.ones(len(centres), np.int64), seen, wanted, tuning.MOST_MARGIN)
             sizes = _shares(made, seen.many)
-            if sizes.max() <= most or sizes.sum() > tuning.FULL * most * count:  # small enough, or too few to become so
+            if sizes.max() <= most or sizes.sum() > tuning.FULL * most * count:  # small enough, or too full to balance
                 break
             balanced *= np.sqrt(np.maximum(sizes / sizes.mean(), tuning.LEAST_CHANGE))[of]
         if count >= shards or sizes.max() <= most:
@@ -226,8 +229,8 @@ def _cut(
                 divided = True
         if not divided and made.margin:
             limit = made.margin / 2 if made.margin > tuning.LEAST_MARGIN else 0.0
-        elif not divided:  # the rows of a single centre are too many: copies, or a dense cluster
-            excess = np.zeros(len(turns))  # of each centre's largest shard
+        elif not divided:  # a single centre has too many rows: duplicates, or a dense cluster
+            excess = np.zeros(len(turns))  # relative size of each centre's largest shard
             for shard in large.tolist():
                 own = made.holds(shard)
                 excess[own] = np.maximum(excess[own], sizes[shard] / most * 1.01)
@@ -238,7 +241,7 @@ def _cut(
 def _with_margin(
     of: npt.NDArray[np.int64], turns: npt.NDArray[np.int64], seen: Seen, wanted: float, limit: float
 ) -> Shards:
-    """Return shards with the smallest margin that covers the wanted share of neighbours, or with the limit."""
+    """Return shards with the smallest margin that covers the wanted share of neighbours, or with the largest margin."""
     made = _numbered(of, turns, limit)
     (sample, sample_margins), (others, others_margins) = (
         (_shards_of(near, made), near.reaches) for near in (seen.sample, seen.others)
@@ -255,7 +258,7 @@ def _with_margin(
 
 
 def _numbered(of: npt.NDArray[np.int64], turns: npt.NDArray[np.int64], margin: float) -> Shards:
-    """Return shards, numbered with room for centres that are divided among several."""
+    """Number shards anew, such that each centre whose rows are divided gets consecutive numbers for its shards."""
     sizes = np.zeros(of.max() + 1, np.int64)
     np.maximum.at(sizes, of, turns)
     begins = np.cumsum(sizes) - sizes
@@ -276,6 +279,6 @@ def _covered(shards: Shards, seen: Seen) -> float:
 
 
 def _shares(shards: Shards, near: Near) -> npt.NDArray[np.float64]:
-    """Return the size of each shard, as a share of all rows."""
+    """Estimate the size of each shard as a share of all rows, from the sampled rows `near`."""
     of, kept = _kept(near, shards)
     return np.bincount(of[kept], minlength=shards.total) / len(near.rows)

@@ -1,7 +1,7 @@
-"""Compare every two slabs of rows once, and use each distance for both rows; on the CPU, if that is faster.
+"""The route "exact-pairs", on the CPU: compare every two slabs once, and use each distance for the rows of both.
 
-The graph has the bits of a graph in memory: values are exact, and lists are ordered by (distance, row) for any division
-into slabs.
+The graph equals a graph built in memory bit for bit, for any division into slabs: distances are exact, and lists are
+ordered by (distance, row).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Compare every block of rows with every slab of points, and merge the lists of a block over all slabs.
 
 The rows are queries or, for a graph, the points themselves: a block is then a slab, which is also compared with itself.
-The lists have the bits of a search or a graph in memory: values are exact, and lists are ordered by (distance, row) for
-any division into slabs.
+The lists equal the lists of a search or a graph in memory bit for bit, for any division into slabs: distances are
+exact, and lists are ordered by (distance, row).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The merge route: build a graph of each shard, then merge every two shards once (GGM, wang2021, section 5).
 
 sample           a sample of rows
-truth-P          its true neighbours in a part of all rows
+truth-P          the true neighbours of the sample in range P of all rows
 ...              graphs of slabs, which are merged in pairs (pair_rounds.py)
 recall           measured on the sample
 """
@@ -20,7 +20,8 @@ from tonari.core.draws import Purpose, derived_seed
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph.building.merging import merge_lists
 from tonari.graph.lists import Lists
-from tonari.methods.call import Call, Options
+from tonari.methods.call import Call
+from tonari.methods.options import Options
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall
 from tonari.shards.directory.workspace import Workspace
@@ -54,7 +55,7 @@ def _merge(worker: Worker, meeting: Meeting) -> Neighbors:
 
 @dataclass(frozen=True)
 class _Crossing:
-    """Measures the share of true neighbours across two slabs that a merge has found.
+    """Measures the share of the true neighbours across two slabs that their merge has found.
 
     The true neighbours of the sample among all rows are known. A true neighbour in the other slab is also a true
     neighbour within the two slabs, so no separate search is needed. A pair of slabs has only few such neighbours, and
@@ -63,7 +64,7 @@ class _Crossing:
 
     Attributes
     ----------
-    rows : int64 array or tensor, in the memory of the lists
+    rows : int64 array or tensor, on the device of the lists
         Sampled rows, by their positions among the rows of both slabs.
     others, values : arrays
         A true neighbour of each row in the other slab, and its distance.
@@ -90,7 +91,7 @@ class _Crossing:
         return cls(worker.place.there(at), others, values, worker.job.metric, worker.job.k, worker.job.target)
 
     def __call__(self, found: Neighbors) -> Recall:
-        """Return the share of these neighbours that are in the lists of their rows, or tie with the last entry.
+        """Return the share of the true neighbours across both slabs that are listed, or that tie with a last entry.
 
         Both bounds of the returned recall are one standard error above this share.
         """

@@ -1,9 +1,9 @@
 """Rounds that compare every two slabs of consecutive rows once.
 
-    graph-S          the graph of a slab
-    inner-G          a group of slabs: every two of them are compared, and each row keeps its nearest points so far
-    pair-R-A-B       round R: every slab of one group is compared with every slab of another
-    rows-S           the lists of a slab, as rows of the result
+    graph-S          the graph of slab S
+    inner-G          every two slabs of group G are compared, and each row keeps its nearest points so far
+    pair-R-A-B       in round R, every slab of group A is compared with every slab of group B
+    rows-S           the final lists of slab S are written as rows of the result
 
 The rounds form a tournament whose players are the groups: every two groups are compared once. In a round, each group is
 in at most one pair, so the pairs of a round can run on several workers. The result of comparing two slabs depends on
@@ -11,8 +11,8 @@ their rows, their graphs, and their lists before the round. None of these change
 new lists. The result therefore depends neither on the worker that runs a task nor on whether a task is repeated.
 
 Lists stay in memory while the slabs of two groups are compared, and the lists of a slab are written when it has been
-compared with all slabs of the other group. With g slabs per group, g² comparisons write 2 g lists: larger groups write
-less, but a killed process loses more work. A group of one slab needs no comparisons within the group.
+compared with all slabs of the other group. With g slabs per group, g² comparisons write the lists of 2 g slabs: larger
+groups write less, but a killed process loses more work. A group of one slab needs no comparisons within the group.
 """
 
 from __future__ import annotations
@@ -129,13 +129,16 @@ def groups_of(plan: ShardPlan) -> list[range]:
 
 
 def _parts(kind: str, shard: int, version: int) -> tuple[str, str]:
-    """Return the names of the distances and indices of a shard after a number of rounds."""
+    """Return the names of the parts with the distances and indices of a slab after `version` rounds."""
     name = f"{kind}-{shard:06}-{version:06}"
     return f"{name}-distances", f"{name}-indices"
 
 
 def _slab(job: Job, shard: int) -> slice:
-    """Return the rows of a shard. Sizes differ by at most one row, since a remainder could have fewer than k + 1."""
+    """Return the range of rows in a slab.
+
+    The sizes of slabs differ by at most one row, because a short last slab could have fewer than k + 1 rows.
+    """
     n, shards = job.source.n, job.plan.shards
     return slice(n * shard // shards, n * (shard + 1) // shards)
 
@@ -149,7 +152,7 @@ def _save(worker: Worker, kind: str, shard: int, version: int, found: Neighbors)
     return worker.job.files.save_all(named, worker.threads)
 
 
-# --- shards
+# --- graphs of slabs
 
 
 def _read_shard(worker: Worker, args: tuple[int]) -> Arriving:
@@ -160,7 +163,7 @@ def _write_shard(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
     return Done(_save(worker, "graph", args[0], 0, found))
 
 
-# --- meetings
+# --- comparisons of two slabs
 
 _Pairs = list[tuple[int, int]]
 
@@ -188,7 +191,7 @@ def _write_pair(worker: Worker, args: tuple[int, int, int], found: Iterator[Neig
 def _write_met(
     worker: Worker, pairs: _Pairs, version: int, kept_of: Callable[[int], Neighbors], found: Iterator[Neighbors]
 ) -> Done:
-    """Merge the results of pairs of slabs into copies of their lists, and write the lists of each finished slab."""
+    """Merge all results into copies of the slabs' lists, and write the lists of a slab after its last comparison."""
     left = Counter(itertools.chain.from_iterable(pairs))
     lists: dict[int, Neighbors] = {}
     parts: dict[str, list[int]] = {}
@@ -210,7 +213,7 @@ def _write_met(
 
 
 def _of_graph(worker: Worker, shard: int) -> Neighbors:
-    """Return the lists of a shard's graph, with numbers of the source, and k columns."""
+    """Return the lists of a slab's graph, padded to k columns, with row numbers of the source."""
     found, first = _load(worker, "graph", shard, 0, f"graph-{shard:06}"), _slab(worker.job, shard).start
     kept = empty_lists(worker, len(found.indices))
     indices = found.indices + np.where(found.indices < 0, 0, first).astype(kept.indices.dtype)
@@ -219,7 +222,7 @@ def _of_graph(worker: Worker, shard: int) -> Neighbors:
 
 
 def _lists(worker: Worker, shard: int, at: int) -> Neighbors:
-    """Return the lists of a shard before a round, with numbers of the source."""
+    """Return the lists of a slab before round `at`, with row numbers of the source."""
     groups = groups_of(worker.job.plan)
     group = next(number for number, shards in enumerate(groups) if shard in shards)
     rounds = rounds_of(len(groups))
@@ -264,7 +267,7 @@ def stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
     tasks = [Task(_inner_name(at), "inner", (at,), size * meetings) for at, meetings in inner.items() if meetings]
     if tasks:
         yield Stage(tasks)
-    last = {group: [0] if inner[group] else [] for group in inner}  # the version of its lists, if there is one
+    last = {group: [0] if inner[group] else [] for group in inner}  # the newest version of each group's lists, if any
     for at, pairs in enumerate(rounds_of(len(groups))):
         met = [group for pair in pairs for group in pair]
         older = [name for group in met for name in _of_group(groups[group], last[group])]
@@ -283,5 +286,5 @@ def stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
 
 
 def _of_group(shards: range, versions: list[int]) -> list[str]:
-    """Return the names of the lists of a group's slabs."""
+    """Return the names of the parts with the neighbour lists of all slabs in a group, in each of the versions."""
     return [name for version in versions for shard in shards for name in _parts("lists", shard, version)]

@@ -50,8 +50,7 @@ class LocalExecutor:
     def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
         """Run tasks in any order; `done` is called after each task, from any thread.
 
-        A task that fails is repeated. An error is raised if a repetition cannot fix it, or if it has occurred three
-        times.
+        A task that fails is repeated, unless its error would recur. The error of its third attempt is raised.
         """
         todo: SimpleQueue[Task] = SimpleQueue()
         for task in tasks:
@@ -121,7 +120,10 @@ def _work(
 
 
 def _read(worker: Worker, todo: SimpleQueue[Task], pipeline: Pipeline) -> Iterator[deque[tuple[Task, Any]]]:
-    """Yield tasks, each with one of its pieces; several tasks at once if their steps read them together."""
+    """Read tasks, and yield queues of pairs (task, piece).
+
+    A queue has several tasks with one piece each if their steps read them together; otherwise it has one piece.
+    """
     while True:
         pipeline.check()
         tasks = _next_tasks(worker.job, todo)
@@ -144,9 +146,9 @@ def _read(worker: Worker, todo: SimpleQueue[Task], pipeline: Pipeline) -> Iterat
 
 
 def _next_tasks(job: Job, todo: SimpleQueue[Task]) -> list[Task]:
-    """Take the next task; if tasks of its kind are read together, as many as the plan says; none if none is left.
+    """Take the next tasks from the queue: one or, if tasks of its kind are read together, up to the plan's `group`.
 
-    All tasks of a stage that are read together are of the same kind.
+    The result is empty if no task is left. A stage with tasks that are read together has tasks of one kind only.
     """
     tasks: list[Task] = []
     try:
@@ -170,7 +172,7 @@ def _tried(work: Callable[[], Any]) -> Any:
 
 
 def _write_all(worker: Worker, done: Callable[[Task], None], computed: Iterator[tuple[Task, Any]]) -> None:
-    """Write tasks as their pieces arrive."""
+    """Write the computed pieces of tasks as they arrive, and finish each task."""
     for task, first in computed:
         pieces = _pieces([first], computed)
         del first  # otherwise it would stay in memory until the next task
@@ -178,7 +180,7 @@ def _write_all(worker: Worker, done: Callable[[Task], None], computed: Iterator[
 
 
 def _pieces(first: list[Any], others: Iterator[tuple[Task, Any]]) -> Iterator[Any]:
-    """Yield the computed pieces of a task; the caller must consume all of them."""
+    """Yield the pieces of a task, and then the pieces of later tasks; the caller must take exactly its own."""
     yield first.pop()
     for _, made in others:
         yield made
@@ -263,7 +265,7 @@ class _Writer:
     def __exit__(self, failed: object, *_: object) -> None:
         with self._changed:
             self._ended = True
-            self._dropped = failed is not None  # tasks with all pieces are still written
+            self._dropped = failed is not None  # after an error, tasks whose pieces are all computed are still written
             self._changed.notify_all()
         while self._thread.is_alive():
             self._thread.join(tuning.WAKE_SECONDS)

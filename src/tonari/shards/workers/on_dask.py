@@ -92,8 +92,7 @@ class DaskExecutor:
     def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
         """Run tasks in any order; `done` is called after each task, from this thread.
 
-        A task that fails is repeated. An error is raised if a repetition cannot fix it, or if it has occurred three
-        times.
+        A task that fails is repeated, unless its error would recur. The error of its third attempt is raised.
         """
         from distributed import as_completed
         from distributed.protocol.pickle import dumps
@@ -115,7 +114,7 @@ class DaskExecutor:
                 running[again] = task
                 arriving.add(again)
         finally:
-            self._client.cancel(list(running))  # nothing is left unless an error or Ctrl-C ends the build
+            self._client.cancel(list(running))  # empty, unless an error or Ctrl-C ends the build
 
     def _submit(self, sent: Sent, task: Task) -> Any:
         return self._client.submit(_run_here, sent, task, pure=False, resources=self._resources)
@@ -149,12 +148,12 @@ def _raise_for_good(task: Task, error: BaseException, failures: int) -> None:
 
 # --- on the workers
 
-_jobs: dict[tuple[bytes, str], Worker] = {}  # the last job; of one device, or of several in one process
+_jobs: dict[tuple[bytes, str], Worker] = {}  # the last job, on each device of this process
 _one_at_a_time = threading.Lock()
 
 
 def _run_here(sent: Sent, task: Task) -> str:
-    """Run a task in a worker's process."""
+    """Run a task in the process of a Dask worker."""
     from distributed import get_worker
 
     here = get_worker()
@@ -194,7 +193,7 @@ _SAME_PATHS = "all workers must see the source and the directory by the same pat
 
 
 def _check_current(sent: Sent, address: str) -> None:
-    """Raise unless the directory belongs to the build of a task."""
+    """Raise an error unless the directory still belongs to the build of the task, judging by its manifest."""
     try:
         found = _digest(Path(sent.folder))
     except OSError as error:

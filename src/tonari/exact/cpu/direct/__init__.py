@@ -1,6 +1,6 @@
-"""Searches by exact values alone, without packed points and a screen.
+"""Searches by exact values alone, without packed points or a screen.
 
 nearest.py   the k nearest points, for small searches and few queries
 within.py    the points within a radius
-listed.py    the points that are listed for each query
+listed.py    the k nearest of the points that are listed for each query
 """

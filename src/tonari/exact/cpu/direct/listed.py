@@ -1,4 +1,4 @@
-"""Compare each query with its listed points by exact values: many small searches in one call.
+"""Search, for each query, only the points listed for it, by exact values: many small searches in one call.
 
 >>> import numpy as np
 >>> from tonari.core.listed import Listed
@@ -33,7 +33,7 @@ def count_listed(
     *,
     threads: int | None = None,
 ) -> npt.NDArray[np.int64]:
-    """Count the listed points within the limits; see :meth:`tonari.core.method.SearchMethod.count_listed`."""
+    """Count each query's listed points within its limit; see :meth:`tonari.core.method.SearchMethod.count_listed`."""
     isa, counts = chosen_isa(), np.empty(len(queries), np.int64)
     begins, ends = (np.ascontiguousarray(part, np.int64) for part in (listed.begins, listed.ends))
     farthest, lengths = np.ascontiguousarray(limits, np.float64), ends - begins

@@ -1,7 +1,8 @@
-"""Search by the exact values of all pairs, without packed points and a screen: for small searches and few queries.
+"""Search by the exact values of all pairs, without packed points or a screen: for small searches and few queries.
 
-A search of microseconds is one native call on the caller's thread. Longer ones are cut into calls of a few milliseconds
-for several threads: some queries and all points, or all queries and a slice of the points, whose lists are then merged.
+A search of microseconds is one native call on the caller's thread. Longer searches are divided into calls of a few
+milliseconds for several threads. A call has some queries and all points, or all queries and a slice of the points; the
+lists of several slices are merged.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ def search_directly(
     self_ids: npt.NDArray[np.int64] | None = None,
     progress: ProgressLike = None,
 ) -> Neighbors:
-    """Search checked points for checked queries.
+    """Find the k nearest points of every query; the rows have been checked for refused values.
 
     Returns
     -------
     Neighbors of shape (m, k)
     """
     found = _search(queries, points, plan, self_ids, True, progress)
-    assert found is not None  # only unchecked values can be refused
+    assert found is not None  # None would report a refused value, but the rows have been checked
     return found
 
 
@@ -68,7 +69,7 @@ def _search(
     started, m, n = time.perf_counter(), len(queries), len(points)
     rows, size = _sizes(m, n, plan, self_ids is None)
     with counting(progress, total=m * n, seconds=plan.seconds, label="neighbours") as bar:
-        if rows >= m and size >= n:  # for most searches of a few microseconds
+        if rows >= m and size >= n:  # as in most searches of a few microseconds
             found = _call(queries, points, plan, self_ids, checked)
             bar.add(m * n)
         else:
@@ -84,9 +85,9 @@ def _search(
 def quick_search(
     queries: Rows, points: Rows, plan: ExactPlan, unchecked: int
 ) -> Callable[[Rows, Rows], tuple[Neighbors, bool] | None] | None:
-    """Return a function that searches rows like these in one call; None if they are searched in several calls.
+    """Return a function that searches rows of these shapes and dtypes in one call; None if one call is not enough.
 
-    `unchecked` is 1 if only the values of queries must be checked, 2 if the values of points must be checked too.
+    `unchecked` is 1 if only the values of queries must still be checked, 2 if those of the points must be as well.
     """
     m, n, metric, isa, k = len(queries), len(points), plan.metric, plan.isa, plan.k
     if _sizes(m, n, plan, True) != (m, n):
@@ -119,7 +120,7 @@ def _in_calls(
     sizes: tuple[int, int],
     bar: Progress | Silent,
 ) -> Neighbors | None:
-    """Search by several native calls, of these numbers of queries and points."""
+    """Search in several native calls; `sizes` has the numbers of queries and of points in one call."""
     (rows, size), m, n, workers = sizes, len(queries), len(points), Workers(plan.threads)
 
     def call(some: slice, part: slice) -> Neighbors | None:
@@ -142,7 +143,7 @@ def _in_calls(
 
 
 def _sizes(m: int, n: int, plan: ExactPlan, may_slice: bool) -> tuple[int, int]:
-    """Return the number of queries and points of one native call; points are sliced if there are few queries."""
+    """Return the numbers of queries and of points in one native call; few queries take slices of the points."""
     work = plan.seconds * plan.threads
     if not worth_sharing(work):
         return m, n

@@ -1,6 +1,6 @@
-"""Radius searches of few pairs, by the exact values of all pairs, without packed points and a screen.
+"""Radius searches of few pairs, by the exact values of all pairs, without packed points or a screen.
 
-Preparing points takes at least a tenth of a millisecond, in which some ten thousand exact values can be computed.
+Preparing points takes at least a tenth of a millisecond, enough for computing some ten thousand exact values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Rows = npt.NDArray[Any]
 
 
 class Unpacked:
-    """Points without packed copies, for searches that compute all exact values because they have few pairs.
+    """Points without packed copies, for radius searches of few pairs, which compute all exact values.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Unpacked:
 
 
 def find_directly(request: Within, points: Rows, plan: ExactPlan, progress: ProgressLike = None) -> RadiusNeighbors:
-    """Find all points within the limits; see :func:`tonari.exact.cpu.radius.find_prepared`."""
+    """Find all points within the limit of each query; see :func:`tonari.exact.cpu.radius.find_prepared`."""
     queries, limits, _, later, allowed = request
     m, n, started = len(queries), len(points), time.perf_counter()
     indptr = np.empty(m + 1, np.int64)
@@ -59,7 +59,7 @@ def find_directly(request: Within, points: Rows, plan: ExactPlan, progress: Prog
         )
         bar.add(m * n)
     _record(m, started)
-    assert made is not None  # only unchecked values can be refused
+    assert made is not None  # None would report a refused value, but the rows have been checked
     found = made[0]
     return RadiusNeighbors(indptr, indices[:found].copy(), distances[:found].copy())
 
@@ -81,7 +81,9 @@ def count_directly(
 def quick_within(
     request: Within, points: Rows, plan: ExactPlan, unchecked: int
 ) -> Callable[[Rows, Rows], tuple[RadiusNeighbors, bool] | None]:
-    """Return a function that finds all points in one call; see :func:`tonari.exact.cpu.direct.nearest.quick_search`."""
+    """Return a function that finds the points within a radius in one native call.
+
+    `unchecked` is that of :func:`tonari.exact.cpu.direct.nearest.quick_search`."""
     (queries, limits, _, later, _), own, metric, isa = request, request.self_ids, plan.metric, plan.isa
     lists, pairs, find = len(queries) + 1, len(queries) * len(points), _native.find_directly
     value, index = limits.dtype, index_dtype(len(points))
@@ -100,7 +102,7 @@ def quick_within(
 def quick_count(
     request: Within, points: Rows, plan: ExactPlan, unchecked: int
 ) -> Callable[[Rows, Rows], npt.NDArray[np.int64] | None]:
-    """Return a function that counts in one call; see :func:`quick_within`."""
+    """Return a function that counts the points within a radius in one native call; see :func:`quick_within`."""
     m, limits, own, metric, isa = len(request.queries), request.limits, request.self_ids, plan.metric, plan.isa
 
     def quick(queries: Rows, points: Rows) -> npt.NDArray[np.int64] | None:
@@ -112,7 +114,7 @@ def quick_count(
 
 
 def _record(rows: int, started: float) -> None:
-    """Record that rows were compared with all points."""
+    """Record in the trail of the call that all rows were resolved by exact values."""
     record = current.get()
     if record is not None:
         record.tried("exact values", rows, rows, time.perf_counter() - started)

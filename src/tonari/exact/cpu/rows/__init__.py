@@ -1,8 +1,8 @@
-"""The rows of points, as searches read them.
+"""The points in the forms and orders that searches read.
 
 prepared.py      points -> form (centred, scaled, or normalised) -> packed copy in a kernel's layout
 contraction.py   decides whether a form is contracted to few columns
 clusters.py      an order of rows that makes near rows adjacent
 copies.py        finds copies of rows that cannot be in any answer, and are not packed
-codes.py         points with only codes in memory
+codes.py         points that are in memory only as codes
 """

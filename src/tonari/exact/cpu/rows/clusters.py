@@ -37,7 +37,7 @@ class Near(NamedTuple):
     asked: Sketch
 
     def of(self, rows: slice | npt.NDArray[np.intp]) -> Near:
-        """Return the positions of some of the queries."""
+        """Return the positions and sketches of some of the queries."""
         return Near(self.places[rows], self.asked[rows])
 
 
@@ -50,7 +50,7 @@ class Clusters:
     form : Form
         The form, contracted to the few columns that determine the clusters.
     kernel : str
-        Compares rows in those few columns.
+        The name of a kernel that compares rows in those few columns.
     workers : Workers
     kept : int64 array, optional
         Numbers of the points to cluster. Default: all points.
@@ -62,7 +62,7 @@ class Clusters:
     middles : int64 array
         The middle position of each cluster in that order.
     sketch : float32 array of shape (columns, count)
-        The points in few columns, in that order.
+        The coordinates of the points in those columns, in that order.
     """
 
     def __init__(
@@ -84,17 +84,17 @@ class Clusters:
         order: Numbers = np.argsort(found, kind="stable")
         self.order = order if kept is None else kept[order]
         sizes = np.bincount(found, minlength=count)
-        # Queries may be nearest to a centre without points, even one behind all others.
+        # A query may be nearest to a cluster without points, even to the last one: its middle would be n.
         self.middles: Numbers = np.minimum(np.cumsum(sizes) - (sizes + 1) // 2, n - 1)
         self.sketch = self._by_place(rows, order)
 
     def near(self, queries: npt.NDArray[Any]) -> Near:
-        """Return the positions of queries in the order."""
+        """Return, for each query, the middle of its nearest cluster and its sketch."""
         rows = self._rows(queries)
         return Near(self.middles[self._nearest(rows, self._centres)], rows)
 
     def of_points(self) -> Near:
-        """Return the positions of the points in the order."""
+        """Return the position of each point in the order, and its sketch."""
         return Near(np.arange(len(self.order)), np.ascontiguousarray(self.sketch.T))
 
     def _by_place(self, rows: Sketch, order: Numbers) -> Sketch:
@@ -108,7 +108,7 @@ class Clusters:
         return sketch
 
     def _rows(self, rows: npt.NDArray[Any], kept: Numbers | None = None) -> Sketch:
-        """Return rows in few columns; a row beyond the screen's range becomes zeros."""
+        """Return the sketches of rows; a row beyond the screen's range becomes zeros."""
         count = len(rows) if kept is None else len(kept)
         out = np.empty((count, self._form.columns), np.float32)
 
@@ -137,7 +137,7 @@ class Clusters:
         return places[:, 0].astype(np.min_scalar_type(len(centres)))
 
     def _lloyd(self, sample: Sketch, count: int) -> Sketch:
-        """Return the means of Lloyd's clusters of a sample; an empty cluster keeps its mean."""
+        """Return the centres of clusters of a sample, by Lloyd's algorithm; an empty cluster keeps its centre."""
         centres = sample[np.linspace(0, len(sample) - 1, count).astype(np.int64)].copy()
         for _ in range(tuning.CENTRE_ROUNDS):
             nearest = self._nearest(sample, centres)

@@ -1,4 +1,4 @@
-"""Points with only codes in memory: contracted rows in int8, with their measured errors.
+"""Points that are in memory only as codes: contracted rows in int8, with their measured errors.
 
 The original rows are not copied; they are usually in a mapped file. A search compares codes, and reads only the rows
 that the codes cannot rule out (docs/exactness.md, "Codes"). All codes are made in one pass over the rows: a slice is
@@ -76,7 +76,7 @@ class CodeForm(NamedTuple):
 
 
 class WrittenCodes(NamedTuple):
-    """The codes of a slice of the points as bytes, for a kernel.
+    """The codes of the points [begin, end), as bytes in the layout of a kernel.
 
     Attributes
     ----------
@@ -189,24 +189,24 @@ def _is_refused(rows: Rows) -> bool:
 
 
 def _refuse(points: Rows) -> None:
-    """Raise the error for the first row with a refused value, which may be before the row that was found."""
+    """Raise the error for the first row with a refused value; threads may have found a later row first."""
     for part in cut(len(points), tuning.COPIES_TASK):
         inputs.check_held_values(np.ascontiguousarray(points[part]), "points", first=part.start, nonnegative=False)
 
 
 def overrides_of(columns: int | None) -> dict[str, Any]:
-    """Return the fields of a plan for codes of this number of columns (None: all); all codes stay in memory."""
+    """Return the overrides of a plan for codes in this number of columns (None: all); all codes stay in memory."""
     return {"precisions": (PRECISION,), "resident": True} | ({} if columns is None else {"form_dim": columns})
 
 
 def choose_form(points: Rows, problem: Problem, asked: int | None = None) -> CodeForm:
-    """Choose the form of codes: the number of columns, from a pilot and the memory, and the directions.
+    """Choose the form of codes: the number of columns, by a pilot and within the memory, and their directions.
 
     Parameters
     ----------
     points : array of shape (n, d)
     problem : Problem
-        Its m and k are for an expected search. Its memory limits the codes and a search together.
+        Its m and k describe an expected search. Its memory is the budget for the codes and that search.
     asked : int, optional
         The number of columns that the caller requests.
 
@@ -240,7 +240,7 @@ def choose_form(points: Rows, problem: Problem, asked: int | None = None) -> Cod
 
 
 def _sample(points: Rows, step: int) -> Rows:
-    """Copy every step-th row; a few at a time, since the system maps pages around each of them as well."""
+    """Copy every step-th row, a few rows per step, because the system also maps the pages around each row."""
     rows = points[::step]
     sample = np.empty(rows.shape, rows.dtype)
     for part in cut(len(rows), tuning.CODED_READ):
@@ -257,13 +257,13 @@ def _contracted(
         return CodeForm(form, centre, scale, None)
     directions = np.empty((d, columns - 1))
     form.contracted(sample, 1, columns).directions(directions)
-    if directions.any(axis=0).all():  # the rows of the sample have this many directions
+    if directions.any(axis=0).all():  # the sample spans this many directions
         directions = np.ascontiguousarray(directions @ _turn(columns - 1))
     return CodeForm.of(metric, centre, scale, directions)
 
 
 def _turn(size: int) -> Floats:
-    """Return a random rotation. Without it, the first coordinate is usually the largest, which determines the step."""
+    """Return a random rotation, which evens out the coordinates, because the largest one determines the int8 step."""
     draws = generator(0, Purpose.CODES).standard_normal((size, size))
     return np.linalg.qr(draws)[0]
 
@@ -286,7 +286,7 @@ def _fitting(problem: Problem, columns: int) -> int:
 def _seconds(
     sample: Rows, form: _native.Form, wide: _native.Form, widths: list[int], problem: Problem
 ) -> dict[int, float]:
-    """Return the expected seconds of a query for each number of columns, including all columns."""
+    """Return the expected seconds of a query for codes in each number of columns, and in all columns."""
     rows, contracted = _screened(sample, form, problem.d), _screened(sample, wide, widths[-1])
     inside = np.isfinite(rows[:, 0])
     rows, contracted = rows[inside], contracted[inside]
@@ -294,7 +294,7 @@ def _seconds(
         return {problem.d: 0.0}
     n, own = problem.n, np.arange(0, len(rows), -(-len(rows) // tuning.PILOT_QUERIES))
     norms = np.linalg.norm(rows, axis=1)
-    # The part of a score that depends on the point alone; for angles it is a constant.
+    # The part of a score that depends on the point alone; for angular metrics it is a constant.
     terms = np.zeros(len(rows)) if get_metric(problem.metric).products else norms**2
     farthest = _farthest(sample_scores(rows, own, terms), terms[own], problem)
     found = {}
@@ -303,7 +303,7 @@ def _seconds(
         packed = (
             rows if columns == problem.d else np.column_stack([narrowed[:, :-1] @ _turn(columns - 1), narrowed[:, -1]])
         )
-        apart = np.abs(packed).max(axis=1) / 127 * np.sqrt(columns / 12)  # from the rounded row
+        apart = np.abs(packed).max(axis=1) / 127 * np.sqrt(columns / 12)  # distance from the rounded row
         errors = 2 * (norms[own, None] * apart + apart[own, None] * norms)
         left = float(np.mean(sample_scores(narrowed, own, terms) <= farthest[:, None] + errors)) * n + problem.k
         read = n * packed_row_bytes(columns, PRECISION) / READ_RATE

@@ -1,9 +1,9 @@
-"""Choose the columns that the screen and a look compare; if the plan leaves them open, measure on a pilot of points.
+"""Choose the columns that the screen and a look compare, by a pilot if the plan leaves them open.
 
-    contracted   the screen compares contracted rows, and exact values decide on its candidates
-    a look       contracted rows rule out groups of points for tiles of queries, and the screen compares the remaining
-                 groups in all columns (native/exact/look.hpp)
-    both         a look at few columns, then a screen of more columns
+    contracted   the screen compares contracted rows; its candidates are refined by exact values
+    a look       comparing contracted rows rules out groups of points for tiles of queries; the screen compares the
+                 remaining groups in all columns (native/exact/look.hpp)
+    both         a look at contracted rows of few columns, then a screen of contracted rows of more columns
 
 The pilot compares some points with a sample of all points, and counts the candidates that each screen leaves within the
 distance of the k-th neighbour. The cost of the screens and of the candidates follows from these counts. The choice does
@@ -30,7 +30,7 @@ from tonari.exact.precisions import usual_precisions
 
 Floats = npt.NDArray[np.float64]
 
-# Rounding errors relative to the norm, for elements of equal size; that of int8 depends on the largest element.
+# Error of rounding a row, relative to its norm, if its elements have equal size; in int8 it depends on the largest.
 _ROUNDING = {"bfloat16": 2.0**-9.8, "float32": 0.0}
 
 
@@ -75,7 +75,7 @@ def arrange_points(
     kept : int64 array, optional
         Numbers of the points that are searched. Default: all points.
     """
-    # The sample is taken from these points.
+    # Samples are taken from these rows.
     some = points if kept is None else points[kept[:: -(-len(kept) // SAMPLE_ROWS)]]
     n, d = some.shape
     if plan.form_dim < d or plan.look_dim:
@@ -113,7 +113,7 @@ def arrange_points(
         decided("columns", f"all {d}, after a look at {LOOKED}: {costs}")
         return Arrangement(form, d, contracted.narrowed(LOOKED), _clusters(points, contracted, plan, kept))
     decided("columns", f"{columns}{f', after a look at {look}' if look else ''}: {costs}")
-    # Single queries gain nothing from an order that they have to look up, if all points are compared anyway.
+    # Without a look, every point is screened, so an order by clusters only delays single queries.
     clusters = _clusters(points, contracted, plan, kept) if look or plan.active_rows else None
     return Arrangement(contracted.narrowed(columns), columns, contracted.narrowed(look) if look else None, clusters)
 
@@ -183,7 +183,7 @@ def _rows(form: _native.Form, points: npt.NDArray[Any], step: int, columns: int)
 
 
 class InWhole(NamedTuple):
-    """Some rows of a sample, and the results of comparing them with the whole sample in all columns.
+    """The results of comparing some rows of a sample with the whole sample in all columns.
 
     Attributes
     ----------
@@ -226,7 +226,7 @@ def _in_whole(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan) -> 
 def _contracted_and_whole(
     points: npt.NDArray[Any], form: _native.Form, columns: int, plan: ExactPlan
 ) -> tuple[_native.Form, InWhole | None]:
-    """Compute in parallel the form, contracted to a number of columns, and the data of a search of all columns."""
+    """Contract the form, and compare a sample in all columns, on two threads; return both results."""
 
     def work(contracts: bool) -> tuple[_native.Form, None] | tuple[None, InWhole | None]:
         return (_contracted(points, form, columns), None) if contracts else (None, _in_whole(points, form, plan))
@@ -237,7 +237,7 @@ def _contracted_and_whole(
 
 
 def _pilot(points: npt.NDArray[Any], made: _native.Form, whole: InWhole | None, plan: ExactPlan) -> Seen:
-    """Estimate the number of candidates of a row once its k-th distance is known."""
+    """Estimate, from a sample, the numbers of candidates that screens of all and of fewer columns leave."""
     n, widths = plan.n, [LOOKED_FIRST, *contracted_widths(plan.d)]
     if whole is None:
         every = dict.fromkeys(widths, 1.0)
@@ -262,7 +262,7 @@ def _pilot(points: npt.NDArray[Any], made: _native.Form, whole: InWhole | None, 
 
 
 def sample_scores(rows: Floats, asked: npt.NDArray[np.intp], squares: Floats) -> Floats:
-    """Return the scores of all rows for the requested rows; the score of a row and itself is infinity."""
+    """Return the scores of the rows numbered `asked` with all rows; that of a row with itself is infinity."""
     found = np.empty((len(rows), len(asked)))
     _native.products(rows, rows[asked], found)
     found *= -2
@@ -272,7 +272,7 @@ def sample_scores(rows: Floats, asked: npt.NDArray[np.intp], squares: Floats) ->
 
 
 def _nearest(rows: Floats, squares: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return the numbers of some rows, and the nearest row of each."""
+    """Return the numbers of some rows of a sample, and for each of them the number of its nearest other row."""
     some = np.arange(0, len(rows), tuning.ASKED_ONE_OF)
     return some, sample_scores(rows, some, squares).argmin(axis=1)
 
@@ -296,7 +296,7 @@ def _refining(plan: ExactPlan, candidates: float) -> float:
 
 
 def _whole_seconds(plan: ExactPlan, asked: int, seen: Seen | None = None) -> float:
-    """Return the seconds of one thread for searching a number of queries with all columns."""
+    """Estimate the seconds that one thread needs to search `asked` queries in all columns."""
     usual = BRUTE[plan.isa, "gemm"].answering(plan.n, asked, plan.d, plan.k)
     if seen is None:
         return usual
@@ -306,7 +306,7 @@ def _whole_seconds(plan: ExactPlan, asked: int, seen: Seen | None = None) -> flo
 
 
 def _pair_seconds(plan: ExactPlan, precision: str, columns: int) -> float:
-    """Return the seconds that one thread needs to compare a pair in some columns, in a screen or a look."""
+    """Estimate the seconds that one thread needs to compare a pair in some columns, in a screen or a look."""
     return BRUTE[plan.isa, "gemm"].pair + 2.0 * columns / PRODUCTS[plan.isa, precision]
 
 
@@ -315,7 +315,7 @@ def _look_precision(plan: ExactPlan, precision: str) -> str:
 
 
 def _contracted_seconds(plan: ExactPlan, asked: int, seen: Seen, columns: int, look: int = 0) -> float:
-    """Return the seconds of one thread for contracting all rows to a number of columns and searching the queries."""
+    """Estimate the seconds that one thread needs to contract all rows and search `asked` queries."""
     precision = usual_precisions(plan.metric, plan.isa, plan.dtype, plan.d, contracted=True)[0]
     pair = _pair_seconds(plan, precision, columns)
     if look:
@@ -325,11 +325,11 @@ def _contracted_seconds(plan: ExactPlan, asked: int, seen: Seen, columns: int, l
 
 
 def _look_seconds(plan: ExactPlan, asked: int, seen: Seen) -> float:
-    """Return the seconds of one thread for preparing a look and searching the queries with it."""
+    """Estimate the seconds that one thread needs to prepare a look and search `asked` queries with it."""
     if seen.left[LOOKED] > tuning.MOST_LEFT:
         return float("inf")
     part = (LOOKED + tuning.EPILOGUE_COLUMNS) / plan.d + seen.marked(LOOKED)
-    # This is a part of the search of all columns, so its expected rate applies.
+    # A screen after a look is a part of the screen of all columns, and has the same rate.
     products = asked * plan.n * plan.d * BRUTE[plan.isa, "gemm"].pair_value
     return _preparing(plan, asked, LOOKED) + _whole_seconds(plan, asked, seen) - (1 - min(1.0, part)) * products
 

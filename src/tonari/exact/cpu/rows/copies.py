@@ -1,4 +1,4 @@
-"""Find copies of rows that cannot be in any answer.
+"""Find copies of rows that no answer can contain, so that a search can leave them out.
 
 Points at equal distances are ordered by row number. An answer therefore contains at most the first k copies of a row,
 or the first k + 1 if the query may be one of them. Leaving out later copies does not change any answer, but it
@@ -7,8 +7,8 @@ saves time: if a row has thousands of copies, all of them would survive the scre
     some rows    are hashed to estimate the share of copies; the next step runs only if the share is large enough
     all rows     are sorted by hash, then by row number, and each is compared with the row before it
 
-A hash collision affects only the time: if a different row is sorted between two copies, the second copy is treated as a
-first copy. The same holds for zeros of different signs.
+A hash collision affects only the time: if it sorts a different row between two copies, the second one counts as a first
+copy. The same holds for rows that differ only in the signs of zeros.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ROW_BYTES = 32  # bytes of memory per row while rows are sorted
 def first_copies(
     points: npt.NDArray[Any], plan: Plan, meeting: float, memory: int, copied: int = 0, spare: int = 0
 ) -> Numbers | None:
-    """Return the row numbers of the points that a search needs, ascending; None if only few copies can be left out.
+    """Return the row numbers of the points that a search needs, ascending; None if leaving out copies saves little.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def first_copies(
     plan : Plan
         The plan of the search.
     meeting : float
-        Seconds for comparing a query with one copy.
+        Seconds that a query spends on one copy that survives the screen.
     memory : int
         Bytes that the search would need to prepare all points and to work.
     copied : int
@@ -52,7 +52,7 @@ def first_copies(
     n, most = plan.n, plan.k + 1
     if n * plan.m < tuning.COPIES_PAIRS or n * _ROW_BYTES > memory:
         return None
-    if plan.m * _share(points) * meeting <= tuning.COPIES_ROW_SECONDS:  # if queries are distributed like points
+    if plan.m * _share(points) * meeting <= tuning.COPIES_ROW_SECONDS:  # for queries distributed like points
         return None
     order, copies = _in_runs(points, Workers(plan.threads))
     begins = np.append(np.flatnonzero(copies == 0), n)
@@ -72,7 +72,7 @@ def first_copies(
 
 
 def _share(points: npt.NDArray[Any]) -> float:
-    """Estimate the share of pairs of points that are copies, from some of the points."""
+    """Estimate, from a sample, the share of pairs of points that are copies of each other."""
     step = max(1, len(points) // tuning.COPIES_ROWS)
     hashes = np.empty(-(-len(points) // step), np.uint64)
     _native.hash_rows(points, step, hashes)
@@ -81,7 +81,7 @@ def _share(points: npt.NDArray[Any]) -> float:
 
 
 def _in_runs(points: npt.NDArray[Any], workers: Workers) -> tuple[Numbers, npt.NDArray[np.uint8]]:
-    """Return an order of the rows in which copies are adjacent and ascending, and a mask of the copies in it."""
+    """Return an order that makes copies of a row adjacent and ascending, and a mask of the copies in this order."""
     n = len(points)
     hashes, copies = np.empty(n, np.uint64), np.empty(n, np.uint8)
 

@@ -26,8 +26,8 @@ _ARRANGED = frozenset(("form", "form_dim", "look", "clusters", "slices", "_whole
 class PreparedPoints:
     """Points and their form, packed for the first precision of the plan as far as memory allows.
 
-    If this takes less than milliseconds, it is left to the first search that needs it: a search of few queries does
-    not.
+    Preparation that takes a millisecond or two is left to the first search that needs it, because a search of few
+    queries may not.
 
     Parameters
     ----------
@@ -35,15 +35,15 @@ class PreparedPoints:
     plan : ExactPlan
         Determines the kernel, the slices, and how many points stay packed.
     progress : None, bool or callable(done, total)
-        As in :func:`tonari.search`. A callable is not called here, because it counts pairs.
+        As in :func:`tonari.search`. A callable counts pairs, so the preparation does not call it.
     boundary : int
-        A row at which slices are cut; all points must then stay packed.
+        A row number that no slice may span; all points must then stay packed.
     asked : int, optional
         Expected number of queries. Default: that of the plan. More queries justify more preparation.
     kept : int64 array, optional
         Row numbers of the searched points, ascending, if only a subset is searched; the plan is then for this subset.
     made : Arrangement, optional
-        The form and the order of the points. Default: as the plan has them, or as a pilot chooses.
+        The form and the order of the points. Default: by the plan, or by a pilot.
     slices : list of (begin, end), optional
         The slices of the points. Default: the plan's slices.
 
@@ -86,11 +86,11 @@ class PreparedPoints:
         self.points, self.kept = points, kept
         self.count = len(points) if kept is None else len(kept)
         self._given = plan, plan.m if asked is None else asked, boundary, made, slices
-        self._arranging = threading.Lock()  # held by the one thread that arranges the points
+        self._arranging = threading.Lock()  # a lock: one thread arranges the points
         self._whole: PreparedPoints | None = None
         self._making_whole = threading.Lock()
-        self._held: tuple[str, list[PackedPoints]] = ("", [])  # a kernel, and the first slices packed for it
-        self._holding = threading.Lock()  # lock of the one search that changes the packed points
+        self._held: tuple[str, list[PackedPoints]] = ("", [])  # a kernel, and the leading slices packed for it
+        self._holding = threading.Lock()  # a lock: one search changes the packed points
         if made is None and plan.prepare_seconds < tuning.PREPARED_LATER:
             return
         plan = self._arranged_plan
@@ -114,7 +114,7 @@ class PreparedPoints:
             form = _native.Form(plan.metric, *centre_and_scale(self.points, plan.metric))
             made = arrange_points(self.points, form, plan, asked, self.kept)
         self.form, self.form_dim, self.look, self.clusters = made
-        # A pilot may misjudge later rows, so they may fall back on all columns; columns set by the caller are final.
+        # A pilot may misjudge rows that it has not seen, so rows may fall back on all columns, unless the caller chose.
         self._whole_plan = replace(plan, may_contract=False) if made.columns < plan.form_dim else None
         plan = plan.contracted_to(made.columns)
         sides, size = ((0, boundary), (boundary, self.count)), plan.point_chunk
@@ -141,11 +141,11 @@ class PreparedPoints:
         return plan.direct_within < tuning.WITHIN_PACKED
 
     def planned(self, plan: ExactPlan) -> ExactPlan:
-        """Return the plan of a search, which assumes all columns, with the numbers of columns of these points."""
+        """Return a plan, made for all columns, with the numbers of columns of these points and of their look."""
         return plan.contracted_to(self.form_dim, 0 if self.look is None else self.look.columns)
 
     def whole(self) -> PreparedPoints:
-        """Return the points in all columns, packed at most once, for rows that contracted rows cannot resolve."""
+        """Return the points prepared in all columns, once, for queries that contracted points cannot resolve."""
         assert self._whole_plan is not None
         with self._making_whole:
             if self._whole is None:
@@ -225,7 +225,7 @@ class PreparedPoints:
 
 
 def centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float], float]:
-    """Return the centre and the scale of a form, from a sample of the points."""
+    """Return the centre that is subtracted from rows and the scale that multiplies them, from a sample of points."""
     n, d = points.shape
     step = -(-n // min(tuning.CENTRED_ROWS, max(1, tuning.CENTRED_VALUES // d)))
     zeros = [0.0] * d

@@ -4,8 +4,8 @@ A row is proved when a bound certifies that its answer is exact; unproved rows a
 
 ladder.py          runs all attempts in their order
 attempt.py         the interface of an attempt, and the unproved rows
-first.py           searches batches of all queries; contracted.py compares contracted rows, as_bytes.py int8 rows
-level.py           a level of retries
+first.py           the first attempt at all queries; contracted.py: by contracted rows; as_bytes.py: in int8
+level.py           the interface of a level, one step of retries
 levels.py          retries with more groups per row, higher precisions, and exact values of all points (compare.py)
 nearby.py          searches only points near some rows; without_copies.py searches only the first of equal points
 within.py          searches within a radius

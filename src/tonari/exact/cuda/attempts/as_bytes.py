@@ -5,8 +5,7 @@ Sums of float16 products are rounded, which can leave thousands of rows unproved
 int8 leaves only rows with ties.
 
     look    tests a few rows, then a sample of all queries and points, for integers of one byte, and finds their shift
-    pack    packs all rows; a number that is no such integer is packed with an error, or is beyond range, and ends the
-            attempt
+    pack    packs all rows; if the rounding of a row has an error, or an element is beyond range, the attempt ends
 
 A long search of unprepared points tests for bytes before it starts. Every other search does so only after float16 has
 left unproved rows.
@@ -55,10 +54,10 @@ class BytePoints(DevicePoints):
         return bool(worst == 0 and lowest > -1e29)
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return the search of some queries, in int8 if they also are integers of one byte; may wait for the device."""
+        """Return a search for these queries, in int8 if they also are integers of one byte; may wait for the device."""
         if self._holds(queries):
             return ByteSearch(queries, self, in_int8(plan))
-        self.copies.forget("int8")  # the plan has no room for it in addition to the usual copies
+        self.copies.forget("int8")  # the plan has no room for this copy in addition to the usual ones
         return Search(queries, self, plan)
 
     def without_data(self) -> BytePoints:
@@ -71,14 +70,14 @@ class BytePoints(DevicePoints):
 
 
 class ByteSearch(Search):
-    """A search in int8: the state that its batches share."""
+    """A search in int8 for queries and points that are integers of one byte: the state that its batches share."""
 
     prepared: BytePoints
 
     def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
-        """Return the int8 rows of a graph, from which exact values are computed.
+        """Return the queries and points from which exact values are computed: for a graph, its int8 rows.
 
-        Their differences equal the differences of the original rows.
+        Differences of int8 rows equal differences of the original rows, and int8 rows take the least time to read.
         """
         if first is None or not self.is_graph:
             return super().refined_rows(queries, first)
@@ -87,7 +86,7 @@ class ByteSearch(Search):
 
 
 def byte_points(queries: Any, points: Any, plan: CudaPlan) -> BytePoints | None:
-    """Prepare points for the search of some queries in int8; None if an element is not an integer of one byte.
+    """Prepare points for a search of these queries in int8; None if an element is not an integer of one byte.
 
     Queries are checked before any point is packed. If a query turned out not to be bytes after that, the work would be
     lost: a million points would have to be packed again in float16, which takes half as long as the search. Waits for

@@ -25,12 +25,12 @@ from tonari.exact.cuda.rows.part import plan_for_part
 from tonari.exact.cuda.screens.sampling import FirstAttempt
 from tonari.exact.report import Report
 
-# Takes queries, prepared points, the plan and the queries' own points; returns all neighbours and the report.
+# Takes queries, prepared points, a plan, and the number of each query's own point; returns neighbours and a report.
 SearchAll: TypeAlias = Callable[[Any, Searchable, CudaPlan, Any], tuple[Neighbors, Report]]
 
 
 class Attempt(abc.ABC):
-    """One way to search unproved rows again, whose answers are not yet certified as exact.
+    """A way to search unproved rows again: rows whose answers are not yet certified as exact.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Attempt(abc.ABC):
     when : str
         The condition under which the attempt is worth its time, in a few words.
     counts : bool
-        Whether the host knows the number of rows that the attempt proved.
+        Whether the host learns how many rows the attempt proved.
     waits : bool
         Whether the attempt waits until the device is done.
     """
@@ -108,6 +108,7 @@ class Unproved:
     ----------
     search : Search
     own : int64 tensor of shape (m,) or None
+        For each row, the number of its own point, which is excluded from its answer.
     found : Neighbors
         The answers of all rows; an answer is written when its row is proved.
     proved : uint8 tensor of shape (m,)
@@ -180,7 +181,7 @@ class Unproved:
         self.known = None
 
     def among(self, numbers: Any, rows: Any) -> None:
-        """Search some rows among the points with these numbers, which must contain the answers."""
+        """Search some rows among the points with these numbers, which must contain the whole answers of the rows."""
         some, queries = Subset(self.points, numbers), self.search.queries[rows]
         ids = None if self.own is None else some.places(self.own[rows])
         fewer = self.search.some_points(some.rows, self._first_attempt)
@@ -188,7 +189,10 @@ class Unproved:
         self._take(rows, some.of_all(found), done)
 
     def expecting_among(self, sizes: list[tuple[int, int]]) -> contextlib.AbstractContextManager[None]:
-        """Return a context that compiles the kernels of searches among subsets of these sizes together."""
+        """Return a context that compiles the kernels of searches among subsets of the points together.
+
+        `sizes` has the numbers of rows and of points for each search.
+        """
 
         def rehearse(search: Search, own: Any) -> None:
             points = search.prepared.points
@@ -199,7 +203,7 @@ class Unproved:
         return self.expecting(rehearse, sum(rows for rows, _ in sizes))
 
     def among_all(self, rows: Any, queries: Any, prepared: Searchable, plan: CudaPlan) -> None:
-        """Search some rows among all points, prepared in another way than before, such as packed in int8."""
+        """Search some rows among all points, which `prepared` has in another form, such as int8; store the answers."""
         ids = None if self.own is None else self.own[rows]
         self._take(rows, *self._search_all(queries, prepared, plan, ids))
 
@@ -209,12 +213,12 @@ class Unproved:
         self._search_all(some, prepared, plan, None if own is None else own.new_empty(rows))
 
     def part(self, points: int, rows: int) -> CudaPlan:
-        """Return the plan of a search of this many rows and points; this plan does not test for bytes again."""
+        """Return the plan of a search of this many rows and points, which does not test for bytes again."""
         part = plan_for_part(self.plan, points, rows, self.plan.devices[0])
         return dataclasses.replace(part, bytes_later=False)
 
     def expecting(self, stage: Callable[[Search, Any], None], rows: int) -> contextlib.AbstractContextManager[None]:
-        """Return a context that compiles the kernels of an attempt, `stage`, for this many rows together.
+        """Return a context that compiles together all kernels that an attempt, `stage`, launches for this many rows.
 
         A rehearsal finds these kernels: it runs the attempt on tensors without data, and the check whether the next
         attempt is worth its time.

@@ -1,8 +1,7 @@
 """Compare a few rows with all points by exact values, using kernels that the first attempt has already compiled.
 
-The kernels of a first attempt refine a fixed number of groups per row. Here all groups are divided into parts with that
-number of groups, and a copy of each row is compared with each part. The answer of a row is the k best of the answers of
-its copies.
+The kernels of a first attempt refine a fixed number of groups per row. Here all groups are divided into parts of that
+number, and a copy of each row is compared with each part. The k best of all these results are the answer of the row.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def compare_few(
     queries, points, k, metric, group, own, double
         As for :func:`tonari.exact.cuda.refine.groups.refine_groups`; at least one query.
     columns : int
-        The number of groups in a part.
+        The number of groups in a part: as many as a first attempt refines per row, so that its kernels can be used.
 
     Returns
     -------

@@ -54,7 +54,7 @@ class ContractedPoints:
     Attributes
     ----------
     fitted : dict of int to Fitted
-        The number of refined groups that earlier searches fitted, by k.
+        By k, the number of groups to refine per row that an earlier search fitted to its first rows.
     """
 
     def __init__(self, points: Any, form: DeviceForm, by: Contraction, full: DevicePoints | None = None) -> None:
@@ -62,7 +62,7 @@ class ContractedPoints:
         self.flags = new_flags(points.device)
         self.rows: ContractedRows = contract(points, by, self.flags)
         errors = self.rows.errors
-        # On the device "meta", amax would import modules.
+        # In a rehearsal, amax would import modules, which takes long.
         self.farthest = errors[:1] if errors.device.type == "meta" else errors.amax()[None]
         self.fitted: dict[int, Fitted] = {}
         self._full = full
@@ -78,9 +78,9 @@ class ContractedPoints:
         return max(-float(least), float(greatest)) <= LARGEST_FLOAT16
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return the search of some queries, which screens contracted rows or all dimensions.
+        """Return a search for these queries, which screens contracted rows or all dimensions.
 
-        It compares all dimensions if earlier searches of the contracted rows could certify only a few answers as exact.
+        It screens all dimensions if earlier searches of the contracted rows could certify only a few answers as exact.
         """
         if plan.k in self.fitted and self.fitted[plan.k].unproved > tuning.HOPELESS:
             decided("columns", f"all {plan.d}: few of the first rows were proved in {self.by.p}")
@@ -122,7 +122,7 @@ def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | Non
     """
     columns = plan.d
     if isinstance(beside, BytePoints):
-        columns = -(-plan.d // 2)  # float16 columns that take as long
+        columns = -(-plan.d // 2)  # as many float16 columns take as long as d columns of int8
         if plan.form_dim == PILOT and not is_pilot_due(plan.m * plan.n * brute_pair_seconds(columns)):
             return None
     form = make_form(points, plan.metric)
@@ -144,7 +144,7 @@ def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | Non
 
 
 class ContractedSearch(Search):
-    """A search of contracted points: the state that its batches share."""
+    """A search that screens contracted points: the state that its batches share."""
 
     prepared: ContractedPoints
 
@@ -209,7 +209,7 @@ class ContractedSearch(Search):
             self.contracted.chooser.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
 
     def _pack_own(self, rows: slice) -> PackedQueries:
-        """Pack already contracted points as queries."""
+        """Pack some of the points, which are contracted already, as queries."""
         return self.contracted.packed(self.prepared.rows.part(rows), self.plan.precisions[0])
 
     def again(self, precision: str, width: int) -> Again:
@@ -243,7 +243,7 @@ class ContractedSearch(Search):
         return found
 
     def _begin_rest(self, precision: str) -> Again:
-        """Return a search in all dimensions; the first such search packs the points."""
+        """Return a function that searches rows in all dimensions; the first call packs the points."""
         if self._rest is None:
             full = DevicePoints(self.prepared.points, self.plan.metric, self.plan.precisions[0])
             self._rest = Search(self.queries, full, self.plan)
@@ -254,7 +254,7 @@ class ContractedSearch(Search):
             self._rest.prepared.copies.forget(precision)
 
     def _refine(self, queries: Any, points: Any) -> Neighbors:
-        """Return the k best of each row's listed points; missing neighbours are -1."""
+        """Return the k best points of each row's list, by exact values; missing neighbours are -1."""
         plan = self.plan
         rows = self.prepared.points
         return Neighbors(*refine_groups(queries, rows, points, plan.k, metric=plan.metric, group=1, double=self.double))

@@ -49,14 +49,14 @@ from tonari.metrics import get_metric
 
 
 class Searchable(Prepared, Protocol):
-    """Prepared points on one GPU that define how they are searched."""
+    """The interface of prepared points on one GPU that choose the kind of search for given queries."""
 
     @property
     def copies(self) -> PackedCopies:
         """The packed copies; copies at other precisions are made when rows are retried."""
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return the search of some queries."""
+        """Return a search for these queries by a plan."""
 
     def without_data(self) -> Searchable:
         """Return a substitute for these points without data, on the device "meta", for a rehearsal."""
@@ -99,7 +99,7 @@ class DevicePoints:
         self._like, self._has_own_form = like, form is None
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return the search of some queries."""
+        """Return a search for these queries in all dimensions."""
         search = Search(queries, self, plan)
         search.chooser.like = self._like
         return search
@@ -115,7 +115,7 @@ class DevicePoints:
 
 
 class Search:
-    """A search: the state that its batches share."""
+    """A search for queries among prepared points on one GPU: the state that its batches share."""
 
     def __init__(self, queries: Any, prepared: Searchable, plan: CudaPlan) -> None:
         import torch
@@ -126,13 +126,13 @@ class Search:
         self.flags = new_flags(prepared.points.device)
         self.chooser = Chooser(prepared, plan)
         self.width = self.least_width = plan.width
-        self.unproved = 0.0  # share of the first rows that stay unproved at the fitted width
+        self.unproved = 0.0  # the share of the first rows that stay unproved at the fitted width
         self.left_before = 0  # number of rows that an earlier search by the same plan had to retry at a level
         self._after_screen: Callable[[], None] = nothing
 
     @property
     def sample(self) -> Sample | None:
-        """The sample for the current width."""
+        """The sample that gives thresholds for the current width; None if the search uses no sample."""
         return self.chooser.sample(self.width)
 
     @property
@@ -145,7 +145,7 @@ class Search:
         self._after_screen = work
 
     def call_after_screen(self) -> None:
-        """Call the function of :meth:`after_screen` if that has not been done."""
+        """Call the function that was passed to :meth:`after_screen`, unless it has been called already."""
         work, self._after_screen = self._after_screen, nothing
         work()
 
@@ -157,9 +157,9 @@ class Search:
         return self.chooser.first_attempt(self.least_width)
 
     def some_points(self, points: Any, like: FirstAttempt | None) -> DevicePoints:
-        """Prepare a subset of the points as all points were prepared; `like` is the first attempt at all points."""
+        """Prepare a subset of the points in the same way as all points; `like` is the first attempt at all points."""
         plan = self.plan
-        form = self.prepared.form if plan.precisions[0] == "int8" else None  # with the shift of all points
+        form = self.prepared.form if plan.precisions[0] == "int8" else None  # int8 needs the shift of all points
         return DevicePoints(points, plan.metric, plan.precisions[0], form, like)
 
     @property
@@ -168,7 +168,7 @@ class Search:
         return tuning.PILOT_BATCHES * self.plan.query_batch
 
     def fit_width(self, own: Any) -> Search:
-        """Fit the width to the first rows, and return the search that continues with it."""
+        """Fit the width (groups refined per row) to the first rows, and return the search that continues with it."""
         if self.queries.device.type == "meta":  # a rehearsal has no data by which to compare widths
             self.pilot(own)
             return self
@@ -289,7 +289,7 @@ class Search:
         return torch.cat([self.prepared.flags, self.flags, proved.sum()[None]])
 
     def levels(self) -> list[Level]:
-        """Return the levels in their order; each searches again the rows that are not yet certified as exact."""
+        """Return the levels of retries, in their order; each searches the rows that are not yet certified as exact."""
         first, width = self.plan.precisions[0], wider(self.plan.d) * self.width
         return [
             Level(
@@ -305,7 +305,7 @@ class Search:
         return precision
 
     def again(self, precision: str, width: int) -> Again:
-        """Return a function that searches rows with the minima of all groups."""
+        """Return a function that searches rows again from the minima of all groups, without a threshold."""
         return lambda queries, own: self.batch(queries, own, precision, width, None)
 
     @property
@@ -327,7 +327,7 @@ class Search:
             # The comparison with all points may use the memory of a batch's minima, which are not needed any more.
             scratch = max(tuning.LEAST_SCRATCH, 4 * plan.query_batch * groups)
             return Neighbors(*refine_all(queries, points, plan.k, scratch_bytes=scratch, **facts))
-        # These shapes are those in which a first attempt refines its groups, so its kernels are reused.
+        # These are the shapes of the groups that a first attempt refines, so that its kernels are used again.
         group, columns = plan.group, min(self.width, groups)
         if self.sample is not None:
             group, columns = LEAST_GROUP, listed_room(self.width)
@@ -335,11 +335,11 @@ class Search:
 
 
 def nothing() -> None:
-    """Do nothing; this is the `end` of a level that has no packed copy of its own."""
+    """Do nothing: the default of functions that are called after a step, such as the `end` of a level."""
 
 
 def no_others(points: Any, metric: str) -> Neighbors:
-    """Return empty neighbour lists, after checking the values of the points."""
+    """Check the values of the points, and return lists without neighbours, of shape (n, 0)."""
     with on(points.device):
         flags = DevicePoints(points, metric, PRECISIONS[get_metric(metric).form][0]).flags
     inputs.check_flags(flags, points, "points")

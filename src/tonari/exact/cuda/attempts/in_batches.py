@@ -1,4 +1,4 @@
-"""Process rows in batches; if the device runs out of memory, free idle memory, then halve the batch."""
+"""Process rows in batches; if the device runs out of memory, free memory of earlier searches, or halve the batch."""
 
 from __future__ import annotations
 

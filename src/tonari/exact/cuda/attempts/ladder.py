@@ -60,7 +60,7 @@ def search_on_device(
     place: Place = _WHOLE,
     all_points: Any = None,
 ) -> tuple[Neighbors, Report]:
-    """Search prepared points on their device for checked queries.
+    """Find the neighbours of all queries among prepared points, by all attempts that are necessary.
 
     Rows on the device "meta" rehearse the first attempts at all batches; later attempts are rehearsed shortly before
     they run.
@@ -77,7 +77,7 @@ def search_on_device(
     place : Place
         The position of the points and the queries in the whole search, for messages.
     all_points : tensor, optional
-        Messages have the numbers of these points. Default: the prepared points.
+        Messages number the rows of this tensor. Default: the prepared points.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def begin_on_device(
     all_points: Any = None,
     after_screen: Callable[[], None] = nothing,
 ) -> Begun:
-    """Launch the first attempts at all batches.
+    """Launch the first attempt at every batch of queries, and return the search that is in progress.
 
     :meth:`Begun.end` waits for the device, and searches again the rows that are not yet certified as exact. With only
     one batch, the host does not wait before that call. `place` numbers the rows in messages. `after_screen` is called
@@ -143,10 +143,10 @@ def begin_on_device(
             search.levels()[0].begin()(queries[rows], None if own is None else own[rows])
         return Begun(answer.found, lambda: True, lambda: (answer.found, report))
     in_batches(m, batch, work, planned=plan.total_bytes)
-    search.call_after_screen()  # a few queries have no screen of their own
+    search.call_after_screen()  # unless a screen has called it: a search for a few queries has none
     found, proved = answer.found, answer.proved
     left = Unproved(search, own, found, proved, report, search_all)
-    if m < search.least_fitted:  # no first rows have been tried
+    if m < search.least_fitted:  # the search has no pilot
         search.left_before = _left.get(plan, 0)
     ahead = search.stragglers
     at_first = proved.sum()[None] if ahead else None
@@ -189,7 +189,7 @@ def begin_on_device(
 
 
 def _remember(search: Search, plan: CudaPlan, left: int) -> None:
-    """Record the number of rows that the first attempt did not prove, for the next search by the same plan.
+    """Remember the number of rows that the first attempt did not prove, for the next search by the same plan.
 
     A few rows are compared with all points, by kernels that are compiled already; a level may need new kernels.
     """
@@ -202,7 +202,7 @@ def _remember(search: Search, plan: CudaPlan, left: int) -> None:
 
 
 def search_all(queries: Any, prepared: Searchable, plan: CudaPlan, own: Any) -> tuple[Neighbors, Report]:
-    """Search the unproved rows of another search; see :func:`search_on_device`."""
+    """Search the unproved rows of another search separately; see :func:`search_on_device`."""
     with trail.part("searches of rows that were left", len(queries)):
         return search_on_device(queries, prepared, plan, own=own)
 
@@ -299,7 +299,7 @@ def make_attempts(left: Unproved, attempts: Sequence[Attempt]) -> None:
 
 
 def _run(attempt: Attempt, left: Unproved, given: Any) -> None:
-    """Run an attempt, and record how many rows it proved."""
+    """Run an attempt, and record its time and the number of rows that it proved."""
     record = trail.current.get()
     if record is None:
         attempt.run(left, given)
@@ -314,7 +314,7 @@ def _run(attempt: Attempt, left: Unproved, given: Any) -> None:
 
 
 def _finish(left: Unproved) -> None:
-    """Search until all rows are proved."""
+    """Make attempts until all rows are proved; the last attempt proves every row."""
     with levels_of(left.search) as levels:
         make_attempts(left, attempts_at(levels))
 
@@ -328,7 +328,7 @@ def _wait(pending: deque[tuple[Any, int]], bar: Counter | None) -> None:
 
 
 class _Answer:
-    """The results of all batches in one pair of tensors; the result of a single batch is not copied."""
+    """The answers and marks of all batches, each in one tensor; those of a single batch are not copied."""
 
     def __init__(self, m: int) -> None:
         self.m = m

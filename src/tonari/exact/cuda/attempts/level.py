@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tonari.core.results.neighbors import Neighbors
 
-# Searches rows: takes their queries and own numbers; returns neighbours, and 1 for each proved row.
+# Searches rows: takes queries and the numbers of their own points; returns neighbours, and 1 for each proved row.
 Again: TypeAlias = Callable[[Any, Any], tuple[Neighbors, Any]]
 
 

@@ -1,6 +1,6 @@
-"""The levels of a search: each retries unproved rows with more groups or a higher precision; the last is exact.
+"""The levels: retries of unproved rows with more groups or a higher precision; and the last attempt, by exact values.
 
-A row is proved when a bound certifies that its answer is exact. A search lists its levels
+A row is proved when a bound certifies that its answer is exact. Each search lists its own levels
 (:meth:`tonari.exact.cuda.attempts.first.Search.levels`).
 """
 
@@ -105,7 +105,7 @@ def _compare(search: Search) -> Again:
 
 @contextlib.contextmanager
 def levels_of(search: Search) -> Iterator[list[Level]]:
-    """Yield the levels of a search; drop each level's packed copies after its use."""
+    """Yield the levels of a search; drop the packed copies of all levels at the end."""
     levels = search.levels()
     try:
         yield levels

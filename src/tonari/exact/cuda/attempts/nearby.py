@@ -85,7 +85,7 @@ class NearbyAtOnce(Nearby):
 
 
 def _places_of(left: Unproved, rows: Any) -> tuple[Any, Any, DeviceForm, Any]:
-    """Return some queries, the points, their form, and bounds on the distances of the k-th known neighbours."""
+    """Return the arguments of :func:`neighbourhoods` for unproved rows: queries, points, their form, and reach."""
     form = left.search.prepared.form
     return left.search.queries[rows], left.points, form, reach_of(left.found.distances[rows, -1], form)
 
@@ -197,11 +197,11 @@ def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, left: Any, l
         queries, reach = queries[left], reach[left]
     step = -(-len(queries) // tuning.NEARBY_CENTRES)
     centres, lengths = _form_rows(queries[::step], form, scale)
-    centres.masked_fill_(lengths.isinf()[:, None], 0.0)  # any position is correct
+    centres.masked_fill_(lengths.isinf()[:, None], 0.0)  # any centre is correct
     apart = _squares(centres, lengths, centres, up=True).sqrt()
     places = _far_apart(apart.tolist(), (tuning.NEARBY_APART * reach[::step]).tolist())
     centres = centres[places]
-    # Keep only the nearest query of each block: all distances would take more memory than the queries.
+    # Keep only the nearest centre of each query: all distances would take more memory than the queries.
     found = [_squares(*block, centres, up=True).min(1) for block in _blocks(queries, form, scale)]
     squares, nearest = map(torch.cat, zip(*found, strict=True))
     distances = squares.sqrt()
@@ -220,7 +220,7 @@ def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, left: Any, l
 
 
 def _blocks(rows: Any, form: DeviceForm, scale: float) -> Iterator[tuple[Any, Any]]:
-    """Yield the form rows of all rows, and the squares of their lengths, a block at a time."""
+    """Yield the form rows of all rows, and the squares of their lengths, in blocks of rows."""
     block = max(1, min(tuning.FORM_VALUES // form.d, tuning.NEARBY_ROWS))
     for begin in range(0, len(rows), block):
         yield _form_rows(rows[begin : begin + block], form, scale)
@@ -229,7 +229,7 @@ def _blocks(rows: Any, form: DeviceForm, scale: float) -> Iterator[tuple[Any, An
 def _form_rows(rows: Any, form: DeviceForm, scale: float) -> tuple[Any, Any]:
     """Return form rows, float64 (some, d), and their squared lengths, infinite for rows that are too long.
 
-    The scale is a power of two, so each element is rounded once. The sum reads rows of any dtype once.
+    The scale is a power of two, so each element is rounded once. The addition reads rows of any dtype without a copy.
     """
     import torch
 

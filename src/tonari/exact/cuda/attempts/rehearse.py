@@ -33,7 +33,7 @@ def can_rehearse(plan: CudaPlan) -> bool:
 
 
 def rehearse_preparation(plan: CudaPlan) -> None:
-    """Prepare points by a plan."""
+    """Prepare points without data by a plan, to find the kernels of the preparation."""
     if plan.route == "resident":
         n, _ = _shares(plan)
         prepare_points(_rows(n, plan.d, plan.dtype), plan_for_part(plan, n, 1, plan.devices[0]))
@@ -93,7 +93,7 @@ def _shares(plan: CudaPlan) -> tuple[int, int]:
 
 
 def _lengths(count: int, slab: int) -> list[int]:
-    """Return the distinct lengths of slabs."""
+    """Return the distinct lengths of the slabs of `count` rows, which have `slab` rows except for the last one."""
     return list(dict.fromkeys(part.stop - part.start for part in cut(count, slab)))
 
 

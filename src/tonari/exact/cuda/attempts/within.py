@@ -50,7 +50,7 @@ from tonari.exact.cuda.screens.elementwise import screen_parts
 from tonari.metrics import get_metric
 from tonari.select.cuda.ragged import order_lists
 
-MOST_POINTS = 250_000_000  # at once by products: int32 numbers the entries in the lists of 256 rows
+MOST_POINTS = 250_000_000  # most points for matrix products: int32 numbers the entries in the lists of 256 rows
 
 
 class WithinSearch:
@@ -73,7 +73,7 @@ class WithinSearch:
         Counts pairs, m * n in all.
     """
 
-    _ALIGNED: ClassVar[int] = 4 * POINT_TILE  # points whose tiles' errors take 16 bytes
+    _ALIGNED: ClassVar[int] = 4 * POINT_TILE  # points of four tiles, whose errors take 16 bytes
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class WithinSearch:
         return max(1, usual, min(tuning.WITHIN_ROWS, self.list_bytes // (8 * slots + other)))
 
     def _batch(self, rows: slice) -> Any:
-        """Return the lists, or counts, of some queries."""
+        """Return the points within the limits of some queries, as lists, or only their counts."""
         import torch
 
         if self._begin(rows) >= len(self.prepared.points):  # none of these points is later than the query
@@ -198,7 +198,7 @@ class WithinSearch:
     def _begin(self, rows: slice) -> int:
         """Return the number of the first point with which some queries are compared.
 
-        A tile starts with this point, and its errors are at an aligned address, so that no other kernels are needed.
+        This point begins a tile whose errors are at an aligned address, so that no other kernels have to be compiled.
         """
         if not self.place.later:
             return 0
@@ -211,7 +211,7 @@ class WithinSearch:
         return packed.part(begin, packed.n - begin) if begin else packed
 
     def _by_minima(self, rows: slice) -> list[tuple[Any, Hits]]:
-        """Find the hits of some queries by an elementwise metric, which has one precision."""
+        """Find the points within the limits of some queries by an elementwise metric, which has one precision."""
         precision, begin = self.plan.precisions[0], self._begin(rows)
         packed = pack_queries(self.queries[rows], self.prepared.form, precision, self.flags, first=rows.start)
         thresholds = thresholds_for(packed, self.prepared.form, self.limits[rows])
@@ -220,9 +220,10 @@ class WithinSearch:
         return [(None, self._refine(rows, begin, blocks))]
 
     def _by_lists(self, rows: slice) -> list[tuple[Any, Hits]]:
-        """Find the hits of some queries by products, and separately the hits of rows that are screened again.
+        """Find the points within the limits of some queries by products.
 
-        The second result includes the numbers of its rows; these rows have no hits in the first result.
+        Rows that are screened again have results of their own, with the numbers of these rows, and no points in the
+        first result.
         """
         import torch
 
@@ -252,7 +253,7 @@ class WithinSearch:
         return found
 
     def _again(self, rows: slice, numbers: Any, precision: str | None, listed: Any) -> list[tuple[Any, Hits]]:
-        """Find the hits of some rows of a batch with room for every group, at higher precisions if that is faster."""
+        """Search some rows of a batch with room for every group, at a higher precision if that is faster."""
         found, begin = [], self._begin(rows)
         for some in numbers.split(max(1, self.list_bytes // (8 * self.all_listed))):
             these = some + rows.start
@@ -267,7 +268,7 @@ class WithinSearch:
         return found
 
     def _lists(self, rows: Any, precision: str, capacity: int, flags: Any, begin: int) -> Lists:
-        """Screen some queries, a slice or their numbers, among the points from number `begin` on."""
+        """List, for queries (a slice, or numbers), the groups from point `begin` on that may be within the limits."""
         first = rows.start if isinstance(rows, slice) else 0
         packed = pack_queries(self.queries[rows], self.prepared.form, precision, flags, first=first)
         thresholds = thresholds_for(packed, self.prepared.form, self.limits[rows])
@@ -275,7 +276,9 @@ class WithinSearch:
         return screen_below(packed, self._packed(precision, begin), everything, thresholds, capacity)
 
     def _refine(self, rows: Any, begin: int, blocks: Blocks) -> Hits:
-        """Return the hits of some queries, a slice or their numbers, in blocks of points from number `begin` on."""
+        """Return the points in some blocks that are within the limits of queries.
+
+        `rows` is a slice of the queries, or their numbers. Point number 0 of a block is point `begin` of all points."""
         own = None if self.own is None else self.own[rows]
         hits = refine_within(
             self._rows[rows],

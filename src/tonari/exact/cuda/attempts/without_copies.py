@@ -14,7 +14,8 @@ from tonari.exact.cuda.rows.copies import numbers_of_first_copies, runs_of_copie
 class WithoutCopies(Attempt):
     """Search rows that are not yet certified as exact without the copies of points that no answer can contain.
 
-    The attempt is made only if there are such copies (rows/copies.py)."""
+    The attempt is made only if such copies exist (rows/copies.py).
+    """
 
     name = "without copies"
     when = f"if a level leaves {tuning.COPIES_LEFT} rows or more, and some points are copies that no answer can contain"

@@ -2,6 +2,6 @@
 
 group_lists.py, mirror_notes.py         the output of a screen: all minima, or lists of groups or points
 candidate_groups.py, candidate_parts.py, limit_members.py    the choice of groups and members to refine
-groups.py, lowest.py, listed.py, within.py                   exact values, and the k best or those within a limit
+groups.py, lowest.py, listed.py, within.py                   exact values: the k best, or all within a limit
 certify.py                                                   the certificate of each row
 """

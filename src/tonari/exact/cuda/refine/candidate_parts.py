@@ -66,7 +66,7 @@ def thresholds_for(packed: PackedQueries, form: DeviceForm, limits: Any) -> Any:
 
 
 def blocks_of_lists(lists: Lists, size: int) -> Blocks:
-    """Return the listed parts in blocks of `size`; the lists must be complete."""
+    """Return the parts that lists mark, in blocks of `size` parts; the lists must be complete."""
     from tonari.exact.cuda.kernels.refine.within import listed_parts_kernel
 
     rows, segments = lists.counts.shape
@@ -102,18 +102,18 @@ def blocks_of_minima(minima: Any, thresholds: Any, size: int) -> Blocks:
 
 
 def blocks_of_all(rows: int, n: int, size: int, device: Any) -> Blocks:
-    """Return all groups of n points for each of some rows, `size` to a block."""
+    """Return, for each row, all groups of n points, in blocks of `size` groups."""
     import torch
 
     each = -(-group_count(n, LEAST_GROUP) // size)
     numbers = torch.arange(rows * each, device=device)
-    # Numbers beyond the last group stand for no points.
+    # Numbers beyond the last group have no points.
     parts = torch.arange(each * size, dtype=torch.int32, device=device).view(each, size)
     return Blocks(torch.arange(rows + 1, device=device) * each, numbers // each, parts.repeat(rows, 1))
 
 
 def _blocks(run: Any, rows_like: Any, size: int) -> Blocks:
-    """Count the parts of each row, and write them to blocks; waits for the device."""
+    """Call `run` to count the parts of each row, and again to write them to blocks of `size` parts."""
     import torch
 
     rows, device = len(rows_like), rows_like.device

@@ -34,7 +34,7 @@ class AllMinima(NamedTuple):
     group: int
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return each row's `width` groups with the smallest minima, and a lower bound on the scores of all others.
+        """Return each row's `width` groups with the smallest minima, and a lower bound on all other scores.
 
         The bound is None if there are no other groups.
         """
@@ -44,11 +44,11 @@ class AllMinima(NamedTuple):
         return lowest.indices[:, :width], lowest.values[:, width] if width < groups else None
 
     def near(self, scores: Any, room: int) -> Near:
-        """Return the groups whose minimum is at or below each row's score."""
+        """Return, for each row, the groups whose minimum is at most the row's score."""
         return near_minima(self.minima, scores, min(room, self.minima.shape[1]))
 
     def kept(self, room: int) -> Lowest:
-        """Return the `room` + 1 groups with the smallest minima of each row, for later calls, to save memory."""
+        """Return only the `room` + 1 groups with the smallest minima of each row, which take less memory."""
         lowest = k_smallest(self.minima, min(room + 1, self.minima.shape[1]))
         return Lowest(lowest.values, lowest.indices, self.group)
 
@@ -99,11 +99,11 @@ class Listed(NamedTuple):
         return LEAST_GROUP
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return the parts of each row's `width` groups with the smallest minima, and a lower bound on all others."""
+        """Return the marked parts of each row's `width` lowest groups, and a lower bound on all other scores."""
         return choose_groups(self.lists, self.thresholds, width, listed_room(width))
 
     def near(self, scores: Any, room: int) -> Near:
-        """Return the parts at or below each row's score."""
+        """Return, for each row, the marked parts of the groups whose minimum is at most the row's score."""
         return near_listed(self.lists, self.thresholds, scores, room)
 
     def kept(self, room: int) -> Listed:
@@ -142,7 +142,7 @@ class Noted(NamedTuple):
         return lowest_noted(*self, width)
 
     def near(self, scores: Any, room: int) -> Near:
-        """Return the points at or below each row's score."""
+        """Return, for each row, the noted points whose lower bound is at most the row's score."""
         return near_noted(*self, scores, room)
 
 
@@ -158,5 +158,5 @@ class Mirrored(NamedTuple):
 
 
 def parts_of(screened: Screened) -> tuple[Part, ...]:
-    """Return the parts of a screen's output; they have no points in common."""
+    """Return the parts of a screen's output: for a graph, points from the batch on, and earlier points; else one."""
     return (screened.listed, screened.noted) if isinstance(screened, Mirrored) else (screened,)

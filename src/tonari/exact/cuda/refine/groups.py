@@ -24,7 +24,7 @@ from tonari.metrics import Metric, cuda_terms, get_metric
 from tonari.select.cuda.dispatch import k_smallest
 from tonari.select.cuda.order import by_value, decode
 
-STEP = 16  # columns per step: the lanes of the reference
+STEP = 16  # columns per step: one for each partial sum (lane) of the reference
 # Bytes per candidate: its key, and at most as much again while the best are selected.
 CANDIDATE_BYTES = 16
 NO_MEMBER = 2**31 - 1
@@ -97,7 +97,7 @@ def refine_groups(
 def refine_all(
     queries: Any, points: Any, k: int, *, metric: str, own: Any = None, double: bool, scratch_bytes: int
 ) -> tuple[Any, Any]:
-    """Find the k best of all points, slice by slice: for rows that nothing else certifies as exact.
+    """Find the k best of all points, slice by slice, for rows that no bound certifies as exact.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class Widened:
 
 
 def _whole(d: int) -> int:
-    """Return d rounded up to whole steps."""
+    """Return d columns rounded up to whole steps of STEP columns."""
     return -(-d // STEP) * STEP
 
 
@@ -173,7 +173,7 @@ def registers_of(metric: Metric, unit: int) -> int | None:
 
 
 def widen(rows: Any, metric: str, dtype: Any = None) -> Widened:
-    """Return rows in the form that kernels read as queries; `dtype` is float32 if that represents all their values."""
+    """Return rows in the form that kernels read as queries; `dtype` may be float32 if it represents all values."""
     import torch
 
     from tonari.exact.cuda.kernels.rows.widen import widen_kernel
@@ -288,7 +288,7 @@ def list_members(groups: Any, n: int, group: int, own: Any, columns: int) -> Any
 
 
 def _shape_of_slices(rows: int, n: int, k: int, d: int, item: int, scratch_bytes: int) -> tuple[int, int]:
-    """Return the number of queries and of points per slice."""
+    """Return the numbers of queries in a block and of points in a slice that fit into the scratch memory together."""
 
     def points_beside(block: int) -> int:
         room = scratch_bytes - block * (8 * _whole(d) + 3 * CANDIDATE_BYTES * k)

@@ -17,7 +17,7 @@ from tonari.select.cuda.survivors import power_of_two
 
 
 class Near(NamedTuple):
-    """The groups or points near each row.
+    """Lists of the groups, or of the points, that may be near each row.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ def near_minima(minima: Any, scores: Any, room: int) -> Near:
 
 
 def near_noted(values: Any, points: Any, counts: Any, thresholds: Any, scores: Any, room: int) -> Near:
-    """Return, for each row of a graph, the points listed by earlier batches whose value is at most the row's score.
+    """Return, for each row of a graph, the points that earlier batches noted with values of at most the row's score.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ def search_listed(
     metric: str,
     listed: Listed,
     *,
-    threads: int | None = None,  # on the CPU, as is `found`
+    threads: int | None = None,  # used only on the CPU, like `found`
     found: Neighbors | None = None,
 ) -> Neighbors:
     """Find the k nearest of the points listed for each query; see ``exact/cpu/direct/listed.py``.

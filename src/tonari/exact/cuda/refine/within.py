@@ -28,7 +28,7 @@ class Hits(NamedTuple):
 
 
 def parts_per_block(metric: str) -> int:
-    """Return the number of parts that a program refines."""
+    """Return the number of parts (groups of LEAST_GROUP points) in a block, which one program refines."""
     per_warp = tuning.DIVIDING_CANDIDATES if get_metric(metric).divides else tuning.WARP_CANDIDATES
     return tuning.REFINE_WARPS * per_warp // LEAST_GROUP
 
@@ -146,7 +146,7 @@ def _compare(
 
 
 def _pack(values: Any, ids: Any, hits: Any) -> tuple[Any, Any]:
-    """Return the values and ids of the hits of some blocks, concatenated."""
+    """Concatenate the points within the limits of some blocks; return their values and ids."""
 
     from tonari.exact.cuda.kernels.refine.within import pack_hits_kernel
 

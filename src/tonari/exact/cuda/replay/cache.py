@@ -1,4 +1,4 @@
-"""The cache of small searches that are repeated, and captured as CUDA graphs.
+"""The cache of small searches, which are captured as CUDA graphs if they are repeated.
 
     first search with a key    the key is remembered
     second search              the search is captured (replay/capture.py); the least recently used graphs are evicted
@@ -87,7 +87,7 @@ def _is_whole(k: Any) -> bool:
 
 
 class Graphs:
-    """A cache of graphs by key, the least recently used first. It is thread-safe.
+    """A thread-safe cache of CUDA graphs by key, which evicts the least recently used graphs first.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class Graphs:
             return True
 
     def make_room(self, nbytes: int) -> None:
-        """Evict graphs until one more of `nbytes` fits."""
+        """Evict the least recently used graphs until one more of `nbytes` bytes fits."""
         with self._lock:
             while self._kept and (len(self._kept) >= self.most or self.nbytes + nbytes > self.held_bytes):
                 self.forget(next(iter(self._kept)))
@@ -175,7 +175,7 @@ IDLE.append(lambda: GRAPHS.forget())
 
 
 def replayed(key: GraphKey | None, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
-    """Replay the graph of a key; None if there is no graph, or if it cannot answer these values.
+    """Answer a search by replaying the graph of its key; None if the cache has none, or if it cannot answer.
 
     Parameters
     ----------

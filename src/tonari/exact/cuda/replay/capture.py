@@ -55,7 +55,7 @@ from tonari.inputs import name_of_dtype
 from tonari.inputs.arrays.values import NO_ROW
 from tonari.select.cuda.order import ENTRY_BYTES, MERGE_BYTES
 
-POOL_BYTES = 1 << 25  # rounding: each graph has its own memory pool, which torch allocates in blocks of 2 and 20 MiB
+POOL_BYTES = 1 << 25  # for rounding: each graph has a memory pool, which torch allocates in blocks of 2 and 20 MiB
 
 _capturing = threading.Lock()
 
@@ -63,7 +63,7 @@ _capturing = threading.Lock()
 def capture_if_due(
     queries: Any, points: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> Neighbors | None:
-    """Capture a small search at its second run, as a graph or as its two launches, and answer it by a replay.
+    """Capture a small search at its second run, as a CUDA graph or as two launches, and answer it by a replay.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def capture_if_due(
 
 
 def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
-    """Estimate the memory that the graph of a first attempt holds, and the second graph with it.
+    """Estimate the memory of a search's CUDA graph, and of a second graph for retries, which shares it.
 
     A graph holds its input, packed points, the members of groups with their keys, and either all minima and their
     selection or lists of groups below a threshold. It does not hold the data of an Index or the memory for step-by-step
@@ -144,7 +144,7 @@ def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
 
 
 def _held_on_each(plan: CudaPlan, queries: Any, prepared: SpreadPoints) -> int:
-    """Estimate the memory of a search's graphs on several devices, on the device that needs the most."""
+    """Estimate the memory of the graphs of a search on several devices, for the device that needs the most."""
     parts = parts_of(plan, prepared, len(queries))
     dtype = getattr(torch, name_of_dtype(queries))
     row = torch.empty((1, plan.d), dtype=dtype, device=plan.devices[0])
@@ -196,7 +196,7 @@ class CapturedSearch(KeptSearch):
             check_room(self._device, nbytes)
             self._graph, (self._found, self._proved) = record(search, self._device)
             self.own = own
-        self._left_few = 0  # number of searches that have left a few rows unproved
+        self._left_few = 0  # number of searches whose first attempt left a few rows unproved
         self._second: Any = None  # the graph of the retry of these rows
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
@@ -258,7 +258,7 @@ class CapturedSearch(KeptSearch):
         found = self._answer()
         torch.cuda.current_stream(self._device).synchronize()
         again = int(self._state[-1]) - certified
-        if not again:  # a retry does not prove rows of such data
+        if not again:  # it proved no row, and would prove none of similar data
             self._second = None
         return found, again
 

@@ -1,4 +1,4 @@
-"""Repeat a search of a few queries among prepared points by its two launches alone, without planning or checks.
+"""Repeat a search for a few queries among prepared points by its two launches alone, without planning or checks.
 
     launch the screen | launch the rest | allocate the next result | wait | check the state
 
@@ -28,7 +28,7 @@ from tonari.exact.cuda.screens.few import FLAGS, Few
 from tonari.inputs.arrays.values import NO_ROW
 
 _NO_FLAGS = [NO_ROW] * (2 * FLAGS)
-_ALIGNED = 16  # bytes: the kernels were compiled for queries at such an address
+_ALIGNED = 16  # bytes: the kernels are compiled for queries at a multiple of this address
 
 
 class FewKept(KeptSearch):
@@ -107,7 +107,7 @@ class FewKept(KeptSearch):
         return self.concluded((queries,), found, proved, certified, started, progress)
 
     def _empty(self) -> Neighbors:
-        """Return tensors for a result, in any torch mode of the caller."""
+        """Return empty tensors for a result, which are usable in any torch mode of the caller."""
         with torch.inference_mode(False):
             like = self._few.found
             return Neighbors(torch.empty_like(like.distances), torch.empty_like(like.indices))

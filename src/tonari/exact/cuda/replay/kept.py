@@ -1,4 +1,4 @@
-"""Finish a replayed search: read the state of its first attempt, and search unproved rows again."""
+"""Kept searches: the interface of replayed searches, and the steps that follow the replay of a first attempt."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class KeptSearch:
         self._held = None if prepared is None else weakref.ref(prepared)
 
     def points(self, given: tuple[Any, ...]) -> Any:
-        """Return the prepared points, or pack the points of the call."""
+        """Return the prepared points, or prepare the points of this call if there are none."""
         return self._held() if self._held else DevicePoints(given[-1], self.plan.metric, self.plan.precisions[0])
 
     def concluded(
@@ -111,7 +111,7 @@ class KeptSearch:
         return found
 
     def reported(self, report: Report | None, started: float, progress: ProgressLike) -> None:
-        """Show the progress of a search that is done, and log its report if there is one."""
+        """Show the progress of a finished search, and log its report if there is one."""
         plan = self.plan
         if progress is not None and progress is not False:
             with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:

@@ -42,7 +42,7 @@ _NO_FLAGS = [NO_ROW] * 6
 
 
 class _Part:
-    """The part of one device as a CUDA graph.
+    """The search of one device's part, captured as a CUDA graph.
 
     Parameters
     ----------
@@ -84,17 +84,19 @@ class _Part:
             self._graph, (self.found, self.proved) = record(search, self.device)
 
     def replay(self) -> None:
-        """Search again with the present queries."""
+        """Launch the graph, which searches for the queries that its buffer contains now."""
         with on(self.device):
             self._graph.replay()
 
     def state(self) -> tuple[list[int], int]:
-        """Return the flags of points and queries, and the number of proved rows, once the device is done."""
+        """Return the flags of points and queries, and the number of proved rows; valid once the device is done."""
         *flags, certified = self._state.tolist()
         return flags, int(certified)
 
     def finish(self, certified: int) -> Report:
-        """Search again the rows that are not among the `certified` ones, and write their answers to `found`."""
+        """Search the rows that the graph has not proved, and write their answers to `found`.
+
+        `certified` is the number of proved rows."""
         return finish(self.queries, self.points(), self.plan, self.found, self.proved, certified)
 
 
@@ -179,19 +181,19 @@ class SpreadSearch(KeptSearch):
         return Neighbors(*(each.cpu().numpy() for each in found)) if host else found
 
     def _there(self, queries: Any) -> Any:
-        """Return queries as a tensor on a device: the first one if they are in host memory."""
+        """Return queries as a tensor on their device; if they are in host memory, on the first device of the plan."""
         if isinstance(queries, np.ndarray):
             return to_device(np.ascontiguousarray(queries), self._device)
         return queries.detach() if queries.requires_grad else queries
 
     def _points_of(self, part: int) -> DevicePoints:
-        """Return the prepared points of a part."""
+        """Return the prepared points of a part, which must still exist."""
         prepared: Any = self._held()  # type: ignore[misc]
         points: DevicePoints = prepared.parts[part]
         return points
 
     def _first_attempts(self, queries: Any) -> Neighbors:
-        """Launch all graphs, wait, and return the answer; some of its rows may be unproved."""
+        """Launch the graphs of all parts and of the join, wait, and return the answer; some rows may be unproved."""
         for part in self._parts:  # copies of the queries are launched before their device has other work
             part.queries.copy_(queries[part.rows], non_blocking=True)
         for part in self._parts:
@@ -207,7 +209,7 @@ class SpreadSearch(KeptSearch):
                 here.copy_(there, non_blocking=True)
 
     def _joined(self, device: Any) -> Neighbors:
-        """Join the lists of all parts; return new tensors on a device."""
+        """Join the lists of all parts by the graph of the join; return new tensors on `device`."""
         self._bring()
         with on(self._device):
             self._graph.replay()
@@ -227,7 +229,7 @@ class SpreadSearch(KeptSearch):
         return self._joined(device)
 
     def _tried(self, record: trail.Record | None, proved: list[int], started: float) -> None:
-        """Record the first attempts."""
+        """Record the first attempts of all parts as one step of the search."""
         if record is None:
             return
         rows, seconds = sum(part.plan.m for part in self._parts), time.perf_counter() - started
@@ -237,5 +239,5 @@ class SpreadSearch(KeptSearch):
             of_parts.tried(f"{self.plan.precisions[0]}, {self.how}", rows, sum(proved), seconds)
 
     def _as_part(self, rows: int) -> Any:
-        """Return the context of searches of parts; if the points are divided, each device searches each row once."""
+        """Return a context that records searches of parts; if points are divided, every device searches all rows."""
         return trail.part(PARTS, rows) if self.plan.shard == "points" else contextlib.nullcontext()

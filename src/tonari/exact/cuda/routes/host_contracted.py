@@ -52,12 +52,12 @@ class HostContractedPoints:
     ----------
     points : C-contiguous array of shape (n, d)
     plan : CudaPlan
-        Points are copied to the device and contracted ``point_slab`` rows at a time.
+        Points are copied to the device and contracted in slabs of ``point_slab`` rows.
 
     Attributes
     ----------
     fitted : dict of int to Fitted
-        The number of refined groups that earlier searches fitted, by k.
+        By k, the number of groups per row that an earlier search fitted to its first rows.
     """
 
     def __init__(self, points: npt.NDArray[Any], plan: CudaPlan) -> None:
@@ -113,7 +113,7 @@ class _Looked:
     Attributes
     ----------
     some : slice
-        The batch among the queries of this pass.
+        The positions of the batch's queries among the queries of this pass.
     rows : array (rows, d)
         The queries, in host memory.
     own : int64 tensor (rows,), or None
@@ -148,7 +148,7 @@ class _Listed:
 
 
 class _Search(HostSearch):
-    """A search that screens contracted rows."""
+    """A search that screens contracted rows on the device and refines original rows on the CPU."""
 
     def __init__(
         self, queries: Any, prepared: HostContractedPoints, plan: CudaPlan, place: Place, bar: Counter

@@ -54,7 +54,7 @@ class ScreenedPoints:
     ----------
     points : C-contiguous array of shape (n, d)
     plan : CudaPlan
-        Points are copied to the device and packed ``point_slab`` rows at a time.
+        Points are copied to the device and packed in slabs of ``point_slab`` rows.
     """
 
     def __init__(self, points: npt.NDArray[Any], plan: CudaPlan) -> None:
@@ -97,7 +97,7 @@ def search_host_refine(
 def search_part(
     queries: Any, prepared: ScreenedPoints | HostContractedPoints, plan: CudaPlan, place: Place, bar: Counter
 ) -> tuple[Neighbors, Report]:
-    """See :mod:`tonari.exact.cuda.routes.partition`; results are NumPy arrays."""
+    """Search one part (:mod:`tonari.exact.cuda.routes.partition`); results are NumPy arrays."""
     prepared.written.read()
     inputs.check_flags(prepared.flags, prepared.points, "points", first=place.first_point)
     if isinstance(prepared, HostContractedPoints):
@@ -138,7 +138,7 @@ class _Batch:
 
 
 class _Search(HostSearch):
-    """A search that screens all dimensions."""
+    """A search that screens all dimensions on the device and refines on the CPU."""
 
     def __init__(self, queries: Any, prepared: ScreenedPoints, plan: CudaPlan, place: Place, bar: Counter) -> None:
         super().__init__(queries, prepared, plan, place, bar)
@@ -157,7 +157,7 @@ class _Search(HostSearch):
                 verdicts.append(self._finish(ahead[0], counted=sampled))
             ahead[:] = [batch]
 
-        members = width * max(self.plan.group, 2 * LEAST_GROUP)  # most members of a row, with or without a sample
+        members = width * max(self.plan.group, 2 * LEAST_GROUP)  # most members of a row, with lists or minima
         most = max(1, tuning.REFINE_SCRATCH_BYTES // (MEMBER_BYTES * members))
         in_batches(len(numbers), min(most, self.plan.query_batch), work, planned=self.plan.total_bytes)
         verdicts.append(self._finish(ahead.pop(), counted=sampled))

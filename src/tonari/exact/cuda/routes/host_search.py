@@ -1,4 +1,4 @@
-"""The common part of searches that refine on the CPU: copies of lists, and the search of rows that remain unproved.
+"""The common part of searches with points in host memory: copies of lists, and the search of rows left unproved.
 
 Rows that no screen proves are searched in all dimensions on the CPU or, if that is expected to be faster, on the
 device, to which all points are copied once, slab by slab (routes/streamed.py).
@@ -42,7 +42,7 @@ from tonari.metrics.problem import make_problem
 
 
 class Sent:
-    """Copies of tensors to host memory, which are launched after the work that computes the tensors."""
+    """Copies of tensors on their way to host memory, launched after the work that computes the tensors."""
 
     def __init__(self, *tensors: Any) -> None:
         self._copies, self._event = list(tensors), None
@@ -91,8 +91,7 @@ class HostSearch:
 
     @property
     def long_seconds(self) -> float:
-        """If the CPU would take at least this many seconds, the device may answer rows even if it has to compile
-        kernels."""
+        """The least seconds on the CPU for which the device takes over, although it may have to compile kernels."""
         return tuning.HOST_LONG_SECONDS
 
     def __init__(self, queries: Any, prepared: Prepared, plan: CudaPlan, place: Place, bar: Counter) -> None:
@@ -107,7 +106,7 @@ class HostSearch:
         self.workers = Workers(default_threads())
 
     def check_queries(self) -> None:
-        """Raise for queries with flagged values; waits for the device."""
+        """Raise ValueError if a query has a value that searches refuse; waits for the device."""
         inputs.check_flags(self.flags, self.queries, self._name, first=self.place.first_query)
 
     def nearest(self, rows: npt.NDArray[Any], members: npt.NDArray[np.int32]) -> Neighbors:
@@ -202,7 +201,7 @@ class HostSearch:
         return here.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else here
 
     def on_host(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Return some queries as a new array in host memory."""
+        """Copy the queries with these numbers to a new array in host memory."""
         queries = self.queries
         if isinstance(queries, np.ndarray):
             return np.ascontiguousarray(queries[numbers])
@@ -220,7 +219,7 @@ class HostSearch:
         return Neighbors(np.full(shape, missing, np.float64 if self.double else np.float32), np.full(shape, -1, ids))
 
     def _streamed_plan(self, m: int, sizes: dict[str, Any]) -> CudaPlan | None:
-        """Return the plan that streams all points, in the memory that batches no longer need; None if none fits."""
+        """Return the plan that streams all points, in the memory of the finished batches; None if none fits."""
         plan, n = self.plan, len(self.points)
         room = plan.working_bytes - 8 * m * self.place.self_join  # bytes of own numbers
         if room <= 0:
@@ -238,7 +237,7 @@ def ascending(members: Any) -> Any:
 
 
 class _Uncounted:
-    """Progress that counts nothing, for rows counted before, but stops on the same events."""
+    """Progress for rows that have been counted before: it counts nothing, but stops on the same events."""
 
     def __init__(self, bar: Counter) -> None:
         self._bar = bar

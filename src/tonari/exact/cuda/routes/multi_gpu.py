@@ -43,7 +43,7 @@ from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report
 from tonari.select.cuda.merge import merge_into, no_lists
 
-PARTS = "the points of each device"  # the record of searches of parts of the points
+PARTS = "the points of each device"  # the name, in records, of searches of parts of the points
 
 
 class _Route(NamedTuple):
@@ -106,7 +106,9 @@ class _PreparedInTurn(Sequence[Any]):
 def prepare_on_several(
     points: Any, plan: CudaPlan, progress: ProgressLike = None, *, once: bool = False
 ) -> SpreadPoints:
-    """Prepare a part of the points, or all points, on each of the plan's devices; `once`: for a single search."""
+    """Prepare a part of the points, or all points, on each of the plan's devices.
+
+    With `once`, the points are prepared for a single search, which follows."""
     bounds = _bounds(points, plan, once)
 
     resident, host = plan.route == "resident", isinstance(points, np.ndarray)
@@ -185,7 +187,7 @@ def search_on_several(
         with contextlib.nullcontext() if by_queries else trail.part(PARTS, count * m):
             if plan.route == "resident" and not host and all(len(part) <= plan.query_batch for part in rows):
                 begun = _all_begun(_largest_first(bounds[:count]), lambda at, then: _launched(*part_of(at), then))
-                # The lists are joined while the host waits; this overwrites the first, which may be needed again.
+                # Lists are joined while the host waits. The join overwrites the first one, which may be needed again.
                 first, *others = [part.found for part in begun]
                 copy = Neighbors(*(each.clone() for each in first))
                 joined = join([copy, *others], plan, prepared.bounds, queries.device, m)
@@ -202,7 +204,7 @@ def search_on_several(
         report.include(of_part)
     if joined is not None:
         return joined, report
-    # Results that the CPU made are NumPy arrays.
+    # Results that the CPU computed are NumPy arrays.
     lists = [Neighbors(*(torch.as_tensor(array) for array in found)) for found, _ in answers]
     where = lists[0].distances.device if not by_queries else "cpu" if host else queries.device
     return join(lists, plan, prepared.bounds, where, m), report
@@ -214,14 +216,14 @@ def _largest_first(bounds: Sequence[slice]) -> list[int]:
 
 
 def tops_of(plan: CudaPlan, prepared: SpreadPoints, m: int) -> list[slice]:
-    """Return the queries of each part."""
+    """Return the slice of the queries that each device searches."""
     if plan.shard == "queries":
         return cut(m, share(m, len(plan.devices)))
     return [slice(0, m)] * len(prepared.bounds)
 
 
 def parts_of(plan: CudaPlan, prepared: SpreadPoints, m: int) -> list[tuple[slice, CudaPlan]]:
-    """Return the queries of each part, and its plan."""
+    """Return, for each device, the slice of its queries and the plan of its part."""
     tops = tops_of(plan, prepared, m)
     return [
         (top, plan_for_part(plan, here.stop - here.start, top.stop - top.start, device))
@@ -230,7 +232,7 @@ def parts_of(plan: CudaPlan, prepared: SpreadPoints, m: int) -> list[tuple[slice
 
 
 def join(lists: Sequence[Neighbors], plan: CudaPlan, bounds: Sequence[slice], device: Any, m: int) -> Neighbors:
-    """Join the lists of all parts of a search of m queries.
+    """Join the lists of all devices into the answer for m queries.
 
     Lists of parts of the points are merged; lists of successive queries are concatenated.
 
@@ -239,7 +241,7 @@ def join(lists: Sequence[Neighbors], plan: CudaPlan, bounds: Sequence[slice], de
     lists : Neighbors of tensors
         The lists of each part; the first ones may be overwritten.
     plan : CudaPlan
-        Of the whole search.
+        The plan of the whole search.
     bounds : slices
         The points of each part.
     device : torch device
@@ -264,7 +266,7 @@ def join(lists: Sequence[Neighbors], plan: CudaPlan, bounds: Sequence[slice], de
 
 
 def merged_name(count: int) -> str:
-    """Return the name of the merged lists of this many devices, for records."""
+    """Return the name, in records, of the step that merges the lists of `count` devices."""
     return f"lists of {count} devices, merged"
 
 
@@ -277,7 +279,7 @@ def _launched(
 
 
 def _all_begun(order: Sequence[int], begin: Callable[[int, Callable[[], None]], Begun]) -> list[Begun]:
-    """Launch all parts in an order, each as soon as the device of the one before screens.
+    """Launch the searches of all parts in an order, each as soon as the device of the previous part screens.
 
     `begin(part, then)` launches a part, and calls `then` after its screen.
     """
@@ -288,7 +290,7 @@ def _all_begun(order: Sequence[int], begin: Callable[[int, Callable[[], None]], 
         if turn < len(order):
             try:
                 begun[order[turn]] = begin(order[turn], lambda: begin_from(turn + 1))
-            except BaseException as error:  # raised below: the part around this one must not take it for its own
+            except BaseException as error:  # raised below, since the launch of another part surrounds this call
                 failed.append(error)
 
     begin_from(0)
@@ -300,7 +302,7 @@ def _all_begun(order: Sequence[int], begin: Callable[[int, Callable[[], None]], 
 def _all_ended(
     begun: Sequence[Begun], left: Sequence[int], workers: Workers, devices: Sequence[str]
 ) -> list[tuple[Neighbors, Report]]:
-    """End all parts; the parts in `left`, which have unproved rows, side by side."""
+    """End the searches of all parts; parts in `left`, which have unproved rows, end at the same time."""
     ended = {at: part.end() for at, part in enumerate(begun) if at not in left}  # end() does not wait here
     again = side_by_side(workers, [devices[at] for at in left], len(left), lambda at: begun[left[at]].end())
     ended.update(zip(left, again, strict=True))
@@ -308,7 +310,7 @@ def _all_ended(
 
 
 class Watched:
-    """The progress of one of several parts; it stops its part if another part has failed or Ctrl-C was pressed."""
+    """The progress of a part; it stops the part if another part has failed or Ctrl-C was pressed."""
 
     def __init__(self, bar: Progress, workers: Workers) -> None:
         self._bar, self._workers = bar, workers

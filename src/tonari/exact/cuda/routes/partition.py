@@ -1,4 +1,4 @@
-"""Search one part of a search (rows/part.py); a whole search has a single part.
+"""The interface by which routes search one part of a search (rows/part.py); a whole search is a single part.
 
 Every route has a function ``search_part(queries, prepared, plan, place, bar)``. ``routes/multi_gpu.py`` calls it for
 each device, and ``search_x`` of the route calls it for the whole search.
@@ -21,6 +21,6 @@ SearchPart: TypeAlias = Callable[[Any, Any, CudaPlan, Place, Counter], tuple[Nei
 def search_whole(
     search_part: SearchPart, queries: Any, prepared: Any, plan: CudaPlan, self_join: bool, progress: ProgressLike
 ) -> tuple[Neighbors, Report]:
-    """Search everything as a single part, with progress."""
+    """Search all points for all queries as a single part, with progress."""
     with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
         return search_part(queries, prepared, plan, Place(self_join=self_join), bar)

@@ -1,4 +1,4 @@
-"""The route for points and queries on one device."""
+"""The route for points and queries that are on one device."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COPIES = "copies"  # the name, in reports, of rows that are copies of others and
 
 
 class PreparedOnce:
-    """Prepared points on one GPU, without copies of rows that cannot be among the k nearest of any query.
+    """Points that are prepared on one GPU for a single search, without copies of rows that no answer can contain.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class PreparedOnce:
         return self.searched.without_data()
 
     def search(self, queries: Any, place: Place, bar: Counter) -> tuple[Neighbors, Report]:
-        """Search the kept points for checked queries."""
+        """Search the points that are not left out, and return neighbours numbered among all points."""
         graph = place.self_join and queries is self.points
         if graph:  # a row left out has the answer of its last kept copy, which k other copies precede
             queries, own = self.searched.points, place.own(len(self.first.kept), queries.device)
@@ -70,7 +70,7 @@ class PreparedOnce:
 
 
 def prepare_resident(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Searchable:
-    """Pack points on the plan's device at the first precision; the host waits for the device only for a contraction."""
+    """Prepare points on the plan's device; the host waits for the device only if it contracts the points."""
     return prepare_points(to_device(points, plan.devices[0]), plan)
 
 
@@ -102,7 +102,7 @@ def search_resident(
 def search_part(
     queries: Any, prepared: Searchable | PreparedOnce, plan: CudaPlan, place: Place, bar: Counter
 ) -> tuple[Neighbors, Report]:
-    """See :mod:`tonari.exact.cuda.routes.partition`."""
+    """Search one part on its device (:mod:`tonari.exact.cuda.routes.partition`)."""
     rows = to_device(queries, plan.devices[0])
     if isinstance(prepared, PreparedOnce):
         return prepared.search(rows, place, bar)
@@ -117,6 +117,6 @@ def begin_part(
     bar: Counter,
     after_screen: Callable[[], None] = nothing,
 ) -> Begun:
-    """Launch the first attempt at a part on its device; `after_screen` is called after the launch of the screen."""
+    """Launch the first attempt at one part; `after_screen` is called as soon as its screen is launched."""
     own = place.own(len(queries), queries.device)
     return begin_on_device(queries, prepared, plan, own=own, bar=bar, place=place, after_screen=after_screen)

@@ -46,7 +46,7 @@ def search_streamed(
 
 
 def search_part(queries: Any, points: Any, plan: CudaPlan, place: Place, bar: Counter) -> tuple[Neighbors, Report]:
-    """See :mod:`tonari.exact.cuda.routes.partition`."""
+    """Search one part, slab by slab (:mod:`tonari.exact.cuda.routes.partition`)."""
     device = torch.device(plan.devices[0])
     tops, bounds = cut(len(queries), plan.query_slab), cut(len(points), plan.point_slab)
     passes = [bounds[::-1] if at % 2 else bounds for at in range(len(tops))]

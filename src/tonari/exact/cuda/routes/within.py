@@ -37,7 +37,7 @@ from tonari.select.cuda.ragged import join_parts, moved, one_after_another
 
 
 class Verb(NamedTuple):
-    """A kind of answer to a radius search, lists or counts, with the functions that join answers to parts of it.
+    """A kind of answer to a radius search, lists or counts, and the functions that compute and join such answers.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ def limits_on(limits: npt.NDArray[Any], device: Any) -> Any:
 def _search_part(
     queries: Any, prepared: Any, plan: CudaPlan, limits: npt.NDArray[Any], verb: Verb, place: Place, bar: Counter
 ) -> Any:
-    """Answer on one device, for a part of the points or queries."""
+    """Answer a radius search on one device, for a part of the points or of the queries."""
     if plan.route == "resident":
         rows = to_device(queries, plan.devices[0])
         return _search_points(rows, prepared.in_all_dimensions(plan), plan, limits, verb, place, bar)
@@ -153,7 +153,7 @@ def _search_points(
     place: Place,
     bar: Counter,
 ) -> Any:
-    """Answer for rows and points on one device."""
+    """Answer a radius search among prepared points for queries on the same device."""
     search = WithinSearch(
         rows,
         points,
@@ -175,7 +175,7 @@ def _on_several(
     whole: Place,
     bar: Progress,
 ) -> Any:
-    """Answer on several devices, each with its own host thread; see routes/multi_gpu.py."""
+    """Answer a radius search on several devices, each with its own host thread; see routes/multi_gpu.py."""
     m, host = len(queries), isinstance(queries, np.ndarray)
     by_queries = plan.shard == "queries"
     tops = tops_of(plan, prepared, m)

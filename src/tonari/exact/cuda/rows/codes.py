@@ -34,13 +34,12 @@ from tonari.exact.cuda.rows.form import DeviceForm, make_form
 from tonari.exact.cuda.rows.groups import POINT_TILE
 
 LARGEST_CODE = 127
-WIDTHS = (32, 64, 128, 256)  # bytes of a point
-MOST_CODED = 247  # coordinates
+WIDTHS = (32, 64, 128, 256)  # possible sizes of a code in bytes
+MOST_CODED = 247  # most coordinates of a code
 
 
 def code_columns(d: int) -> list[int]:
-    """Return the usual numbers of coordinates of codes of rows of d dimensions: the most first, then fewer for short
-    memory.
+    """Return the numbers of coordinates to try for codes of d-dimensional rows: the usual one, then a smaller one.
 
     >>> code_columns(128), code_columns(20)
     ([123, 61], [19])
@@ -49,7 +48,7 @@ def code_columns(d: int) -> list[int]:
 
 
 def code_width(p: int) -> int:
-    """Return the size in bytes of a point of p coordinates: the coordinates and the columns of its squared length.
+    """Return the bytes of a code of p coordinates, including the columns for its squared length.
 
     >>> code_width(30), code_width(61), code_width(62), code_width(247)
     (32, 64, 128, 256)
@@ -72,13 +71,13 @@ def codes_bytes(n: int, p: int) -> int:
 
 
 def coding_bytes(d: int, p: int) -> int:
-    """Return the scratch bytes for the codes of a block of points."""
+    """Return the scratch bytes for making the codes of a block of points."""
     return max(1, tuning.FORM_VALUES // d) * (contracted_row_bytes(p) + 8)
 
 
 @dataclass(frozen=True)
 class FoldedCodes:
-    """Codes of points, in tiles of POINT_TILE.
+    """Codes of points with their squared lengths, in tiles of POINT_TILE points.
 
     Attributes
     ----------
@@ -96,7 +95,7 @@ class FoldedCodes:
 
     @property
     def offset(self) -> int:
-        """The number that is added to all products; larger than half the squared length of each code."""
+        """The number that is added to all products of codes, more than half the squared length of any code."""
         return LARGEST_CODE * (LARGEST_CODE * _folds(self.values.shape[1]) + 1)
 
     def part(self, here: slice) -> FoldedCodes:
@@ -116,13 +115,13 @@ class FoldedCodes:
 
 @dataclass(frozen=True)
 class Coding:
-    """A map from rows to codes.
+    """A map from rows to codes: a contraction, and a shift of the residual.
 
     Attributes
     ----------
     by : Contraction
     shift : float64 tensor (1,)
-        Subtracted from the last coordinate, the length of the residual.
+        The number that is subtracted from the last coordinate, the length of the residual.
     """
 
     by: Contraction
@@ -172,7 +171,7 @@ def coding_of(points: Any, metric: str, p: int) -> Coding:
     directions = principal(product_of(rows.mT, rows), p - 1) @ _rotation(p - 1, rows.device)
     along = rows @ directions
     rest = ((rows * rows).sum(1) - (along * along).sum(1)).clamp_min(0).sqrt()
-    # A few rows far away would move the mean, and make the steps of all others long.
+    # A few rows far away would move the mean, and make the steps too long for all other rows.
     middle = along.median(0).values
     along, origin = along - middle, origin + directions @ middle
     shift = (rest.quantile(1 - tuning.CODE_NEARLY_ALL) + rest.quantile(tuning.CODE_NEARLY_ALL)) / 2
@@ -218,8 +217,9 @@ def code_queries(queries: Any, coding: Coding, flags: Any, *, first: int) -> Cod
     m, p, device = len(queries), coding.by.p, queries.device
     contracted = contract(queries, coding.by, flags, first=first)
     codes = torch.empty((m, code_width(p)), dtype=torch.int8, device=device)
-    apart, squares, errors = (torch.empty_like(contracted.errors) for _ in range(3))
-    rounded = torch.empty_like(contracted.values)
+    # torch.empty_like would take a second in a rehearsal, for imports.
+    apart, squares, errors = (contracted.errors.new_empty(contracted.errors.shape) for _ in range(3))
+    rounded = contracted.values.new_empty(contracted.values.shape)
     out = {"squares_ptr": squares, "rounded_ptr": rounded, "rounded_errors_ptr": errors}
     _round(contracted, coding, codes, apart, out, points=False)
     return CodedQueries(ContractedRows(rounded, errors), codes, squares, apart)
@@ -234,7 +234,7 @@ def codes_for(n: int, p: int, device: Any) -> FoldedCodes:
 
 
 def pad(codes: FoldedCodes) -> None:
-    """Write the padding of the last tile."""
+    """Write the padding of the last tile: rows with the least possible product with every query."""
     rest = codes.values[codes.n :]
     rest[:] = 0
     rest[:, codes.p : codes.p + _folds(rest.shape[1]) + 1] = -LARGEST_CODE

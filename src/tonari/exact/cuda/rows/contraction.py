@@ -85,17 +85,17 @@ class ContractedRows:
     errors: Any
 
     def part(self, here: slice) -> ContractedRows:
-        """Return some rows."""
+        """Return the rows of a slice, without a copy."""
         return ContractedRows(self.values[here], self.errors[here])
 
 
 def sample_rows(d: int) -> int:
-    """Return the largest number of rows in the sample."""
+    """Return the largest number of rows in the sample for the directions of d-dimensional rows."""
     return max(1, min(tuning.DIRECTIONS_ROWS, tuning.DIRECTIONS_VALUES // d))
 
 
 def contracted_row_bytes(p: int) -> int:
-    """Return the size in bytes of a row in p coordinates, and of its error."""
+    """Return the bytes of a contracted row of p coordinates, with the bound on its error."""
     return 4 * p + 8
 
 
@@ -262,7 +262,7 @@ def principal(covariance: Any, count: int) -> Any:
         return covariance.new_empty((d, count))
     random = torch.Generator(device=covariance.device).manual_seed(derived_seed(0, Purpose.DIRECTIONS))
     start = torch.randn((d, count), dtype=torch.float64, device=covariance.device, generator=random)
-    # With a largest element of 1, powers of the matrix neither overflow nor vanish.
+    # The largest element becomes 1, so that powers of the matrix neither overflow nor vanish.
     covariance = covariance / covariance.abs().amax().clamp_min(torch.finfo(torch.float64).tiny)
     found = torch.linalg.qr(start).Q
     for _ in range(tuning.ITERATIONS):

@@ -1,4 +1,4 @@
-"""Find copies of rows that cannot be in any answer.
+"""Find copies of rows that no answer can contain, so that a search can leave them out.
 
 Points at equal distances are ordered by row number. An answer therefore contains at most the first k copies of a row,
 or the first k + 1 if the query may be one of them. Leaving out later copies does not change any answer.
@@ -12,8 +12,8 @@ Pictures with plain areas and tables with default values have many copies of row
     compare    each row with the row before it in that order     (kernels/rows/same_rows.py)
     count      the copies before each row
 
-A hash collision affects only the time: if a different row is sorted between two copies, the second copy is treated as a
-first copy. The same holds for zeros of different signs.
+A hash collision affects only the time: if it sorts a different row between two copies, the second one counts as a first
+copy. The same holds for rows that differ only in the signs of zeros.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.cuda.launch import launch
 from tonari.exact.cuda import tuning
 
-SORTED_BYTES = 64  # per point, during the search for copies of rows, or for points in neighbourhoods
+SORTED_BYTES = 64  # bytes per point, during the search for copies of rows, or for points in neighbourhoods
 
 
 class Subset:
@@ -63,7 +63,7 @@ class Subset:
 
 
 class FirstCopies(NamedTuple):
-    """The first copies of every row, and for each row of the data the copy that represents it.
+    """The points that remain if later copies of rows are left out, and for each row the point that represents it.
 
     Attributes
     ----------

@@ -123,7 +123,7 @@ def _squares(pilot: Any, lengths: Any, rows: Any, sizes: Any) -> Any:
 
 
 def _contracted(along: Any, lengths: Any, considered: list[int]) -> Iterator[Any]:
-    """Yield the rows in each number of coordinates, given their coordinates along all directions."""
+    """Yield contracted rows for each number of coordinates, from coordinates along all directions and lengths."""
     import torch
 
     for p in considered:

@@ -61,7 +61,7 @@ class PackedPoints:
 
     @property
     def terms(self) -> dict[str, Any]:
-        """The terms and errors of the points, by the names that they have in all kernels."""
+        """The terms and errors of the points, as arguments of kernels by name."""
         return {"low_ptr": self.low, "e1_ptr": self.e1, "e2_ptr": self.e2}
 
     def written(self) -> Written:
@@ -104,9 +104,10 @@ class PackedQueries:
     values : float16 (m, width); int8 for "int8", or float32 (m, d) for "float32"
         The rounded rows, times -2 for float16; zeros beyond the columns and in rows beyond range.
     norm, rest : float32 (m,)
-        N and r, rounded up; 0 for a row beyond range.
+        N and r of the error bound N e1 + r e2, rounded up; 0 for a row beyond range.
     shift : float64 (m,)
-        query_term, which the score leaves out; +inf for a row beyond range, so that it is never certified.
+        The query's part of a squared distance, which scores leave out; +inf for a row beyond range, so that it is never
+        certified.
     """
 
     values: Any
@@ -115,7 +116,7 @@ class PackedQueries:
     shift: Any
 
     def errors(self, rows: slice) -> dict[str, Any]:
-        """Return the factors of the errors of some queries, by the names that they have in all kernels."""
+        """Return the factors of the errors of some queries, as arguments of kernels by name."""
         return {"norm_ptr": self.norm[rows], "rest_ptr": self.rest[rows]}
 
 

@@ -37,11 +37,11 @@ class Place(NamedTuple):
 
     @classmethod
     def of(cls, request: Within) -> Place:
-        """Return the position of a radius search, which has all points."""
+        """Return the position of the queries of a radius request among all points."""
         return cls() if request.own is None else cls(0, request.first, self_join=True, later=request.later)
 
     def at(self, point: int, query: int) -> Place:
-        """Return the position, in the whole search, of a part of this part."""
+        """Return the position of a part that begins `point` points and `query` queries after this one."""
         return self._replace(first_point=self.first_point + point, first_query=self.first_query + query)
 
     def own(self, rows: int, device: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Prepared points: the state that searches of the same points share, with one interface for all places of the rows.
+"""Prepared points: the state that searches of the same points share, with one interface wherever the rows are.
 
     DevicePoints            all or some of the points, on one device         attempts/first.py
     BytePoints              the same, in int8                                attempts/as_bytes.py
@@ -30,7 +30,7 @@ class Copies(Protocol):
         """Return the packed copy of every stride-th row, for use on the current stream."""
 
     def forget_samples(self) -> None:
-        """Drop the copies of some of the rows."""
+        """Drop the packed copies of samples, which have only some of the rows."""
 
 
 @runtime_checkable
@@ -47,7 +47,7 @@ class Prepared(Protocol):
     copies : Copies
         Packed copies of the screened rows.
     written : Written
-        The event after which all other attributes, except `copies`, are complete.
+        The writes of all other attributes, except `copies`; another stream waits for them before it reads.
     """
 
     points: Any
@@ -104,16 +104,16 @@ class PackedCopies:
         return packed
 
     def forget(self, precision: str) -> None:
-        """Drop the copies of a precision."""
+        """Drop all packed copies at a precision."""
         self._made = {key: made for key, made in self._made.items() if key[0] != precision}
 
     def forget_samples(self) -> None:
-        """Drop the copies of some of the rows."""
+        """Drop the packed copies of samples, which have only some of the rows."""
         self._made = {key: made for key, made in self._made.items() if key[1] == 1}
 
 
 class OneCopy:
-    """The packed copy of all rows at the only precision; copies of samples are taken from it."""
+    """One packed copy of all rows, at a single precision; samples are taken from this copy."""
 
     def __init__(self, whole: PackedPoints) -> None:
         self._made = {1: (whole, whole.written())}
@@ -128,5 +128,5 @@ class OneCopy:
         return packed
 
     def forget_samples(self) -> None:
-        """Drop the copies of some of the rows."""
+        """Drop the packed copies of samples, which have only some of the rows."""
         self._made = {1: self._made[1]}

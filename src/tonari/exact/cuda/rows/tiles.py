@@ -39,12 +39,12 @@ class Lists:
 
     @property
     def room(self) -> int:
-        """Slots of a segment."""
+        """The number of slots in a segment of a list."""
         return int(self.values.shape[1] // self.counts.shape[1])
 
     @property
     def output(self) -> dict[str, Any]:
-        """The lists and their sizes, by the names that they have in all kernels of screens."""
+        """The lists and their sizes, as arguments of the kernels of screens by name."""
         return {
             "values_ptr": self.values,
             "entries_ptr": self.entries,
@@ -67,7 +67,7 @@ def lists_for(m: int, split: Split, room: int, device: Any) -> Lists:
 
 
 def room_of(split: Split, n: int, capacity: int) -> int:
-    """Return the slots of a segment."""
+    """Return the number of slots in a segment, for lists that are expected to have at most `capacity` entries."""
     if capacity >= group_count(n, LISTED):
         return split.each * split.columns // POINT_TILE  # each tile adds at most one entry
     share = capacity / (4 * split.parts)
@@ -100,9 +100,9 @@ def step_of(packed: Any) -> int:
 
 @dataclass(frozen=True)
 class Split:
-    """A division of work: `parts` programs for each tile of `rows` queries.
+    """A division of work among programs: `parts` programs for each of `row_tiles` tiles of `rows` queries.
 
-    Each program compares its tile with `each` blocks of points.
+    Each program compares its tile with `each` of the `blocks` blocks of `columns` points.
     """
 
     rows: int
@@ -124,7 +124,7 @@ def fewest_parts(rows: int, columns: int, row_tiles: int, blocks: int, device: A
     return Split(rows, columns, row_tiles, blocks, each, -(-blocks // each))
 
 
-@cached(maxsize=1024)  # a few rows may have a thousand parts; comparing these takes longer than a launch
+@cached(maxsize=1024)  # a few rows may have a thousand parts, and comparing these numbers takes longer than a launch
 def _parts_of(row_tiles: int, blocks: int, slots: int, most: int) -> int:
     """Return the number of parts, up to `most`, that takes the fewest rounds of `slots` parts."""
     return min(range(1, most + 1), key=lambda count: (-(-row_tiles * count // slots) * -(-blocks // count), count))

@@ -1,8 +1,8 @@
 """Screens: low-precision lower bounds for all pairs of a query and a point, which leave few candidates.
 
 screener.py        chooses the screen for a batch; sampling.py: thresholds from a sample
-all_minima.py      by matrix products; wide_rows.py: for long rows; contracted.py: for contracted rows;
-                   coded.py: for their codes, whose products folded.py computes
+all_minima.py      by matrix products; wide_rows.py: the same for long rows
+contracted.py      for contracted rows; coded.py: for codes, by the products of folded.py
 elementwise.py     for metrics whose terms are not products
 mirrored.py        for graphs: computes the score of each pair once, for both of its rows
 few.py             for a few queries, in two launches

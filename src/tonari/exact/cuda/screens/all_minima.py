@@ -30,7 +30,7 @@ from tonari.exact.cuda.screens.wide_rows import held_tiling, launch_held
 
 
 def screen(queries: Any, points: Any, rows: slice, group: int, minima: Any) -> None:
-    """Write the certified minimum of every group of the points.
+    """Write, for each query, the certified minimum of every group: a lower bound on the scores of its points.
 
     Parameters
     ----------
@@ -48,15 +48,15 @@ def screen(queries: Any, points: Any, rows: slice, group: int, minima: Any) -> N
 def screen_below(
     queries: Any, points: Any, rows: slice, thresholds: Any, capacity: int, *, least_slots: int = 0
 ) -> Lists:
-    """List the groups whose certified minimum is at or below the row's threshold.
+    """List, for each query, the groups whose certified minimum is at or below the query's threshold.
 
     Parameters
     ----------
     queries, points, rows : as for :func:`screen`
     thresholds : float32 (rows,)
     capacity : int
-        The largest number of entries expected in a row. Its list is somewhat longer, because segments fill unevenly. If
-        `capacity` is the number of groups of LISTED points, no entry can be missing.
+        The largest number of entries expected for a row. Lists are somewhat longer, because their segments fill
+        unevenly. If `capacity` is the number of all groups of LISTED points, no entry can be missing.
     least_slots : int
         The smallest number of slots in a row's list.
 
@@ -81,7 +81,7 @@ def screen_below(
 
 
 def slots_of(m: int, n: int, length: int, capacity: int, device: Any) -> int:
-    """Return the slots in each row's list of groups, for n points and m packed queries of `length` bytes."""
+    """Return the number of slots in each row's list, for n points and m packed queries of `length` bytes."""
     split = _split_for_lists(m, n, length, device)
     return 4 * split.parts * room_of(split, n, capacity)
 
@@ -102,7 +102,7 @@ def _split_of(m: int, n: int, length: int, device: Any) -> Split:
 
 
 def output_of(lists: Lists | None, minima: Any, n: int, group: int) -> dict[str, Any]:
-    """Return the output of a kernel that writes either lists or the minima of all groups."""
+    """Return the output arguments of a kernel, which writes either lists or the minima of all groups."""
     if lists is None:
         names = ("values_ptr", "entries_ptr", "counts_ptr")
         lists_out = {**dict.fromkeys(names), "segments": 0, "room": 0}
@@ -196,7 +196,7 @@ def _launch_on_hopper(queries: Any, points: Any, rows: slice, thresholds: Any, l
 
 
 def launch_on_hopper(queries: Any, points: Any, split: Split, terms: dict[str, Any], *, folded: bool) -> None:
-    """Launch the kernel for Hopper on packed queries and points; `terms` are its other arguments."""
+    """Launch the kernel for Hopper on packed queries and points; `terms` are its further arguments."""
     from tonari.exact.cuda.kernels.screens.all_minima_hopper import screen_hopper_kernel
 
     m, width = queries.shape

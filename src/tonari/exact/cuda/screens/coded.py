@@ -47,17 +47,17 @@ class CodedScreen(ContractedScreen):
         return look._replace(apart=coded.apart)
 
     def limits(self, look: Look, kth: Any) -> tuple[Any, Any]:
-        """Return, as float32 (rows,), the largest squared distance from a code and the largest score of the answer."""
+        """Return the largest squared distance and score that codes of an answer can have, float32 (rows,)."""
         squares, _ = self.limits_with(look.rows.errors, look.shift, kth)
         _, scores = self.limits_with(look.apart, look.shift, kth)
         return squares, scores
 
     def level(self, precision: str) -> str:
-        """Return the name of the codes in reports."""
+        """Return the name, for reports, of a pass that screens codes."""
         return f"codes in {self.prepared.by.p} dimensions"
 
     def _minima(self, coded: CodedQueries, stride: int) -> Any:
-        """Return the lowest scores of all groups of every stride-th point."""
+        """Screen every stride-th point, and return the lowest score of each group of these points."""
         import torch
 
         codes: Any = self.prepared.copies.packed("int8", stride)

@@ -39,6 +39,7 @@ class Look(NamedTuple):
     rows : ContractedRows
         The contracted queries.
     shift : float64 tensor of shape (rows,)
+        The query's part of a squared distance, which scores leave out.
     screened : Screened
     nearest : int32 tensor of shape (rows, any)
         Point numbers in the order of their distances in p coordinates, padded with -1.
@@ -104,7 +105,7 @@ class ContractedScreen:
         return self.nearest(rows, packed.shift, screened, own, width)
 
     def nearest(self, rows: ContractedRows, shift: Any, screened: Screened, own: Any, width: int) -> Look:
-        """Return the look at a batch whose screen is done."""
+        """Find the nearest points of a batch from the output of its screen, and return its look."""
         prepared = self.prepared
         count = min(self.plan.k + max(self.plan.k, tuning.NEAREST), len(prepared.points))
         facts: dict[str, Any] = {"metric": "sqeuclidean", "own": own, "double": False}
@@ -116,7 +117,7 @@ class ContractedScreen:
         return pack_queries(rows.values, self.prepared.by.screened, precision, self._unread)
 
     def within(self, look: Look, kth: Any, own: Any, width: int) -> tuple[Near, Any]:
-        """Return the points that may be as near as each row's k-th value, and a mark for each row with a complete list.
+        """Return the points that may be as near as each row's k-th value, and a mask of the rows with complete lists.
 
         `kth`, float32 or float64 (rows,), is each row's exact k-th known value, or the worst possible value if fewer
         than k points are known.
@@ -140,14 +141,14 @@ class ContractedScreen:
         return f"{precision} in {self.prepared.by.p} dimensions"
 
     def limits(self, look: Look, kth: Any) -> tuple[Any, Any]:
-        """Return the largest squared distance and the largest score of contracted rows of an answer: float32 (rows,).
+        """Return the largest contracted squared distance and score that points of an answer can have, float32 (rows,).
 
         The limits include an allowance for the rounding of float32 sums of p squares.
         """
         return self.limits_with(look.rows.errors, look.shift, kth)
 
     def limits_with(self, errors: Any, shift: Any, kth: Any) -> tuple[Any, Any]:
-        """Return the limits of rows with these bounds on their distance from the contracted row, float64 (rows,)."""
+        """Return the limits of queries; `errors`, float64 (rows,), bound their distances from contracted rows."""
         import torch
 
         from tonari.exact.cuda.kernels.screens.contracted_limits import contracted_limits_kernel
@@ -179,7 +180,7 @@ class ContractedScreen:
 
 
 def retries(plan: CudaPlan, unproved: float) -> Iterator[tuple[str, int]]:
-    """Yield the precisions at which contracted rows are screened again, and the factors for the number of groups.
+    """Yield, for each retry of unproved rows, its precision and its factor on the number of groups per row.
 
     `unproved` is the share of the first rows that were not certified as exact with the fitted number of groups per row.
     """
@@ -191,8 +192,8 @@ def retries(plan: CudaPlan, unproved: float) -> Iterator[tuple[str, int]]:
 
 
 def retried_at_once(width: int, each: int = NEAR_BYTES) -> int:
-    """Return the number of rows that are retried at once, by the scratch memory.
+    """Return the number of rows that are retried at once, so that their near points fit into the scratch memory.
 
-    `each` is the number of bytes for a member of a group, and `width` the number of groups per row.
+    `each` is the number of bytes for a near point, and `width` the number of groups per row.
     """
     return max(1, tuning.REFINE_SCRATCH_BYTES // (each * tuning.NEAR_KEPT * width))

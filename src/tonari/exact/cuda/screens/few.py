@@ -26,7 +26,7 @@ from tonari.exact.cuda.screens.widths import usual_width
 from tonari.metrics import cuda_terms, get_metric
 from tonari.select.cuda.survivors import power_of_two
 
-FLAGS = 3  # flags of the points, and of the queries; see tonari.inputs.check_flags
+FLAGS = 3  # number of flags of the points, and of the queries; see tonari.inputs.check_flags
 GROUP = LEAST_GROUP  # points that share a minimum
 PER_TILE = POINT_TILE // GROUP
 CANDIDATES_BYTES = 1 << 16  # at least the bytes of a query's lists, values and float64 row
@@ -61,7 +61,7 @@ class Measured(NamedTuple):
 
 
 class Few:
-    """The buffers and launches of a search of a few queries.
+    """The buffers and the two launches of a search for a few queries.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from tonari.exact.cuda.screens.all_minima import launch_on_hopper, output_of, sp
 
 
 def screen_folded(queries: Any, points: FoldedCodes, group: int, minima: Any) -> None:
-    """Write the lowest score of every group of the points.
+    """Write, for each query, the lowest score of every group of points.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def screen_folded(queries: Any, points: FoldedCodes, group: int, minima: Any) ->
 
 
 def screen_folded_below(queries: Any, points: FoldedCodes, thresholds: Any, capacity: int, least_slots: int) -> Lists:
-    """List the groups whose lowest score is at or below the row's threshold.
+    """List, for each query, the groups whose lowest score is at or below the query's threshold.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ from tonari.exact.cuda.screens.sampling import Sample
 from tonari.exact.cuda.screens.wide_rows import held_tiling, launch_held
 from tonari.select.cuda.survivors import power_of_two
 
-MOST_PARTS = 256  # programs that share a tile of rows; each may leave its last slots of a thread's row empty
+MOST_PARTS = 256  # most programs that share a tile of rows; the last slots of each may stay empty
 
 
 def may_mirror(length: int) -> bool:
@@ -48,7 +48,7 @@ def may_mirror(length: int) -> bool:
 
 
 def is_faster(length: int, device: Any) -> bool:
-    """Whether this screen is faster for packed rows of this length in bytes."""
+    """Whether packed rows of this length, in bytes, are screened faster if each score is computed once."""
     return may_mirror(length) and (
         held_tiling(length, device, mirrored=True) is not None
         or length >= tuning.LEAST_STREAMED
@@ -67,7 +67,7 @@ def noted_bytes(n: int, slots: int, batch: int) -> int:
 
 
 def slots_within(room: int, n: int, batch: int) -> int:
-    """Return the number of slots per row that fit into memory."""
+    """Return the largest number of slots per row for a graph's lists that fit into `room` bytes."""
     least = noted_bytes(n, 0, batch)
     return max(0, room - least) // (noted_bytes(n, 1, batch) - least)
 
@@ -80,7 +80,7 @@ class Mirror:
     points : PackedPoints
         The rows, as points.
     sample : Sample
-        For thresholds.
+        Gives the threshold of each row.
     slots : int
         The number of points that earlier batches can append to a row's list.
     batch : int
@@ -88,7 +88,7 @@ class Mirror:
     pack : callable(slice)
         Packs some rows, as queries.
     threshold : callable(PackedQueries)
-        Returns their thresholds, by the sample.
+        Returns the thresholds of packed rows, by the sample.
 
     Attributes
     ----------
@@ -127,14 +127,14 @@ class Mirror:
         return {"norm_ptr": self.norm, "rest_ptr": self.rest}
 
     def takes(self, first: int, count: int) -> bool:
-        """Whether these rows are the next in order, in whole tiles."""
+        """Whether the `count` rows from `first` on are the next batch in order, in whole tiles."""
         end = first + count
         return first == self._next and (end == self.points.n or end % POINT_TILE == 0)
 
     def screened(self, queries: PackedQueries, first: int) -> Mirrored:
-        """Screen the next batch: packed rows, numbered from `first` on."""
+        """Screen the next batch, whose first row is number `first`; record its rows as candidates of later points."""
         m = len(queries.values)
-        self._next = -1  # until all is launched: a batch that fails half-way must not append its rows twice
+        self._next = -1  # set after all launches: a batch that fails half-way must not append rows twice
         here = slice(first, first + m)
         listed = self._screen(queries, first)
         self._next = first + m

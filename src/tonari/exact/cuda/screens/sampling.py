@@ -67,7 +67,7 @@ class FirstAttempt(NamedTuple):
 
 @cached(maxsize=1024)
 def sample_for(n: int, wanted: int, group: int, slot_cost: float | None = None) -> Sample | None:
-    """Return the cheapest sample for a threshold that keeps `wanted` of n points; None if no sample is cheapest.
+    """Return the cheapest sample for a threshold that keeps `wanted` of n points; None if no sample is suitable.
 
     >>> sample_for(1_000_000, 10, 8), sample_for(1_000_000, 10, 8, tuning.NOTED_COST)
     (Sample(stride=64, rank=4, capacity=1024, least_slots=0), Sample(stride=32, rank=5, capacity=576, least_slots=0))
@@ -89,7 +89,7 @@ def sample_for(n: int, wanted: int, group: int, slot_cost: float | None = None) 
 
 
 def sample_for_codes(n: int, m: int, width: int, group: int) -> Sample | None:
-    """Return the sample whose threshold keeps the groups of `width` of n points, for m queries compared by codes.
+    """Return the sample for m queries compared by codes, whose threshold keeps the groups of `width` of n points.
 
     None if all minima are written instead.
 
@@ -126,7 +126,7 @@ def sample_like(n: int, wanted: int, group: int, whole: FirstAttempt) -> Sample 
 
 
 def sample_within(n: int, wanted: int, group: int, sample: Sample, slots: int) -> Sample | None:
-    """Return the smallest sample, `sample` or a larger one, whose lists have at most `slots` slots; None if none has.
+    """Return the smallest sample, `sample` or a larger one, whose lists have at most `slots` slots; None without one.
 
     >>> usual = sample_for(1_000_000, 64, 8)
     >>> sample_within(1_000_000, 64, 8, usual, 1408) == usual, sample_within(1_000_000, 64, 8, usual, 1000)
@@ -140,13 +140,13 @@ def sample_within(n: int, wanted: int, group: int, sample: Sample, slots: int) -
 
 
 def _sample_at(stride: int, wanted: int) -> Sample:
-    """Return the sample of a stride."""
+    """Return the sample of every stride-th point whose threshold almost surely keeps `wanted` points."""
     rank = _rank(wanted / stride)
     return Sample(stride, rank, -(-math.ceil(stride * _upper(rank)) // 64) * 64)
 
 
 def _fits(sample: Sample, n: int, group: int) -> bool:
-    """Whether points below a threshold, in the sample and in a list, are unlikely to share a group."""
+    """Whether points below a threshold, of all points or of the sample, are unlikely to share a group."""
     groups, sampled = group_count(n, group), group_count(n // sample.stride, group)
     return sample.capacity <= groups // 4 and sample.rank <= sampled // 4
 

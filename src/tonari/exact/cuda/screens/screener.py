@@ -23,7 +23,7 @@ from tonari.select.cuda.dispatch import k_smallest
 
 
 def first_sample(plan: CudaPlan, n: int, width: int | None = None) -> Sample | None:
-    """Return the sample for the first threshold; None if the search uses no sample.
+    """Return the sample that gives a first attempt its thresholds; None if the search uses no sample.
 
     The threshold keeps about `width` groups of the n points; by default, the number in the plan.
     """
@@ -120,7 +120,7 @@ class Chooser:
         return self.screened(packed, precision, sample)
 
     def screened(self, packed: PackedQueries, precision: str, sample: Sample | None) -> AllMinima | Listed:
-        """Screen all points: all minima, or groups below a threshold from a sample."""
+        """Screen all points for a batch; return all minima or, with a sample, the groups below its thresholds."""
         if sample is None:
             minima = self._minima(packed, precision, 1, group_count(len(self.prepared.points), self.plan.group))
             return AllMinima(minima, self.plan.group)
@@ -144,7 +144,7 @@ class Chooser:
         return minima
 
     def _thresholds(self, packed: PackedQueries, precision: str, sample: Sample) -> Any:
-        """Return each row's threshold: the group minimum of the sample with the sample's rank."""
+        """Return each row's threshold: the rank-th smallest group minimum of the sample."""
         count = -(-len(self.prepared.points) // sample.stride)
         minima = self._minima(packed, precision, sample.stride, group_count(count, self.plan.group))
         return k_smallest(minima, sample.rank).values[:, -1].contiguous()

@@ -19,11 +19,13 @@ from tonari.exact.cuda.rows.tiles import (
     swizzled,
 )
 
-# Bytes of shared memory: of a multiprocessor, of one program at most, reserved per program, and needed besides buffers.
+# Bytes of shared memory: of a multiprocessor, of one program at most, reserved per program, and needed in addition to
+# the queries and the buffers of points.
 SHARED, OF_PROGRAM, RESERVED, BESIDE = 233_472, 232_448, 1024, 640
-# Bytes of the longest rows that stay in shared memory; up to 1024, two programs fit on a multiprocessor.
+# Bytes of the longest rows that stay in shared memory: in usual screens, with two programs on a multiprocessor, and in
+# the screen of a graph.
 LARGEST, LARGEST_MIRRORED = 1024, 2816
-# Outputs of the kernel for graphs (screens/mirrored.py); the others are lists.
+# The outputs of the kernel for graphs (screens/mirrored.py), in addition to lists.
 NOTED = ("nearest_ptr", "groups_ptr", "masks_ptr", "noted_ptr")
 
 
@@ -85,7 +87,7 @@ def tiling_of(length: int, *, tall: bool = False) -> HeldTiling:
 def launch_held(
     rows: Any, points: Any, tiling: HeldTiling, split: Split, lists: Lists, terms: dict[str, Any], *, first: int = 0
 ) -> None:
-    """List the groups at or below the thresholds of some rows; in a graph, also list the rows for later points.
+    """List the groups at or below the thresholds of some rows; in a graph, also note the rows for later points.
 
     Parameters
     ----------

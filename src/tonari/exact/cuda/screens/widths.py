@@ -1,4 +1,4 @@
-"""Choose the width, the number of groups that are refined per row: at first, after a fit to some rows, in retries."""
+"""Choose the width, the number of groups refined per row: in a first attempt, after a fit to some rows, in retries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tonari.exact.cuda import tuning
 
-NEAR_BYTES = 32  # bytes per refined group and member; the memory for finding them is small in comparison
+NEAR_BYTES = 32  # bytes per refined group or near point; the memory for finding them is small in comparison
 
 
 def usual_width(wanted: int) -> int:

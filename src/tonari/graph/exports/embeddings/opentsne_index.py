@@ -11,12 +11,12 @@ from tonari.graph.exports.embeddings.searcher import Searcher
 
 try:
     from openTSNE.nearest_neighbors import PrecomputedNeighbors
-except ImportError:  # to_opentsne says so; all modules can be imported without the libraries that take graphs
+except ImportError:  # to_opentsne raises this error; the module can be imported without the library
     PrecomputedNeighbors = object
 
 
 class OpenTsneIndex(PrecomputedNeighbors):
-    """The lists of a graph, and exact neighbours of new points."""
+    """A ``knn_index`` that has the lists of a graph, and finds exact neighbours of new points by an index."""
 
     def __init__(self, found: Neighbors, index: Searcher) -> None:
         super().__init__(found.indices, found.distances)

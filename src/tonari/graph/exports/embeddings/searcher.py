@@ -13,7 +13,7 @@ from tonari.graph.lists import Lists, refuse_filtered
 
 
 class Searcher(Protocol):
-    """The part of :class:`tonari.Index` that is needed to embed new points."""
+    """The interface of :class:`tonari.Index` that is needed to embed new points."""
 
     metric: str
     weights: tuple[float, ...] | None
@@ -25,14 +25,14 @@ class Searcher(Protocol):
 
     @property
     def ids_are_rows(self) -> bool:
-        """Whether results contain row numbers."""
+        """Whether the ids in results are row numbers."""
 
     def search(self, queries: Any, k: int) -> Neighbors:
         """Find the k nearest points of every query."""
 
 
 def searcher_of(lists: Lists, index: Searcher) -> Searcher:
-    """Return a copy of the index, which updates do not change; ValueError if its points differ from the graph's."""
+    """Return a copy of an index that later updates do not change; raise ValueError if it does not match the graph."""
     instead = "the index searches all points; leave index out, so that new points cannot be embedded"
     refuse_filtered(lists.filters, "the graph", instead)
     if index.weights != lists.weights:

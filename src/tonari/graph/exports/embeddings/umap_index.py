@@ -16,14 +16,14 @@ from tonari.graph.exports.embeddings.searcher import Searcher
 
 try:
     from pynndescent import NNDescent
-except ImportError:  # to_umap says so; all modules can be imported without the libraries that take graphs
+except ImportError:  # to_umap raises this error; the module can be imported without the library
     NNDescent = object
 
 
 class UmapIndex(NNDescent):
     """Find exact neighbours of new points, with the interface that UMAP expects."""
 
-    _angular_trees = False  # UMAP chooses epsilon by this, which exact search ignores
+    _angular_trees = False  # UMAP reads it to choose epsilon, which exact search ignores
 
     def __init__(self, index: Searcher) -> None:
         self._index = index

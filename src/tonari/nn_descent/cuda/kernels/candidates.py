@@ -1,8 +1,8 @@
-"""Collect a point's candidates of a round: reverse neighbours, and the neighbours of its neighbours of both kinds.
+"""Collect the candidates of points for a round: their reverse neighbours, and the neighbours of their neighbours.
 
-    program    ROWS points, with SLOTS candidates each: ROOM reverse neighbours, then BREADTH entries of the list of
-               each of HUBS + ROOM neighbours
-    kept       candidates for which the neighbour or the entry is NEW (pairs of two old ones have been compared before),
+    program    ROWS points, with SLOTS candidates each: ROOM reverse neighbours, then the first BREADTH entries in the
+               lists of the first HUBS neighbours and of the ROOM reverse neighbours; these neighbours are called hubs
+    kept       candidates whose hub or entry is NEW (pairs of an old hub and an old entry have been compared before),
                except the point itself and the ids in its own list
     order      by a hash of the id, a bijection on 32 bits. Equal ids become adjacent, and if there are more than WIDTH
                distinct ids, a pseudo-random but deterministic subset is kept
@@ -25,8 +25,8 @@ _TOP = tl.constexpr(-0x80000000)  # flipping this bit maps unsigned order to sig
 
 @triton.jit
 def exchange(cube, BIT: tl.constexpr, BITS: tl.constexpr):
-    """Sort every two keys 2**BIT apart. The partner of x is (x + partner) - x."""
-    # As tl.sum does, whose own code would be translated for every axis.
+    """Put every two keys at positions 2**BIT apart in order; a key's partner is the sum of both minus the key."""
+    # The sum of both keys, less one of them. Triton would translate the code of tl.sum again for every axis.
     partner = tl.reduce(cube, BITS - BIT, _sum_combine, keep_dims=True) - cube
     upper = tl.reshape(tl.arange(0, 2), [1] * (BITS - BIT) + [2] + [1] * BIT) == 1
     return tl.where((cube > partner) != upper, partner, cube)
@@ -34,9 +34,9 @@ def exchange(cube, BIT: tl.constexpr, BITS: tl.constexpr):
 
 @triton.jit
 def merge_runs(cube, size, BITS: tl.constexpr):
-    """Sort runs of 2**size keys, each a bitonic sequence: every second one descending, by complements of its keys.
+    """Sort runs of 2**size keys, each of which is bitonic: every second run descending, as complements of its keys.
 
-    A function, because Triton translates the body of a loop twice from Python, but a function only once.
+    This is a function because Triton translates the body of a loop twice, but a function only once.
     """
     down = -((tl.reshape(tl.arange(0, 1 << BITS), [1] + [2] * BITS) >> size) & 1)
     cube = cube ^ down
@@ -50,8 +50,8 @@ def merge_runs(cube, size, BITS: tl.constexpr):
 def sort_rows(keys, ROWS: tl.constexpr, SLOTS: tl.constexpr):
     """Sort each row of int32 keys, ascending, by a bitonic network (Batcher 1968) on a hypercube of side 2.
 
-    Positions 2**bit apart are compared along one axis. The code has each axis once: LLVM takes seconds for all the
-    steps of 1024 slots.
+    Positions 2**bit apart are compared along one axis. The steps are in a loop, because LLVM takes seconds to compile
+    them unrolled for 1024 slots.
     """
     BITS: tl.constexpr = _log2(SLOTS)
     cube = tl.reshape(keys, [ROWS] + [2] * BITS)
@@ -74,14 +74,14 @@ def candidates_kernel(
     SIZE: tl.constexpr, HUBS: tl.constexpr, ROOM: tl.constexpr, BREADTH: tl.constexpr, WIDTH: tl.constexpr,
     SLOTS: tl.constexpr, ROWS: tl.constexpr, ACROSS: tl.constexpr, NEW: tl.constexpr, ID: tl.constexpr,
 ):  # fmt: skip
-    """Write the ids of a point's own list, then those of its candidates."""
+    """Write the ids in the list of each point, followed by the ids of its candidates."""
     tl.static_assert(ROOM + (HUBS + ROOM) * BREADTH <= SLOTS)
     tl.static_assert((NEW & ID) == 0)
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     present = row < rows
     point = tl.load(order_ptr + first + row, mask=present, other=0)  # [ROWS, 1]
     slot = tl.arange(0, SLOTS)[None, :]
-    # The neighbour of each slot. The reverse neighbours fill the first slots as candidates, and are hubs as well.
+    # The hub of each slot. Reverse neighbours are candidates themselves, in the first ROOM slots, and hubs as well.
     hub_slot = slot - ROOM
     hub = hub_slot // BREADTH
     listed = (hub_slot >= 0) & (hub < HUBS) & present

@@ -1,10 +1,11 @@
 """Convert rows to the form for the start (cuda/form.py): ranges of columns, then float16 rows, then squared norms.
 
-    range      CHUNKS programs for each step of STEP columns, each over every CHUNKS-th tile of ROWS rows: the minimum,
-               the maximum and the sum of each column, as float64
-    form       a program takes ROWS rows in steps of STEP columns: (x - centre) * scale; or x, less the mean of its row
-               for a centred metric, divided by its norm, for which the row is read once or twice more
-    squares    a program takes ROWS rows of the form; the sums are float32
+    range      minimum, maximum and sum of each column, as float64. CHUNKS programs process each step of STEP columns,
+               and each program reads every CHUNKS-th tile of ROWS rows
+    form       (x - centre) * scale or, if the metric is angular, x divided by its norm, after subtracting its mean if
+               the metric is centred; norm and mean take one more pass over the row each. A program processes ROWS
+               rows in steps of STEP columns
+    squares    squared norms of rows of the form, as float32. A program processes ROWS rows
 
 All other numbers are float64, since rows may be far from the origin. Columns beyond d are zeros.
 """
@@ -36,7 +37,7 @@ def range_kernel(
     # constants
     ROWS: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
-    """Write the range and the sum of STEP columns over the tiles of a chunk."""
+    """Write the minimum, maximum and sum of STEP columns over the tiles of a chunk."""
     program = tl.program_id(0)
     chunk = program % chunks
     column = program // chunks * STEP + tl.arange(0, STEP)

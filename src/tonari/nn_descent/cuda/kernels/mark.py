@@ -1,7 +1,7 @@
-"""End a round: write the new rows of entries, the first k of each as results, and the number of new ones among these.
+"""End a round: write the new list of each point, its first k neighbours as results, and their changes.
 
-An id that was not in the old row becomes NEW. An id of the old row stays NEW only if it was NEW and not among the first
-HUBS, because it has not been a hub yet. A program processes ROWS points.
+An id that was not in the old list becomes NEW. An id of the old list stays NEW only if it was NEW and not among the
+first HUBS, because it has not been a hub yet. A program processes ROWS points.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def mark_kernel(
     SIZE: tl.constexpr, HUBS: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr, NEW: tl.constexpr,
     ID: tl.constexpr,
 ):  # fmt: skip
-    """Write rows of entries, their first k, the number of new ones among these, and the sum of their distances."""
+    """Write the lists of ROWS points, their first k neighbours, the number of new ones, and the sum of distances."""
     tl.static_assert(SIZE <= PADDED)
     tl.static_assert((NEW & ID) == 0)
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]

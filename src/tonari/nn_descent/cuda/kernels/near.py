@@ -5,8 +5,9 @@
                lowest bits are replaced by the number of the tile of centres
     state      the two smallest keys of each column over all tiles; at the end, the BEST smallest keys of each row
 
-The centres in one column, whose numbers differ by multiples of CENTRES, share two places, and scores that differ only
-in the replaced bits may be swapped. Clusters only suggest where neighbours are, so higher precision would not pay off.
+Centres whose numbers differ by multiples of CENTRES share a column, which keeps only its two nearest, and centres whose
+scores differ only in the replaced bits may be swapped. Clusters only suggest likely neighbours, so higher precision
+would not pay off.
 """
 
 from __future__ import annotations

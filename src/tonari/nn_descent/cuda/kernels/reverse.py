@@ -1,8 +1,8 @@
-"""Reverse lists: write sorted pairs (listed, listing) to the rows of the listed points until these are full.
+"""Make reverse lists from pairs (listed, listing), sorted by listed point: write the listing points to its row.
 
-A program processes BLOCK pairs. The position of a pair in its row is the number of earlier pairs with the same listed
-point, including the pairs of earlier calls. All positions are distinct, so no locks are needed (wang2021, section 4.1,
-appends atomically, in the order in which threads arrive).
+A program processes BLOCK pairs, and drops pairs whose row is full. The position of a pair in its row is the number of
+earlier pairs with the same listed point, including the pairs of earlier calls. All positions are distinct, so no locks
+are needed (wang2021, section 4.1, appends atomically, in the order of the threads' arrival).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Compare points with the members of near clusters on tensor cores; keep BEST members per (point, cluster).
 
-    program    QUERIES points that share a near cluster, against its members in tiles of MEMBERS, all gathered by number
+    program    compares QUERIES points that share a near cluster with its members in tiles of MEMBERS
     score      query term + member term - 2 <q, x>, at least 0, as a float32, whose bits have the order of integers; the
-               lowest 11 bits are replaced by the number of the member among those compared
+               lowest 11 bits are replaced by the number of the member among the compared members
     state      the two smallest keys of each column over all tiles; at the end, the BEST smallest keys of each row
 
 Members whose scores differ by less than a relative 2**-12 may be swapped, and each column keeps only its two best
@@ -40,7 +40,7 @@ def scan_kernel(
     # constants
     D: tl.constexpr, STEP: tl.constexpr, QUERIES: tl.constexpr, MEMBERS: tl.constexpr, BEST: tl.constexpr,
 ):  # fmt: skip
-    """Write the best members of each pair; `pairs` are numbered by query, then by probe."""
+    """Write the best members for each pair of a point and a near cluster, numbered by point, then by cluster."""
     tl.static_assert(STEP >= D or D % STEP == 0, "steps of columns are loaded without a mask")
     program = tl.program_id(0)
     cluster = tl.load(tile_clusters_ptr + program)
@@ -57,7 +57,7 @@ def scan_kernel(
         query_ptrs = rows_ptr + query[:, None] * D + step[None, :]
         if STEP >= D:  # the points stay in registers, and loads of members overlap with products
             q = tl.load(query_ptrs, mask=(step < D)[None, :], other=0.0)  # [QUERIES, STEP]
-        # The window of a very large cluster is centred on these points, if they are members.
+        # Only a part of a very large cluster is compared: around these points, if they are its members.
         low, high = member_range(bounds_ptr, cluster, tl.min(tl.where(present, place, 1 << 30)), limit)
         least = tl.full([QUERIES, MEMBERS], _LAST, tl.int32)
         second = tl.full([QUERIES, MEMBERS], _LAST, tl.int32)

@@ -6,8 +6,8 @@
     insert    proposals are inserted into the lists of their targets; each segment of 32 entries has a spinlock      4.3
 
 The paper matches and inserts in one kernel. Here these are two kernels; the first writes the proposals of a block of
-rows to memory, which are few bytes compared with the rows that it gathers. Distances are those of the half-precision
-rows of ``form.py``.
+rows to memory, which are few bytes compared with the rows that it gathers. Distances are computed from the rows in half
+precision of ``form.py``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tonari.nn_descent.updates import SEGMENT
 
 _PAIRS = 1024  # pairs per program of append_kernel
 _WARPS = 4
-_REGISTERS = 128  # registers per thread of the kernel that matches; four programs then fit on a multiprocessor
+_REGISTERS = 128  # registers per thread of cross_kernel; four programs then fit on a multiprocessor
 
 
 class Lists(NamedTuple):
@@ -41,7 +41,7 @@ class Lists(NamedTuple):
     distances: Any
 
     def arguments(self) -> dict[str, Any]:
-        """Return the tensors as arguments of kernels."""
+        """Return the tensors as keyword arguments of kernels."""
         return {"entries_ptr": self.entries, "distances_ptr": self.distances}
 
 
@@ -66,7 +66,7 @@ def lists_of(form: Form, entries: Any, size: int, segment: int) -> Lists:
 
 
 class Spinlocks:
-    """The paper's update of lists: proposals are inserted while the thread holds a spinlock.
+    """The paper's update of lists: a warp inserts proposals while it holds the spinlock of a segment.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Spinlocks:
         return found
 
     def renew(self, form: Form, lists: Lists, new: Any, old: Any, rows: range, boundary: int | None) -> None:
-        """Match the samples of some rows, and insert the proposals into the lists."""
+        """Compare the samples of some rows with one another, and insert the proposals into the lists."""
         self.insert(lists, *cross(form, lists, new, old, rows, self.segment, boundary))
 
     def insert(self, lists: Lists, keys: Any, ids: Any) -> None:
@@ -207,7 +207,7 @@ def cross(
 
 
 def arguments_of(form: Form) -> dict[str, Any]:
-    """Return a form as arguments of kernels."""
+    """Return the tensors of a form as keyword arguments of kernels."""
     return {"rows_ptr": form.rows, "query_terms_ptr": form.query_terms, "member_terms_ptr": form.member_terms}
 
 

@@ -1,1 +1,1 @@
-"""Kernels that refine."""
+"""Kernels that choose candidates, compute their exact values, and certify answers."""

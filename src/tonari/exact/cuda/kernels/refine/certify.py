@@ -13,8 +13,8 @@ import triton.language as tl
 
 from tonari.metrics.kernels.instructions import sqrt
 
-SLACK = tl.constexpr(2.0**-50)  # a few roundings of float64 in the conversions below
-_EVALUATION = tl.constexpr(2.0**-51)  # times d + 16: relative error of evaluating a value in float64
+SLACK = tl.constexpr(2.0**-50)  # more than the float64 roundings of the conversions below
+_EVALUATION = tl.constexpr(2.0**-51)  # relative error of evaluating a value in float64, divided by d + 16
 _HUGE = tl.constexpr(-1.0000000150474662e30)  # float32's -1e30, the score of points beyond range
 _LARGEST = tl.constexpr(3.4028234663852886e38)  # float32
 _INFINITY = tl.constexpr(float("inf"))
@@ -42,11 +42,11 @@ def unit_of(scale, METRIC: tl.constexpr):
 
 @triton.jit
 def worst_value(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.constexpr):
-    """Return the worst true value that may be returned as `value`, whether it is known, and the errors that lead to it.
+    """Return the worst true value that may be returned as `value`, and whether it is bounded.
 
     A returned value differs from the true one by the roundings of its evaluation, by underflow and by the rounding of
-    the output. Returned are the worst value; the query's shift; whether both are bounded; and the relative error of
-    evaluating a value.
+    the output. The function returns the worst value, the query's shift, a mask of the rows for which both are bounded,
+    and the relative error of evaluating a value.
     """
     judged = (tl.abs(value) < _INFINITY) & (shift < _INFINITY)
     value = tl.where(judged, value, 0.0)
@@ -88,7 +88,7 @@ def square_of(worst, scale, d, METRIC: tl.constexpr):
 
 @triton.jit
 def threshold_of(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.constexpr):
-    """Return an upper bound on the true score of points whose returned value is at most `value`; whether one exists."""
+    """Return an upper bound on the true scores of points with returned values up to `value`, and where it exists."""
     worst, shift, judged, evaluation = worst_value(value, shift, scale, d, METRIC, DOUBLE)
 
     # Convert the worst value to a score, and raise the score by the errors of evaluating it.

@@ -1,4 +1,4 @@
-"""Exact values of some queries with every point of a slice.
+"""Compute exact values of some queries and every point of a slice.
 
     program        POINTS consecutive points, and some of the queries, in steps of four
     one step       a tile [POINTS, 16] of the points, used for four queries; each thread has LANES lanes of each query
@@ -45,7 +45,7 @@ def store_row(
     out_ptr, out_stride,
     METRIC: tl.constexpr, DOUBLE: tl.constexpr, HAS_OWN: tl.constexpr, POINTS: tl.constexpr,
 ):  # fmt: skip
-    """Fold the lanes of one query, and store its keys or values."""
+    """Add up the lanes (partial sums) of one query's pairs, and store the values or their sort keys."""
     present = point < tl.where(row < rows, count, 0)
     ids = first_id + point
     at = tl.minimum(row, rows - 1)
@@ -70,7 +70,7 @@ def store_row(
 
 @triton.jit
 def add_step(lanes, query_ptrs, x, at, d, METRIC: tl.constexpr, TERM: tl.constexpr):
-    """Add columns at ... at + 15 to the lanes of one query."""
+    """Add the terms of columns at to at + 15 to the lanes (partial sums) of one query."""
     q = tl.load(query_ptrs + at)[None, :]  # [1, 16]
     if METRIC.own:
         lanes = add_own_terms(lanes, q, x, at + tl.arange(0, 16) < d, TERM)
@@ -91,7 +91,7 @@ def dense_kernel(
     METRIC: tl.constexpr, TERM: tl.constexpr, DOUBLE: tl.constexpr, HAS_OWN: tl.constexpr, POINTS: tl.constexpr,
     LANES: tl.constexpr,
 ):  # fmt: skip
-    """Write keys of float32 values or, if DOUBLE, float64 values; `first_id` is the id of the slice's first point."""
+    """Write sort keys of float32 values or, if DOUBLE, float64 values; `first_id` is the slice's first id."""
     width = units * LANES
     # Programs that run at the same time share points.
     begin = (tl.program_id(0) % parts) * rows_per_part
@@ -105,7 +105,7 @@ def dense_kernel(
         point_norms = tl.load(point_norms_ptr + point, mask=present, other=0.0)
     for start in tl.range(begin, end, 4):
         row = tl.cast(start, tl.int32)
-        # Beyond the last query, the last one is computed again.
+        # Beyond the last query, the last query is computed again, and not stored.
         q0_ptrs = queries_ptr + row.to(tl.int64) * width + column
         q1_ptrs = queries_ptr + tl.minimum(row + 1, rows - 1).to(tl.int64) * width + column
         q2_ptrs = queries_ptr + tl.minimum(row + 2, rows - 1).to(tl.int64) * width + column

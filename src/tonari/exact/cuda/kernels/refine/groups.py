@@ -1,4 +1,4 @@
-"""Exact values of the members of candidate groups, by gathering their rows.
+"""Compute exact values of the members of candidate groups, whose rows are gathered.
 
     program        CHUNK candidates of one query, each an arbitrary row of the points
     one step       a tile [CHUNK, 16] of their columns: four lanes per thread, so that four threads read the 64 bytes
@@ -55,7 +55,7 @@ def candidates(
 def add_step(
     lanes, squares, query_ptrs, x, mean, at, d, METRIC: tl.constexpr, TERM: tl.constexpr, LAST: tl.constexpr
 ):  # fmt: skip
-    """Add columns at ... at + 15 to the lanes and, for angular metrics, the points' squares to `squares`."""
+    """Add the terms of columns at to at + 15 to the lanes (partial sums); for angular metrics, x * x to `squares`."""
     x = widened(x).to(tl.float64)
     if METRIC.centred:
         if LAST:
@@ -74,7 +74,7 @@ def add_step(
 
 @triton.jit
 def add_chord_step(lanes, query_ptrs, x, mean, query_inverse, point_inverse, at, d, METRIC: tl.constexpr):
-    """Add columns at ... at + 15 to the lanes of squared chords."""
+    """Add the terms of columns at to at + 15 to the lanes (partial sums) of squared chords."""
     x = widened(x).to(tl.float64)
     if METRIC.centred:
         x = less_mean(x, mean, at, d)
@@ -87,7 +87,7 @@ def squared_chord(
     row_ptrs, query_ptrs, mean, query_inverse, point_inverse, close, d,
     METRIC: tl.constexpr, UNIT: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Return squared chords [CHUNK]; those that are not `close` are arbitrary. If none is close, nothing is read."""
+    """Return squared chords [CHUNK], arbitrary where not `close`; if no candidate is close, nothing is read."""
     lanes = tl.zeros([CHUNK, 16], tl.float64)
     stop = tl.where(tl.max(close.to(tl.int32)) > 0, d, 0)
     batches = stop // 64 * 64
@@ -120,8 +120,8 @@ def values_of(
         mean, differs = means(row_ptrs, d, present, CHUNK, UNIT)
     lanes = tl.zeros([CHUNK, 16], tl.float64)
     squares = lanes
-    # Nothing is read if there is no candidate. Four steps are loaded before the first is used; the rest is loaded one
-    # step at a time.
+    # Nothing is read without a candidate. Four steps are loaded before the first of them is used; remaining steps are
+    # loaded one by one.
     stop = tl.where(tl.max(present.to(tl.int32)) > 0, d, 0)
     batches = stop // 64 * 64
     for at in tl.range(0, batches, 64):
@@ -187,7 +187,7 @@ def refine_kernel(
     METRIC: tl.constexpr, TERM: tl.constexpr, LISTED: tl.constexpr, HAS_OWN: tl.constexpr, GROUP: tl.constexpr,
     POINT_TILE: tl.constexpr, UNIT: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Write keys of float32 values or, if LISTED, float64 values of the points in ids_ptr."""
+    """Write sort keys of float32 values or, if LISTED, the float64 values of the points in ids_ptr."""
     program = tl.program_id(0)
     row = (program // chunks).to(tl.int64)
     numbers = (program % chunks) * CHUNK + tl.arange(0, CHUNK)

@@ -37,7 +37,7 @@ def near_listed_kernel(
     SEGMENTS: tl.constexpr,
     TILE: tl.constexpr,
 ):  # fmt: skip
-    """Write the parts, listed for a row, of groups whose minimum is at or below the row's score."""
+    """Write, for a row, the marked parts of its listed groups whose minimum is at or below the row's score."""
     row = tl.program_id(0).to(tl.int64)
     score = tl.load(scores_ptr + row)
     slots = segments * segment_room
@@ -72,7 +72,7 @@ def near_minima_kernel(
     # constants
     TILE: tl.constexpr,
 ):  # fmt: skip
-    """Write the groups whose minimum is at or below the row's score."""
+    """Write, for a row, the groups of all minima that are at or below the row's score."""
     row = tl.program_id(0).to(tl.int64)
     score = tl.load(scores_ptr + row)
     total = tl.zeros((), tl.int32)
@@ -88,7 +88,7 @@ def near_minima_kernel(
 
 @triton.jit(do_not_specialize=["p", "units", "n", "room", "members_room"])
 def near_members_kernel(
-    # inputs: contracted rows of queries and points; limits; groups of each row; the point that a row is itself
+    # inputs: contracted rows of queries and points; limits; groups of each row, and their number; each row's own point
     queries_ptr, rows_ptr, limits_ptr, groups_ptr, found_ptr, own_ptr,
     # outputs, to which members are appended: int32 [row][members_room] and [row]
     members_ptr, near_ptr,

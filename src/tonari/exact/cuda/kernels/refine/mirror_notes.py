@@ -1,9 +1,9 @@
-"""Select candidates from the notes of a point: the lowest ones, or all at or below a score; one program per point.
+"""Select candidates from a point's notes: the notes with the lowest values, or all notes at or below a score.
 
 In the screen of a graph (kernels/screens/mirrored.py), a low score of a row and a point is also noted for the point.
 The notes of a point are the numbers of such rows, with lower bounds of their scores. The bounds of rows that are not
 noted are above the point's threshold, unless there was no room for all notes. The point is itself a row of the graph,
-and is called row below.
+and is called row below. One program processes one point.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""All points within a limit of each query, from the groups that the screen cannot rule out.
+"""Find all points within a limit of each query, among the groups that the screen cannot rule out.
 
     threshold   the largest score of points within the limit: T(limit) of kernels/refine/certify.py, rounded up
-    parts       the groups of eight points at or below the threshold of each row: counted, then written one row after
-                the other, in blocks of BLOCK groups that belong to one row, padded with -1
+    parts       the groups of eight points at or below the threshold of each row: counted, then written row after row,
+                in blocks of BLOCK groups of the same row, padded with -1
     values      a program processes a block: exact values of its points (kernels/refine/groups.py), rounded like
                 returned values, and compared with the row's limit
-    pack        the points within the limit, of all blocks, one after the other
+    pack        the points within the limits, copied from all blocks to one array
 
 The threshold is known in advance, so no selection and no proof is necessary: a point that is not a candidate has a
 lower bound above the threshold (docs/exactness.md, Lemmas 2 and 3, with the limit in place of the k-th value). The
@@ -53,14 +53,14 @@ def thresholds_kernel(
 def listed_parts_kernel(
     # inputs: the screen's lists
     entries_ptr, counts_ptr,
-    # in: where the parts of each row begin; outputs: the parts, or their number
+    # input: the position of each row's first part in the output; outputs: the parts if FILL, else their number
     begins_ptr, parts_ptr, totals_ptr,
     # shapes
     segments, room,
     # constants
     FILL: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """Count or write the parts that a row's list names; an entry is 16 group + mask of parts."""
+    """Count, or with FILL write, the parts that a row's list marks; an entry is 16 group + mask of parts."""
     row = tl.program_id(0).to(tl.int64)
     total = tl.zeros((), tl.int32)
     if FILL:
@@ -98,7 +98,7 @@ def lowest_parts_kernel(
     # constants
     FILL: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """Count or write the groups of a row whose minimum is at or below its threshold."""
+    """Count, or with FILL write, the groups of a row whose minimum is at or below its threshold."""
     row = tl.program_id(0).to(tl.int64)
     threshold = tl.load(thresholds_ptr + row)
     total = tl.zeros((), tl.int32)
@@ -118,7 +118,7 @@ def lowest_parts_kernel(
 
 @triton.jit(do_not_specialize=["d", "units", "n", "first_block"])
 def within_kernel(
-    # inputs: widened queries and norms; points; limits; the row and the parts of each block; the own point of each row
+    # inputs: widened queries and norms; points; limits; the row and the parts of each block; each row's own point
     queries_ptr, norms_ptr, points_ptr, limits_ptr, rows_ptr, parts_ptr, own_ptr,
     # outputs: [block][CHUNK] values and ids, -1 for a point beyond the limit; the number of points within it
     values_ptr, ids_ptr, hits_ptr,
@@ -162,14 +162,14 @@ def within_kernel(
 
 @triton.jit
 def pack_hits_kernel(
-    # inputs: [block][CHUNK], and where each block's hits go
+    # inputs: values and ids [block][CHUNK], and the position of each block's points in the output
     values_ptr, ids_ptr, places_ptr,
     # outputs: flat
     out_values_ptr, out_ids_ptr,
     # constants
     CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Copy the hits of a block to their place."""
+    """Copy the points of a block that are within the limit to their place in the output."""
     block = tl.program_id(0).to(tl.int64)
     at = block * CHUNK + tl.arange(0, CHUNK)
     ids = tl.load(ids_ptr + at)  # [CHUNK]

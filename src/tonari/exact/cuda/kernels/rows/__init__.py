@@ -1,1 +1,1 @@
-"""Kernels of packed rows."""
+"""Kernels that convert rows to the forms and packed copies that screens read."""

@@ -89,7 +89,7 @@ def settle_kernel(
     CENTRED: tl.constexpr,
     WHOLE: tl.constexpr,  # scale 1 and an integer centre
     TOP: tl.constexpr,  # exponent of the largest element of a form row
-    LEAST: tl.constexpr,  # exponents of the scale, which is a power of 2^EVERY
+    LEAST: tl.constexpr,  # least exponent of the scale; then the largest one, and the number that divides it
     MOST: tl.constexpr, EVERY: tl.constexpr, PARTS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     scale = 1.0 + tl.zeros([], tl.float64)

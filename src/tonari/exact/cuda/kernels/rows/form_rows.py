@@ -22,7 +22,7 @@ from tonari.metrics.kernels.instructions import sqrt
 
 _INFINITY = tl.constexpr(float("inf"))
 _LARGEST = tl.constexpr(1e150)  # for float64: squared differences of larger elements overflow
-# Two rows of at least this squared norm lose less than 2^-100 of the product of their norms to underflow.
+# Products of two rows of at least this squared norm lose less than 2^-100 of their norms' product to underflow.
 _SMALLEST_SQUARE = tl.constexpr(2.0**-960)
 
 
@@ -38,7 +38,7 @@ def is_finite(x):
 
 @triton.jit
 def is_sound(x, NONNEGATIVE: tl.constexpr):
-    """Whether searches accept elements."""
+    """Whether searches accept elements; other elements are reported and read as 0."""
     if x.dtype == tl.float64:
         sound = tl.abs(x) <= _LARGEST
     else:
@@ -64,10 +64,10 @@ def read_elements(rows_ptr, row, column, n, d, stride, NONNEGATIVE: tl.constexpr
 
 @triton.jit
 def row_means(rows_ptr, row, n, d, stride, ROWS: tl.constexpr):
-    """Return S(x) / d of each row in the defined order, float64 [ROWS], and which rows are not constant, [ROWS].
+    """Return the mean of each row, float64 [ROWS], and a mask of the rows that are not constant, [ROWS].
 
-    The bounds do not cover the rounding of the mean, so it must be the defined one to the last bit: lane i mod 16 in
-    ascending i, then halves.
+    The bounds do not cover the rounding of the mean, so it must have every bit of the definition: sums of the columns
+    i mod 16 in ascending i, which are then added in halves.
     """
     column = tl.arange(0, 16)[None, :]
     row_axis = row[:, None]
@@ -96,7 +96,7 @@ def angular_factor(
     rows_ptr, row, local, n, d, stride, mean, varies, scale,
     CENTRED: tl.constexpr, ROWS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Return scale / |x| of each row, 0 for a zero row; and which norms are so small that products may underflow."""
+    """Return scale / |x| of each row, 0 for a zero row, and a mask of rows so short that products may underflow."""
     squares = tl.zeros([ROWS, T], tl.float64)
     for start in range(0, d, T * V):
         column = start + local

@@ -1,4 +1,4 @@
-"""A number for each row, the same for equal rows.
+"""Hash rows: compute a number for each row, which is the same for equal rows.
 
     hash = sum over columns of (bits of the value) * weight(column)      modulo 2^64
     weight(column) = column mixed by two rounds of multiply and shift, made odd

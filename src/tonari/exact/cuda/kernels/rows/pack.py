@@ -6,8 +6,8 @@ T * V (kernels/rows/form_rows.py): load, form in float64, round, store, and add 
     size         |x'|, from float64 squares             for elementwise metrics: the sum or maximum of `size` and
     difference   |x' - x^|                              `difference` of metrics/kernels/terms.py
 
-No block is kept. The angular metrics need a row's norm first and read the rows twice, correlation three times; later
-passes find the rows in the cache.
+Blocks do not stay in memory. The angular metrics need a row's norm first and read the rows twice, correlation three
+times; later passes find the rows in the cache.
 
 For int8, h is y rounded to the nearest whole number, halves up. If y is not whole, the measured y - h may have a
 relative error of 2^-24, which the factor ROUNDED covers. A row of integers that fit in one byte, with |x'|^2 <= 2^24,
@@ -43,10 +43,10 @@ _UNIT = tl.constexpr(2.0**-24)
 TINY = tl.constexpr(2.0**-100)  # least value of every bound, larger than its loss by underflow
 _FLUSH = tl.constexpr(2.0**-60)  # smaller elements of float32 become 0
 ROUNDED = tl.constexpr(1 + 2.0**-20)  # covers the roundings of evaluating a bound
-_RATIO = tl.constexpr(2.0**-24 + 2.0**-34)  # rounding x' to float32, x' and its norm to float64
+_RATIO = tl.constexpr(2.0**-24 + 2.0**-34)  # for the rounding of x' to float32, and of x' and its norm to float64
 _LOST = tl.constexpr(2.0**-64)  # at most 2^20 squares that underflow in float32
 _NORMAL = tl.constexpr(2.0**-1022)  # the smallest normal float64
-_STEP = tl.constexpr(2.0**-11)  # times 2 |x| of an exact point: more than float32 loses of its square
+_STEP = tl.constexpr(2.0**-11)  # times 2 |x| of an exact point: exceeds the error of rounding its square to float32
 _DOUBLE_RATIO = tl.constexpr(2.0**-50)
 
 
@@ -67,7 +67,7 @@ def round_down(x):
 
 @triton.jit
 def joined(total, block, MAXIMUM: tl.constexpr):
-    """Add another block of magnitudes [ROWS, T, V] to the sum, or the maximum, of a norm."""
+    """Add a block of magnitudes [ROWS, T, V] to partial norms [ROWS, T], which are sums or maxima."""
     if MAXIMUM:
         result = tl.maximum(total, tl.max(block, 2))
     else:
@@ -77,7 +77,7 @@ def joined(total, block, MAXIMUM: tl.constexpr):
 
 @triton.jit
 def norm_of(parts, METRIC: tl.constexpr):
-    """Return norms [ROWS] from the partial sums or maxima [ROWS, T]."""
+    """Return the norms of rows [ROWS] from partial sums of squares, partial sums or partial maxima [ROWS, T]."""
     if METRIC.maximum:
         norm = tl.max(parts, 1)
     elif METRIC.elementwise:
@@ -89,7 +89,7 @@ def norm_of(parts, METRIC: tl.constexpr):
 
 @triton.jit
 def any_of(mask):
-    """Return which rows of a mask [ROWS, T, V] have any element set, int32 [ROWS]."""
+    """Return 1 for each row of a mask [ROWS, T, V] that has any element set, int32 [ROWS]."""
     return tl.max(tl.max(mask.to(tl.int32), 2), 1)
 
 
@@ -111,7 +111,7 @@ def load_with_centre(rows_ptr, centre_ptr, row, column, n, d, stride, METRIC: tl
 @triton.jit
 def form_of(elements, centre, column, d, mean, varies, factor, METRIC: tl.constexpr, LIMIT: tl.constexpr,
             INT8: tl.constexpr = False):  # fmt: skip
-    """Return form elements [ROWS, T, V], 0 for refused and unpackable ones, and an int32 mask of the zeroed ones."""
+    """Return form elements [ROWS, T, V] and an int32 mask of refused and unpackable elements, which become 0."""
     sound = is_sound(elements, METRIC.nonnegative)
     x = tl.where(sound, elements, 0).to(tl.float64)
     if METRIC.squares:
@@ -141,7 +141,7 @@ def product_errors(size, difference, d, PRECISION: tl.constexpr):
     if PRECISION == "int8":
         units = columns * 0 + 16  # the sum is exact, and rounded once
     if PRECISION == "split":
-        # The large products come last, one per column; short rows have few products altogether.
+        # The large products are added last, one per column; short rows have few products altogether.
         units = tl.where(d > 32, 4.05 * (columns + 64), 16 * columns) + 64
     return difference, gamma_of(units)
 
@@ -155,7 +155,7 @@ def gamma_of(units):
 
 @triton.jit
 def store_query_terms(norm_ptr, rest_ptr, shift_ptr, row, present, packed, beyond, norm, remainder, term):
-    """Store the terms of queries for the screen and the certificate."""
+    """Store each query's error factors N and r for the screen, and its part of a score for the certificate."""
     tl.store(norm_ptr + row, tl.where(packed, round_up(norm), 0.0), mask=present)
     tl.store(rest_ptr + row, tl.where(packed, round_up(remainder), 0.0), mask=present)
     tl.store(shift_ptr + row, tl.where(beyond, _INFINITY, term), mask=present)
@@ -203,7 +203,7 @@ def set_aside(
 def pack_kernel(
     # inputs
     rows_ptr, centre_ptr, scale_ptr,
-    # outputs: [height][width] values; for points `low` per row, e1 and e2 per program; for queries three per row
+    # outputs: values [height][width]; for points, low per row, e1 and e2 per program; for queries, three terms per row
     values_ptr, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, shift_ptr, flags_ptr,
     # shapes
     n, height, d, stride, width,
@@ -310,7 +310,7 @@ def pack_kernel(
         if PRODUCTS:
             own = gamma * term + TINY
             e1 = 2 * difference
-            if INT8:  # the terms of an exact query do not contain the gamma of points that are not exact
+            if INT8:  # an exact query contributes no gamma, so inexact points have to include it
                 e1 += 2 * gamma * rounded * ROUNDED
             e2 = 2 * rounded + TINY
         else:

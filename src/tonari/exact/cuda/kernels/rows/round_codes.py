@@ -1,4 +1,4 @@
-"""Round contracted rows to whole numbers of one byte, and measure how far this moves each row.
+"""Round contracted rows to codes, whole numbers of one byte, and measure how far this moves each row.
 
     g      = f - (0, ..., 0, shift)           f as stored by kernels/rows/round_contracted.py, in steps of the codes
     code   = g rounded, from -127 to 127
@@ -32,7 +32,7 @@ def round_codes_kernel(
     values_ptr, errors_ptr, shift_ptr,
     # outputs: int8 [n][width], float64 [n]
     codes_ptr, apart_ptr,
-    # of queries: float64 [n], and g in float32 [n][p] with its errors, float64 [n]
+    # outputs only for queries: squared lengths [n]; g in float32 [n][p]; the errors of g, float64 [n]
     squares_ptr, rounded_ptr, rounded_errors_ptr,
     # shapes
     n, p, width,

@@ -32,7 +32,7 @@ def squares_of(pointer, length, COLUMNS: tl.constexpr):
 
 @triton.jit(do_not_specialize=["n", "d", "kept"])
 def round_contracted_kernel(
-    # inputs: float64 [n][d], [n][kept], [n] and [d]; the length of a row without a contraction is +inf
+    # inputs in float64: residuals [n][d], coordinates [n][kept], lengths [n] (+inf without a contraction), origin [d]
     rest_ptr, along_ptr, lengths_ptr, origin_ptr,
     # outputs: float32 [n][kept + 1], float64 [n]
     values_ptr, errors_ptr,

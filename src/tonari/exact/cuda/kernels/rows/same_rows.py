@@ -13,7 +13,7 @@ import triton.language as tl
 
 @triton.jit(do_not_specialize=["n", "d", "stride"])
 def same_rows_kernel(
-    # inputs: rows of whole numbers, the bits of values; [n] int64, in order; [n] int64
+    # inputs: the bits of the rows; their sorted hashes, int64 [n]; their numbers in that order, int64 [n]
     bits_ptr, hashes_ptr, order_ptr,
     # output: [n] int8
     same_ptr,

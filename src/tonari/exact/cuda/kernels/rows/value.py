@@ -1,7 +1,7 @@
-"""The float64 value of pairs of rows, for use in kernels: the bits of ``tonari.metrics.definitions``.
+"""Compute float64 values of pairs of rows in kernels, with the same bits as ``tonari.metrics.definitions``.
 
     lane j  =  0.0 + t[j] + t[j + 16] + ...             a tile [pairs, 16] per step: its columns are the lanes
-    sum     =  8 + 8, 4 + 4, 2 + 2, 1 + 1 lanes          each a sum of two, whose order does not matter
+    sum     =  8 + 8, 4 + 4, 2 + 2, 1 + 1 lanes          each is a sum of two numbers, whose order does not matter
 
 Products are rounded before they are added: kernels that use this must be launched with ``fused=False``. Square root and
 division of float64 are correctly rounded. Zeros beyond the end of a row change nothing, because a lane is never -0.0.
@@ -26,7 +26,7 @@ def widened(x):
 
 @triton.jit
 def add_terms(lanes, q, x, METRIC: tl.constexpr, TERM: tl.constexpr):
-    """Add one term to each lane; for angular metrics, the product."""
+    """Add one term of the metric, for angular metrics the product, to each of the 16 partial sums (lanes)."""
     if METRIC.maximum:
         return tl.maximum(lanes, TERM(q, x))
     if METRIC.elementwise:
@@ -39,13 +39,13 @@ def add_terms(lanes, q, x, METRIC: tl.constexpr, TERM: tl.constexpr):
 
 @triton.jit
 def add_own_terms(lanes, q, x, inside, TERM: tl.constexpr):
-    """Add one term of a user's function to each lane, except beyond the end of a row."""
+    """Add one term of a user's function to each partial sum (lane), except beyond the end of a row."""
     return lanes + tl.where(inside[None, :], TERM(q, x), 0.0)
 
 
 @triton.jit
 def fold(lanes, PAIRS: tl.constexpr, MAXIMUM: tl.constexpr):
-    """Fold lanes [PAIRS, 16] in halves."""
+    """Add, or take the maximum of, the 16 lanes of each pair in halves: [PAIRS, 16] becomes [PAIRS]."""
     halves = tl.reshape(lanes, [PAIRS, 2, 2, 2, 2])
     if MAXIMUM:
         return tl.max(tl.max(tl.max(tl.max(halves, 1), 1), 1), 1)
@@ -54,14 +54,14 @@ def fold(lanes, PAIRS: tl.constexpr, MAXIMUM: tl.constexpr):
 
 @triton.jit
 def value_of(folded, METRIC: tl.constexpr):
-    """Return the value of a metric that is not angular from the folded sum."""
+    """Return the value of a metric that is not angular from the total of a pair's terms."""
     tl.static_assert(not METRIC.angular)
     return sqrt(folded) if METRIC.root else folded
 
 
 @triton.jit
 def cosine_of(product, query_norm, point_norm):
-    """Return the cosine of pairs from their products, 0 for a zero row, and a mask of values that need the chord."""
+    """Return the cosine of pairs from their products, 0 for a zero row, and a mask of pairs that need the chord."""
     zero = tl.minimum(query_norm, point_norm) == 0
     cosine = tl.where(zero, 0.0, product / tl.where(zero, 1.0, query_norm * point_norm))
     return cosine, cosine > 0.5
@@ -75,7 +75,7 @@ def inverse_of(norm):
 
 @triton.jit
 def add_chord(lanes, q, x, query_inverse, point_inverse):
-    """Add the squared difference of two elements of rows divided by their norms to each lane."""
+    """Add to each lane the squared difference of two elements, each divided by the norm of its row."""
     difference = q * query_inverse - x * point_inverse
     return lanes + difference * difference
 
@@ -90,7 +90,7 @@ def angular_value(cosine, close, square, d):
 
 @triton.jit
 def load_lanes(row_ptrs, at, d, present, UNIT: tl.constexpr, LAST: tl.constexpr):
-    """Load columns at ... at + 15 of some rows, [rows, 16]; if these are the LAST columns, zeros beyond the end.
+    """Load columns at to at + 15 of some rows, [rows, 16]; if these are the LAST columns, zeros beyond the end.
 
     d is a multiple of UNIT, to which rows are aligned. Rows that are not present have arbitrary values. Elements have
     their stored dtype; use :func:`widened` before computing with them.
@@ -98,7 +98,7 @@ def load_lanes(row_ptrs, at, d, present, UNIT: tl.constexpr, LAST: tl.constexpr)
     tl.static_assert(16 % UNIT == 0)
     column = at + tl.arange(0, 16)
     if LAST:
-        # Constant within a unit, so that units are still loaded whole.
+        # The mask is constant within a unit, so that each unit is still one load.
         inside = at + tl.arange(0, 16) // UNIT * UNIT < d
         loaded = tl.load(row_ptrs[:, None] + column[None, :], mask=present[:, None] & inside[None, :], other=0)
     else:
@@ -108,7 +108,7 @@ def load_lanes(row_ptrs, at, d, present, UNIT: tl.constexpr, LAST: tl.constexpr)
 
 @triton.jit
 def add_to_mean(lanes, spread, x, first, inside):
-    """Add one element to each lane, and record whether any differs from its row's first element."""
+    """Add one element to each lane (partial sum), and record whether it differs from its row's first element."""
     x = widened(x).to(tl.float64)
     return lanes + x, spread | ((x != first[:, None]) & inside[None, :]).to(tl.int32)
 
@@ -138,6 +138,6 @@ def means(row_ptrs, d, present, PAIRS: tl.constexpr, UNIT: tl.constexpr):
 
 @triton.jit
 def less_mean(x, mean, at, d):
-    """Subtract the rows' means from columns at ... at + 15; zeros beyond the end."""
+    """Subtract each row's mean from its columns at to at + 15; zeros beyond the end of a row."""
     inside = at + tl.arange(0, 16) < d
     return tl.where(inside[None, :], x - mean[:, None], 0.0)

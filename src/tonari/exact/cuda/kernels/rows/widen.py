@@ -1,9 +1,9 @@
-"""Rows widened for exact values: float64, with means subtracted for correlation, and padded with zeros.
+"""Widen rows for exact values: to float64, padded with zeros, with means subtracted for correlation.
 
     program   ROWS rows, a tile [ROWS, 16] per step
     output    whole steps of 16 columns, so that readers need no mask; for angular metrics also the norms sqrt(S(x * x))
 
-For correlation a constant row becomes zeros. The output may be float32 if that represents every element exactly.
+For correlation, a constant row becomes zeros. The output may be float32 if this represents every element exactly.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def widen_rows(
 def widen_kernel(
     # input
     rows_ptr,
-    # outputs: [row][16 * steps]; float64 [row] for angular metrics
+    # outputs: widened rows [row][16 * steps]; for angular metrics, their norms [row] in float64
     out_ptr, norms_ptr,
     # shapes
     rows, d, units, steps,

@@ -1,4 +1,4 @@
-"""Form rows in float64, less an origin, for products in float64 (exact/cuda/rows/contraction.py).
+"""Write form rows minus an origin in float64, for products in float64 (exact/cuda/rows/contraction.py).
 
     z = x' - origin        x' as in kernels/rows/form_rows.py
 
@@ -22,9 +22,9 @@ _INFINITY = tl.constexpr(float("inf"))
 
 @triton.jit(do_not_specialize=["n", "d", "stride", "first_row"])
 def write_form_kernel(
-    # inputs: any rows; [d] and [1] float64; [d] float64
+    # inputs: rows of any dtype; in float64, centre [d], scale [1] and origin [d]
     rows_ptr, centre_ptr, scale_ptr, origin_ptr,
-    # outputs: [n][d] and [n] float64; three flags
+    # outputs: form rows [n][d] and lengths [n] in float64; three flags
     out_ptr, length_ptr, flags_ptr,
     # shapes
     n, d, stride,

@@ -1,1 +1,1 @@
-"""Kernels of the screens."""
+"""Kernels that compute lower bounds for pairs of a query and a point, and list candidates."""

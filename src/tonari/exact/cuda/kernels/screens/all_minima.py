@@ -1,4 +1,4 @@
-"""The screen for queries that stay in shared memory: one tile of queries against a range of tiles of points.
+"""The screen for queries that stay in shared memory: a program compares a tile of queries with some tiles of points.
 
     tile of queries   ROWS x WIDTH float16, or int8, loaded once
     tile of points    COLUMNS x WIDTH, a POINT_TILE, streamed through `STAGES` buffers by TMA

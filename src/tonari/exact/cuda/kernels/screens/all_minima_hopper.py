@@ -11,8 +11,8 @@ With FOLDED, rows are codes whose squared lengths are folded into the products, 
 (kernels/screens/folded.py).
 
 There are two warpgroups, each with 64 rows of each half. All values keep the layout of the accumulator until they are
-stored, so that threads exchange no data; by default Triton would move stored values through shared memory. In all else
-the kernel is that of kernels/screens/all_minima.py, except that `low` is added to the product afterwards.
+stored, so that threads exchange no data; by default, Triton would move stored values through shared memory. The kernel
+is otherwise that of kernels/screens/all_minima.py, except that it adds `low` to the finished products.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warpgroup_mma, warpgroup_mma_wait
 
-# Renamed between Triton 3.6 and 3.9, where the old name of the first is still there, but raises.
+# Both were renamed between Triton 3.6 and 3.9; in 3.9, the old name of the first still exists, but raises.
 load_tile = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
 barrier = getattr(gl, "thread_barrier", None) or gl.barrier
 
@@ -38,14 +38,14 @@ def scores_of(sums):
 
 @gluon.jit
 def lowest_parts(scores, COLUMNS: gl.constexpr, HALF: gl.constexpr):
-    """Reduce scores [HALF, COLUMNS] to minima [HALF, parts of 8, 4 lanes]."""
+    """Reduce scores [HALF, COLUMNS] to minima over 8 columns of one thread: [HALF, COLUMNS / 32, 4 threads]."""
     scores = scores.reshape([HALF, COLUMNS // 32, 4, 4, 2])
     return gl.min(gl.min(scores, 4), 2)
 
 
 @gluon.jit
 def largest_parts(sums, COLUMNS: gl.constexpr, HALF: gl.constexpr):
-    """Reduce products [HALF, COLUMNS] to maxima [HALF, parts of 8, 4 lanes]."""
+    """Reduce products [HALF, COLUMNS] to maxima over 8 columns of one thread: [HALF, COLUMNS / 32, 4 threads]."""
     sums = sums.reshape([HALF, COLUMNS // 32, 4, 4, 2])
     return gl.max(gl.max(sums, 4), 2)
 
@@ -65,7 +65,7 @@ def take(
     scores, low, norm, rest, e1, e2, thresholds, counts, starts, first_group,
     values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr, WHOLE: gl.constexpr,
 ):  # fmt: skip
-    """Append a tile's groups at or below the thresholds; return the new counts."""
+    """Append a tile's groups with certified minima at or below the thresholds to the lists; return the new counts."""
     lowest = never_rounded(lowest_parts(scores + low[None, :], COLUMNS, HALF), WHOLE)
     bound = norm * e1 + rest * e2
     lowest = lowest - bound[:, None, None]
@@ -77,7 +77,7 @@ def take_folded(
     sums, offset, thresholds, counts, starts, first_group,
     values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr,
 ):  # fmt: skip
-    """As :func:`take`, by products that contain the squared lengths."""
+    """Append groups as :func:`take` does, for products that contain the squared lengths of codes."""
     lowest = ((offset - largest_parts(sums, COLUMNS, HALF)) * 2).to(gl.float32)
     return append(lowest, thresholds, counts, starts, first_group, values_ptr, entries_ptr, room, COLUMNS)
 
@@ -86,7 +86,7 @@ def take_folded(
 def append(
     lowest, thresholds, counts, starts, first_group, values_ptr, entries_ptr, room, COLUMNS: gl.constexpr
 ):  # fmt: skip
-    """Append the groups with minima at or below the thresholds; return the new counts."""
+    """Append groups with minima at or below the thresholds to their rows' lists; return the new counts."""
     layout: gl.constexpr = lowest.type.layout
     part = gl.arange(0, COLUMNS // 32, layout=gl.SliceLayout(0, gl.SliceLayout(2, layout)))
     passed = (lowest <= thresholds[:, None, None]).to(gl.int32) << part[None, :, None]

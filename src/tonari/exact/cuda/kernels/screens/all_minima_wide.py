@@ -1,4 +1,4 @@
-"""The screen for wide rows: both operands are streamed in steps of STEP columns.
+"""The screen for wide rows: queries and points are streamed in steps of STEP columns.
 
     tile of queries   ROWS x STEP float16, or int8, tile of points COLUMNS x STEP, through `STAGES` buffers each
     accumulator       ROWS x COLUMNS float32, or int32; a block of COLUMNS points is COLUMNS / POINT_TILE tiles

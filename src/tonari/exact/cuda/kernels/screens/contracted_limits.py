@@ -1,4 +1,4 @@
-"""Bound the distances between the contracted rows of a query and of its neighbours, as limits of a screen.
+"""Bound the distances between the contracted rows of a query and its neighbours; a screen uses the bounds as limits.
 
 Contracted rows are rows projected to a few coordinates (exact/cuda/rows/contraction.py). Let g be these rows as stored,
 and V the k-th value. A point whose returned value is as good as V has |q' - x'|^2 <= S, the square of Lemma 2
@@ -20,9 +20,10 @@ from tonari.exact.cuda.kernels.refine.certify import SLACK, square_of, worst_val
 from tonari.exact.cuda.kernels.rows.pack import round_up
 from tonari.metrics.kernels.instructions import sqrt
 
-_LARGEST_SQUARE = tl.constexpr(1e30)  # far above every square of rows that are packed
+_LARGEST_SQUARE = tl.constexpr(1e30)  # far above every squared distance of packed rows
 _INFINITY = tl.constexpr(float("inf"))
-# Twice the relative error of a term in a float32 sum of p squares, whose difference counts twice, square and sum once.
+# Twice the error of a float32 rounding, for each rounding in a sum of p squares: the rounding of a difference counts
+# twice, because it is squared; its square and each addition are rounded once.
 _ROUNDING = tl.constexpr(2.0**-23)
 _TINY = tl.constexpr(2.0**-100)
 

@@ -1,4 +1,4 @@
-"""Group minima of scores whose terms are not products, in float32 on ordinary lanes.
+"""Compute group minima of scores whose terms are not products, in float32 and without matrix units.
 
     l1, linf    low + S|q - x|, low + max |q - x|                two instructions per term
     chi2        low + S(q) + S(x) - 4 S(q x / (q + x))           three and a half, and half a reciprocal square root

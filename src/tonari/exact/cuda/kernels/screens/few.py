@@ -64,7 +64,7 @@ def load_step(
 
 @triton.jit
 def load_low(low_ptr, tile, tiles, point, M: tl.constexpr, POINTS: tl.constexpr):
-    """Load the start values of the sums [M, POINTS] of a tile."""
+    """Load `low` of a tile's points, at which the sums [M, POINTS] of all queries start."""
     present = point < tl.where(tile < tiles, POINTS, 0)
     low = tl.load(low_ptr + tile * POINTS + point, mask=present, other=0.0)
     return tl.zeros([M, POINTS], tl.float32) + low[None, :]
@@ -76,7 +76,7 @@ def screen_few_kernel(
     rows_ptr, centre_ptr, scale_ptr, values_ptr, low_ptr,
     # scratch: [program][M][width]
     packed_ptr,
-    # outputs: [row][tiles * POINTS / GROUP], [row][tiles], one per row, and float64 rows of whole steps
+    # outputs: minima of groups [row][tiles * POINTS / GROUP] and tiles [row][tiles]; terms per row; float64 rows
     minima_ptr, tile_minima_ptr, norm_ptr, rest_ptr, shift_ptr, widened_ptr, norms_ptr,
     counters_ptr,  # set to 0
     flags_ptr,
@@ -110,7 +110,7 @@ def screen_few_kernel(
     point_ptrs = values_ptr + point[None, :, None] * width + inner
     first = tl.maximum(program - 1, 0) * each
     steps = tl.where(program > 0, (tl.minimum(first + each, tiles) - first) * blocks, 0)
-    # The first step's points are loaded while the queries are packed; later, each step loads the points of the next.
+    # The first step's points are loaded while the queries are packed; each step loads the points of the next step.
     x = load_step(point_ptrs, first, 0, steps, width, blocks, point, inner, POINTS, BLOCK, WHOLE)  # [1, POINTS, BLOCK]
     packed_ptr += program.to(tl.int64) * M * width
     for start in range(0, width, BLOCK):

@@ -1,4 +1,4 @@
-"""From the minima of a few queries to their answers: choose groups, compute exact values, order them, certify.
+"""Compute the answers of a few queries from minima: choose groups, compute exact values, order them, certify.
 
 `parts` programs share a row. Each makes the same choice of groups and computes the values of CHUNK candidates; the last
 program to finish orders all candidates and writes the row:
@@ -50,8 +50,10 @@ def least_reached(lower, wanted, NUMBERS: tl.constexpr, CHUNKS: tl.constexpr):
 
 @triton.jit
 def list_taken(lower, numbers, limit, list_ptr, SLOTS: tl.constexpr):
-    """List the numbers whose `lower` is at most a limit and finite, in order, as far as there is room; return how many
-    are listed, and the least `lower` of all others."""
+    """List the numbers whose `lower` is finite and at most a limit, in order, as far as SLOTS allow.
+
+    Return the number of listed entries, and the least `lower` of all others.
+    """
     taken = ((lower <= limit) & (lower < float("inf"))).to(tl.int32)
     if tl.sum(taken, 0) > SLOTS:  # first the entries below the limit
         below = (lower < limit).to(tl.int32)
@@ -82,12 +84,12 @@ def candidates(groups_ptr, numbers, group_count, n, GROUP: tl.constexpr):
 
 @triton.jit(do_not_specialize=["n", "tiles", "d", "units", "width", "k", "parts"])
 def finish_few_kernel(
-    # inputs: [row][tiles], [row][tiles * POINT_TILE / GROUP], [tiles], one per row
+    # inputs: minima of tiles [row][tiles] and groups [row][tiles * POINT_TILE / GROUP]; errors [tiles]; terms per row
     tile_minima_ptr, minima_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, shift_ptr, scale_ptr, widened_ptr, norms_ptr,
     points_ptr, point_flags_ptr, query_flags_ptr,
-    # scratch: [program][SLOTS], [program][ROOM], [row][ROOM * GROUP], [row]
+    # scratch: lists of tiles [program][SLOTS] and groups [program][ROOM]; values [row][ROOM * GROUP]; counters [row]
     tiles_ptr, groups_ptr, values_ptr, counters_ptr,
-    # outputs: [row][k], one per row; int64: flags of the points, flags of the queries, one per row
+    # outputs: the k best [row][k]; whether rows are proved; int64: flags of points and queries, whether rows are proved
     distances_ptr, indices_ptr, proved_ptr, state_ptr,
     # shapes
     n, tiles, d, query_width, units, width, k, parts,
@@ -156,7 +158,7 @@ def finish_few_kernel(
             equal = (theirs[:, None] == all_values[None, :]) & is_before
             rank += tl.sum(((theirs[:, None] < all_values[None, :]) | equal).to(tl.int32), 0)
             theirs = later
-        # Candidates that were not compared are missing, and keep their place behind all others.
+        # Positions without a candidate were not ranked, and stay behind all candidates.
         rank = tl.where(every < count, rank, every)
         found = ascending(all_values, METRIC.descending)
         tl.store(distances_ptr + row * k + rank, found, mask=rank < k)

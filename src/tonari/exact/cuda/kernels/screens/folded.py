@@ -1,10 +1,10 @@
-"""The screen of codes whose squared lengths are folded into the products (rows/codes.py): integers up to the minima.
+"""The screen of codes (rows/codes.py): products include squared lengths, and are integers until minima are taken.
 
     score(row, column) = 2 offset - 2 <q, x>         q, x of WIDTH bytes: codes, and the columns of the squared length
     lowest(row, group) = min over its columns        from the largest product, which alone is converted to float32
 
-It has the tiles of kernels/screens/all_minima.py. There, each pair takes a conversion, a product and a sum, which is
-more time than the matrix units need for such short rows; here a pair takes one maximum.
+The tiles are those of kernels/screens/all_minima.py. There, each pair takes a conversion, a product and a sum, and for
+such short rows these take longer than the matrix units. Here, a pair takes one maximum.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tonari.exact.cuda.kernels.screens.record import append_below, write_all
 
 @triton.jit
 def lowest_folded(sums, offset, ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr):
-    """Reduce products [ROWS, COLUMNS] to minima of scores [ROWS, COLUMNS / (4 GROUP), 4], with groups in order."""
+    """Reduce products [ROWS, COLUMNS] to the lowest scores of groups, in order: [ROWS, COLUMNS / (4 GROUP), 4]."""
     tl.static_assert(GROUP % 2 == 0)
     tl.static_assert(COLUMNS % (4 * GROUP) == 0)
     RUNS: tl.constexpr = GROUP // 2

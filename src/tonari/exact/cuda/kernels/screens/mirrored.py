@@ -1,4 +1,4 @@
-"""The screen of a graph: one product of a tile of rows and a tile of points gives the scores of both directions.
+"""The screen of a graph: one product of a tile of rows and a tile of points gives the scores in both directions.
 
     s = -2 <x^(row), x^(point)>       shared by the pairs (row, point) and (point, row)
     lower bound of (row, point)       s + low(point) - (N(row) e1 + r(row) e2)          e of the point's tile
@@ -33,7 +33,7 @@ def note_near(
     scores, limits, noted, starts, first_group, nearest_ptr, groups_ptr, masks_ptr,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, LISTED: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
-    """Note the points whose limits a row's scores do not exceed; return the new numbers of notes [ROWS, 4]."""
+    """Note, for each row, the points whose limits its scores do not exceed; return the new note counts [ROWS, 4]."""
     tl.static_assert(COLUMNS == 4 * LISTED and LISTED == 32, "a thread holds 32 columns of a row, one for each bit")
     column = tl.arange(0, COLUMNS)
     bits = tl.full((COLUMNS,), 1, tl.int32) << (column // 8 * 2 + column % 2)

@@ -1,4 +1,4 @@
-"""The output of a tile of scores: the certified minimum of every group, written or appended to a list.
+"""Reduce a tile of scores to the certified minima of its groups, which are all written or appended to lists.
 
     score(row, column) = low(column) + <q~(row), x^(column)>           the accumulator, which starts at `low`
     lowest(row, group) = min over its columns - (N(row) e1(tile) + r(row) e2(tile))
@@ -43,7 +43,7 @@ def never_rounded(minima, WHOLE: tl.constexpr):
 def lowest_scores(
     scores, norm, rest, e1, e2, ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr, WHOLE: tl.constexpr
 ):  # fmt: skip
-    """Reduce scores [ROWS, COLUMNS] to certified minima [ROWS, COLUMNS / (4 GROUP), 4], with groups in order.
+    """Reduce scores [ROWS, COLUMNS] to the certified minima of groups, in their order: [ROWS, COLUMNS / (4 GROUP), 4].
 
     WHOLE: scores come from int8 products, and are whole numbers.
     """

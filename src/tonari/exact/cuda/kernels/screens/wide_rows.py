@@ -1,4 +1,4 @@
-"""The screen for wide rows on Hopper: rows stay in shared memory, and points are streamed past them.
+"""The screen for wide rows on Hopper: queries stay in shared memory, and points are streamed.
 
     tile of rows      ROWS x (HELD STEP) float16, or int8, loaded once
     tile of points    COLUMNS x STEP, through STAGES buffers by TMA
@@ -34,7 +34,7 @@ def note_near(
     scores, limits, noted, starts, first_group, nearest_ptr, groups_ptr, masks_ptr,
     ROWS: gl.constexpr, COLUMNS: gl.constexpr, WHOLE: gl.constexpr,
 ):  # fmt: skip
-    """Note the points whose limits a row's scores do not exceed; return the new numbers of notes [ROWS, 4]."""
+    """Note, for each row, the points whose limits its scores do not exceed; return the new note counts [ROWS, 4]."""
     mma: gl.constexpr = scores.type.layout
     column = gl.arange(0, COLUMNS, layout=gl.SliceLayout(0, mma))
     bits = gl.full([COLUMNS], 1, gl.int32, layout=gl.SliceLayout(0, mma)) << (column // 8 * 2 + column % 2)
@@ -57,7 +57,7 @@ def note_near(
 
 @gluon.jit
 def after(block, column, width):
-    """Return the next step of loading: the next columns of this block, or the first columns of the next block."""
+    """Return the block and the column of the next load: in this block, or at the beginning of the next one."""
     ends = column == width
     return gl.where(ends, block + 1, block), gl.where(ends, 0, column)
 

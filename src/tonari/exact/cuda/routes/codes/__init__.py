@@ -1,4 +1,4 @@
-"""The route for points in host memory with codes on the device: contracted rows, one byte per coordinate.
+"""The route for points in host memory with codes on the device: contracted rows of one byte per coordinate.
 
     look       screens/coded.py             -> points whose codes are near
     refine     the rows of these points, read from host memory by the device     -> the k-th value

@@ -30,7 +30,7 @@ class CodedPoints:
     ----------
     points : C-contiguous array of shape (n, d)
     plan : CudaPlan
-        The points are copied to the device and coded in blocks of ``point_slab`` rows.
+        The points are copied to the device and coded in slabs of ``point_slab`` rows.
 
     Attributes
     ----------
@@ -39,8 +39,9 @@ class CodedPoints:
     host : HostRows
         The original rows, as the device reads them.
     fitted : dict of int to Fitted
-        The number of refined groups that earlier searches fitted, by k.
+        By k, the number of near points per row that an earlier search fitted to its first rows.
     replays : Replays
+        The batches that are replayed as CUDA graphs.
     """
 
     def __init__(self, points: npt.NDArray[Any], plan: CudaPlan) -> None:
@@ -69,7 +70,7 @@ class CodedPoints:
 
     @classmethod
     def without_data(cls, plan: CudaPlan) -> CodedPoints:
-        """Return points that are coded by a plan, without data, for a rehearsal of their preparation or a search."""
+        """Return coded points without data, for a rehearsal of their preparation or of a search by this plan."""
         coded = object.__new__(cls)
         n, d, p, dtype = plan.n, plan.d, int(plan.form_dim), getattr(torch, plan.dtype)
         coded.points = torch.empty((n, d), dtype=dtype, device="meta")
@@ -84,7 +85,7 @@ class CodedPoints:
         self.coding, self.by, self.form = coding, coding.by, coding.by.form
 
     def _keep(self, whole: FoldedCodes) -> None:
-        """Keep the codes of all points."""
+        """Keep the codes of all points; searches on other streams wait for the work launched so far."""
         self.rows = ContractedRows(whole.values[: whole.n, : whole.p], None)
         self.fitted: dict[int, Fitted] = {}
         self.replays = Replays()
@@ -109,5 +110,5 @@ class _Samples:
         return codes
 
     def forget_samples(self) -> None:
-        """Drop the codes of some of the points."""
+        """Drop the codes of samples, which have only some of the points."""
         self._made = {1: self._made[1]}

@@ -29,13 +29,15 @@ class Replays:
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Any, ...], Graph | None] = {}  # None: seen, or not to be captured
+        self._known: dict[tuple[Any, ...], Graph | None] = {}  # None: seen once, or its capture failed
         self._failed: set[tuple[Any, ...]] = set()
         self._lock = threading.Lock()
         _ALL.add(self)
 
     def graph(self, key: tuple[Any, ...], make: Callable[[], Graph]) -> Graph | None:
-        """Return the graph of a batch, captured by `make`; None for the first batch, or if the capture has failed."""
+        """Return the CUDA graph for batches with this key; None for the first batch, or if the capture has failed.
+
+        `make` captures the graph at the second batch."""
         with self._lock:
             if key not in self._known:
                 self._known[key] = None
@@ -54,7 +56,7 @@ class Replays:
             return graph
 
     def forget(self) -> bool:
-        """Drop all graphs; return whether there were any."""
+        """Drop all CUDA graphs; return whether there were any."""
         with self._lock:
             return self._drop_all_but(0)
 

@@ -1,4 +1,4 @@
-"""Searches by codes, and the rehearsals of their kernels."""
+"""Searches by codes, and rehearsals that compile their kernels in advance."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def search_codes(
 def search_part(
     queries: Any, prepared: CodedPoints, plan: CudaPlan, place: Place, bar: Counter
 ) -> tuple[Neighbors, Report]:
-    """See :mod:`tonari.exact.cuda.routes.partition`; results are NumPy arrays."""
+    """Search one part by its codes (:mod:`tonari.exact.cuda.routes.partition`); results are NumPy arrays."""
     prepared.written.read()
     inputs.check_flags(prepared.flags, prepared.points, "points", first=place.first_point)
     search = _Search(queries, prepared, plan, place, bar)
@@ -67,7 +67,7 @@ class _Batch:
     Attributes
     ----------
     some : slice
-        The batch among the queries of this pass.
+        The positions of the batch's queries among the queries of this pass.
     sent : Sent
         Distances, indices, a mark for each proved row, and the number of refined points.
     """
@@ -77,7 +77,7 @@ class _Batch:
 
 
 class _Search(HostSearch):
-    """A search by codes."""
+    """A search by codes: passes with longer and longer lists, then a search of the rest in all dimensions."""
 
     refined_where: ClassVar[str] = "refined from host memory"
 
@@ -113,7 +113,7 @@ class _Search(HostSearch):
             self.rest(left, seen=worth)
 
     def _fitted(self) -> Fitted:
-        """Return the number of groups per row for the first pass: the plan's, or, for many queries, a fitted number."""
+        """Return the near points per row for the first pass: the plan's number, or a fitted one for many queries."""
         plan, fitted = self.plan, self.prepared.fitted
         few = len(self.prepared.beyond) <= tuning.MOST_BEYOND
         if plan.k not in fitted and plan.m >= tuning.FITTED_ROWS and few:
@@ -134,7 +134,8 @@ class _Search(HostSearch):
         if not len(numbers):
             return numbers
         started = time.perf_counter()
-        proved = self._pass(numbers, width, self.bar if first_pass else None)
+        rows = numbers if first_pass else np.resize(numbers, filled(len(numbers), self.plan, width))
+        proved = self._pass(rows, width, self.bar if first_pass else None)[: len(numbers)]
         count, level = int(np.count_nonzero(proved)), self.steps.screen.level("")
         self.certify(level, len(numbers), count, started, again=not first_pass)
         left: npt.NDArray[np.int64] = numbers[~proved]
@@ -160,9 +161,7 @@ class _Search(HostSearch):
                 finish(ahead[0])
             ahead[:] = [batch]
 
-        size = self.plan.query_batch  # which has room for the widest lists of a first pass
-        if width > tuning.CODED_WIDEST * self.plan.contracted_width:
-            size = min(size, retried_at_once(width, CODED_BYTES))
+        size = _at_once(self.plan, width)
         sizes = {some.stop - some.start for some in cut(len(numbers), size)}
         dtype, self_join = inputs.name_of_dtype(self.queries), self.place.self_join
         with expecting(functools.partial(_rehearse_pass, self.plan, dtype, sizes, width, self_join=self_join)):
@@ -181,7 +180,7 @@ class _Search(HostSearch):
         return Sent(*done.tensors, flags)
 
     def _is_replayed(self, rows: int, width: int) -> bool:
-        """Whether launching a batch step by step may take longer than the device needs for it."""
+        """Whether to replay a batch as a CUDA graph, because launching its steps may take longer than running them."""
         short = rows * len(self.points) <= tuning.CODED_REPLAYED
         listed = tuning.NEAR_KEPT * width <= tuning.CODED_REPLAYED_LIST  # longer ones are sorted in other ways
         return short and listed and not self.place.self_join and captures(self.device) and self.prepared.host.is_mapped
@@ -201,6 +200,27 @@ class _Search(HostSearch):
         return self.prepared.replays.graph(key, make)
 
 
+def _at_once(plan: CudaPlan, width: int) -> int:
+    """Return the most queries of a batch."""
+    if width <= tuning.CODED_WIDEST * plan.contracted_width:
+        return plan.query_batch  # which has room for the widest lists of a first pass
+    return min(plan.query_batch, retried_at_once(width, CODED_BYTES))
+
+
+def filled(rows: int, plan: CudaPlan, width: int) -> int:
+    """Return the number of rows of a retry: some are repeated, so that few sizes occur.
+
+    The kernels of these sizes are compiled with those of the first pass, and their CUDA graphs are replayed. A retry
+    that reads very many points per row repeats none.
+    """
+    sizes = _left_sizes(plan, width) if width <= tuning.WIDER * tuning.CODED_WIDEST * plan.contracted_width else []
+    return next((size for size in sizes if size >= rows), rows)
+
+
+def _left_sizes(plan: CudaPlan, width: int) -> list[int]:
+    return [min(rows, _at_once(plan, width)) for rows in tuning.CODED_LEFT]
+
+
 def rehearse_coding(plan: CudaPlan) -> None:
     """Launch the kernels that make codes by a plan on tensors without data; see attempts/rehearse.py."""
     prepared = CodedPoints.without_data(plan)
@@ -212,9 +232,9 @@ def rehearse_codes(plan: CudaPlan, query_dtype: str, *, self_join: bool) -> None
     """Launch the kernels of the first pass of a search on tensors without data; see attempts/rehearse.py."""
     sizes = {some.stop - some.start for some in cut(plan.m, plan.query_batch)}
     _rehearse_pass(plan, query_dtype, sizes, plan.contracted_width, self_join=self_join)
-    # Many searches leave a few rows. Other kernels answer them, and would be compiled while the search waits.
-    few = {min(plan.m, rows) for rows in tuning.CODED_LEFT}
-    _rehearse_pass(plan, query_dtype, few, tuning.WIDER * plan.contracted_width, self_join=self_join)
+    # Many searches leave a few rows unproved. Their retries use other kernels, for which a search would have to wait.
+    width = tuning.WIDER * plan.contracted_width
+    _rehearse_pass(plan, query_dtype, {*_left_sizes(plan, width)}, width, self_join=self_join)
 
 
 def _rehearse_pass(plan: CudaPlan, query_dtype: str, sizes: set[int], width: int, *, self_join: bool) -> None:

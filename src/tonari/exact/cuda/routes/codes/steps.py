@@ -68,16 +68,16 @@ class Steps:
         return Done(Neighbors(*found), proved, (nearest != NO_MEMBER).sum() + (listed != NO_MEMBER).sum())
 
     def _others(self, members: Any, proved: Any, nearest: Any, own: Any) -> Any:
-        """Return the members of proved rows in ascending order, except rows that have been read; see ``ascending``.
+        """Return the points, in ascending order, that may be in answers of proved rows and have not been refined yet.
 
-        Points beyond range are members of all rows.
+        Points beyond range may be in every answer.
         """
         numbers = self._with_beyond(members, own).masked_fill(~proved[:, None], -1)
         places = torch.searchsorted(nearest, numbers).clamp_max_(nearest.shape[1] - 1)
         return ascending(numbers.masked_fill(nearest.gather(1, places) == numbers, -1))
 
     def _with_beyond(self, numbers: Any, own: Any) -> Any:
-        """Return each row's members with the points beyond range, but not the row's own."""
+        """Append the points beyond range to the points of each row, without the row's own point."""
         beyond = self.prepared.beyond
         if not len(beyond):
             return numbers
@@ -119,5 +119,5 @@ class Steps:
 
 
 def _has_no_data(rows: Any) -> bool:
-    """Whether rows belong to a rehearsal, where tensor operations between kernels would take seconds to import."""
+    """Whether rows belong to a rehearsal, which skips torch operations between kernels because imports take seconds."""
     return bool(rows.device.type == "meta")

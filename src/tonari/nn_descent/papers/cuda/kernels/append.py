@@ -1,7 +1,7 @@
-"""Reverse samples (wang2021, section 4.1): each row is appended to the lists of those that it samples.
+"""Reverse samples (wang2021, section 4.1): each row is appended to the reverse list of each point that it samples.
 
-An atomic counter of the listed point gives the position of a pair (listed, listing); pairs beyond ROOM are dropped. So
-the kept rows and their order depend on the order in which threads arrive. A program processes BLOCK pairs.
+An atomic counter of the listed point gives the position of a pair (listed, listing); pairs beyond ROOM are dropped. The
+kept rows and their order therefore depend on the timing of threads. A program processes BLOCK pairs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def append_kernel(
     # constants
     SAMPLES: tl.constexpr, ROOM: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Append the rows of BLOCK pairs."""
+    """Append the row of each of BLOCK pairs to the reverse list of the point that it samples."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     listed = tl.load(listed_ptr + at, mask=at < pairs, other=-1)
     place = tl.atomic_add(counts_ptr + listed, 1, mask=listed >= 0, sem="relaxed")

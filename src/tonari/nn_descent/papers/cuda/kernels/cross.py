@@ -4,8 +4,8 @@
                NEW x NEW and NEW x OLD. TILE is 2 SAMPLES
     distance   term of the target as a query + term of the candidate as a member - 2 <u, v>, at least 0 (cuda/form.py)
     propose    to a NEW sample its nearest other NEW sample and its nearest OLD one, to an OLD sample its nearest NEW
-               one: a key of 64 bits, the target above the bits of the distance, or -1, and the proposed id.
-               Nonnegative float32 numbers have the order of their bits as integers
+               one. A proposal is the proposed id and a key of 64 bits: the target above the bits of the distance, or
+               -1 for no proposal. Nonnegative float32 numbers have the order of their bits as integers
 
 A program processes one row. The two products stay in registers, 2 TILE² float32, and no distance is written.
 """
@@ -39,7 +39,7 @@ def match(rows_ptr, new, old, D: tl.constexpr, STEP: tl.constexpr, TILE: tl.cons
 
 @triton.jit
 def measure(products, ids, other_ids, terms, other_terms, boundary, ACROSS: tl.constexpr):
-    """Return distances, infinite for a point and itself and, if ACROSS, for points on one side of the boundary."""
+    """Return distances; infinite from a point to itself and, if ACROSS, between points on one side of `boundary`."""
     distance = tl.maximum(terms[:, None] + other_terms[None, :] - 2.0 * products, 0.0)
     # The samples of one kind are distinct, but a point may be a sample of both kinds.
     left_out = ids[:, None] == other_ids[None, :]
@@ -52,7 +52,7 @@ def measure(products, ids, other_ids, terms, other_terms, boundary, ACROSS: tl.c
 def propose(
     keys_ptr, ids_ptr, distances_ptr, target, distance, id, SIZE: tl.constexpr, SEGMENT: tl.constexpr,
 ):  # fmt: skip
-    """Write the proposals for which the target's segment has a gap or an entry that is no nearer."""
+    """Write proposals, but -1 as the key of each that is farther than all entries of a full segment in its target."""
     found = (target >= 0) & (distance < _INFINITE)
     last = target.to(tl.int64) * SIZE + id % (SIZE // SEGMENT) * SEGMENT + (SEGMENT - 1)
     found = found & (distance <= tl.load(distances_ptr + last, mask=found, other=0.0))
@@ -73,7 +73,7 @@ def cross_kernel(
     D: tl.constexpr, STEP: tl.constexpr, TILE: tl.constexpr, SIZE: tl.constexpr, SEGMENT: tl.constexpr,
     ACROSS: tl.constexpr, SYMMETRIC: tl.constexpr,
 ):  # fmt: skip
-    """Write the proposals of one row; rows start at `first`. Without SYMMETRIC, a distance depends on the target."""
+    """Write the proposals of one row, from row `first` on. Unless SYMMETRIC, distances depend on the target."""
     slots = tl.arange(0, TILE)
     row = (first + tl.program_id(0).to(tl.int64)) * TILE
     new = tl.load(new_ptr + row + slots)

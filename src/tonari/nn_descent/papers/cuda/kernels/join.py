@@ -12,7 +12,7 @@ import triton.language as tl
 
 @triton.jit(do_not_specialize=["n"])
 def join_kernel(
-    # inputs: int32 [n][SAMPLES], [n][2 SAMPLES], each with -1 at its end alone
+    # inputs: int32 [n][SAMPLES], [n][2 SAMPLES], each with -1 only at the end
     own_ptr, reverse_ptr,
     # output: int32 [n][2 SAMPLES]
     samples_ptr,
@@ -21,7 +21,7 @@ def join_kernel(
     # constants
     SAMPLES: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """Write the samples of ROWS rows."""
+    """Write the joined samples of ROWS rows."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     slots = tl.arange(0, 2 * SAMPLES)[None, :]
     own = tl.load(own_ptr + row * SAMPLES + slots, mask=(row < n) & (slots < SAMPLES), other=-1)
