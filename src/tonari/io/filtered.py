@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from tonari.io import tuning
 from tonari.io._atomic import atomic
 from tonari.io._common import Array, parsing, size_of
 from tonari.io.formats import hdf5
 
 MEMBER = "filters.json"
-_MOST_BYTES = 1 << 16  # of a record; a larger one is not from this library
 Filters = Mapping[str, Mapping[str, Any]]
 
 
@@ -68,8 +68,8 @@ def filters_in(path: Path) -> Filters:
         if MEMBER not in archive.namelist():
             return {}
         with archive.open(MEMBER) as member:
-            text = member.read(_MOST_BYTES + 1)
-        found = json.loads(text) if len(text) <= _MOST_BYTES else None
+            text = member.read(tuning.RECORD_BYTES + 1)
+        found = json.loads(text) if len(text) <= tuning.RECORD_BYTES else None
         if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
             raise ValueError(f"{MEMBER} is no mapping from filters to their properties")
     return found
