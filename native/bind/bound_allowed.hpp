@@ -20,7 +20,7 @@ struct BoundAllowed {
   std::int64_t points() const { return ids ? static_cast<std::int64_t>(ids->size()) : pairs.n; }
 };
 
-// Checks that rules are for m queries and n points, and that no other argument leaves out points.
+// Checks that rules are for m queries and n points, and that no other argument excludes points.
 template <class Numbers>
 void check_allowed(const BoundAllowed* allowed, std::int64_t m, std::int64_t n,
                    const std::optional<Numbers>& self_ids) {

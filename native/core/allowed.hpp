@@ -1,6 +1,6 @@
-// Which points each query may find: the points that its row of a mask allows, that are in its own group or in another
-// one, and that are not excluded for it. If queries are numbered as points, points with numbers near the query's may be
-// left out, which takes one comparison.
+// Which points each query may find: those that its row of a mask allows, that are in its own group (or only those in
+// other groups), and that are not excluded for it. If queries are numbered as points, a window may also exclude points
+// whose numbers are near the query's, which takes one comparison.
 //
 // A point that may belong to an answer is looked up by its number. Many points are looked up together, one rule after
 // another and without branches, so that memory loads several of them at once. Excluded points are listed in any order. One
@@ -22,13 +22,13 @@ struct AllowedPairs {
   bool packed = false;                         // bit j % 8 of byte j // 8, counted from the lowest, is point j
   const std::int64_t* query_groups = nullptr;  // (m,); null: all
   const std::int64_t* point_groups = nullptr;  // (n,)
-  bool same = true;                            // only points of the query's own group; false: only of other groups
+  bool same = true;                            // find only points of the query's own group; false: only of other groups
   const std::int64_t* excluded = nullptr;      // lists of points in any order, perhaps repeated; null: none
   const std::int64_t* begins = nullptr;        // (m + 1,): the list of query i is excluded[begins[i]], ...
-  std::int64_t window = -1;                    // queries are numbered as points: |query - point| is larger; -1: any
+  std::int64_t window = -1;                    // find only points with |query - point| > window; -1: no window
   bool copies = false;  // rules may be copied in the order of a tree, in 10 bytes a point for each thread
-  const std::int64_t* rows = nullptr;  // the number in the rules of each query of a search; null: i
-  const std::int64_t* ids = nullptr;   // the number in the rules of each point of a search; null: j
+  const std::int64_t* rows = nullptr;  // for query i of a search, its number in the rules; null: i
+  const std::int64_t* ids = nullptr;   // for point j of a search, its number in the rules; null: j
 
   // Whether queries have rows of a mask that may be copied in the order of a tree.
   bool in_tree() const { return copies && mask != nullptr && mask_stride != 0 && ids == nullptr; }
@@ -38,7 +38,7 @@ struct AllowedPairs {
     const std::int64_t row = row_of(query);
     return {excluded + begins[row], static_cast<std::size_t>(begins[row + 1] - begins[row])};
   }
-  // The memory of a query's own row of the mask, or else of its excluded points.
+  // The memory that look-ups for a query read: its row of the mask if it has one, else its excluded points.
   std::span<const std::uint8_t> memory_of(std::int64_t query) const {
     const std::int64_t row = row_of(query);
     if (mask != nullptr && mask_stride != 0) return {mask + row * mask_stride, static_cast<std::size_t>(mask_stride)};
@@ -59,7 +59,7 @@ class AllowedRow {
 
   void open(const AllowedPairs& pairs, std::int64_t query);
   bool is_excluded(std::int64_t point);
-  // The number of the given points that the query may find.
+  // Returns how many of these points the query may find.
   template <class Id>
   std::int64_t count(const Id* points, std::int64_t number);
 

@@ -19,7 +19,7 @@
 namespace tonari {
 namespace {
 
-// The points found for a query; the same for all metrics and types of rows.
+// Counts or lists the points found for a query; shared by all metrics and types of rows.
 class FoundWithin : public TreeRadius {
  protected:
   FoundWithin(const TreeRadiusTask& task, std::int64_t begin, std::int64_t end)
@@ -35,7 +35,7 @@ class FoundWithin : public TreeRadius {
         points_(tree_.begins[std::int64_t{1} << tree_.height]),
         exact_(exact_room_.get(d_)) {}
 
-  // Begins a row of the queries; returns whether it can find any point.
+  // Begins the query of a row; returns whether it can find any point.
   bool begin_row(std::int64_t row) {
     count_ = 0;
     found_.clear();
@@ -64,7 +64,7 @@ class FoundWithin : public TreeRadius {
   }
 
   [[gnu::noinline]] void end_row(std::int64_t row) {
-    // A count includes the query's own point, at distance 0, like any other.
+    // The walk counts the query's own point, at distance 0, like any other; here it is subtracted.
     if (!task_.lists && self_ >= 0 && limit_ >= 0) --count_;
     if (insides_ > 0) count_inside();
     task_.counts[row] = count_;
@@ -163,7 +163,7 @@ class FoundWithin : public TreeRadius {
     }
   }
 
-  // Appends the ids whose bits are set to the ids that are looked up in the rules later.
+  // Appends the ids whose bits are set to those that are looked up in the rules later.
   template <class Id>
   void pack_inside(const Id* ids, std::uint32_t lanes, Id* to) {
     if constexpr (kCompresses) {
@@ -234,18 +234,18 @@ class FoundWithin : public TreeRadius {
   }
 
   const bool root_;                    // values are square roots of sums
-  const std::int64_t* const entries_;  // of points, in the order of the tree; null: none
+  const std::int64_t* const entries_;  // entries of points in the order of the tree; null: none
   const AllowedPairs* const rules_;    // all other rules; null: none
   bool by_points_;                     // whether these rules leave out points that are looked up by their numbers
   const bool masked_;                  // whether queries have masks of their own, which may be copied
   const bool listed_;                  // whether queries have excluded points that may be looked up by their places
   const std::int64_t points_;
-  std::int64_t entry_ = 0;  // of the query
+  std::int64_t entry_ = 0;  // the query's entry
   Room<double> exact_room_;
   std::vector<Ranked> found_;
   std::int64_t self_ = -1;
   AllowedRow allowed_;
-  static constexpr int kInsides = 1024;  // points within the radius that are looked up in the rules together
+  static constexpr int kInsides = 1024;  // number of points within the radius that are looked up in the rules together
   std::int32_t inside_[kInsides + 2 * kTreeWidth];
   std::int64_t wide_inside_[kInsides + 2 * kTreeWidth];
   int insides_ = 0;
@@ -267,13 +267,13 @@ class FoundWithin : public TreeRadius {
   static constexpr std::int64_t kCopied = 64;  // copying takes as long as looking up one of so many points
 
  protected:
-  double* const exact_;  // the query
+  double* const exact_;  // the query in float64
 };
 
 template <class STEP, class T>
 class RadiusWalk final : public FoundWithin {
   static constexpr int W = kTreeWidth;
-  static constexpr int kLevels = 16;  // 16^16 leaves
+  static constexpr int kLevels = 16;  // enough for 16^16 leaves
   using F = Vec<T, W>;
   using K = ChildKeys<T>;
 
@@ -333,7 +333,7 @@ class RadiusWalk final : public FoundWithin {
     nodes_[level] = node;
     const K keys = child_keys<STEP>(tree_, level, node, values_);
     std::uint32_t left = bits(keys <= K(std::bit_cast<ChildKey<T>>(outer_)));
-    // Above the leaves: a leaf's points are compared as quickly as its box.
+    // Only above the leaves, since a leaf's points are compared as quickly as its box.
     if (level > 0 && inner_ >= 0 && left != 0) {
       const std::uint32_t inside = left & bits(farthest(level, node) <= F(inner_));
       left &= ~inside;
@@ -375,7 +375,7 @@ class RadiusWalk final : public FoundWithin {
     }
   }
 
-  // Decides by their exact values about points that passed.
+  // Decides about points that passed by their exact values.
   void take(std::uint32_t passed, const T* x, std::int64_t place) {
     constexpr int width = kRegisterLanes<double>;
     constexpr std::uint32_t run = (1u << width) - 1;
@@ -392,8 +392,8 @@ class RadiusWalk final : public FoundWithin {
   Room<T> value_room_;
   T* const values_;
 
-  T outer_ = 0;   // a larger sum is outside
-  T inner_ = -1;  // a sum up to this is inside; negative: no sum is certain
+  T outer_ = 0;   // a point with a larger sum is outside the radius
+  T inner_ = -1;  // a point with at most this sum is within the radius; negative: none is certain
   std::uint32_t left_[kLevels];
   std::int64_t nodes_[kLevels];
 };

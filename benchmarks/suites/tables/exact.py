@@ -22,6 +22,7 @@ from ...harness.report.cells import (
     times,
 )
 from ...harness.report.table import Column, Line, Table
+from .. import growth
 from .machines import EPYC, EPYC_ZEN4, H100, H200, XEON
 
 PROCESSORS = {
@@ -133,6 +134,16 @@ TABLES: dict[str, Table] = {
             Line("graph, 1,000,000 × 768", {"case": "contracted-graph-patches", **CHOSEN, **H200}),
             Line("search, 10,000 × 1,000,000 × 768", {"case": "contracted-patches", **CHOSEN, **H200}),
         ),
+    ),
+    "exact-growth-h200": Table(
+        where={"suite": "exact_cuda", "who": "tonari", **H200},
+        columns=(
+            Column("tonari", seconds(bold=True)),
+            Column("torch.mm + topk, float32", against(**TORCH32), sparse=True),
+            Column("flash_knn, float32", against(**FLASH32), sparse=True),
+            Column("its recall", asking(recall(), **FLASH32), sparse=True),
+        ),
+        lines=[Line(f"{n:,} × 768", {"case": f"{growth.CASE}{n}"}) for n in growth.ON_CUDA],
     ),
     "exact-h100": Table(
         where={"suite": "exact_cuda", "who": "tonari", **H100},

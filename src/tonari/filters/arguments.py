@@ -165,7 +165,7 @@ def _numbers(x: Any, count: int, name: str) -> Ids:
 
 
 def _excluded(exclude: Any, m: int, n: int) -> Excluded:
-    """Check lists of excluded points; their order stays as it is."""
+    """Check lists of excluded points, and return them in their own order."""
     indptr, ids = _lists(exclude, m)
     if len(ids) and ids.view(np.uint64).max() >= n:  # negative ones too
         bad = np.flatnonzero((ids < 0) | (ids >= n))

@@ -6,17 +6,18 @@ hold the interpreter's lock, so several threads do it at once. The translation o
 so kernels are translated one after another. (Linking libdevice would hold it, too; see
 metrics/kernels/instructions.py.) The kernels that take longest to compile are translated first:
 
-    look up      a   b c d            in Triton's cache on disk: the first kernel, and after its translation the others
-    translate      a   b c d          one kernel after another
+    look up      a b c d              one kernel after another, in Triton's cache on disk
+    translate      a b c d            one kernel after another
     compile          aaaaaaaaa        at the same time, each by the thread that has translated it
-                         bbbbb
-                           ccc
-                             d
-    launchers      a   b c d          up to Triton 3.6: from the signature, in C, by other threads at the same time
+                       bbbbbbb
+                         ccc
+                           d
+    launchers      a b c d            up to Triton 3.6: from the signature, in C, by other threads at the same time
 
 Processes instead of threads would not have to share the interpreter's lock. But on an H100 with 16 processors, 8
 processes that were started while the search was imported did not make the first graph of a million rows faster: their
-imports slowed down the imports of the search.
+imports slowed down the imports of the search. They could not have saved much: the kernel that takes longest to compile
+is translated first, and ends last or nearly last.
 """
 
 from __future__ import annotations
@@ -84,7 +85,6 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
         for call in sorted(calls, key=effort, reverse=True):
             with _instead_of_making_ir(call.kernel, pool.translate, pool.prepare):
                 compile_call(call)
-            pool.wait_for_first()
         with Progress(shown, total=len(pool.futures), seconds=None, label="compiling", unit="kernel") as bar:
             for _ in as_completed(pool.futures):
                 bar.add(1)

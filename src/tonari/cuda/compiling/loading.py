@@ -45,7 +45,6 @@ class Loading(Executor):
         self._launchers: SimpleQueue[_Launcher | None] = SimpleQueue()
         self._launcher_of = threading.local()  # the event of the kernel that this thread is compiling
         self._turn = threading.Lock()  # a thread holds it from the beginning of a job until its kernel is translated
-        self._first_translated = threading.Event()
         self._translator: int | None = None  # the thread that holds it
         self._started = False
         self._threads = [threading.Thread(target=self._work) for _ in range(threads)]
@@ -82,14 +81,6 @@ class Loading(Executor):
         finally:
             self._pass_turn()
 
-    def wait_for_first(self) -> None:
-        """Wait until the first kernel is translated, if any has been submitted.
-
-        It takes longest to compile, and a thread that looked up other kernels meanwhile would delay it.
-        """
-        if self.futures:
-            self._first_translated.wait()
-
     def _work(self) -> None:
         while True:
             self._turn.acquire()
@@ -125,7 +116,6 @@ class Loading(Executor):
     def _pass_turn(self) -> None:
         if self._translator == threading.get_ident():
             self._translator = None
-            self._first_translated.set()
             self._turn.release()
 
     def _loaded(self, compile: Callable[[], Any]) -> Any:

@@ -74,7 +74,7 @@ class CpuBackend:
         ids = indices.astype(np.int32)
         return np.where(ids < 0, np.int32(MISSING), ids | np.int32(NEW if new else 0))
 
-    def beside(self, first: Entries, second: Entries) -> Entries:
+    def joined_entries(self, first: Entries, second: Entries) -> Entries:
         """Join two blocks of entries of the same rows side by side, padded or truncated to the list size."""
         size = self.plan.list_size
         both = np.full((len(first), size), MISSING, np.int32)
