@@ -3,6 +3,7 @@
     rules.py       the rules of a call, and whether a query may find a point
     shared.py      a mask that is the same for all queries
     arguments.py   checks of the callers' arguments
+    excluded.py    the points that are excluded for each query
     answers/       answers to a call: nearest points, points within a radius, their number
     scope.py       the points to search, and the memory for searches that ignore the rules
     listed.py      for few allowed points per query: computation of the exact values of all of them
