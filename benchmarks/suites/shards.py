@@ -247,7 +247,7 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
     say(f"{case.name}: {who}")
     out = folder / f"graph-{route}-{devices}-{way.workers}"
     where = [f"cuda:{at}" for at in range(devices)] if run.cuda else "cpu"
-    from tonari.graph.directory import Manifest
+    from tonari.graph.files.directory import Manifest
     from tonari.shards.build import STAGE_DONE
 
     options = run.options() | ({"recall": case.target} if case.target else {})

@@ -10,7 +10,8 @@ import pytest
 
 import tonari
 from tests.helpers.filter_checks import assert_equal, cut
-from tonari.filters import counting, looking, tuning, within
+from tonari.filters import looking, tuning
+from tonari.filters.answers import counting, within
 from tonari.filters.scope import Scope
 from tonari.methods.rows.points import DecidedPoints
 

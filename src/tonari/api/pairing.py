@@ -24,7 +24,7 @@ from tonari.core.results.pairs import Pairs, pairs_of
 from tonari.core.trail import recording
 from tonari.filters.arguments import shared_mask, window_of
 from tonari.filters.scope import Scope
-from tonari.io.pairs import SUFFIXES, write_pairs
+from tonari.io.neighbors.pairs import SUFFIXES, write_pairs
 from tonari.methods import repeated
 from tonari.methods.call import Call
 from tonari.methods.options import Options, SearchOptions, shares

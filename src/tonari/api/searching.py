@@ -16,8 +16,8 @@ from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.filters.answers.ties import are_all
 from tonari.filters.arguments import Given
-from tonari.filters.ties import are_all
 from tonari.methods import repeated
 from tonari.methods.answer import answer, check_plan, on_side_of
 from tonari.methods.call import Call

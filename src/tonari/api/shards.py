@@ -13,7 +13,7 @@ from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.graph.directory import LARGEST_MATRIX, open_neighbors
+from tonari.graph.files.directory import LARGEST_MATRIX, open_neighbors
 from tonari.graph.knn_graph import KNNGraph
 from tonari.methods.options import MetricOptions, Options, columns_of, shares
 from tonari.methods.rows.where import may_take_fewer
@@ -21,7 +21,7 @@ from tonari.metrics import get_metric
 from tonari.metrics.changes.change import Change, change_for
 from tonari.metrics.names import is_own
 from tonari.nn_descent.plan import check_recall, check_seed
-from tonari.nn_descent.planner import RECALL
+from tonari.nn_descent.planning.planner import RECALL
 from tonari.nn_descent.updates import check_name, refuse_on_cpu
 from tonari.shards.build import Executor, Request, build
 from tonari.shards.changed import ChangedSource

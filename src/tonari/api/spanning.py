@@ -15,7 +15,7 @@ from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.filters import asking
+from tonari.filters.answers import asking
 from tonari.filters.rules import Rules
 from tonari.filters.scope import on_host
 from tonari.graph.building.build import build_lists

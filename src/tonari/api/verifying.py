@@ -12,10 +12,10 @@ from tonari import inputs
 from tonari.api.given.call import GivenCall
 from tonari.api.given.replacing import is_given
 from tonari.api.searching import search
-from tonari.core.draws import Purpose, generator
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.rows.draws import Purpose, generator
 from tonari.given.cpu.nearest import nearest
 from tonari.given.plan import plan_given
 from tonari.given.values import MatrixValues

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
-from tonari.filters import asking
+from tonari.filters.answers import asking
 from tonari.filters.arguments import Given
 from tonari.methods import repeated
 from tonari.methods.call import Call

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.estimators.answers.votes import Float64, Values, rows_at_once
 from tonari.estimators.bases.nearest import Nearest
 from tonari.inputs import parse_memory

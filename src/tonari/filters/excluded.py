@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.slices import cut, in_room
+from tonari.core.rows.slices import cut, in_room
 from tonari.filters import tuning
 
 Ids = npt.NDArray[np.int64]

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.listed import Listed
 from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.core.slices import in_room
+from tonari.core.rows.listed import Listed
+from tonari.core.rows.slices import in_room
 from tonari.core.trail import current
 from tonari.filters import tuning
 from tonari.filters.rules import Ids, Rules

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.allowed import Allowed
-from tonari.core.slices import cut
+from tonari.core.rows.allowed import Allowed
+from tonari.core.rows.slices import cut
 from tonari.filters import tuning
 from tonari.filters.excluded import Excluded, distinct
 from tonari.filters.shared import SharedMask, true_places

@@ -13,9 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.allowed import COPIED_POINT, Allowed
 from tonari.core.errors import BudgetExceeded
-from tonari.core.listed import Listed
 from tonari.core.problem import Problem
 from tonari.core.process.caches import cached
 from tonari.core.process.isa import chosen_isa
@@ -23,6 +21,8 @@ from tonari.core.process.progress import ProgressLike
 from tonari.core.process.workers import default_threads
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.core.rows.allowed import COPIED_POINT, Allowed
+from tonari.core.rows.listed import Listed
 from tonari.costs.model import listed_bits_seconds, listed_seconds
 from tonari.costs.rates import CARD
 from tonari.filters import tuning

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.sparse import tuning
 from tonari.sparse.rows import SparseRows, sparse_rows
 

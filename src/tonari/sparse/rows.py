@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.inputs import LARGEST_FLOAT64
 from tonari.inputs.arrays.kinds import dtype_name
 from tonari.inputs.arrays.rows import LARGEST_WHOLE, too_large

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from tonari.bits import tuning
-from tonari.core.listed import Listed
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.rows.listed import Listed
 from tonari.cuda.devices import on
 from tonari.cuda.launch import launch
 from tonari.select.cuda.dispatch import k_smallest

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from tonari.bits.cuda.plan import BitsCudaPlan
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.copying.prefetch import slabs
 from tonari.cuda.devices import to_device
 from tonari.cuda.streams import Written

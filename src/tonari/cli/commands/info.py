@@ -15,7 +15,7 @@ from tonari.api.index.files.dense import describe
 from tonari.cli import _common, _options
 from tonari.cli._points import Inputs, inputs_option
 from tonari.core.results.neighbors import index_dtype
-from tonari.graph.directory import BUILDING, GRAPH, NEIGHBORS, value_dtype
+from tonari.graph.files.directory import BUILDING, GRAPH, NEIGHBORS, value_dtype
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists
 from tonari.graph.statistics import distances_at, missing_neighbours, range_of, zero_distances

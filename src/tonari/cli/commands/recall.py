@@ -17,7 +17,7 @@ from tonari.core.errors import Unsupported
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph import recall as quality
 from tonari.io.filtered import filters_in, in_words
-from tonari.io.ground_truth import HDF5_SUFFIXES
+from tonari.io.neighbors.ground_truth import HDF5_SUFFIXES
 from tonari.metrics import get_metric
 from tonari.metrics.recall import neighbors_recall
 

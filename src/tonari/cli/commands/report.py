@@ -9,7 +9,7 @@ import click
 from tonari.cli import _common, _options
 from tonari.cli._directories import check_points, load_graph, refuse
 from tonari.cli._points import Inputs, inputs_option
-from tonari.graph.directory import Manifest
+from tonari.graph.files.directory import Manifest
 from tonari.graph.page.contents import contents
 from tonari.graph.page.template import render
 from tonari.io._atomic import atomic

@@ -20,8 +20,8 @@ from tonari.core.errors import Unsupported
 from tonari.core.trail import Record, recording
 from tonari.io._common import open_regular, parsing, size_of
 from tonari.io.filtered import properties_of, write_npz
-from tonari.io.found import SUFFIXES, check_writable, write_found
-from tonari.io.ground_truth import HDF5_SUFFIXES
+from tonari.io.neighbors.found import SUFFIXES, check_writable, write_found
+from tonari.io.neighbors.ground_truth import HDF5_SUFFIXES
 from tonari.io.points import dtype_without_rows
 from tonari.shards.state import read_state
 from tonari.streams.output import kept

@@ -17,7 +17,7 @@ from tonari.cli._points import Inputs, inputs_option
 from tonari.core.errors import Unsupported
 from tonari.graph.lists import refuse_filtered
 from tonari.io.filtered import filters_in, in_words
-from tonari.io.ground_truth import HDF5_SUFFIXES
+from tonari.io.neighbors.ground_truth import HDF5_SUFFIXES
 
 _WHY = "compare it with tonari.knn_graph by the same filters, as by graph.overlap(other)"
 

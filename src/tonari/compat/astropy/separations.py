@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.metrics import tuning
 from tonari.metrics.changes.trigonometry import arcsin, sin_cos
 from tonari.metrics.definitions import unit_vectors

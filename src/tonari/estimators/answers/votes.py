@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.estimators import tuning
 
 _ENTRY_BYTES = 64  # bytes that a row's neighbour takes, including the values computed from it

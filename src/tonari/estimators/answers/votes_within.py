@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.estimators import tuning
 from tonari.estimators.answers.votes import Float64, Values
 

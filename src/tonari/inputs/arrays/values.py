@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tonari.core import _native
 from tonari.core.process.workers import Workers, default_threads
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.inputs import tuning
 from tonari.inputs.arrays.bfloat16 import as_floats, held
 from tonari.inputs.arrays.kinds import kind_of

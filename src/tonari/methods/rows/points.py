@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.allowed import Allowed
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
+from tonari.core.rows.allowed import Allowed
 from tonari.exact.cuda.replay import cache as cuda_graph_cache
 from tonari.exact.cuda.replay.cache import GraphKey
 from tonari.methods.answer import answer, checked, decide

@@ -31,7 +31,7 @@ import numpy as np
 
 from tonari import inputs
 from tonari.core.errors import Unsupported
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.metrics import MAPPED, METRICS, get_metric, tuning
 from tonari.metrics.changes import maps
 from tonari.metrics.changes.row_changes import Mapping, Prepare, Weighting, Widening, roots_of_rows, shares, unit_rows

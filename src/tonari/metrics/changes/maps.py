@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core import _native
 from tonari.core.process.workers import Workers, default_threads
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.metrics import tuning
 from tonari.metrics.definitions import Float64
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.process.callers import callers_level
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.metrics import tuning
 from tonari.metrics.changes import maps
 from tonari.metrics.changes.trigonometry import LARGEST_ANGLE

@@ -17,7 +17,7 @@ from tonari.core.problem import Problem
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import Neighbors, index_dtype, value_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.core.trail import current
 from tonari.exact.cpu.method import ExactOnCpu
 from tonari.metrics.reference import returned

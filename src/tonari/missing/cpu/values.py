@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.process.workers import Workers, default_threads
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.metrics.definitions import LANES, Float64
 from tonari.missing import tuning
 
