@@ -141,7 +141,7 @@ def _made(problem: Problem, isa: str, threads: int, block: int, work: float, pac
     blocks = -(-m // block)
     parts = min(groups, -(-threads // blocks))
     running = min(threads, blocks * parts) if parts == 1 else parts * blocks
-    # Bytes of a query in a task: a list whose capacity grows by doubling, the query's words, and its limit.
+    # Bytes of a query in a task: its neighbour list, whose capacity grows by doubling, its words, and its limit.
     row = 2 * 8 * (2 * k + tuning.SPARE_PAIRS) + words * WORD + 64
     return BitsPlan(
         **problem.plan_fields(),

@@ -25,7 +25,7 @@ from tonari.shards.state import bytes_of
 
 logger = logging.getLogger("tonari")
 
-# The arrays in an .npz file with a graph, with neighbours, and with lists of different lengths.
+# Names of the arrays in three kinds of .npz files: a graph, neighbours, and neighbour lists of different lengths.
 _GRAPH = {"about", "indices", "distances"}
 _NEIGHBORS = {"indices", "distances"}
 _LISTS = {"indptr", "indices", "distances"}
@@ -140,7 +140,7 @@ def kind_of(path: Path) -> Literal["graph", "index", "neighbours", "lists", "poi
 
 
 def emit(facts: dict[str, Any], text: str, *, as_json: bool, inputs: Inputs | None = None) -> None:
-    """Print the result, `facts` as one JSON object or else `text`, together with the description of the input files."""
+    """Print a result and the description of its input files: `facts` as one JSON object with `as_json`, else `text`."""
     if inputs is not None and inputs.facts:
         facts, text = facts | {"read": inputs.facts}, inputs.text + text
     say(json.dumps(facts, allow_nan=False) if as_json else text)

@@ -133,7 +133,7 @@ def _host(x: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _masks(where: Any, m: int, n: int, noun: str) -> tuple[SharedMask | None, npt.NDArray[Any] | None]:
-    """Check `where` and return it as a mask for all queries or as a mask for each query; the other one is None."""
+    """Check `where`; return a mask for all queries and a mask for each query, of which at most one is not None."""
     if where is None:
         return None, None
     there = inputs.place_of(where, "where") is not None
@@ -166,7 +166,7 @@ def _numbers(x: Any, count: int, name: str) -> Ids:
 
 
 def _excluded(exclude: Any, m: int, n: int) -> Ids:
-    """Check `exclude` and return the excluded pairs as numbers query * n + point, ascending and distinct."""
+    """Check `exclude`, and return each excluded pair as query * n + point, in ascending order without repetition."""
     indptr, ids = _lists(exclude, m)
     if len(ids) and not 0 <= ids.min() <= ids.max() < n:
         bad = np.flatnonzero((ids < 0) | (ids >= n))
@@ -202,7 +202,7 @@ def _sort_lists(ids: Ids, lengths: Ids) -> None:
 
 
 def _lists(exclude: Any, m: int) -> tuple[Ids, Ids]:
-    """Check `exclude` and return it as indptr and a new array of point numbers, like the arrays of a CSR matrix."""
+    """Check `exclude`, and return indptr and a new array of row numbers of points, as in a CSR matrix."""
     if isinstance(exclude, tuple):
         if len(exclude) != 2:
             raise ValueError(f"exclude: a tuple is a pair (indptr, indices), but this one has {len(exclude)} items")

@@ -34,7 +34,7 @@ def distinct(numbers: Ids, *, in_place: bool = False) -> Ids:
         numbers.sort(kind="stable")
     kept = 1
     for block in cut(len(numbers) - 1, tuning.TABLE_BLOCK):
-        ours = numbers[block.start : block.stop + 1]  # starts with the last number of the block before
+        ours = numbers[block.start : block.stop + 1]  # begins with the last number of the previous block
         new = np.compress(ours[1:] != ours[:-1], ours[1:])
         numbers[kept : kept + len(new)] = new
         kept += len(new)
@@ -96,7 +96,7 @@ class Rules:
     window : int, optional
         Query i may find point j only if i and j differ by more than this number.
     rows, ids : int64 arrays, optional
-        The numbers of the queries and points of the current search, ascending; None for all.
+        The row numbers of the queries and points of the current search, ascending; None for all.
     """
 
     m: int
@@ -124,7 +124,7 @@ class Rules:
         return self.mask is not None or self.excluded is not None or self.window is not None or other
 
     def without(self, *names: str) -> Rules:
-        """Return the rules without some, named by attributes, that all points of the current search satisfy anyway."""
+        """Return a copy without the rules in the attributes `names`, which all points of the search satisfy anyway."""
         left_out: dict[str, Any] = dict.fromkeys(names)
         return dataclasses.replace(self, **left_out)
 
@@ -232,9 +232,9 @@ class Rules:
         return self.mask is None and self.shared is None and (self.query_groups is None or self.same)
 
     def held_bytes(self) -> int:
-        """Return the bytes that the rules take: excluded pairs, numbers for each query, and entries for each point.
+        """Return an estimate of the bytes that the rules take, for excluded pairs, for each query and for each point.
 
-        The entries include the order of the points by group, and the copy that a tree makes of groups or a mask.
+        The bytes for a point include the order of points by group, and the copy that a tree makes of groups or a mask.
         """
         pairs = 0 if self.excluded is None else len(self.excluded)
         entry = 64 if self.query_groups is not None else 8 if self.shared is not None else 0

@@ -220,7 +220,7 @@ class Scope:
 
     @property
     def copied_at_once(self) -> int:
-        """The largest size in bytes of a copy, where points are copied and searched in several parts."""
+        """The largest size in bytes of one copy, if points are copied and searched in several parts."""
         copied = self.row_bytes * self.n
         return copied if self.memory is None else min(copied, self.memory // 2)
 

@@ -149,7 +149,7 @@ def shared_entries(found: Neighbors, truth: Neighbors, metric: str) -> npt.NDArr
 
 
 def rounding(*dtypes: np.dtype[Any]) -> float:
-    """Return the machine epsilon of the least precise of the dtypes; integers have 0."""
+    """Return the largest machine epsilon of the dtypes; that of integers counts as 0."""
     return max((float(np.finfo(dtype).eps) for dtype in dtypes if dtype.kind == "f"), default=0.0)
 
 

@@ -44,7 +44,7 @@ from tonari.sparse.rows import SparseRows, as_sparse_rows
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
 
-# The cache that tonari.methods.repeated uses: how earlier searches of the present state were answered.
+# For tonari.methods.repeated: takes an Index and returns the cache of its present state.
 kept_of = operator.attrgetter("_state.kept")
 
 
@@ -56,7 +56,7 @@ class IndexBase(Hinted):
     weights: Weights | None
     transform: Float64 | None = None
     _asked: str
-    _bits: int | None = None  # columns of bool rows, which packing pads to whole bytes
+    _bits: int | None = None  # number of columns of bool rows, before packing pads them to whole bytes
     _base: str
     _call: Call
     _change: Change | None
@@ -231,7 +231,7 @@ class IndexBase(Hinted):
 
 
 def _after_checks(now: State, quick: Way | None) -> Way | None:
-    """Return a function that checks that points are unchanged, then calls `quick`; None without a single segment."""
+    """Return a function that checks that points are unchanged, then calls `quick`; None without `quick` or `only`."""
     if quick is None or now.only is None:
         return None
     points, unchanged = now.only.points, now.unchanged
@@ -245,10 +245,10 @@ def _after_checks(now: State, quick: Way | None) -> Way | None:
 
 
 def quick_search_of(index: IndexBase, queries: Any, k: int, threads: int | None) -> tuple[Way, Decision] | None:
-    """Return a function that answers a search like this one without planning, and its decision; None if impossible.
+    """Return a function that repeats a search without planning, and the decision of the search; None if impossible.
 
-    The function takes queries of the same shape and dtype. It returns None for queries that the Index has to search
-    itself, for example to name a bad value.
+    The function takes queries of the same shape and dtype as `queries`. It returns None for queries that the Index has
+    to search itself, for example to name a bad value.
     """
     now, call = index._state, index._call
     if not isinstance(now, State) or now.only is None or index._coded is not None or index._change is not None:

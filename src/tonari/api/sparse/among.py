@@ -219,8 +219,8 @@ class Among:
     ) -> None:
         """Raise ValueError if a distance has overflowed or underflowed; see ``methods/rows/value_range.py``.
 
-        `values` and `indices` are the lists of all queries, one after another, `counts` their lengths, and `first` is
-        the number of the first of these queries.
+        `values` and `indices` are the concatenated lists of consecutive queries, `counts` are the lengths of the lists,
+        and `first` is the row number of the first query.
         """
         record, points = self.metric, self.points
         if record.bits or not len(values):

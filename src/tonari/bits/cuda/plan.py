@@ -156,7 +156,7 @@ def _fitting(
 
 
 def _choices(needs: BitNeeds, streamed: bool, overrides: dict[str, Any]) -> Iterator[BitSizes]:
-    """Yield the sizes to try, in descending order, with the sizes that a caller overrides fixed."""
+    """Yield the sizes to try, in descending order; a size that the caller sets stays fixed."""
     wish = needs.wish()
     block = min(int(overrides.get("query_block", wish.block)), needs.m)
     slab = min(int(overrides.get("point_slab", wish.slab)), needs.n)

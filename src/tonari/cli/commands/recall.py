@@ -19,7 +19,8 @@ from tonari.io.ground_truth import HDF5_SUFFIXES
 from tonari.metrics import get_metric
 from tonari.metrics.recall import neighbors_recall
 
-# A relative difference: two computations of the same distance differ by less, a distance and its square by more.
+# Largest relative difference of distances that count as equal: rounding differences are smaller, and the difference of
+# a distance from its square is larger.
 _ALIKE = 1e-3
 
 
@@ -111,7 +112,7 @@ def _check_results(found: Path, truth: Path) -> None:
 
 
 def _has_neighbors(path: Path) -> bool:
-    suffix = path.suffix.lower()  # files of true neighbours may have any other suffix
+    suffix = path.suffix.lower()  # any other suffix is read as Big-ANN ground truth
     return suffix in HDF5_SUFFIXES or suffix not in io.SUFFIXES or _common.kind_of(path) == "neighbours"
 
 

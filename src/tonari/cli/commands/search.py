@@ -151,7 +151,7 @@ def search(
         except KeyboardInterrupt:
             _tell_what_is_kept(target, asked.shape[0], force=force)
             raise
-        (record,) = record.parts  # the record of the whole file, including rows that interrupted runs found
+        (record,) = record.parts  # for the whole file, including the rows that earlier, interrupted runs found
     else:
         with recording("search", asked.shape[0]) as record:
             options |= {"where": _mask(where), "exclude_within": exclude_within, "ties": ties}

@@ -138,7 +138,7 @@ def hand_back(part: Any, side: Side) -> Any:
 
 
 def rows_at(rows: Any, ids: Any) -> Any:
-    """Return a copy of the rows whose numbers are `ids`, on the device of the rows.
+    """Return a copy of the rows at the row numbers `ids`, on the device of the rows.
 
     `ids` is a NumPy array or a tensor, such as a result of :func:`ids_for`.
 
@@ -151,7 +151,7 @@ def rows_at(rows: Any, ids: Any) -> Any:
 
 
 def ids_for(rows: Any, ids: Any) -> Any:
-    """Return row numbers as an array or tensor on the device of the rows, with which rows can be selected.
+    """Return row numbers as an array or tensor on the device of the rows, ready to index the rows.
 
     >>> import numpy as np
     >>> from tonari.inputs import ids_for

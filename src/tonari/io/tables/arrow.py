@@ -221,7 +221,7 @@ def _named(indices: Array, names: Array) -> Any:
     """Return the names of each row's neighbours as an Arrow array of fixed-size lists, null if missing."""
     arrow = pyarrow()
     flat = indices.reshape(-1)
-    found = arrow.array(names[flat], mask=flat < 0)  # index -1, a missing neighbour, takes some name here and is masked
+    found = arrow.array(names[flat], mask=flat < 0)  # the mask makes -1 (no neighbour) null
     return arrow.FixedSizeListArray.from_arrays(found, indices.shape[1])
 
 

@@ -101,7 +101,8 @@ class Points:
 
     def replayed(self, queries: Any, k: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors | None:
         """Replay the CUDA graph that was captured for an equal search, or return None if there is none."""
-        differing = (self.rows,) if self_join else (queries, self.rows)  # arrays that differ from the captured ones
+        # Arrays that may differ from those of the captured search.
+        differing = (self.rows,) if self_join else (queries, self.rows)
         found = cuda_graph_cache.replayed(self._graph_key(queries, k, self_join), differing, progress)
         return None if found is None else checked(found, queries, self.rows, self.call.metric)
 

@@ -20,9 +20,9 @@ from tonari import inputs
 from tonari.methods import tuning
 from tonari.metrics import Metric
 
-_PLAIN_LOW, _PLAIN_HIGH = 1e-37, 3e38  # between these, float32 and float64 have their full precision
+_PLAIN_LOW, _PLAIN_HIGH = 1e-37, 3e38  # float32 and float64 have full precision between these magnitudes
 _LARGE_ELEMENT = 1e-5  # no metric's power of an element of at least this magnitude can underflow
-DIGITS = 2.0**48  # a value that is smaller by this factor than its rows suggest depends only on a few small elements
+DIGITS = 2.0**48  # a value smaller than its rows suggest by more than this factor depends only on a few small elements
 
 
 def check_range(
@@ -54,7 +54,7 @@ def check_range(
         A value is beyond the range; the message names the query and the value.
     """
     one = len(values) == 1 and values.ndim == 2 if indptr is None else len(indptr) == 2
-    if one and type(values) is np.ndarray and values.size:  # values are in order, so that the extremes are at the ends
+    if one and type(values) is np.ndarray and values.size:  # a sorted list has its extremes at its ends
         first, last = values.item(0), values.item(-1)
         if _PLAIN_LOW < first < _PLAIN_HIGH and _PLAIN_LOW < last < _PLAIN_HIGH:
             return
@@ -80,7 +80,7 @@ def check_range(
 def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
     """Return the smallest and the largest value, and a lower bound of the smallest magnitude."""
     if math.prod(values.shape) <= tuning.FEW_RESULTS:
-        values = _on_host(values)  # to copy few values takes less time than two kernels
+        values = _on_host(values)  # copying few values to the host takes less time than two kernels
         low, high = values.item(values.argmin()), values.item(values.argmax())  # three times as fast as min and max
     elif not isinstance(values, np.ndarray):
         import torch
@@ -261,7 +261,7 @@ def check_far(
 
 
 def are_inside(limits: npt.NDArray[Any], points: Any, record: Metric) -> bool:
-    """Return whether no check is needed: the metric is not subject to checks, or all limits are one ordinary number."""
+    """Return whether no check is needed: the metric needs none, or all queries share one ordinary limit."""
     if record.bits or record.own or record.missing or not (len(limits) and len(points)):
         return True
     return not limits.strides[0] and _PLAIN_LOW < abs(limits.item(0)) < _PLAIN_HIGH
@@ -273,7 +273,7 @@ def _distinct(limits: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _rows_with(chosen: npt.NDArray[np.bool_], limits: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Return the row numbers of queries whose limits a mask selects; the mask has the shape of :func:`_distinct`."""
+    """Return the row numbers of the queries whose limits are chosen by a mask of the result of :func:`_distinct`."""
     if len(chosen) == len(limits):
         return np.flatnonzero(chosen)
     return np.arange(len(limits) * int(chosen[0]))
@@ -327,7 +327,7 @@ def _largest(rows: Any) -> npt.NDArray[np.float64]:
 
 
 def _floats(rows: Any, ids: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return a copy of the rows with these numbers in host memory, as float64."""
+    """Return a copy of the rows at the row numbers `ids`, in host memory and as float64."""
     some = rows[ids] if isinstance(rows, np.ndarray) else rows[inputs.like("torch", ids).to(rows.device).long()].cpu()
     return inputs.as_floats(inputs.held(some)).astype(np.float64)
 

@@ -29,7 +29,7 @@ import numpy.typing as npt
 Float64 = npt.NDArray[np.float64]
 
 _STEPS = 4
-_SPLIT = 134217729.0  # 2^27 + 1
+_SPLIT = 134217729.0  # 2^27 + 1, Dekker's factor for splitting a float64 number into two halves
 _GUESS = 0.72, 0.24  # coefficients of a line within 1/16, relatively, of the cube root from 1/2 to 4
 
 

@@ -33,7 +33,7 @@ from tonari.metrics import get_metric
 
 FORMAT, VERSION = "tonari.Index of codes", 1
 _STORED = ("path", "offset", "n", "d", "pitch", "dtype", "size", "time")
-_COLUMNS = 4  # of the table of slices
+_COLUMNS = 4  # columns of the table of slices
 _FIELDS: dict[str, schema.Test] = {
     **dict.fromkeys(("format", "metric", "method", "asked", "dtype", "path", "codes", "kernel"), schema.text),
     "version": whole(1),

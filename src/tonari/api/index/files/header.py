@@ -22,7 +22,7 @@ from tonari.io._common import FileFormatError, open_regular, reason, size_of
 MAGIC = b"\x93tnrINDX"
 ALIGNED = 64
 _PREFIX = 32
-_LONGEST = 1 << 20  # bytes of the text
+_LONGEST = 1 << 20  # largest accepted length of the JSON text in bytes
 EXPECTED = "what tonari.Index.save writes"
 
 

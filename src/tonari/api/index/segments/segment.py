@@ -80,7 +80,7 @@ class Segment:
         self.first = first
         self.ready: dict[tuple[str, str], Decision] = {self._kind(first.method, self._problem(points[:1], 1)): first}
         self.planned: dict[Hashable, Decision] = {}
-        self._preparing = threading.Lock()  # a search that prepares further data holds it
+        self._preparing = threading.Lock()  # held while a search prepares further data
         self._call_with: Call | None = None
         self._warned = False
         self._searched = 0  # number of queries so far; approximate, since threads do not lock it
@@ -104,7 +104,8 @@ class Segment:
     @property
     def held_bytes(self) -> int:
         """The bytes of the prepared points; on CUDA, on each device."""
-        held = {id(made.prepared): made for made in tuple(self.ready.values())}  # kinds may share data
+        # Each prepared object once, since several kinds of searches may share it.
+        held = {id(made.prepared): made for made in tuple(self.ready.values())}
         return sum(made.method.held_bytes(made.prepared, made.plan) for made in held.values())
 
     def budget(self, taken: int) -> int | None:
