@@ -125,7 +125,7 @@ def pairs(
     if path is None:
         if window is None:
             found = wanted.pairs(slice(0, len(rows)), progress)
-        else:  # block by block, since the window may drop most pairs that a block finds
+        else:  # in blocks, to save memory: the window may drop most pairs
             with Progress(progress, total=len(rows), seconds=None, label="pairs", unit="row") as bar:
                 blocks = list(_blocks(wanted.found, len(rows), bar)) or [wanted.pairs(slice(0, 0), False)]
             found = Pairs(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))

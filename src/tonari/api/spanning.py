@@ -125,7 +125,7 @@ def mutual_reachability_tree(
 
 
 class _Known(NamedTuple):
-    """A k-d tree of the points, and the plan by which it was built."""
+    """A k-d tree of the points, and its plan."""
 
     tree: Tree
     plan: TreePlan

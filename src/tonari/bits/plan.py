@@ -16,8 +16,8 @@ from tonari.costs.model import bits_seconds
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics import BIT_METRICS
 
-LANES, WORD = 16, 4  # points in a packed group, and bytes of a word: native/bits/pack.hpp
-MOST_BYTES, MOST_POINTS = 1 << 21, (1 << 33) - 1  # the longest rows and the most points: native/bits/value.hpp
+LANES, WORD = 16, 4  # points in a packed group, bytes in a word; as in native/bits/pack.hpp
+MOST_BYTES, MOST_POINTS = 1 << 21, (1 << 33) - 1  # largest row in bytes, number of points; as in native/bits/value.hpp
 
 OVERRIDES = {
     "query_block": Override("queries per task"),

@@ -19,7 +19,7 @@ from tonari.estimators.bases.searching import Searching
 from tonari.estimators.settings import check_radius
 from tonari.inputs import check_count, parse_memory
 
-_ROW_BYTES = 128  # bytes per row of the arrays that exist during a whole fit: counts, weights, components, labels
+_ROW_BYTES = 128  # bytes per row for counts, weights, components and labels, which exist during the whole fit
 
 
 class DBSCAN(ClusterMixin, Searching):

@@ -12,7 +12,7 @@ from tonari.estimators.answers.votes_within import shares_within, winners_within
 from tonari.estimators.bases.classifying import Classifying
 from tonari.estimators.bases.predicting_within import PredictingWithin
 
-_NAMED = 5  # the most rows that an error message lists
+_NAMED = 5  # largest number of rows that an error message lists
 
 
 class RadiusNeighborsClassifier(Classifying, PredictingWithin):

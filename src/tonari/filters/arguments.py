@@ -128,7 +128,7 @@ def _host(x: Any, name: str) -> npt.NDArray[Any]:
     inputs.refuse_masked(x, name)
     try:
         return np.asarray(inputs.to_host(x))
-    except ValueError as error:  # rows of different lengths; NumPy's message does not name the argument
+    except ValueError as error:  # rows of different lengths; NumPy's message lacks the argument's name
         raise ValueError(f"{name}: rows differ in length, expected an array") from error
 
 
@@ -227,7 +227,7 @@ def _lists(exclude: Any, m: int) -> tuple[Ids, Ids]:
     if len(rows) != m:
         raise ValueError(f"exclude: expected {m} lists, one for each query, got {len(rows)}")
     if isinstance(rows, np.ndarray) and rows.dtype.kind in "iu" and rows.dtype != np.uint64:
-        ids = np.sort(rows, axis=1).ravel()  # ten times as fast as sorting all pairs, for short rows
+        ids = np.sort(rows, axis=1).ravel()  # for short rows, ten times as fast as sorting all pairs at once
         return np.arange(m + 1) * rows.shape[1], _numbers(ids, rows.size, "exclude")
     lists = [_host(row, f"exclude[{i}]") for i, row in enumerate(rows)]
     lists = [row if row.size else np.empty(0, np.int64) for row in lists]

@@ -96,7 +96,7 @@ def dropping_seconds(scope: Scope, m: int, size: int) -> float:
 
 
 def _is_listed(scope: Scope, k: int, forbidden: Ids, wanted: Ids) -> Any:
-    """Return a mask of the queries for which the exact values of all allowed points are expected to be faster."""
+    """Return a mask of the queries that are expected to be faster by exact values of all their allowed points."""
     n, allowed = scope.n, scope.n - forbidden
     if n <= tuning.FEW_POINTS:
         return 4 * wanted >= n

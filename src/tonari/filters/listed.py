@@ -171,7 +171,8 @@ def group_sizes(rules: Rules) -> Ids:
         ordered = np.sort(points)
         return np.searchsorted(ordered, asked, "right") - np.searchsorted(ordered, asked, "left")
     sizes = np.append(np.bincount(points), 0)
-    return np.asarray(sizes.take(asked, mode="clip"), np.int64)  # a group without points is clipped to the appended 0
+    # Groups beyond those of the points are empty: they are clipped to the last entry, an appended 0.
+    return np.asarray(sizes.take(asked, mode="clip"), np.int64)
 
 
 def _groups(rules: Rules) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -150,7 +150,7 @@ def _is_complement_faster(scope: Scope, m: int, k: int, rules: Rules) -> bool:
 
 
 def _own_groups(rules: Rules) -> tuple[Ids, Ids]:
-    """Return, for each group that has queries, the number of its points and the number of its queries."""
+    """Return how many points, and how many queries, each group that has queries contains."""
     assert rules.query_groups is not None
     _order, begins, ends = groups_of(rules)
     asked = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]

@@ -160,7 +160,7 @@ class Rules:
     def _in_mask(mask: npt.NDArray[Any], asked: Ids, at: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Return the entries of a mask for queries `asked` and points `at`, broadcast against each other."""
         column = at if mask.dtype == np.bool_ else at >> 3
-        if mask.flags.c_contiguous:  # flat indices are twice as fast as pairs
+        if mask.flags.c_contiguous:  # flat indices are twice as fast as pairs of indices
             entries = mask.reshape(-1).take(asked * mask.shape[1] + column)
         else:
             entries = mask[asked, column]

@@ -175,7 +175,7 @@ class Scope:
 
     @contextlib.contextmanager
     def refusals(self) -> Iterator[None]:
-        """Restate a BudgetExceeded of a search, which is about its share, in terms of the budget of the whole call."""
+        """Restate a search's BudgetExceeded, which names the search's share, in terms of the whole call's budget."""
         try:
             yield
         except BudgetExceeded as error:
@@ -248,7 +248,7 @@ class Scope:
         method = by_force(self.metric.name) if method == "auto" else method
         try:
             seconds, preparing = _planned(method, problem)
-        except BudgetExceeded:  # not an error: the caller compares this estimate with other estimates
+        except BudgetExceeded:  # no error: the caller compares the estimate with others, and inf never wins
             return math.inf
         if n is None:
             return seconds - preparing if self.prepared else seconds

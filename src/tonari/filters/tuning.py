@@ -39,14 +39,14 @@ LOOKED_AT = 2e-9  # seconds per entry to make a table of allowed points
 # To count for all queries takes about as long as to search for the nearest points, so a sample is counted to decide.
 COUNTED_QUERIES = 64  # the most queries in the sample
 COUNTED_ONE_OF = 32  # the sample has at most one in this many queries
-SHORT_SEARCH = 256  # for more neighbours, a search takes longer than a count and lists of all points in the radius
+SHORT_SEARCH = 256  # up to this many wanted points, a search for the nearest beats lists that are slightly too long
 
 # Not measured: the budget that an error suggests must suffice for later searches with other k too.
 SLACK = 4  # the memory suggested for searches exceeds the required memory by one part in this many
 
 # Not measured by a benchmark case, but by hand on an H200: a spanning tree of 200,000 x 20 searched for lists of 12
 # different lengths, for one or two queries each, and compiled kernels for eight ranges of lengths, 1 to 4 s each.
-LEAST_LENGTH = 32  # shortest list that a search on CUDA returns; for a few queries it takes two kernel launches
+LEAST_LENGTH = 32  # shortest lists to search for on CUDA; for a few queries, this takes two kernel launches
 MANY_QUERIES = 512  # for fewer queries, lengths of lists on CUDA grow by GROWTH, to compile fewer kernels, else by 2
 
 # Case: filters once-0.1, once-0.001 on cpu. Chosen on: an unrecorded machine.

@@ -26,7 +26,7 @@ from tonari.filters.nearest import fill
 from tonari.filters.rules import Ids, Rules, distinct
 from tonari.filters.scope import Scope, on_host
 
-Part = tuple[Ids, RadiusNeighbors]  # row numbers of queries, and their results
+Part = tuple[Ids, RadiusNeighbors]  # row numbers of some queries, and the results of these queries
 
 
 def within_allowed(

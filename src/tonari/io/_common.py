@@ -23,7 +23,7 @@ from tonari.io import tuning
 
 try:
     from lzma import LZMAError as _LZMAError
-except ImportError:  # Python was built without lzma, so it cannot read such archives
+except ImportError:  # a Python built without lzma cannot read LZMA archives anyway
     _LZMAError = zlib.error  # type: ignore[misc,assignment]
 
 Array = npt.NDArray[Any]

@@ -130,7 +130,7 @@ def build_graph(
     if decision.instead is None or lists.report.reached:
         return lists, decision.method.name
     decided("method", f"auto gives up {decision.method.name}: {lists.report}")
-    del lists  # free them before the fallback builds its own
+    del lists  # free memory before the fallback builds its own lists
     return build_graph(rows, decision.instead, metric, progress)
 
 

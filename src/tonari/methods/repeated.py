@@ -37,7 +37,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Key: TypeAlias = tuple[Hashable, ...]
-Way: TypeAlias = Callable[..., Any]  # takes the rows of a call and returns the answer, or None if it cannot answer
+Way: TypeAlias = Callable[..., Any]  # takes a call's arrays and returns its answer, or None if it cannot
 
 logger = logging.getLogger("tonari")
 
@@ -65,7 +65,7 @@ class _Asked(NamedTuple):
     arrays: list[Any]
 
 
-_kept: dict[Key, Kept] = {}  # entries for all wrapped functions; a key starts with the function
+_kept: dict[Key, Kept] = {}  # cache entries of all wrapped functions; each key starts with its function
 emptied_by(_kept.clear)
 _asked: ContextVar[_Asked | None] = ContextVar("tonari_asked", default=None)
 _VALUES = frozenset((int, float, str, bool, type(None)))
@@ -113,7 +113,7 @@ def _read(args: Any, kwargs: dict[str, Any], key: list[Any], arrays: list[Any]) 
         kind = type(x)
         if kind is np.ndarray:
             flags = x.flags
-            if not (flags.c_contiguous and flags.aligned):  # a search would convert the array first
+            if not (flags.c_contiguous and flags.aligned):  # a search would need a converted copy
                 return False
             key += (x.shape, x.dtype)
             arrays.append(x)

@@ -50,7 +50,7 @@ COUNTED_AMONG = 1 << 16  # points in that sample
 SEARCHED = 64  # up to this many nearest neighbours, a search is cheaper than lists of all points within the radius
 
 # Not measured.
-USUAL_K = 10  # the k for which an Index chooses its method
+USUAL_K = 10  # an Index chooses its method as for searches with this k
 PREPARE_POINT = 2e-7  # approximate seconds to pack a point, or to put it into a tree
 LOOKED_AT_ONCE = 1 << 16  # neighbours whose values are checked in one block
 FEW_RESULTS = 1 << 12  # up to this many distances, the smallest and the largest are found in host memory

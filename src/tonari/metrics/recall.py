@@ -142,7 +142,7 @@ def shared_entries(found: Neighbors, truth: Neighbors, metric: str) -> npt.NDArr
     span = 1 + max(int(found.indices.max()), int(truth.indices.max()))
     row_start = np.arange(m)[:, None] * span
     true = np.sort(truth.indices, axis=1)
-    true = np.append((row_start + true)[true >= 0], m * span)  # ascending over all rows; the last entry exceeds all ids
+    true = np.append((row_start + true)[true >= 0], m * span)  # ascending; the last entry exceeds all others
     listed = row_start + found.indices
     shared: npt.NDArray[np.bool_] = (true[np.searchsorted(true, listed)] == listed) & (found.indices >= 0)
     return shared | _both_missing(found, truth) if get_metric(metric).missing else shared

@@ -37,7 +37,7 @@ from tonari import inputs
 
 Float64 = npt.NDArray[np.float64]
 
-ALL = 5.0  # above 4, the largest mean squared difference of rows of at most 1 in magnitude
+ALL = 5.0  # a limit that includes all points: mean squared differences of values from -1 to 1 are at most 4
 _UNDERFLOW = 2.0**-1000
 
 

@@ -7,7 +7,7 @@ SPREAD = 1.5  # standard deviations that are added to the expected rank of the k
 QUERY_BLOCK = 1 << 13  # the most queries in a block
 PAIRS = 1 << 10  # pairs whose distances are computed in one step, so that their differences stay in the cache
 PAIRS_HELD = 1 << 23  # target number of candidate pairs in memory, which bounds the number of queries in a block
-GROWTH = 8  # a block may have this many times as many queries as the block before
+GROWTH = 8  # largest ratio of the numbers of queries in two successive blocks
 WIDENING = 4  # factor on the rank in the sample for queries that found fewer than k points
 
 # Not measured: these seconds decide the number of threads.

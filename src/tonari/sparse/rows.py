@@ -228,7 +228,7 @@ def _check_indptr(indptr: npt.NDArray[np.int64], n: int, x: Any, name: str) -> N
 def _check_values(values: npt.NDArray[Any], indptr: npt.NDArray[np.int64], name: str) -> None:
     if not len(values) or values.dtype.kind != "f":
         return
-    low, high = float(values.min()), float(values.max())  # both are NaN if a value is
+    low, high = float(values.min()), float(values.max())  # both are NaN if any value is
     if low >= -LARGEST_FLOAT64 and high <= LARGEST_FLOAT64:
         return
     bad = int((~(np.abs(values.astype(np.float64)) <= LARGEST_FLOAT64)).argmax())

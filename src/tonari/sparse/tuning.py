@@ -1,7 +1,7 @@
 """Tuning constants of searches among sparse rows: they affect the speed, but no answer."""
 
 # Not measured.
-QUERY_BLOCK = 256  # queries per task, for which the inverted lists of a block of points stay in the second-level cache
+QUERY_BLOCK = 256  # queries per task: enough that a block's inverted lists, once cached, are used many times
 REFINED_QUERIES = 16  # queries whose candidates are refined between two tests for Ctrl-C
 ADDITION_SECONDS = 8e-10  # seconds per product that is added to the score of a pair
 PAIR_SECONDS = 3e-10  # seconds per pair to initialise its score and to compare it with the threshold

@@ -177,7 +177,7 @@ class IndexBase(Hinted):
         return self._compared(rows, "queries", threads)
 
     def _keep(self, now: State, decision: Decision, queries: Any, quick: Way | None, run: Way | None = None) -> None:
-        """Cache how to answer an equal search of a state: by `quick(queries, points)`, or else by `run(queries)`."""
+        """Cache functions to repeat a search of a state: `quick(queries, points)`, and `run(queries)` if that fails."""
         if self._change is None and self._coded is None:
             ways = _after_checks(now, quick), None if run is None else _after_checks(now, lambda rows, _: run(rows))
             repeated.keep(decision, (queries,), *ways, kept=now.kept)

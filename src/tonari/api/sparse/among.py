@@ -150,7 +150,7 @@ class Among:
         counts = count_sparse(queries, *ready, request, progress=self.progress)
         silent = dataclasses.replace(self, progress=False)
         for block in self._doubtful(queries, limits, counts):
-            silent.within(queries, limits, rules, rows=block, ready=ready)  # refuses overflow
+            silent.within(queries, limits, rules, rows=block, ready=ready)  # raises ValueError for overflow
         return counts
 
     def with_ties(

@@ -86,7 +86,7 @@ def plan_bits_on_cuda(
     if why_not is not None:
         raise Unsupported(why_not)
     check_overrides(overrides, OVERRIDES_ON_CUDA)
-    several = len(problem.devices) > 1  # several devices need copies, even if the rows are on one of them
+    several = len(problem.devices) > 1  # with several devices, some need copies even of rows that are on a device
     needs = BitNeeds(
         n=problem.n,
         m=-(-problem.m // len(problem.devices)),

@@ -181,7 +181,7 @@ def _mask(where: Path | None) -> Any:
 def _queries_key(queries: Path, given: str | None) -> str | None:
     """Return the name of the queries' array in a file; in HDF5 files the default, "train", would be the points."""
     if given is None and queries.suffix.lower() in HDF5_SUFFIXES:
-        return "test"  # the queries' name in files of ann-benchmarks
+        return "test"  # the name of the queries' dataset in files of ann-benchmarks
     return given
 
 

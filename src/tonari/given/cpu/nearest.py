@@ -73,7 +73,7 @@ def nearest(
             if own:
                 selves[rows] = own_values(block, rows, columns)
                 without_own(block, rows, columns)
-            later = block[:, rows.stop - rows.start :]  # not filtered, as a later row may find other points
+            later = block[:, rows.stop - rows.start :]  # before filtering, as filters differ between rows
             if allowed is not None:
                 block = forbid(block.copy() if symmetric else block, allowed, _all(rows), _all(columns))
             most = min(k, block.shape[1] - own)

@@ -75,7 +75,7 @@ def as_device_rows(x: Any, name: str) -> Any:
         cast = ".to(torch.float32)" if kind_of(x) == "torch" else ".astype('float32')"
         raise TypeError(f"{name}: {dtype} is not supported, only {accepted()}; try {cast}")
     check_shape(tuple(tensor.shape), name)
-    if tensor.stride(1) != 1:  # tensor.contiguous() would keep the stride if there is a single column
+    if tensor.stride(1) != 1:  # contiguous() would not change the stride of a single column
         tensor = tensor.clone(memory_format=sys.modules["torch"].contiguous_format)
     return tensor
 

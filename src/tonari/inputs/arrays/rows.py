@@ -163,7 +163,7 @@ def _from_torch(x: Any, name: str) -> Rows:
     if dtype not in (
         *ACCEPTED_NAMES,
         *WHOLE_NAMES,
-    ):  # checked before the conversion, as some dtypes of torch have no counterpart in NumPy
+    ):  # check before converting to NumPy, which lacks some dtypes of torch
         fix = "torch.view_as_real(x).flatten(1), which makes columns of the real and imaginary parts"
         fix = "try " + (fix if dtype.startswith("complex") else ".to(torch.float32)")
         raise TypeError(f"{name}: {dtype} is not supported, only {accepted()}; {fix}")

@@ -33,8 +33,8 @@ from tonari.io._common import (
 
 DEFAULT_KEY = "train"
 SOFT_LINKS = 16  # the longest chain of soft links that is followed, as in HDF5 itself
-LONGEST_NAME = 100  # bytes: the longest attribute (name of the metric, or of filters) that is read
-FILTERS = "filters"  # tonari's own attribute: the names of arguments that restricted the neighbours
+LONGEST_NAME = 100  # largest length in bytes of an attribute (metric, filters) that is read
+FILTERS = "filters"  # tonari's attribute with the names of the arguments that restricted the neighbours
 
 
 def library() -> Any:

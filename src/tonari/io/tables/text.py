@@ -156,7 +156,10 @@ def _parsed(path: Path, block: list[Line], row: int, head: list[str], named: boo
 
 
 def _unparsed(path: Path, block: list[Line], why: object) -> FileFormatError:
-    """Return the error for lines that NumPy refuses although each cell is a number, as after a quoted line break."""
+    """Return the error for lines that NumPy refuses although each cell is a number.
+
+    This happens, for example, if a cell has a line break.
+    """
     message = f"{path}: lines {block[0][0]} to {block[-1][0]}: {why}, expected a row of numbers in each line"
     return FileFormatError(message, path, len(block), "a row of numbers in each line")
 

@@ -216,7 +216,7 @@ class DecidedPoints(Points):
         return self._found(Within(queries, limits[rows], own, later=True), progress, names=own)
 
     def _found(self, request: Within, progress: ProgressLike, *, names: range | None = None) -> RadiusNeighbors:
-        """Find the points of a request; raise ValueError if values have overflowed, even those that are not listed."""
+        """Find the points of a request; raise ValueError if values have overflowed, even beyond the limits."""
         queries, limits, allowed, record = request.queries, request.limits, request.allowed, self.call.metric
         found = checked(self.decision.find_within(request, progress), queries, self.rows, record, names=names)
         count, filtered = self._counting(queries, allowed), allowed is not None

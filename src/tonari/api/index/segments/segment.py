@@ -83,7 +83,7 @@ class Segment:
         self._preparing = threading.Lock()  # held while a search prepares further data
         self._call_with: Call | None = None
         self._warned = False
-        self._searched = 0  # number of queries so far; approximate, since threads do not lock it
+        self._searched = 0  # approximate number of queries so far: threads update it without a lock
 
     @property
     def memory(self) -> int | None:
@@ -98,7 +98,7 @@ class Segment:
 
     @property
     def chosen(self) -> tuple[str, int]:
-        """The name of the method, and the k of the plan by which points are packed."""
+        """The name of the method, and the k of the plan that packed the points."""
         return self.method, self.first.plan.k
 
     @property
@@ -174,7 +174,7 @@ class Segment:
         return method.name, "" if self._overrides else method.kind(problem, searched)
 
     def _first_choice(self, progress: ProgressLike, memory: int | None) -> Decision:
-        """Choose the method and the plan by which points are prepared, before any search is known."""
+        """Choose the method and the plan to prepare the points with, before the first search."""
         if self.call.method != "auto":
             return self._chosen(self.call.method, 1, memory)
         points, one = self.points, self.points[:1]
@@ -230,7 +230,7 @@ class Segment:
         ready = self.ready.get(kind)
         if ready is None:
             with self._preparing:
-                ready = self.ready.get(kind)  # another search may have prepared it
+                ready = self.ready.get(kind)  # another thread may have prepared it by now
                 if ready is None:
                     ready = self._prepare_kind(method, problem, searched, progress)
                     self.ready[kind] = ready
@@ -298,4 +298,4 @@ class SegmentPoints(Points):
         return DecidedPoints(self.rows, self.call, self.decided(queries, 1, progress))
 
     def ready(self, queries: Any, limits: Any) -> Points:
-        return self  # nothing to plan for all blocks: each block has a plan of its own
+        return self  # nothing to prepare: each block gets its own plan

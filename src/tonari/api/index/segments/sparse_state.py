@@ -150,7 +150,7 @@ class SparseState:
 
     @property
     def sample(self) -> SparseRows:
-        """A matrix of 0 rows, from which the number of columns and the dtype are read."""
+        """A matrix without rows that has the number of columns and the dtype of the points."""
         return self.kind.none
 
     @cached_property
@@ -215,7 +215,7 @@ class SparseState:
             ours = None if rules is None else rules.part(None, part.ids)
             near = among.within(rows, limits, ours, most=most)
             found.append((near, part.ids.astype(index_dtype(self.next_id))))
-        if len(found) == 1:  # ids ascend with row numbers
+        if len(found) == 1:  # one part needs no sorting: ids ascend with row numbers
             near, names = found[0]
             return near._replace(indices=names[near.indices])
         if not found:

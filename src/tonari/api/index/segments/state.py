@@ -47,7 +47,7 @@ class Kind(NamedTuple):
 
     @classmethod
     def like(cls, points: Any, chosen: tuple[str, int]) -> Kind:
-        """Return the kind of an Index of such points, of which there may be none."""
+        """Return the kind of an Index with points like `points`, an array that may have no rows."""
         shape = 1, points.shape[1]
         return cls(np.zeros(shape, points.dtype) if isinstance(points, np.ndarray) else points.new_zeros(shape), chosen)
 
@@ -80,12 +80,12 @@ class State:
 
     @property
     def chosen(self) -> tuple[str, int]:
-        """The method of the largest segment, and the k of the plan by which its points are packed."""
+        """The name of the largest segment's method, and the k of the plan that packed its points."""
         return self.largest.chosen if self._kind is None else self._kind.chosen
 
     @property
     def sample(self) -> Any:
-        """Some points, or a row of zeros like them, from which the array library, device and dtype are read."""
+        """Some points, or a row of zeros, whose array library, device and dtype are those of all points."""
         return self.parts[0].segment.given if self._kind is None else self._kind.sample
 
     @cached_property
