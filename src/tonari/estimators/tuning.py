@@ -8,5 +8,5 @@ RADIUS_ENTRIES = 1 << 19  # the most neighbours of a block of queries if `memory
 
 # Not measured.
 FEW_CLASSES = 8  # up to this ratio of classes to k, votes are summed for each class; above it, labels are sorted
-UNCOUNTED_ROWS = 1024  # neighbours are not counted first if lists of all points fit in memory for this many rows
+UNCOUNTED_ROWS = 1024  # a radius search skips its count if memory has room for this many lists of all points
 IMPUTED_SPARE = 1.5  # ratio of searched to needed neighbours, as some may lack a value in the column to fill

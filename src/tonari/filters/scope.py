@@ -257,7 +257,7 @@ class Scope:
         return seconds + byte * self.row_bytes * n
 
     def listed_seconds(self, m: int, pairs: int) -> float:
-        """Estimate the seconds for the exact values of listed pairs on one CPU core; it is used for CUDA too."""
+        """Estimate the seconds for exact values of listed pairs on one CPU core; the estimate is used for CUDA too."""
         of_pairs = listed_bits_seconds if self.metric.bits else listed_seconds
         return of_pairs(m, pairs, self.rows.shape[1], chosen_isa())
 

@@ -31,7 +31,7 @@ FILTERED_POINT = 6e-9  # additional seconds per point within the radius if a cou
 # without rules. If the counts of a few queries show that few points are within the radius, all of them are listed, and
 # forbidden points are dropped from the lists.
 SHORT_LISTS = 16  # lists are short if at most one in this many points is within the radius
-UNCOUNTED_QUERIES = 64  # points are not counted first if lists of all points fit in memory for this many queries
+UNCOUNTED_QUERIES = 64  # a radius search skips its count if memory has room for this many lists of all points
 SOON = 0.5  # exact values of all allowed points are computed if they take less than this share of a search's time
 LOOKED_AT = 2e-9  # seconds per entry to make a table of allowed points
 
@@ -44,8 +44,8 @@ SHORT_SEARCH = 256  # up to this many wanted points, a search for the nearest be
 # Not measured: the budget that an error suggests must suffice for later searches with other k too.
 SLACK = 4  # the memory suggested for searches exceeds the required memory by one part in this many
 
-# Not measured by a benchmark case, but by hand on an H200: a spanning tree of 200,000 x 20 searched for lists of 12
-# different lengths, for one or two queries each, and compiled kernels for eight ranges of lengths, 1 to 4 s each.
+# Not measured by a benchmark case, but by hand on an H200: for a spanning tree of 200,000 x 20, one or two queries were
+# searched with each of 12 list lengths, and kernels were compiled for 8 ranges of lengths, 1 to 4 s each.
 LEAST_LENGTH = 32  # shortest lists to search for on CUDA; for a few queries, this takes two kernel launches
 MANY_QUERIES = 512  # for fewer queries, lengths of lists on CUDA grow by GROWTH, to compile fewer kernels, else by 2
 

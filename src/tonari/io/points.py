@@ -65,7 +65,7 @@ def no_rows(path: Path, columns: int) -> Array | None:
     dtype = dtype_without_rows(path)
     if dtype is None:
         return None
-    # A search converts int32 rows to float32, if that represents all values; an array without rows has no values.
+    # A search would convert int32 rows to float32, so an array without rows is float32 from the beginning.
     return np.empty((0, columns), np.float32 if dtype == np.int32 else dtype)
 
 

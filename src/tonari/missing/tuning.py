@@ -8,7 +8,7 @@ QUERY_BLOCK = 1 << 13  # the most queries in a block
 PAIRS = 1 << 10  # pairs whose distances are computed in one step, so that their differences stay in the cache
 PAIRS_HELD = 1 << 23  # target number of candidate pairs in memory, which bounds the number of queries in a block
 GROWTH = 8  # largest ratio of the numbers of queries in two successive blocks
-WIDENING = 4  # factor on the rank in the sample for queries that found fewer than k points
+WIDENING = 4  # each further search of a query takes its limit from a sample rank this many times as large
 
 # Not measured: these seconds decide the number of threads.
 PAIR_SECONDS = 2e-7  # seconds per pair to compute its exact distance, without the time for its values

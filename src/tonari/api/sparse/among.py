@@ -268,7 +268,7 @@ def _largest(rows: SparseRows) -> npt.NDArray[np.float64]:
 
 
 def _differ(queries: SparseRows, row: int, points: SparseRows, point: int, *, products: bool) -> bool:
-    """Whether the exact value of two rows is not 0: they share a column (inner product), or they differ (distance)."""
+    """Whether the exact value of two rows is nonzero: they share a column (inner product) or differ (distance)."""
     (a, p), (b, q) = (
         (of.columns[of.indptr[at] : of.indptr[at + 1]], of.values[of.indptr[at] : of.indptr[at + 1]])
         for of, at in ((queries, row), (points, point))

@@ -92,7 +92,7 @@ class BitNeeds:
         return self.d * (slabs + (sizes.block if self.queries_come else 0))
 
     def working_bytes(self, sizes: BitSizes) -> int:
-        """Return the bytes of unpacked rows, values, the selection from them, and merged lists."""
+        """Return the bytes of unpacked rows, values of pairs, selections from them, and merged neighbour lists."""
         block, slab = sizes.block, sizes.slab
         unpacked = (block + slab) * (unpacked_width(self.d) + 4)
         found = block * min(self.k, slab)

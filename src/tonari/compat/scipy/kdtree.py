@@ -214,7 +214,7 @@ class cKDTree(Hinted, TwoTrees):
 
 
 def _answer_of(found: Neighbors, shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Return distances and indices as arrays of this shape, or as two numbers if the shape is empty."""
+    """Return distances and indices as arrays of this shape, or as two numbers if it is ()."""
     d, i = found.distances.reshape(shape), found.indices.astype(np.intp).reshape(shape)
     return (d, i) if shape else (float(d), np.intp(i))
 

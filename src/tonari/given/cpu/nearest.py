@@ -118,7 +118,7 @@ def _mirror(found: Neighbors, block: Array, rows: slice, allowed: Allowed | None
 
 
 def _merge(found: Neighbors, rows: npt.NDArray[np.int64], values: Array, indices: Array) -> None:
-    """Merge further neighbours into the lists of some rows, in order of (distance, index), missing entries last."""
+    """Merge candidates into the lists of the rows `rows`, in order of (distance, index), missing entries last."""
     k = found.indices.shape[1]
     distances = np.concatenate([found.distances[rows], values], axis=1)
     ids = np.concatenate([found.indices[rows], indices], axis=1, dtype=found.indices.dtype)

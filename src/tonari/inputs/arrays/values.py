@@ -25,7 +25,7 @@ from tonari.inputs.arrays.kinds import kind_of
 # finite.
 LARGEST_FLOAT64 = 1e150
 
-NO_ROW = 1 << 62  # value of a kernel's flag, the first refused row, if no row is refused
+NO_ROW = 1 << 62  # flags have the row number of the first refused row, or this value if no row is refused
 
 T = TypeVar("T")
 

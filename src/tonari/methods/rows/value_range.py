@@ -103,7 +103,7 @@ def may_underflow(record: Metric, queries: Any, points: Any) -> bool:
 
 
 def _are_small(queries: Any, record: Metric, tiny: float) -> bool:
-    """Return whether some query has such small elements that values may underflow.
+    """Return whether the elements of some query are so small that values may underflow.
 
     The first element is examined before the others, since it usually rules this out.
     """
@@ -281,7 +281,7 @@ def _rows_with(chosen: npt.NDArray[np.bool_], limits: npt.NDArray[Any]) -> npt.N
 
 
 def _may_overflow(record: Metric, queries: Any, points: Any, largest: float) -> bool:
-    """Return whether rows have such large elements that values between them may overflow."""
+    """Return whether elements are so large that the metric's value for a query and a point may overflow."""
     if record.angular:
         return False
     q, x = (float(_largest(rows).max()) for rows in (queries, points))
@@ -290,7 +290,7 @@ def _may_overflow(record: Metric, queries: Any, points: Any, largest: float) -> 
 
 
 def _are_tiny(queries: Any, points: Any, record: Metric, tiny: float) -> npt.NDArray[np.bool_]:
-    """Return a mask of the queries with such small elements that the value of some point may underflow."""
+    """Return a mask of the queries whose elements are so small that the value for some point may underflow."""
     sizes = _largest(queries)
     if not record.products:
         return _size(sizes, record) < tiny * DIGITS
@@ -301,7 +301,7 @@ def _are_tiny(queries: Any, points: Any, record: Metric, tiny: float) -> npt.NDA
 
 
 def _in_blocks(rows: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
-    """Cut row numbers into blocks with a bounded total number of neighbours, or of a single row."""
+    """Cut row numbers into blocks with a limited total number of neighbours; a row above the limit is its own block."""
     block = np.cumsum(counts[rows]) // tuning.LOOKED_AT_ONCE
     yield from np.split(rows, np.flatnonzero(np.diff(block)) + 1) if len(rows) else ()
 

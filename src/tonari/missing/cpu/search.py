@@ -218,8 +218,8 @@ def count_missing(
 def _estimates(those: QueryRows, prepared: PreparedMissing, plan: MissingPlan) -> npt.NDArray[np.float64]:
     """Estimate for each query, from a sample, limits on the mean squared difference that include k points.
 
-    Column i of the result has the limits for the queries' search number i. Limits grow from column to column; the last
-    column is infinite.
+    Column i of the result has each query's limit for its search i, counted from 0. Limits grow from column to column;
+    the last column is infinite.
     """
     n, k = len(prepared.points), plan.k
     sample = prepared.rows[:: -(-n // plan.sample)]

@@ -170,7 +170,7 @@ class Segment:
         return by_plan(method, method.plan(problem, **self._overrides))
 
     def _kind(self, method: SearchMethod, problem: Problem, searched: int = 0) -> tuple[str, str]:
-        """Return the key of the prepared data for a search: the method, and its kind unless the caller set the plan."""
+        """Return the key of prepared data for a search: the method, and the kind of search if tonari plans it."""
         return method.name, "" if self._overrides else method.kind(problem, searched)
 
     def _first_choice(self, progress: ProgressLike, memory: int | None) -> Decision:
