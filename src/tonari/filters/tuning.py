@@ -52,7 +52,7 @@ MANY_QUERIES = 512  # for fewer queries, lengths of lists on CUDA grow by GROWTH
 # Case: filters once-0.1, once-0.001 on cpu. Chosen on: an unrecorded machine.
 GROWTH = 4  # a query whose list was too short is searched again for a list this many times as long [2, 4, 8]
 FEW_POINTS = 4096  # up to this many points, the choice between a search and exact values needs no estimate of time
-LARGE_PAIRS = 1 << 20  # a group with more pairs than this may be searched separately [1 << 18, 1 << 20, 1 << 22]
+LARGE_PAIRS = 1 << 20  # a group with more pairs (queries * points) may be searched separately [1 << 18, 1 << 20, 1 << 22]
 
 # Not measured by a benchmark case. Chosen on: an unrecorded machine.
 TABLE_POINT_SECONDS = 1e-8  # seconds per allowed point to list it from a table
@@ -60,7 +60,7 @@ COPIED_BYTE_SECONDS = 5e-10  # approximate seconds per byte to gather rows in ho
 GATHERED_READS = 2.0  # cost of gathering a byte of rows on a device, as a multiple of reading it
 COUNTED_FEW = 16  # if less than one in this many points is allowed, exact values are the fastest method
 COUNTED_PIECE = 256  # points of a list that are counted in one step
-COUNTED_LARGE = 1 << 18  # a group with at least this many pairs is counted by a separate search
+COUNTED_LARGE = 1 << 18  # a group with at least this many pairs (queries * points) is counted by its own search
 WITHIN_LARGE = 4096  # a group with more points than this is searched separately within a radius
 TOO_MANY = 2  # above this ratio of points in the radius to wanted points, a search for the nearest is faster
 FEWER = 8  # above this ratio of points in the radius to allowed points, exact values of the allowed ones are faster

@@ -11,5 +11,5 @@ GROWTH = 8  # largest ratio of the numbers of queries in two successive blocks
 WIDENING = 4  # each further search of a query takes its limit from a sample rank this many times as large
 
 # Not measured: these seconds decide the number of threads.
-PAIR_SECONDS = 2e-7  # seconds per pair to compute its exact distance, without the time for its values
-VALUE_SECONDS = 8e-9  # additional seconds per value of the pair's rows
+PAIR_SECONDS = 2e-7  # seconds for the exact distance of a pair, whatever the number of columns
+VALUE_SECONDS = 8e-9  # additional seconds for each column of the pair

@@ -267,7 +267,7 @@ def _refuse_parameters(metric: str, given: list[str]) -> None:
 
 
 def instead_of(metric: str) -> tuple[str, str]:
-    """Return the rows, in words, and the metric that a caller can pass to a function that does not transform rows.
+    """Return a description of the transformed rows, and the metric to pass with them to a function that transforms none.
 
     >>> instead_of("seuclidean")
     ('rows / numpy.sqrt(V) as float64', 'euclidean')

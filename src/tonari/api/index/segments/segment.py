@@ -135,7 +135,7 @@ class Segment:
 
         The last such call is cached, since making it takes 2 µs.
         """
-        last = self._call_with  # a local name, since another thread may replace the attribute
+        last = self._call_with  # read once: another thread may replace the attribute
         if last is None or last.threads != threads:
             last = self._call_with = dataclasses.replace(self.call, threads=threads)
         return last
