@@ -52,7 +52,7 @@ MANY_QUERIES = 512  # for fewer queries, lengths of lists on CUDA grow by GROWTH
 # Case: filters once-0.1, once-0.001 on cpu. Chosen on: an unrecorded machine.
 GROWTH = 4  # a query whose list was too short is searched again for a list this many times as long [2, 4, 8]
 FEW_POINTS = 4096  # up to this many points, the choice between a search and exact values needs no estimate of time
-LARGE_PAIRS = 1 << 20  # a group with more pairs (queries * points) may be searched separately [1 << 18, 1 << 20, 1 << 22]
+LARGE_PAIRS = 1 << 20  # groups of more pairs (queries * points) may be searched apart [1 << 18, 1 << 20, 1 << 22]
 
 # Not measured by a benchmark case. Chosen on: an unrecorded machine.
 TABLE_POINT_SECONDS = 1e-8  # seconds per allowed point to list it from a table
