@@ -159,7 +159,7 @@ class IndexBase(Hinted):
         return self._call.place.rows(x, name, self._metric, threads or self._threads)
 
     def _sparse_rows(self, x: Any, name: str) -> SparseRows:
-        """Check rows for an Index of sparse rows; dense queries are converted."""
+        """Check rows for an Index of sparse rows, and return them as sparse rows; only queries may be dense."""
         if are_sparse(x):
             return as_sparse_rows(x, name, sets=self._metric.bits)
         if name == "queries":
@@ -170,7 +170,7 @@ class IndexBase(Hinted):
         )
 
     def _dense_rows(self, x: Any, name: str) -> Any:
-        """Convert sparse queries for an Index of dense rows."""
+        """Convert sparse queries to a dense array, for an Index of dense rows."""
         if name == "queries" and not self._metric.bits:
             return as_sparse_rows(x, name).toarray()
         raise TypeError(
