@@ -226,7 +226,7 @@ class DecidedPoints(Points):
     def _counting(
         self, queries: Any, allowed: Allowed | None
     ) -> Callable[[npt.NDArray[np.int64], npt.NDArray[Any]], Any]:
-        """Return a function that counts the points of some queries within other limits, for :func:`check_far`."""
+        """Return a function for :func:`check_far` that counts the points of given queries within given limits."""
         return lambda rows, limits: self.decision.count_within(_part(queries, limits, allowed, rows), False)
 
 

@@ -30,7 +30,7 @@ Float64 = npt.NDArray[np.float64]
 
 _STEPS = 4
 _SPLIT = 134217729.0  # 2^27 + 1, Dekker's factor for splitting a float64 number into two halves
-_GUESS = 0.72, 0.24  # a line whose relative distance from the cube root, from 1/2 to 4, is at most 1/16
+_GUESS = 0.72, 0.24  # the line 0.72 + 0.24 m is within a relative 1/16 of the cube root of m, from 1/2 to 4
 
 
 def cube_root(x: Float64) -> Float64:

@@ -31,7 +31,7 @@ def pair_values(
     def compute(part: slice) -> None:
         workers.check()
         apart = inputs.as_floats(queries.take(rows[part], axis=0)).astype(np.float64)
-        apart -= inputs.as_floats(points.take(ids[part], axis=0)).astype(np.float64)  # a subtraction of mixed dtypes is slower
+        apart -= inputs.as_floats(points.take(ids[part], axis=0)).astype(np.float64)  # mixed dtypes are slower
         count = d - np.count_nonzero(np.isnan(apart), axis=1)
         np.square(apart, out=apart)
         np.fmax(apart, 0.0, out=apart)  # replaces NaN by 0
