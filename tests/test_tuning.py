@@ -32,6 +32,7 @@ FORMATS = {
         "_XEON SCREEN_START SCREEN_START_UNPACKED _BUILD SHARED READ_RATE LOOK_BYTE PRODUCTS MULTIPLY "
         "SURVIVOR SURVIVOR_VALUE"
     ),
+    "core/allowed.py": "COPIED_POINT",
     "cuda/compiling/effort.py": "LOOPS_FROM UNROLLED",
     "cuda/matrix_units.py": "ROWS WIDTH UNIT _SHORT _FACTOR _LEAST_EMULATED_BITS",
     "debug.py": "N D K _SECONDS",

@@ -25,7 +25,6 @@ LISTED_PAIRS = 1 << 17  # listed pairs that are counted in one block, so that it
 NEAR_FEW = 4  # nearest points in the first search of a list, if few of its points are expected in the radius
 NEAR_ALL = 16  # lists of up to this length are searched for all of their points at once
 LISTED_POINT = 5e-8  # additional seconds per point within the radius if points are listed and filtered, not counted
-FILTERED_POINT = 6e-9  # additional seconds per point within the radius if a count checks the rules
 
 # Not measured by a benchmark case, but by hand on a Xeon (Sapphire Rapids), by radius_count and radius_search with and
 # without rules. If the counts of a few queries show that few points are within the radius, all of them are listed, and
