@@ -12,7 +12,7 @@ from tonari.core.process.workers import default_threads
 from tonari.metrics import CHANGED, METRICS, get_metric
 from tonari.metrics.names import MINKOWSKI, is_function, name_of_function, powers
 
-# Dtypes of dense rows that are searched as they are; rows of other dtypes are converted to float64.
+# Dtypes of dense rows that are searched without a conversion; rows of other dtypes are converted to float64.
 DTYPES = (np.float64, np.float32, np.float16, np.uint8, np.int8)
 SPARSE_DTYPES = (np.float64, np.float32)  # accepted dtypes of the values of sparse rows
 _METHODS = {"auto": "auto", "brute": "exact", "kd_tree": "kdtree"}

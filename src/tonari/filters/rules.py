@@ -149,7 +149,7 @@ class Rules:
     def as_allowed(self, *, copies: bool = True) -> Allowed | None:
         """Return the rules in the form that CPU kernels read, or None if this would require a copy of a mask.
 
-        `copies` allows a tree to copy rules in its own order, in `COPIED_POINT` bytes a point for each thread.
+        If `copies` is true, a tree may copy the rules in its own order: `COPIED_POINT` bytes per point and thread.
         """
         source = self.mask if self.shared is None else self.shared.host[None]
         mask: npt.NDArray[np.uint8] | None = None

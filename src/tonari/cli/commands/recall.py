@@ -153,10 +153,10 @@ def _results(found_in: Path, truth_in: Path, metric: str, *, as_json: bool) -> N
 
 
 def _check_filters(found: Path, truth: Path) -> None:
-    """Refuse files whose records say that they were found with different filters."""
+    """Raise an error if the records in two files say that their neighbours were found with different filters."""
     recorded = [filters_in(path) if path.suffix.lower() in (*HDF5_SUFFIXES, ".npz") else {} for path in (found, truth)]
     ours, theirs = recorded
-    known = all(about for filters in recorded for about in filters.values())  # HDF5 files have only names
+    known = all(about for filters in recorded for about in filters.values())  # HDF5 stores names alone
     if ours.keys() != theirs.keys() or (known and ours != theirs):
         by_ours, by_theirs = (in_words(filters) or "no filter" for filters in recorded)
         raise Unsupported(
