@@ -275,7 +275,7 @@ def build_neighbors(
 
 
 def _change(metric: Any, shared: Mapping[str, Any]) -> Change | None:
-    """Return the change of rows that a metric requires; refuse metrics that builds do not support."""
+    """Return the transformation of rows that a metric requires, or None; refuse metrics that builds do not support."""
     record = get_metric(metric)
     if record.missing:
         raise Unsupported(
@@ -293,12 +293,12 @@ def _change(metric: Any, shared: Mapping[str, Any]) -> Change | None:
 
 
 def _base(metric: Any, change: Change | None) -> str:
-    """Return the name of the metric that compares the rows."""
+    """Return the name of the metric that compares rows after their transformation, if there is one."""
     return get_metric(metric).name if change is None else change.base
 
 
 def _compared(rows: Source, change: Change | None) -> Source:
-    """Return the source of the rows that are compared."""
+    """Return a source of the transformed rows; the source `rows` itself without a transformation."""
     return rows if change is None else ChangedSource(rows, change)
 
 

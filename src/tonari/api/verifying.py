@@ -157,7 +157,7 @@ is 12 (row 2, point 3: 16 given, 4 exact)
 
 
 def _verify_given(call: GivenCall, indices: Any, distances: Any, *, own: bool, sample: int, seed: int) -> Verification:
-    """Compare lists with the exact neighbours by the caller's distances; those of points to themselves are not read."""
+    """Compare lists with the exact neighbours by distances that the caller defines, except from a point to itself."""
     values = call.values
     listed = _listed(indices, values.m, "points" if own else "queries")
     numbers = _given(distances, listed.shape)
@@ -206,7 +206,7 @@ def _rows(x: Any, name: str, bits: bool) -> Any:
 
 
 def _taken(rows: Any, ids: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """Copy the rows of these numbers to host memory."""
+    """Copy the rows at the row numbers `ids` to host memory."""
     return inputs.held(inputs.to_host(inputs.rows_at(rows, ids)))
 
 

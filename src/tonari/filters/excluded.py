@@ -16,7 +16,7 @@ Ids = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Excluded:
-    """A list of excluded points for each of m queries, in any order, which may name a point several times.
+    """A list of excluded points for each of m queries; lists need no order, and may repeat a point.
 
     Kernels on the CPU read the lists as they are; sorting them takes several times as long as a count within a radius.
 
@@ -40,7 +40,7 @@ class Excluded:
 
     @cached_property
     def pairs(self) -> Ids:
-        """The excluded pairs as query * n + point; ascending and distinct."""
+        """Each excluded pair as query * n + point, in ascending order without repetition."""
         lengths, pairs = np.diff(self.indptr), self.ids.copy()
         for block in in_room(lengths, tuning.TABLE_BLOCK):
             some = pairs[self.indptr[block.start] : self.indptr[block.stop]]
@@ -84,7 +84,7 @@ def distinct(numbers: Ids, *, in_place: bool = False) -> Ids:
         numbers.sort(kind="stable")
     kept = 1
     for block in cut(len(numbers) - 1, tuning.TABLE_BLOCK):
-        ours = numbers[block.start : block.stop + 1]  # starts with the last number of the block before
+        ours = numbers[block.start : block.stop + 1]  # begins with the last number of the previous block
         new = np.compress(ours[1:] != ours[:-1], ours[1:])
         numbers[kept : kept + len(new)] = new
         kept += len(new)

@@ -74,7 +74,7 @@ class Rules:
     window : int, optional
         Query i may find point j only if i and j differ by more than this number.
     rows, ids : int64 arrays, optional
-        The numbers of the queries and points of the current search, ascending; None for all.
+        The row numbers of the queries and points of the current search, ascending; None for all.
     """
 
     m: int
@@ -102,7 +102,7 @@ class Rules:
         return self.mask is not None or self.excluded is not None or self.window is not None or other
 
     def without(self, *names: str) -> Rules:
-        """Return the rules without some, named by attributes, that all points of the current search satisfy anyway."""
+        """Return a copy without the rules in the attributes `names`, which all points of the search satisfy anyway."""
         left_out: dict[str, Any] = dict.fromkeys(names)
         return dataclasses.replace(self, **left_out)
 
@@ -139,7 +139,7 @@ class Rules:
     def _in_mask(mask: npt.NDArray[Any], asked: Ids, at: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Return the entries of a mask for queries `asked` and points `at`, broadcast against each other."""
         column = at if mask.dtype == np.bool_ else at >> 3
-        if mask.flags.c_contiguous:  # flat indices are twice as fast as pairs
+        if mask.flags.c_contiguous:  # flat indices are twice as fast as pairs of indices
             entries = mask.reshape(-1).take(asked * mask.shape[1] + column)
         else:
             entries = mask[asked, column]
@@ -149,7 +149,7 @@ class Rules:
     def as_allowed(self, *, copies: bool = True) -> Allowed | None:
         """Return the rules in the form that CPU kernels read, or None if this would require a copy of a mask.
 
-        `copies` allows a tree to copy rules in its own order, in `COPIED_POINT` bytes a point for each thread.
+        If `copies` is true, a tree may copy the rules in its own order: `COPIED_POINT` bytes per point and thread.
         """
         source = self.mask if self.shared is None else self.shared.host[None]
         mask: npt.NDArray[np.uint8] | None = None
@@ -217,9 +217,9 @@ class Rules:
         return self.mask is None and self.shared is None and (self.query_groups is None or self.same)
 
     def held_bytes(self) -> int:
-        """Return the bytes that the rules take: excluded pairs, numbers for each query, and entries for each point.
+        """Return an estimate of the bytes that the rules take, for excluded pairs, for each query and for each point.
 
-        The entries include the order of the points by group, and the copy that a tree makes of groups or a mask.
+        The bytes for a point include the order of points by group, and the copy that a tree makes of groups or a mask.
         """
         pairs = 0 if self.excluded is None else len(self.excluded.ids)
         entry = 64 if self.query_groups is not None else 8 if self.shared is not None else 0

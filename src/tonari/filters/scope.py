@@ -179,7 +179,7 @@ class Scope:
 
     @contextlib.contextmanager
     def refusals(self) -> Iterator[None]:
-        """Restate a BudgetExceeded of a search, which is about its share, in terms of the budget of the whole call."""
+        """Restate a search's BudgetExceeded, which names the search's share, in terms of the whole call's budget."""
         try:
             yield
         except BudgetExceeded as error:
@@ -224,7 +224,7 @@ class Scope:
 
     @property
     def copied_at_once(self) -> int:
-        """The largest size in bytes of a copy, where points are copied and searched in several parts."""
+        """The largest size in bytes of one copy, if points are copied and searched in several parts."""
         copied = self.row_bytes * self.n
         return copied if self.memory is None else min(copied, self.memory // 2)
 
@@ -252,7 +252,7 @@ class Scope:
         method = by_force(self.metric.name) if method == "auto" else method
         try:
             seconds, preparing = _planned(method, problem)
-        except BudgetExceeded:  # not an error: the caller compares this estimate with other estimates
+        except BudgetExceeded:  # no error: the caller compares the estimate with others, and inf never wins
             return math.inf
         if n is None:
             return seconds - preparing if self.prepared else seconds
@@ -261,7 +261,7 @@ class Scope:
         return seconds + byte * self.row_bytes * n
 
     def listed_seconds(self, m: int, pairs: int) -> float:
-        """Estimate the seconds for the exact values of listed pairs on one CPU core; it is used for CUDA too."""
+        """Estimate the seconds for exact values of listed pairs on one CPU core; the estimate is used for CUDA too."""
         of_pairs = listed_bits_seconds if self.metric.bits else listed_seconds
         return of_pairs(m, pairs, self.rows.shape[1], chosen_isa())
 

@@ -1,9 +1,9 @@
-"""Records of the filters under which the neighbours in a file were found.
+"""Records of filters: which filters restricted the search whose neighbours a file contains.
 
-An .npz file of neighbours has them as JSON in its member ``filters.json``, which readers of its arrays pass over: a
-mapping from each argument that restricted the neighbours to its properties. A mask has its shape, dtype and the SHA-256
-of its bytes in row order; a number has its value. A file without this member was written without filters, or by a
-release that did not record them.
+An .npz file of neighbours has them as JSON in its member ``filters.json``, which readers of its arrays ignore: a
+mapping from the name of each argument that restricted the search to its properties. A mask has its shape, dtype and the
+SHA-256 of its bytes in row order; a number has its value. A file without this member was written without filters, or by
+a release that did not record them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Filters = Mapping[str, Mapping[str, Any]]
 
 
 def properties_of(filters: Mapping[str, Any]) -> Filters:
-    """Return the properties of filters: masks, and numbers; None is no filter.
+    """Return the properties of filters, which are masks or numbers; None means that a filter was not set.
 
     >>> properties_of({"where": None, "exclude_within": 3})
     {'exclude_within': {'value': 3}}
@@ -43,12 +43,12 @@ def _properties(value: Any) -> Mapping[str, Any]:
 
 
 def write_npz(path: Path, arrays: Mapping[str, Array], filters: Filters) -> None:
-    """Write the arrays of a search to an .npz file, atomically, with the properties of its filters, if it had any."""
+    """Write the arrays of a search to an .npz file, atomically, with the properties of its filters if there are any."""
     with atomic(path) as file:
         np.savez(file, allow_pickle=False, **arrays)
         if filters:
             with zipfile.ZipFile(file, "a") as archive:
-                # The date of members that numpy.savez writes, so that equal searches give equal bytes.
+                # ZipInfo has the fixed date that numpy.savez writes, so that equal searches give equal bytes.
                 archive.writestr(zipfile.ZipInfo(MEMBER), json.dumps(filters))
 
 

@@ -76,7 +76,7 @@ def is_clearly_faster(problem: Problem, descent: Plan, exact: Decision) -> bool:
 
 
 def _hardness(problem: Problem, points: Any) -> float:
-    """Estimate the factor by which NN-Descent takes longer on these points, from exact neighbours of a sample."""
+    """Estimate from exact neighbours of a sample how many times longer NN-Descent takes because the data are hard."""
     some, k = some_rows(points, min(len(points), ROWS)), min(len(points), NEIGHBOURS + 1)
     method = search_method("exact", problem.device)
     plan = method.plan(dataclasses.replace(problem, m=len(some), k=k, self_join=False))

@@ -189,7 +189,7 @@ def explain(
         if run and search is not None:
             with recording("knn_graph" if graph else "search", problem.m, timed=True) as record:
                 decision = look()
-                assert decision is not None  # with arrays, every choice is decided
+                assert decision is not None  # arrays were passed, so data could decide what sizes leave open
                 search(decision)
             return Explanation(decision.plan.method, decision.reason, candidates, record)
         decision = look()

@@ -23,7 +23,7 @@ def search_listed(
     metric: str,
     listed: Listed,
     *,
-    threads: int | None = None,  # threads and found: only for the CPU
+    threads: int | None = None,  # `threads` and `found` are used on the CPU, and ignored here
     found: Neighbors | None = None,
 ) -> Neighbors:
     """Find the k nearest points in each query's list; see ``exact/cpu/direct/listed.py``.

@@ -21,7 +21,8 @@ from tonari.io.neighbors.ground_truth import HDF5_SUFFIXES
 from tonari.metrics import get_metric
 from tonari.metrics.recall import neighbors_recall
 
-# A relative difference: two computations of the same distance differ by less, a distance and its square by more.
+# Largest relative difference of distances that count as equal: rounding differences are smaller, and the difference of
+# a distance from its square is larger.
 _ALIKE = 1e-3
 
 
@@ -113,7 +114,7 @@ def _check_results(found: Path, truth: Path) -> None:
 
 
 def _has_neighbors(path: Path) -> bool:
-    suffix = path.suffix.lower()  # files of true neighbours may have any other suffix
+    suffix = path.suffix.lower()  # any other suffix is read as Big-ANN ground truth
     return suffix in HDF5_SUFFIXES or suffix not in io.SUFFIXES or _common.kind_of(path) == "neighbours"
 
 
@@ -152,10 +153,10 @@ def _results(found_in: Path, truth_in: Path, metric: str, *, as_json: bool) -> N
 
 
 def _check_filters(found: Path, truth: Path) -> None:
-    """Refuse files whose records say that they were found with different filters."""
+    """Raise an error if the records in two files say that their neighbours were found with different filters."""
     recorded = [filters_in(path) if path.suffix.lower() in (*HDF5_SUFFIXES, ".npz") else {} for path in (found, truth)]
     ours, theirs = recorded
-    known = all(about for filters in recorded for about in filters.values())  # HDF5 files have only names
+    known = all(about for filters in recorded for about in filters.values())  # HDF5 stores names alone
     if ours.keys() != theirs.keys() or (known and ours != theirs):
         by_ours, by_theirs = (in_words(filters) or "no filter" for filters in recorded)
         raise Unsupported(

@@ -85,7 +85,7 @@ def _count(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -
 
 
 def _by_mask(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, filtered: Allowed | None) -> Ids:
-    """Count the points that a mask for all queries allows, where all points have been prepared already."""
+    """Count the allowed points with a mask for all queries, if all points are already prepared for searches."""
     allowed, inside, m = rules.open_places(), rules.without("shared"), len(queries)
     if filtered is not None and m < tuning.UNCOUNTED_QUERIES:
         return scope.count(queries, limits, filtered)
@@ -127,7 +127,7 @@ def _among(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, r
 
 
 def _are_large(scope: Scope, queries: Any, rules: Rules) -> bool:
-    """Return whether to count for each group of queries separately, since there are few groups and all are large."""
+    """Return whether to count separately for each group of queries: if there are few groups and all are large."""
     if rules.query_groups is None or rules.point_groups is None:
         return False
     query_groups = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]
@@ -197,7 +197,7 @@ def _by_other_groups(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules
 
 
 def _by_rows(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
-    """Count the allowed points of each query by its shortest list: of allowed, forbidden or near points."""
+    """Count the allowed points of each query by the shortest of its lists: allowed, forbidden or near points."""
     n, counts = scope.n, np.zeros(len(queries), np.int64)
     least, forbidden = rules.forbidden_bounds(scope.room)
     few = tuning.COUNTED_FEW * (n - forbidden) < n
@@ -234,9 +234,9 @@ def _listed(
     *,
     allowed: bool,
 ) -> Ids:
-    """List the allowed points of the queries `rows`, or the forbidden ones, and count the listed points in the radius.
+    """Count the points within the radius among the allowed points of the queries `rows`, or among the forbidden ones.
 
-    `lengths` are upper bounds of the lengths of these lists.
+    These points are listed for each query; `lengths` are upper bounds on the lengths of the lists.
     """
     counts, table = np.zeros(len(rows), np.int64), allowed or not rules.only_excluded
     room = min(scope.room // 2, (LISTED_PAIR + ENTRY) * tuning.LISTED_PAIRS)
@@ -247,13 +247,13 @@ def _listed(
 
 
 def _near(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, listed: Listed) -> Ids:
-    """Count, for each of the queries `rows`, the points in its list that are within its radius."""
+    """Count for each of the queries `rows` the points in its list `listed` that are within its radius."""
     counts = scope.count_listed(inputs.rows_at(queries, rows), limits[rows], listed)
     return _by_pieces(scope, queries, limits, rows, listed) if counts is None else counts
 
 
 def _by_pieces(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, listed: Listed) -> Ids:
-    """Count as :func:`_near` does, by searches for the nearest points in pieces of the lists."""
+    """Count as :func:`_near` does, but cut each list into pieces and search each piece for its nearest points."""
     piece = tuning.COUNTED_PIECE
     number = -(-listed.lengths // piece)
     of = np.repeat(np.arange(len(rows)), number)
@@ -267,7 +267,7 @@ def _by_pieces(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, 
 
 
 def _inside(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, pieces: Listed) -> Ids:
-    """Count the points within the radius in each piece of a list by searches for its nearest points.
+    """Count the points within the radius in each piece of a list, by searches for the nearest points in the piece.
 
     If a sample shows that few points are within the radius, each piece is searched for a few nearest points first, and
     searched again for all of its points if all those few are within the radius.

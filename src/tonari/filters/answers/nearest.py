@@ -137,7 +137,7 @@ def _by_group(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors
 
 
 def _is_complement_faster(scope: Scope, m: int, k: int, rules: Rules) -> bool:
-    """Return whether it is faster to copy and search the other groups for each group of queries than to drop points."""
+    """Return whether a search of a copy of all other groups, for each group of queries, is faster than dropping."""
     sizes, asked = _own_groups(rules)
     if len(asked) > m // 8 or scope.n <= 4096:
         return False
@@ -145,13 +145,13 @@ def _is_complement_faster(scope: Scope, m: int, k: int, rules: Rules) -> bool:
     if not scope.can_copy(m, k, scope.n - int(sizes.min())):
         return False
     apart = sum(scope.seconds(rows, k, n=max(1, scope.n - size)) for size, rows in pairs)
-    # The nearest points often belong to the query's own group, so the list must have k points more than this group.
+    # The nearest points are often those of the query's own group, so a list needs the group's size plus k entries.
     together = dropping_seconds(scope, m, min(scope.n, k + int(sizes.max())))
     return apart < together
 
 
 def _own_groups(rules: Rules) -> tuple[Ids, Ids]:
-    """Return, for each group that has queries, the number of its points and the number of its queries."""
+    """Return how many points, and how many queries, each group that has queries contains."""
     assert rules.query_groups is not None
     _order, begins, ends = groups_of(rules)
     asked = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]
@@ -172,7 +172,7 @@ def _by_complement(scope: Scope, queries: Any, k: int, rules: Rules, found: Neig
 
 
 def _keeps_all(scope: Scope, m: int, k: int, rules: Rules, allowed: int) -> bool:
-    """Return whether to search all points and drop forbidden ones: if all are prepared and few are forbidden."""
+    """Return whether to search all points and drop the forbidden ones: if all are prepared and few are forbidden."""
     if not scope.prepared or not allowed:
         return False
     if rules.grouped or rules.query_groups is not None:

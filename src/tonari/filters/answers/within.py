@@ -28,7 +28,7 @@ from tonari.filters.looking import are_short, is_listed_soon, near_some
 from tonari.filters.rules import Ids, Rules
 from tonari.filters.scope import Scope, on_host
 
-Part = tuple[Ids, RadiusNeighbors]  # row numbers of queries, and their results
+Part = tuple[Ids, RadiusNeighbors]  # row numbers of some queries, and the results of these queries
 
 
 def within_allowed(
@@ -136,7 +136,7 @@ def _have_many(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, 
 
 
 def _allowed_ones(found: RadiusNeighbors, rules: Rules, rows: Ids) -> RadiusNeighbors:
-    """Return the results of the queries `rows` without forbidden points."""
+    """Return the radius results of the queries `rows`, without forbidden points."""
     places, bounds = kept_of(found, rules, rows)
     if len(places) == len(found.indices):
         return found
@@ -239,7 +239,7 @@ def _by_group(
 
 
 def _of_parts(parts: list[Part], scope: Scope, queries: Any) -> RadiusNeighbors:
-    """Join the results of disjoint sets of queries in the order of the queries, and free them."""
+    """Join the results of disjoint sets of queries in the order of the queries, and free the memory of the parts."""
     if len(parts) == 1 and len(parts[0][0]) == len(queries):
         return parts[0][1] if bool((np.diff(parts[0][0]) == 1).all()) else _joined(parts, scope, queries)
     return _joined(parts, scope, queries)

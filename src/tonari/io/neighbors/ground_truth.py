@@ -38,7 +38,8 @@ HEADER_BYTES = 8
 
 def _layout(path: Path) -> tuple[int, int]:
     rows, k, size = counts(path)
-    if holds_ground_truth(rows, k, size) or (k and rows == 0 and size == HEADER_BYTES):  # 0 rows: no queries
+    # A file for zero queries is a header alone.
+    if holds_ground_truth(rows, k, size) or (k and rows == 0 and size == HEADER_BYTES):
         return rows, k
     if not (rows and k):
         why = f"the header says {rows} rows of {k} neighbours, at least one of each is needed"

@@ -64,7 +64,7 @@ class GroundTruthPart:
             except BaseException:
                 self._file.close()
                 raise
-            self._file.close()  # another process renamed or removed it before it was locked here
+            self._file.close()  # another process renamed or removed the file before this process locked it
         raise being_written(path)
 
     @property

@@ -13,7 +13,7 @@ from tonari.core.results.pairs import Pairs, record_dtype
 from tonari.io._atomic import atomic
 
 SUFFIXES = (".npy",)
-_HEADER_BYTES = 192  # a multiple of 64, as the format requires, and long enough for any number of pairs
+_HEADER_BYTES = 192  # header length: a multiple of 64, as .npy requires, enough for any number of pairs
 _MAGIC = b"\x93NUMPY\x01\x00"
 
 

@@ -45,7 +45,7 @@ class CudaPlace:
         return inputs.as_device_bits(x, name) if bits else inputs.as_device_rows(x, name)
 
     def threads_to_prepare(self, asked: int | None, n: int) -> int | None:
-        return asked  # a number is refused later, as threads are for the CPU
+        return asked  # if a number is set, the planner refuses it: threads are an option of the CPU
 
     def check_plan(self, plan: Plan) -> None:
         made_for = plan.devices or ("cpu",)

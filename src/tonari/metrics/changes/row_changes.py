@@ -134,7 +134,7 @@ def unit_rows(rows: Any, name: str, threads: int | None = None) -> Any:
 
 @dataclass(frozen=True)
 class Widening:
-    """A transformation to float64 that refuses elements beyond `largest`, for which sums of powers would overflow."""
+    """A transformation to float64 that refuses elements beyond `largest`, because sums of powers would overflow."""
 
     metric: str
     largest: float

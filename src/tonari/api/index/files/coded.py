@@ -40,7 +40,7 @@ from tonari.methods.registry import check_search_method
 
 FORMAT, VERSION = "tonari.Index of codes", 1
 _STORED = ("path", "offset", "n", "d", "pitch", "dtype", "size", "time")
-_COLUMNS = 4  # of the table of slices
+_COLUMNS = 4  # columns of the table of slices
 _FIELDS: dict[str, schema.Test] = {
     **dict.fromkeys(("method", "asked", "path", "codes", "kernel"), schema.text),
     **dict.fromkeys(("n", "k", "columns", "pitch", "slices"), whole(1)),

@@ -30,7 +30,7 @@ from tonari.metrics import get_metric
 MAGIC = b"\x93tnrINDX"
 ALIGNED = 64
 _PREFIX = 32
-_LONGEST = 1 << 20  # bytes of the text
+_LONGEST = 1 << 20  # largest accepted length of the JSON text in bytes
 EXPECTED = "what tonari.Index.save writes"
 FIELDS: dict[str, schema.Test] = {  # of the headers of all kinds of Index
     **dict.fromkeys(("format", "metric", "dtype"), schema.text),

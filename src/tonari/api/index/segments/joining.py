@@ -20,7 +20,7 @@ from tonari.metrics import Metric
 
 
 def named(found: Neighbors, names: Any, k: int) -> Neighbors:
-    """Drop removed points from lists, and keep the first k remaining points of each, by id and with their distances.
+    """Drop removed points from neighbour lists, keep the first k remaining ones, and replace row numbers by ids.
 
     Parameters
     ----------
