@@ -14,7 +14,7 @@ NOISE = 0.6
 
 
 def law(d: int, where: str, generator: Any, *, power: float = 1.0) -> Any:
-    """Return a function that returns the next rows (rows, d), float32, on a device of torch.
+    """Return a function of a count that makes the next rows (count, d), float32, on the torch device `where`.
 
     Variances are proportional to i ** -power.
     """
