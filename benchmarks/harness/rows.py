@@ -344,7 +344,7 @@ def _text(name: str, kind: type, value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return the value of an entry; a float is rounded to six digits like a column, but not within lists or dictionaries."""
+    """Return the value of an entry, with a float rounded to six digits; floats inside lists or dictionaries are not."""
     if hasattr(value, "item"):
         value = value.item()
     return float(f"{value:.6g}") if isinstance(value, float) else value

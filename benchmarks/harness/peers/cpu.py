@@ -90,8 +90,8 @@ def _prepare_faiss(points: Array, metric: str, threads: int) -> Search:
 
 
 def _prepare_panorama(points: Array, metric: str, threads: int) -> Search:
-    # FAISS's exact index for single queries: it reads the first principal columns, and further columns only of points
-    # that may still be near.
+    # FAISS's exact index for single queries: it reads the first principal components of all points, and further
+    # components only of points that may still be near.
     import faiss
 
     faiss.omp_set_num_threads(threads)
@@ -182,7 +182,7 @@ PEERS: dict[str, Peer] = {
 
 
 class Request(NamedTuple):
-    """A request to search queries ``start`` to ``stop - 1``; ``single``: in one call each; ``prepared``: keep the index."""
+    """Search queries ``start`` to ``stop - 1``. ``single``: one call for each query; ``prepared``: keep the index."""
 
     start: int
     stop: int

@@ -172,7 +172,7 @@ class Proof:
         self.distances, self.indices = truth(self.queries, points, k, where, own=own)
 
     def check(self, found: Answer, k: int) -> int:
-        """Raise WrongAnswer unless all rows are in order and sampled rows have the true bits; return the sample size."""
+        """Raise WrongAnswer unless rows are in order and sampled rows have the true bits; return the sample size."""
         import torch
 
         check_rows(*found, self.m, self.n, k, graph=self.graph)

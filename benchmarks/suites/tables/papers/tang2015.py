@@ -66,7 +66,7 @@ def _peaks(
     options: Sequence[str],
     places: dict[str, tuple[int, int]],
 ) -> list[Claim]:
-    """Return a claim for each queue: the largest improvement over the bare queue."""
+    """Return a claim for each queue: its largest improvement over the bare queue."""
     return [
         Claim(
             f"{said}: {name}",
