@@ -21,7 +21,7 @@ from . import machine, rows
 from .case import Suite
 from .run import say
 
-# A row whose note begins with this text ran out of time: its part is measured again.
+# Beginning of the note of a row that ran out of time; the part of such a row is measured again.
 NOT_REACHED = "not reached"
 # Seconds that a process may take beyond its budget, for imports and for the last call of a case.
 GRACE = 60.0
@@ -125,7 +125,7 @@ class Folder:
 
 
 def measure(folder: Folder, part: Part, options: argparse.Namespace, seconds: float) -> str:
-    """Measure one part in its own process; return the outcome in words, such as "measured" or "too long"."""
+    """Measure one part in its own process; return its outcome as text, such as "measured" or "too long"."""
     unfinished = folder.file(part).with_suffix(".unfinished")
     unfinished.unlink(missing_ok=True)
     command = [sys.executable, "-m", "benchmarks", "run", part.suite.name, "--device", options.device]

@@ -45,7 +45,7 @@ HEAD = ("case", "base s", "now s", "now / base", "quartiles", "rounds", "")
 
 
 def git(*arguments: str) -> str:
-    """Return git's output for this repository; SystemExit with its error message if it fails."""
+    """Run git in this repository and return its output; raise SystemExit with git's message if it fails."""
     found = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
     if found.returncode:
         raise SystemExit(f"git {' '.join(arguments)}: {found.stderr.strip()}")

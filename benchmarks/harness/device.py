@@ -40,7 +40,7 @@ class Timing(NamedTuple):
 
 
 def timing_of(seconds: Sequence[float]) -> Timing:
-    """Return the timing of calls that took these seconds."""
+    """Return the timing (median, least, most, number) of calls from their seconds."""
     return Timing(float(np.median(seconds)), min(seconds), max(seconds), len(seconds))
 
 
@@ -80,7 +80,7 @@ class Device(Protocol):
 
 
 class Cpu:
-    """This processor, with a number of threads."""
+    """The processor of this machine; all calls use ``threads`` threads."""
 
     kind = "cpu"
     slice_rows = 256
@@ -157,7 +157,7 @@ class Cuda:
         self._torch.cuda.synchronize()
 
     def replay(self, call: Callable[[], object]) -> Callable[[], object]:
-        """Time a call that is replayed from a CUDA graph, so that only its kernels are timed."""
+        """Return a call that replays `call` from a CUDA graph: timing it measures only the kernels."""
         call()  # compiles the kernels before the capture
         graph = self._torch.cuda.CUDAGraph()
         with self._torch.cuda.graph(graph):

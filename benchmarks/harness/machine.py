@@ -105,7 +105,7 @@ def commit() -> str:
 
     Outside a git checkout, it is the value of TONARI_COMMIT, or ``unknown`` if that is not set.
     """
-    if "TONARI_COMMIT" in os.environ:  # a copy without git, whose commit the caller names
+    if "TONARI_COMMIT" in os.environ:  # the code is a copy without git; the caller names its commit
         return os.environ["TONARI_COMMIT"]
 
     def git(*arguments: str) -> subprocess.CompletedProcess[str]:

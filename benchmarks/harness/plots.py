@@ -75,8 +75,8 @@ def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
 
     style: Any = {
         "font.size": 8,
-        "svg.fonttype": "none",  # text stays text, so that files are small
-        "svg.hashsalt": "tonari",  # so that the same rows give the same file
+        "svg.fonttype": "none",  # texts are stored as text, not as shapes: files are smaller
+        "svg.hashsalt": "tonari",  # a fixed salt: equal rows give equal files
         "axes.grid": True,
         "grid.linewidth": 0.3,
         "lines.linewidth": 1,

@@ -46,7 +46,7 @@ class _Watched(Results):
 
 
 class _Made:
-    """The tables, figures and learnt entries that are made from rows, together with these rows."""
+    """Makes all tables, figures and learnt entries from rows, and finds the rows that they are made from."""
 
     def __init__(
         self, tables: Mapping[str, Table], history: History, suites: Sequence[Suite], learners: Mapping[str, Learner]

@@ -38,7 +38,7 @@ from .run import Run, note_of, say
 
 CASE = re.compile(r"Case: (?P<suite>\w+) (?P<cases>.+?) on (?P<device>cpu|cuda)\. Chosen on: (?P<machines>.+)\.")
 VALUES = re.compile(r"(?P<meaning>.*?) ?(?P<values>\[.*\])?")
-# A value is better if three quarters of the rounds are faster by more than this.
+# A value is better if three quarters of the rounds are faster by more than this share of the present time.
 TOLERANCE = 0.03
 
 Load = Callable[[str], Suite]

@@ -81,7 +81,7 @@ class Turn:
 
 
 def faiss_search(run: Run, case: Case) -> Callable[[], Any]:
-    """Return FAISS's call of the same search."""
+    """Return the call that searches a case with FAISS."""
     import faiss
 
     points, queries = data_of(run, case)

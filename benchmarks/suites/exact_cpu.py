@@ -36,8 +36,8 @@ from ..harness.run import Run, say, seconds_of
 from . import growth
 
 EUCLIDEAN = "tonari euclidean"
-ALL_COLUMNS = "tonari all columns"  # the same search without contraction
-IN_MEMORY = "tonari in memory"  # the same search in an Index of rows in memory, without codes
+ALL_COLUMNS = "tonari all columns"  # tonari's search of a case without contraction
+IN_MEMORY = "tonari in memory"  # tonari's search of a case with the rows in memory, without codes
 OURS = (EUCLIDEAN, ALL_COLUMNS, IN_MEMORY)
 MAKERS: dict[str, Callable[[Case], Data]] = {
     "sift": lambda case: photographs.sift_photo(case.n, case.dtype, m=case.queries),
@@ -199,10 +199,10 @@ def compared(case: Case) -> tuple[str, str]:
 
 
 def verdicts(run: Run, case: Case, measured: dict[str, float], isa: str) -> list[dict[str, Any]]:
-    """Return the verdicts on the bars of an instruction set.
+    """Return the verdicts on a case's bars for an instruction set.
 
-    A bar on another contestant of tonari names it. Any other bar refers to the fastest of the case's peers, and has no
-    verdict if one of the peers is missing.
+    Some bars name another contestant of tonari, with which tonari is compared. All other bars refer to the fastest of
+    the case's peers, and have no verdict if one of the peers is missing.
     """
     found = []
     for bar in (bar for bar in case.bars if bar.isa == isa):
@@ -242,7 +242,7 @@ FAISS = ("faiss",)
 
 
 def _bars(amx: float, avx512: float, avx2: float, on: str = "times faster") -> tuple[Bar, ...]:
-    """Return a bar on the speed-up for each instruction set; ``on`` names another rival than the fastest peer."""
+    """Return a bar on the speed-up for each instruction set; ``on`` names the rival if it is not the fastest peer."""
     levels = {"amx": amx, "avx512": avx512, "avx2": avx2}
     return tuple(Bar(on, bound, home="", isa=isa) for isa, bound in levels.items())
 

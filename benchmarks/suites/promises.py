@@ -79,7 +79,7 @@ def recall(run: Run, case: Case) -> None:
         truth = brute(some, points, case.k, "euclidean")
 
         def measured(indices: Any, points: Any = points, queries: Any = some, truth: Any = truth) -> float:
-            """Return the share of found points that are no farther than the k-th true neighbour."""
+            """Return the recall of lists: the share of points that are no farther than the k-th true neighbour."""
             distances = returned(values_at(queries, points, indices, "euclidean"), np.float32)
             order = np.argsort(distances, axis=1, kind="stable")
             lists = (np.take_along_axis(rows, order, axis=1) for rows in (distances, np.asarray(indices)))

@@ -98,7 +98,7 @@ def _sift(n: int, where: str) -> Any:
 
 
 def grown(real: Any, n: int, where: str) -> Any:
-    """Return n rows: the real rows, then as many rotated and displaced copies of them as are needed."""
+    """Return n rows: the real rows first, then rotated and displaced copies of them."""
     import torch
 
     d = real.shape[1]

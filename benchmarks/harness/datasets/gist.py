@@ -20,7 +20,7 @@ ORIENTATIONS = (8, 8, 4)
 FILTERS = sum(ORIENTATIONS)
 COLOURS = 3
 WIDTH = CELLS * CELLS * COLOURS * FILTERS
-# Larger pictures are shrunk to this side, in pixels.
+# Largest side of a picture in pixels; larger pictures are shrunk to it.
 PICTURE = 512
 # The least and the largest width of a window, in pixels.
 WINDOW = (32, 128)
@@ -38,7 +38,7 @@ def gist(n: int, where: str, seed: int) -> Any:
     import torch
 
     pictures = photographs.colour_photographs(PICTURE)
-    # Drawn in host memory, so that every device has the same windows.
+    # The random windows are drawn in host memory, so that they are the same on every device.
     generator = torch.Generator().manual_seed(seed)
     chosen = torch.randint(len(pictures), (2, n), generator=generator)
     place = torch.rand((2, n, 3), generator=generator)

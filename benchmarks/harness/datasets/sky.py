@@ -40,7 +40,7 @@ def sky() -> Sky:
 def fill_magnitudes(rows: Any, kind: Any, draws: Any, sky: Sky) -> None:
     """Write magnitudes to ``rows`` (m, d), of NumPy or torch, from kinds (m,) and N(0, 1) draws (m, 21).
 
-    ``sky`` has arrays of the same library. The columns are those of :func:`magnitudes`.
+    ``sky`` has arrays of the library of ``rows``. :func:`magnitudes` describes the columns.
     """
     d = rows.shape[1]
     colours = sky.colours[kind]

@@ -24,7 +24,7 @@ from .cpu import Array, limit_threads
 
 
 class Task(NamedTuple):
-    """A search for the k nearest rows by a metric; with `min_similarity`, only for rows at least as similar as this."""
+    """A search for the k nearest rows by a metric; with `min_similarity`, for rows of at least this similarity."""
 
     metric: str
     k: int

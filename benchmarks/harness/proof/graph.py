@@ -95,7 +95,7 @@ class GraphTruth:
         return len(self.rows)
 
     def check_exact(self, found: Answer, k: int) -> int:
-        """Raise WrongAnswer unless the lists of the sampled rows are those of the exact graph."""
+        """Raise WrongAnswer unless the sampled lists equal those of the exact graph."""
         import torch
 
         check_rows(*found, self.n, self.n, k, graph=True)

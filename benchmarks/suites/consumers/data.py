@@ -21,7 +21,7 @@ from ...harness.run import Run
 CLASSES = 5
 CENTRES, SIDE, WIDTH = 50, 10.0, 0.3  # of "blobs": the number of clusters, the side of their cube, and their spread
 GAPS = 0.2  # share of entries that are NaN
-NOISE = 0.1  # share of labels that are random instead of given by the point
+NOISE = 0.1  # share of the labels that are random, instead of following from the point
 
 
 def points_of(run: Run, case: Case) -> Any:

@@ -19,7 +19,7 @@ BUDGET = "6GB"
 BUDGET_BYTES = 6 * 10**9
 # Memory limit of the cases that compare routes: their points fit on the device, but not with their packed copy.
 TIGHT = "3GB"
-# These cases divide the number of queries by each of these.
+# Divisors of the number of queries in these cases: each route is timed on many and on few queries.
 SHARES = (1, 16, 256, 4096)
 BETTER = "over the better route"
 BITS_ROWS = 512

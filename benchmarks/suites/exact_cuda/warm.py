@@ -141,7 +141,7 @@ def warm(
 
 
 def fits(case: Case, running: Sequence[Case], jobs: int, gigabytes: float) -> bool:
-    """Whether another case may start: a process and memory are free, and no other process is making the descriptors."""
+    """Whether a case may start: a process and memory are free, and no other process is making the descriptors."""
     if not running:
         return True
     together = sum(other.gigabytes for other in running) + case.gigabytes

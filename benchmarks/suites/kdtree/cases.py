@@ -158,7 +158,7 @@ def _cuda() -> list[Case]:
 
 
 def _auto() -> list[Case]:
-    """Return a case for each grid of auto. These run by name only: they take as long as all other cases together."""
+    """Return the cases that compare auto with both methods. They run by name only: they take as long as all others."""
     found = []
     for device in ("cpu", "cuda"):
         n, m = auto.LARGEST[device]

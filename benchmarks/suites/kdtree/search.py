@@ -252,7 +252,7 @@ def build(run: Run, case: Case) -> None:
 
 
 def graph(run: Run, case: Case) -> None:
-    """Time the graph of a case's points, from rows to neighbours, and the same search of prepared points."""
+    """Time the graph of a case's points, from rows to neighbours, and the search of all points in a prepared tree."""
     data = data_of(run, case)
     points = run.device.values(data.points)
     contestants = [

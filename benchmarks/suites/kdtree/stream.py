@@ -170,7 +170,7 @@ def write(run: Run, case: Case, facts: dict[str, Any], note: str, seconds: float
     timing = Timing(seconds, seconds, seconds, 1)
     whole = facts | {"who": TREE, "stage": "stream", "proof": PROOF, "proved": proved, "recall": 1.0, "note": note}
     whole = merged(whole, speed(case, timing))
-    # A bar is for streams from one source, which the note names.
+    # Each bar is for one source of the queries, and the note names the source of this stream.
     bars = [bar for bar in case.bars if bar.on in note]
     measured = {bar.on: case.m / seconds for bar in bars}
     run.write(case, [whole | verdict for verdict in run.verdicts(bars, measured)])

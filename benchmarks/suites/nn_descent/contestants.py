@@ -184,7 +184,7 @@ class TheirGraph:
         self.peak: int | None = None
 
     def with_settings(self, given: dict[str, Any], *, named: bool) -> TheirGraph:
-        """Return the same peer with other settings; with `named`, its name shows them."""
+        """Return this peer with other settings; with `named`, its name shows the settings."""
         name = f"{self.name} {settings(given)}" if named else self.name
         return TheirGraph(self._run, self._case, name, self._process, given)
 

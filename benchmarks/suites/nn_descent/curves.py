@@ -22,7 +22,7 @@ RANDOM, PROBED = "tonari random start", f"{DESCENT}, probes"
 RECALLS = (0.8, 0.9, 0.95, 0.97, 0.99, 0.995)
 PROBES = (1, 2, 4, 8, 16)
 ROUNDS = (4, 6, 8, 10, 14)
-# Lists and samples of wang2021. The number of rounds is fixed: the sampled rows are too few to measure 0.999.
+# Lists and samples as in wang2021. The number of rounds is fixed: a sample of 1,000 rows cannot show 0.999.
 PAPER = {
     "start": "random",
     "list_size": 64,

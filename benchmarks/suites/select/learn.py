@@ -66,7 +66,7 @@ def _cost(found: dict[str, Row]) -> float:
 
 
 def merge(path: Path, entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Write the table with new entries, which replace those of the same cells; return all its entries."""
+    """Write new entries into the table, in place of older entries of their cells; return all entries."""
     old = json.loads(path.read_text()) if path.exists() else []
     cells = {tuple(entry[name] for name in CELL): entry for entry in [*old, *entries]}
     merged = [cells[cell] for cell in sorted(cells)]

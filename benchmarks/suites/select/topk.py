@@ -32,8 +32,9 @@ SIZES_N = {
     "cpu": (2**6, 2**10, 2**13, 2**17, 2**20),
 }
 SIZES_K = (1, 10, 64, 256, 1024, 4096, 20_000, 65_536)
-# Largest numbers of float32 values: in a cell that is timed, and in a cell on which kernels are compiled beforehand.
+# Largest number of float32 values in a cell that is timed.
 LARGEST = {"cuda": 2**31, "cpu": 2**24}
+# Largest number of float32 values in a cell for which kernels are compiled in advance.
 LARGEST_WARM = 2**28
 
 
