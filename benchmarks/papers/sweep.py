@@ -189,7 +189,7 @@ def newest_of(rows: Iterable[Row], suite: str, figure: str, device: str) -> list
 
 
 def ready(row: Row) -> Row:
-    """Return a row with the additional columns ``series``, ``counters`` and ``options``, which panels read."""
+    """Return a row with the columns ``series``, ``counters`` and ``options``, which the panels of figures read."""
     options = {name: value for name, value in row["parameters"].items() if name not in ("method", "nan")}
     extras = row["extras"]
     return row | {"series": extras["series"], "counters": extras.get("counters", {}), "options": options}

@@ -21,7 +21,8 @@ LEGEND = f"{STALE} Measured before the latest changes to the code that it measur
 ALL_STALE = "All figures on this page were measured before the latest changes to the code that they measure."
 ALL_FRESH = "All figures on this page were measured with the code as it is."
 SLICED = "\\* Extrapolated from a part of the queries."
-# Longest list of case names in a command, in characters; beyond it, their common beginning or no case is named.
+# Longest list of case names in a command, in characters. Longer lists are replaced by the names' common beginning, or
+# left out.
 CASES_LENGTH = 60
 
 

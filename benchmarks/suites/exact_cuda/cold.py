@@ -30,7 +30,7 @@ CHILD = "benchmarks.suites.exact_cuda.cold_child"
 
 
 def cold_start(run: Run, case: Case) -> None:
-    """Time the first call in a process without compiled kernels, which all threads or one thread compile."""
+    """Time the first call in a process without compiled kernels: compiled by all threads, and by one thread."""
     proof = proof_of(run, case, load(run, case))
 
     def fact(who: str, repeats: int, **environment: str) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def living(run: Run, case: Case, points: Any, queries: Any, truth: list[Any], wh
 
 
 def plan_of(run: Run, case: Case, points: Any, queries: Any, form_dim: int | str) -> Any:
-    """Return the plan of a case whose rows are on the device, with screened columns `form_dim`."""
+    """Return the plan of a case whose rows are on the device, with `form_dim` screened columns."""
     from tonari import inputs
     from tonari.exact.cuda.planning import plan_on_cuda
     from tonari.metrics.problem import make_problem
