@@ -32,6 +32,7 @@ FORMATS = {
         "_XEON SCREEN_START SCREEN_START_UNPACKED _BUILD SHARED READ_RATE LOOK_BYTE PRODUCTS MULTIPLY "
         "SURVIVOR SURVIVOR_VALUE"
     ),
+    "core/allowed.py": "COPIED_POINT",
     "cuda/compiling/effort.py": "LOOPS_FROM UNROLLED",
     "cuda/matrix_units.py": "ROWS WIDTH UNIT _SHORT _FACTOR _LEAST_EMULATED_BITS",
     "debug.py": "N D K _SECONDS",
@@ -81,7 +82,7 @@ FORMATS = {
     "exact/planning/columns.py": "LOOKED LOOKED_FIRST _CONTRACTED",
     "exact/precisions.py": "_INT8_DIMENSIONS",
     "filters/listed.py": "PAIR TABLE_PAIR LISTED_PAIR ENTRY",
-    "graph/directory.py": "VERSION BUILDING_VERSION _LONGEST",
+    "graph/directory.py": "VERSION BUILDING_VERSION _LONGEST LARGEST_MATRIX",
     "graph/exports/scanpy.py": "_TOLERANCE",
     "graph/exports/weights.py": "_ROUNDS _TOLERANCE _LEAST_SCALE",
     "graph/npz_file.py": "_VERSION",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.helpers import checks
-from tests.helpers.filter_checks import assert_equal, cut
+from tests.helpers.filter_checks import assert_equal, cut, excluded_of
 from tonari.core import _native
 from tonari.core.problem import Problem
 from tonari.core.results.radius_neighbors import Within
@@ -31,10 +32,10 @@ RULES: dict[str, dict[str, Any]] = {
     "shared": {"shared": SharedMask(MASK[0])},
     "same": GROUPS,
     "other": GROUPS | {"same": False},
-    "excluded": {"excluded": PAIRS},
+    "excluded": {"excluded": excluded_of(PAIRS, M, N)},
     "own": {"own": True},
     "shared and others": GROUPS | {"shared": SharedMask(MASK[0]), "own": True},
-    "all": GROUPS | {"same": False, "mask": MASK, "excluded": PAIRS, "own": True},
+    "all": GROUPS | {"same": False, "mask": MASK, "excluded": excluded_of(PAIRS, M, N), "own": True},
 }
 
 
@@ -118,10 +119,10 @@ def test_many_points_within_the_radius(method: str, name: str, m: int, pairs: in
         "same": groups,
         "other": groups | {"same": False},
         "shared": {"shared": SharedMask(mask[0])},
-        "excluded": {"excluded": np.unique(rng.integers(0, m * n, pairs * m))},
+        "excluded": {"excluded": excluded_of(rng.integers(0, m * n, pairs * m), m, n)},
         "own": {"own": True},
         "shared and others": groups | {"shared": SharedMask(mask[0]), "own": True},
-        "all": groups | {"mask": mask, "excluded": np.unique(rng.integers(0, m * n, pairs * m)), "own": True},
+        "all": groups | {"mask": mask, "excluded": excluded_of(rng.integers(0, m * n, pairs * m), m, n), "own": True},
     }[name]
     ours, limits = Rules(m=m, n=n, **rules), np.full(m, 1.5, np.float32)
     made, prepared, plan = plan_of(method, "euclidean", points)
@@ -134,6 +135,44 @@ def test_many_points_within_the_radius(method: str, name: str, m: int, pairs: in
         made.count_within(Within(queries, limits, allowed=allowed), prepared, plan).tolist()
         == np.diff(truth.indptr).tolist()
     )
+
+
+@pytest.mark.parametrize("isa", _native.supported_isas())
+@pytest.mark.parametrize("n", [1_000, 1_029])
+def test_rules_in_the_order_of_a_tree(n: int, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of masks and lists are copied for queries that meet many points; the last rows of a block are few."""
+    monkeypatch.setenv("TONARI_ISA", isa)
+    m, rng = 75, np.random.default_rng(0)
+    points, queries = checks.gaussian(n, 3), checks.gaussian(m, 3, seed=1)
+    mask = rng.random((m, n)) < 0.5
+    odd = (mask * rng.integers(1, 256, (m, n))).astype(np.uint8).view(bool)  # every byte but 0 allows
+    excluded = excluded_of(np.append(rng.integers(0, m * n, 20 * m), np.arange(3 * n, 4 * n)), m, n)
+    groups: dict[str, Any] = {"query_groups": rng.integers(0, 3, m), "point_groups": rng.integers(0, 3, n)}
+    bits = np.packbits(mask, axis=1, bitorder="little")
+    made, prepared, plan = plan_of("kdtree", "euclidean", points)
+    for limit in (0.7, 1.6):
+        limits = np.full(m, limit, np.float32)
+        limits[40] = -1
+        whole = made.find_within(Within(queries, limits), prepared, plan)
+        for name, rules in {
+            "mask": {"mask": mask},
+            "odd": {"mask": odd},
+            "bits": {"mask": bits, "excluded": excluded},
+            "grouped": groups | {"mask": bits},
+            "excluded": {"excluded": excluded},
+            "excluded and own": {"excluded": excluded, "own": True},
+            "excluded and others": groups | {"excluded": excluded, "same": False},
+        }.items():
+            ours = Rules(m=m, n=n, **rules)
+            allowed = ours.as_allowed()
+            assert allowed is not None
+            truth = cut(whole, every(dataclasses.replace(ours, mask=mask if "mask" in rules else None), m, n))
+            assert_equal(made.find_within(Within(queries, limits, allowed=allowed), prepared, plan), truth)
+            counts = made.count_within(Within(queries, limits, allowed=allowed), prepared, plan)
+            assert counts.tolist() == np.diff(truth.indptr).tolist(), name
+            some = rng.permutation(m)
+            part = made.count_within(Within(queries[some], limits[some], allowed=allowed.of(some)), prepared, plan)
+            assert part.tolist() == counts[some].tolist(), name
 
 
 def test_methods_without_rules_refuse_them() -> None:

@@ -30,6 +30,22 @@ _NATIVE = (
         ("tests/core/test_allowed.py::test_the_bits_of_lists_that_are_cut",),
     ),
     Fault(
+        "kdtree-masks-after-a-query-without-points",
+        "native/kdtree/radius_tile.hpp",
+        "mask_row_ = static_cast<int>(next_ - masks_begin_);",
+        "++mask_row_;",
+        "queries behind one that finds nothing are counted by the masks of others",
+        ("tests/core/test_allowed.py::test_rules_in_the_order_of_a_tree",),
+    ),
+    Fault(
+        "kdtree-excluded-points-in-other-places",
+        "native/kdtree/tree_excluded.hpp",
+        "return lanes & ~(some >> (place & 7));",
+        "return lanes & ~some;",
+        "points near an excluded one are left out instead of it",
+        ("tests/core/test_allowed.py::test_rules_in_the_order_of_a_tree",),
+    ),
+    Fault(
         "kdtree-hashes-alone-exclude",
         "native/core/allowed.cpp",
         "return !has_bit(bits, point, kHash, by) || !is_excluded(point);",

@@ -306,11 +306,11 @@ _RULES = (
     ),
     Fault(
         "filters-lists-left-in-disorder",
-        "src/tonari/filters/arguments.py",
+        "src/tonari/filters/excluded.py",
         "    ids[:] = table[present]\n",
         "    ids[:] = ids\n",
         "lists of several lengths are not sorted before their pairs are",
-        ("tests/filters/test_arguments.py::test_lists_of_several_lengths_are_sorted",),
+        ("tests/filters/test_excluded.py::test_lists_of_several_lengths_are_sorted",),
     ),
     Fault(
         "filters-places-of-half-a-byte",

@@ -15,7 +15,8 @@ from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.pairs import Pairs
-from tonari.filters.rules import are_among, distinct
+from tonari.filters.excluded import distinct
+from tonari.filters.rules import are_among
 from tonari.methods.call import Call
 from tonari.methods.options import Options, SearchOptions, columns_of, shares
 from tonari.methods.rows.points import Points

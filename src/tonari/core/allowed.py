@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from tonari.core import _native
 
+COPIED_POINT = 10  # bytes of a point, at most, for each thread on which rules are copied in the order of a tree
+
 
 @dataclass(frozen=True, eq=False)
 class Allowed:
@@ -25,7 +27,7 @@ class Allowed:
     rows: npt.NDArray[np.int64] | None = None
 
     def of(self, places: npt.NDArray[np.int64]) -> Allowed:
-        """Return the same rules for the queries at the positions `places`, in this order."""
+        """Return the rules for the queries at the positions `places`, in this order."""
         rows = places if self.rows is None else self.rows[places]
         return Allowed(self.native.of_rows(rows), rows)
 

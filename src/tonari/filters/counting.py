@@ -21,7 +21,9 @@ from tonari.core.allowed import Allowed
 from tonari.core.listed import Listed
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.radius_neighbors import RadiusNeighbors, cut_lists
+from tonari.core.slices import in_room
 from tonari.filters import tuning
+from tonari.filters.excluded import distinct
 from tonari.filters.listed import (
     ENTRY,
     LISTED_PAIR,
@@ -29,12 +31,11 @@ from tonari.filters.listed import (
     TABLE_PAIR,
     allowed_of,
     groups_of,
-    in_room,
     kept_of,
     row_bytes,
 )
-from tonari.filters.looking import are_few_forbidden, are_short, is_listed_soon, may_be_subtracted, near_some
-from tonari.filters.rules import Ids, Rules, distinct
+from tonari.filters.looking import are_few_forbidden, are_short, is_listed_soon, near_some
+from tonari.filters.rules import Ids, Rules
 from tonari.filters.scope import Scope, on_host
 from tonari.filters.shared import true_places
 
@@ -72,16 +73,11 @@ def _count(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -
     if not (rules.grouped or rules.by_pairs or rules.own):
         return scope.count(queries, limits)
     if not (_are_large(scope, queries, rules) or is_listed_soon(scope, queries, rules, filtered=filtered is not None)):
-        if filtered is not None and not may_be_subtracted(rules, m):
+        if filtered is not None:
             return scope.count(queries, limits, filtered)
         scope = scope.ready(queries, limits)
         near = near_some(scope, queries, limits, np.arange(m))
-        point_seconds = tuning.LISTED_POINT if filtered is None else tuning.FILTERED_POINT
-        if are_few_forbidden(scope, near, rules, m, point_seconds):
-            pass
-        elif filtered is not None:
-            return scope.count(queries, limits, filtered)
-        elif are_short(near, scope.n):
+        if not are_few_forbidden(scope, near, rules, m) and are_short(near, scope.n):
             return _by_lists(scope, queries, limits, rules)
     if rules.query_groups is not None and not rules.same:
         return _by_other_groups(scope, queries, limits, rules)

@@ -20,8 +20,9 @@ from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import current, decided, part
 from tonari.filters import tuning
+from tonari.filters.excluded import distinct
 from tonari.filters.listed import PAIR, by_table, row_bytes
-from tonari.filters.rules import Ids, Rules, distinct
+from tonari.filters.rules import Ids, Rules
 from tonari.filters.scope import Scope, on_host
 
 

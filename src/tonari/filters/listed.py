@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from tonari.core.listed import Listed
 from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.core.slices import in_room
 from tonari.core.trail import current
 from tonari.filters import tuning
 from tonari.filters.rules import Ids, Rules
@@ -131,19 +131,6 @@ def kept_of(found: RadiusNeighbors, rules: Rules, rows: Ids) -> tuple[Ids, Ids]:
         allowed[entries] = rules.allowed(np.repeat(rows[block], lengths[block]), found.indices[entries])
     places = np.flatnonzero(allowed)
     return places, np.searchsorted(places, found.indptr)
-
-
-def in_room(bytes_of: Ids, room: int) -> Iterator[slice]:
-    """Cut rows into consecutive blocks whose bytes add up to at most `room`; a larger row is a block of its own.
-
-    >>> list(in_room(np.array([2, 3, 9, 1]), 5))
-    [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
-    """
-    ahead, at = np.concatenate([[0], np.cumsum(bytes_of)]), 0
-    while at < len(bytes_of):
-        stop = max(at + 1, int(np.searchsorted(ahead, ahead[at] + room, "right")) - 1)
-        yield slice(at, stop)
-        at = stop
 
 
 def table_bytes(n: int, listed: Ids) -> Ids:

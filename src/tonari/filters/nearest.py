@@ -14,8 +14,9 @@ from tonari.core.slices import cut
 from tonari.core.trail import current, decided
 from tonari.filters import tuning
 from tonari.filters.dropping import by_dropping, dropping_seconds, first_guess
+from tonari.filters.excluded import distinct
 from tonari.filters.listed import ENTRY, LISTED_PAIR, TABLE_PAIR, by_lists, groups_of, lists_bytes, nothing
-from tonari.filters.rules import Ids, Rules, distinct
+from tonari.filters.rules import Ids, Rules
 from tonari.filters.scope import Scope, on_host
 
 

@@ -13,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.allowed import Allowed
+from tonari.core.allowed import COPIED_POINT, Allowed
 from tonari.core.errors import BudgetExceeded
 from tonari.core.listed import Listed
 from tonari.core.problem import Problem
 from tonari.core.process.caches import cached
 from tonari.core.process.isa import chosen_isa
 from tonari.core.process.progress import ProgressLike
+from tonari.core.process.workers import default_threads
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.costs.model import listed_bits_seconds, listed_seconds
@@ -111,7 +112,10 @@ class Scope:
     def allowed_by(self, rules: Rules) -> Allowed | None:
         """Return the rules as the argument `allowed` of :meth:`within` and :meth:`count`; None if not supported."""
         device = self.points.call.place.device
-        return rules.as_allowed() if search_method(by_force(self.metric.name), device).filters else None
+        if not search_method(by_force(self.metric.name), device).filters:
+            return None
+        threads = self.threads or default_threads()
+        return rules.as_allowed(copies=COPIED_POINT * rules.n * threads <= self.room)
 
     def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Scope:
         """Return this scope with points prepared for radius searches of these queries, block by block."""

@@ -25,7 +25,6 @@ LISTED_PAIRS = 1 << 17  # pairs in a block, chosen such that its arrays fit into
 NEAR_FEW = 4  # a list with few points in the radius is first searched for this many nearest points
 NEAR_ALL = 16  # the longest list that is searched for all of its points at once
 LISTED_POINT = 5e-8  # additional seconds per point within the radius if points are listed and filtered, not counted
-FILTERED_POINT = 6e-9  # additional seconds per point within the radius if a count checks the rules
 
 # Not measured by a benchmark case, but by hand on a Xeon (Sapphire Rapids), by radius_count and radius_search with and
 # without rules. If the counts of a few queries show that few points are within the radius, all of them are listed, and

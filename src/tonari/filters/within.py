@@ -19,11 +19,13 @@ from tonari.core.listed import Listed
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors, cut_lists, nearest_of
+from tonari.core.slices import in_room
 from tonari.filters import tuning
-from tonari.filters.listed import ENTRY, PAIR, by_lists, groups_of, in_room, kept_of, nothing, row_bytes, table_bytes
+from tonari.filters.excluded import distinct
+from tonari.filters.listed import ENTRY, PAIR, by_lists, groups_of, kept_of, nothing, row_bytes, table_bytes
 from tonari.filters.looking import are_short, is_listed_soon, near_some
 from tonari.filters.nearest import fill
-from tonari.filters.rules import Ids, Rules, distinct
+from tonari.filters.rules import Ids, Rules
 from tonari.filters.scope import Scope, on_host
 
 Part = tuple[Ids, RadiusNeighbors]  # row numbers of queries, and their results

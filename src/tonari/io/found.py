@@ -80,12 +80,6 @@ def write_found(
         hdf5.write_datasets(path, {"neighbors": indices, "distances": distances}, noted)
 
 
-def filters_in(path: Path) -> list[str]:
-    """Return the names of the filters that restricted the neighbours in an HDF5 file; [] if it stores none."""
-    names = hdf5.describe(path, key="neighbors").extra.get(hdf5.FILTERS, "")
-    return names.split(",") if names else []
-
-
 def _write_edges(
     path: Path, indices: Array, distances: Array, separator: str, names: tuple[Array | None, Array | None]
 ) -> None:

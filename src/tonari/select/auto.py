@@ -34,7 +34,8 @@ _TABLE = Path(__file__).with_name("auto_table.json")
 LARGEST_TIMED = 2048
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "int32": 4, "uint8": 1}
 
-# The choice for a device without timings: it reads rows little more than once, and is fast for any order of values.
+# The method and options for a device without timings: this method reads each row little more than once, and is fast
+# for values in any order.
 DEFAULT: tuple[str, Mapping[str, Any]] = ("threshold", MappingProxyType({}))
 
 

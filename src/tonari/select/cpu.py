@@ -101,7 +101,7 @@ def _parts(rows: int, n: int, k: int, threads: int) -> int:
 
 
 def _even(rows: int, quantum: int, threads: int) -> int:
-    """Return the rows in the smallest chunk: `quantum`, or fewer if that divides few rows evenly among the threads."""
+    """Return the number of rows in the smallest chunk: `quantum`, or fewer to divide few rows evenly among threads."""
     groups = -(-rows // quantum)
     if not 0 < groups < 4 * threads:
         return quantum
@@ -171,7 +171,7 @@ class _Job:
         candidates = np.concatenate([part.values for part in found], axis=1)
         columns = np.concatenate([part.indices for part in found], axis=1)
         counts = None
-        if request.lengths is not None:  # shorter parts have missing entries: move these to the end
+        if request.lengths is not None:  # short rows have missing entries in some parts: move them to the end
             order = np.argsort(columns < 0, axis=1, kind="stable")
             candidates, columns = (np.take_along_axis(array, order, axis=1) for array in (candidates, columns))
             counts = np.count_nonzero(columns >= 0, axis=1)

@@ -20,7 +20,7 @@ from tonari.core.process.caches import cached
 METHODS = ("insertion", "heap", "merge_queue", "hierarchical", "quick", "bitonic", "threshold", "radix")
 _PAPERS = ("insertion", "heap", "merge_queue", "quick")
 
-# By device and method: the options that do not apply there.
+# For each device and method: the options of the method that do not apply on the device.
 _HIDDEN = {"cpu": {"quick": {"unit"}}, "cuda": {"threshold": {"batch", "finish"}}}
 
 

@@ -13,8 +13,10 @@ from tonari import io
 from tonari.cli import _common, _options
 from tonari.cli._directories import check_points, load_graph, refuse
 from tonari.cli._points import Inputs, inputs_option
+from tonari.core.errors import Unsupported
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph import recall as quality
+from tonari.io.filtered import filters_in, in_words
 from tonari.io.ground_truth import HDF5_SUFFIXES
 from tonari.metrics import get_metric
 from tonari.metrics.recall import neighbors_recall
@@ -124,6 +126,7 @@ def _contents(path: Path) -> str:
 
 
 def _results(found_in: Path, truth_in: Path, metric: str, *, as_json: bool) -> None:
+    _check_filters(found_in, truth_in)
     found, truth = (_signed(io.read_ground_truth(path)) for path in (found_in, truth_in))
     (m, k), (true_m, true_k) = found.indices.shape, truth.indices.shape
     if m != true_m or k > true_k:
@@ -146,6 +149,19 @@ def _results(found_in: Path, truth_in: Path, metric: str, *, as_json: bool) -> N
         f"{m:,} queries, k={k}, {metric}"
     )
     _common.emit(facts, text, as_json=as_json)
+
+
+def _check_filters(found: Path, truth: Path) -> None:
+    """Refuse files whose records say that they were found with different filters."""
+    recorded = [filters_in(path) if path.suffix.lower() in (*HDF5_SUFFIXES, ".npz") else {} for path in (found, truth)]
+    ours, theirs = recorded
+    known = all(about for filters in recorded for about in filters.values())  # HDF5 files have only names
+    if ours.keys() != theirs.keys() or (known and ours != theirs):
+        by_ours, by_theirs = (in_words(filters) or "no filter" for filters in recorded)
+        raise Unsupported(
+            f"{found}: was found with {by_ours}, and {truth} with {by_theirs}, expected neighbours among the same "
+            "points; find the true neighbours with the same filters"
+        )
 
 
 def _signed(neighbors: Neighbors) -> Neighbors:

@@ -1,7 +1,7 @@
 """Contracted copies of wide rows, for a start that compares fewer columns (docs/contraction.md).
 
-A start only ranks points, so it needs no bound: contracted rows are used if they rank the true neighbours of some
-points near the beginning of their lists. The rounds compare the points themselves.
+A start only ranks points, so it needs no bound. Contracted rows are used if, for a sample of points, they rank the true
+neighbours near the beginning of the lists. The rounds compare the points themselves.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def short_rows(points: Rows, plan: DescentPlan, known: Known, workers: Workers) 
     Returns
     -------
     float32 of shape (n, columns), or None
-        Rows whose squared L2 distances rank neighbours nearly like the metric. None if no small number of columns does.
+        Rows whose squared L2 distances rank neighbours nearly like the metric. None if that takes too many columns.
     """
     record = get_metric(plan.metric)
-    # Two float32 copies of the contracted rows, one of them packed, must fit into the memory planned for packed points.
+    # The contracted rows and a packed copy, both float32, must fit into the memory that is planned for packed points.
     most = min(plan.d // tuning.SHORT_SHARE, plan.packed_bytes // plan.n // 8)
     widths = [columns for columns in tuning.SHORT_COLUMNS if columns <= most]
     if not widths or not (record.angular or record.squares):
@@ -56,17 +56,17 @@ def short_rows(points: Rows, plan: DescentPlan, known: Known, workers: Workers) 
 
 
 def _shares(points: Rows, form: _native.Form, plan: DescentPlan, known: Known, widths: list[int]) -> list[float]:
-    """Estimate, for each number of columns, the share of true neighbours that contracted rows rank within a list."""
+    """Estimate for each width the share of true neighbours that contracted rows rank within the length of a list."""
     step = -(-plan.n // tuning.SHORT_ROWS)
     rows, sample = _wide(points[known.rows], form), _wide(points, form, step)
     true = _wide(points[known.indices.ravel()], form).reshape(len(rows), plan.k, -1)
-    rank = plan.list_size / step  # rank of the last list entry among the sampled rows
+    rank = plan.list_size / step  # expected rank, among the sampled rows, of the last entry of a list
     shares = []
     for columns in widths:
         q, x, t = (_narrowed(part, columns) for part in (rows, sample, true))
         scores = np.einsum("ij,ij->i", x, x) - 2 * q @ x.T
         of_true = np.einsum("ijc,ijc->ij", t, t) - 2 * np.einsum("ic,ijc->ij", q, t)
-        nearer = (scores[:, None, :] < of_true[:, :, None]).sum(axis=2) - 1  # without the row itself, if sampled
+        nearer = (scores[:, None, :] < of_true[:, :, None]).sum(axis=2) - 1  # the row itself does not count
         shares.append(float(np.mean(nearer < rank)))
     return shares
 

@@ -49,7 +49,7 @@ def select_on_gpu(request: Request) -> Answer:
     size = network_size(request.k)
     tile = max(size, min(tuning.BITONIC_TILE, power_of_two(n)))
     tiles = -(-n // tile)
-    least = max(1, round(math.sqrt(tuning.BITONIC_MERGE_SHARE * tiles)))  # tiles of a part
+    least = max(1, round(math.sqrt(tuning.BITONIC_MERGE_SHARE * tiles)))  # minimum number of tiles in a part
     parts = max(1, min(tuning.BITONIC_PROGRAMS // rows, tiles // least))
     chunk = -(-tiles // parts) * tile
     parts = -(-n // chunk)

@@ -15,15 +15,16 @@ from tonari.select.cuda.survivors import LARGEST_NETWORK
 from tonari.select.registry import make_options, method_module
 from tonari.select.request import Request, Selection
 
-_NO_ROW = 2**31 - 1  # nan_row as the kernels leave it if no row has NaN
+_NO_ROW = 2**31 - 1  # the value of nan_row if the kernels find no NaN
 
-# Shapes and options of selections whose kernels are compiled, or about to be: the context takes 2 µs.
+# Shapes and options of selections whose kernels are compiled, or about to be. They are looked up because the context
+# that compiles kernels takes 2 µs to enter.
 _compiled: set[tuple[Any, ...]] = set()
 emptied_by(_compiled.clear)
 
 
 def select_alone(method: str, request: Request) -> tuple[Selection, int | None]:
-    """Answer a request that is not part of a search as :func:`select_on_gpu` does; compile its kernels together."""
+    """Answer a request like :func:`select_on_gpu`, but compile its kernels together; not for requests of a search."""
     values, options = request.values, (request.options, request.largest, request.sorted, request.check_nan)
     key = (method, values.shape, values.dtype, request.k, request.lengths is None, *options)
     if key in _compiled or request.counters is not None or request.k > LARGEST_NETWORK:  # torch sorts for a larger k

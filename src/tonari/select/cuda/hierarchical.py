@@ -153,7 +153,7 @@ def build_lists(request: Request, rows: slice, group: int, sizes: list[int], ent
     form = FORMATS[request.dtype]
     width = min(tuning.BUILD_WIDTH, power_of_two(group))
     groups = tuning.BUILD_TILE // width
-    level = start = 0  # number of the list that is read, and its first entry
+    level = start = 0  # index of the list that is read (0: the values), and position of its first entry
     while level + 1 < len(sizes):
         below = part_of(as_bits(request.values, request.dtype), rows) if level == 0 else entries[:, start:]
         above = start + sizes[level] if level > 0 else 0

@@ -64,7 +64,7 @@ def shape_for(n: int, k: int, wide: bool) -> Shape | None:
     levels: list[Level] = []
     while width > tile:
         parts = -(-width // tile)
-        # Parts that keep fewer pairs can make the next launch the last.
+        # If each part keeps fewer pairs, one more launch may be enough for all that are left.
         keep = tile // parts if parts * k <= tile < parts * (k + slack) else k + slack
         levels.append(Level(width, tile, parts, keep))
         width = parts * keep
@@ -177,7 +177,7 @@ class _Kept:
         self._scratch = {"size": scratch.shape, "dtype": scratch.dtype, "device": device}
         *levels, last = [step.repeated(*names) for step, names in steps]
         self._first, self._between, self._last = levels[0] if levels else None, levels[1:], last
-        self._lock = threading.Lock()  # a repeated launch may be used by only one thread at once
+        self._lock = threading.Lock()  # only one thread at once may use a repeated launch
 
     def __call__(self, values: Any) -> Selection | None:
         import torch
@@ -207,7 +207,7 @@ def _key(values: Any, k: int, largest: bool, sorted: bool) -> tuple[Any, ...]:
 
 
 def repeated(values: Any, k: Any, largest: Any, sorted: Any) -> Selection | None:
-    """Repeat an earlier selection with NaN last on CUDA for other values; None if there is none like it.
+    """Repeat the launches of an earlier selection on CUDA, with NaN last, for new values; None if none matches.
 
     The arguments are not checked. Therefore None is also returned unless their types, and the values of k, `largest`
     and `sorted`, equal those of the earlier selection, whose arguments were checked.

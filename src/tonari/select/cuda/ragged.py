@@ -19,7 +19,7 @@ from tonari.select import tuning
 from tonari.select.cuda.keys import FORMATS, as_bits
 from tonari.select.cuda.survivors import warps_for
 
-_LONG_ENTRY = 96  # scratch bytes per entry of a long list that is sorted: positions, keys and their order, each twice
+_LONG_ENTRY = 96  # scratch bytes per entry for sorting long lists: two copies of positions, keys and order
 
 
 def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: bool) -> RadiusNeighbors:
@@ -54,7 +54,7 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
         torch.empty(total, dtype=ids.dtype, device=device),
         torch.empty(total, dtype=values.dtype, device=device),
     )
-    for length, end in zip(bounds, ends, strict=False):  # the shortest lists, which come first, have no entries
+    for length, end in zip(bounds, ends, strict=False):  # the first class, of empty lists, needs no sorting
         if end > first:
             _order_short(begins, counts, values, ids, numbers[first:end], length, descending, found)
         first = end
@@ -65,7 +65,7 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
 
 @cached(maxsize=16)
 def _steps_on(device: Any, bounds: tuple[int, ...], dtype: Any) -> tuple[Any, Any]:
-    """Return the list lengths that bound each length class, and the numbers of all classes, as tensors on a device.
+    """Return the lengths that bound the classes of lists, and the class indices 0, 1, 2, ..., as tensors on a device.
 
     Lists of a class are sorted by the same kernel. Copying the bounds makes the host wait, but only at the first call.
     """
@@ -79,7 +79,7 @@ def _steps_on(device: Any, bounds: tuple[int, ...], dtype: Any) -> tuple[Any, An
 def join_parts(parts: Sequence[RadiusNeighbors], *, descending: bool) -> RadiusNeighbors:
     """Join the lists of the same queries from several parts of the points, all on one device, into one list per query.
 
-    The ids must already be numbers among all points.
+    The ids must already be row numbers among all points, not within a part.
 
     Waits for the device.
     """
@@ -172,7 +172,7 @@ def _order_long(
         rows, size, here = numbers[top:stop], int(ends[stop - 1]) - before, lengths[top:stop]
         list_numbers = torch.arange(stop - top, device=ids.device)
         of = torch.repeat_interleave(list_numbers, here, output_size=size)
-        # For each entry its place in the output and its place in the input; a list is contiguous in both.
+        # The place of each entry in the output, and in the input; a list is contiguous in both.
         place = torch.arange(size, device=ids.device) + (found.indptr[rows] - (here.cumsum(0) - here))[of]
         at = place + (begins[rows] - found.indptr[rows])[of]
         found.indices[place], found.distances[place] = _in_order(
@@ -189,7 +189,7 @@ def _least_dtype(count: int) -> Any:
 
 
 def _in_order(values: Any, ids: Any, of: Any, descending: bool) -> tuple[Any, Any]:
-    """Sort each list by (value, id), and return ids and values; `of` has the list of each entry, in ascending order."""
+    """Sort each list by (value, id), and return ids and values; `of` has the list number of each entry, ascending."""
     import torch
 
     values = 0 - values if descending else values

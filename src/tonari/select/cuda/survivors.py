@@ -15,9 +15,9 @@ from tonari.select import tuning
 from tonari.select.cuda.keys import FORMATS, as_bits, looks_for_nan
 from tonari.select.request import Answer, Request
 
-# The most pairs that a program sorts by a network, and the most that it holds in registers; more pairs are sorted in
-# runs, which are then merged.
+# The largest number of pairs that a network sorts; more pairs are sorted in runs, which are then merged.
 LARGEST_NETWORK = 4096
+# The largest number of pairs that a program holds in registers.
 LARGEST_TILE = 16384
 
 
@@ -65,7 +65,7 @@ def network_size(k: int) -> int:
 
 
 def warps_for(tile: int, wide: bool) -> int:
-    """Return the warps of a program with a tile of pairs in registers, 16 to 32 per thread; half with 64-bit keys."""
+    """Return the number of warps for a tile of pairs in registers: 16 to 32 pairs per thread, half for 64-bit keys."""
     tile *= 2 if wide else 1
     return min(16, max(1, min(tile // 512, 4), tile // 1024))
 
@@ -138,7 +138,7 @@ def answer_in_place(request: Request, narrow: Callable[[Survivors], None]) -> An
     import torch
 
     answer = empty_answer(request)
-    if request.lengths is not None:  # rows may have fewer values
+    if request.lengths is not None:  # rows may have fewer than k values, and then missing entries
         answer.values.fill_(_missing_value(request))
         answer.indices.fill_(-1)
     rows = len(request.values)

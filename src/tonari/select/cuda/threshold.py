@@ -79,11 +79,11 @@ class Options:
 class Shape:
     """The size of a row's sample, the rank of the threshold in it, and the capacity for survivors."""
 
-    samples: int  # samples per program
-    parts: int  # programs per row
+    samples: int  # sampled values per program
+    parts: int  # programs that sample one row
     rank: int
     most: int
-    capacity: int  # a power of two
+    capacity: int  # slots for the survivors of a row, a power of two
 
 
 def shape_for_sample(n: int, k: int, samples: int) -> Shape | None:
@@ -145,7 +145,7 @@ def select_on_gpu(request: Request) -> Answer:
     # The rank is chosen for rows of full length. For a shorter row it can be too low, and the row falls back to radix
     # selection, which costs most if rows are few.
     ragged = request.lengths is not None and rows <= tuning.FEW_ROWS and n >= tuning.LONG_ROW
-    if shape is None or ragged or request.k > LARGEST_NETWORK:  # radix selection needs no sample, for any k
+    if shape is None or ragged or request.k > LARGEST_NETWORK:  # radix selection needs no sample, and supports every k
         return radix.select_on_gpu(radix.with_defaults(request))
     return _select_streamed(request, shape)
 
@@ -192,7 +192,7 @@ def _select_streamed(request: Request, shape: Shape) -> Answer:
                 **tile_of(shape.capacity, warps),
                 "SIZE": size,
             },
-            warps=warps,  # no limit: with 80 registers, ptxas 12.8 compiled a kernel that lost some pairs
+            warps=warps,  # no register limit: with 80, ptxas 12.8 compiled a kernel that lost some pairs
         )
     tally.fill(answer)
     return answer

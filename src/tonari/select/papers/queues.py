@@ -18,7 +18,7 @@ from tonari.select.cuda.keys import FORMATS, as_bits, constants_of, looks_for_na
 from tonari.select.cuda.survivors import Survivors, answer_from_survivors
 from tonari.select.request import Answer, Counters, Request
 
-# The index of a name is its number in kernels/buffered.py.
+# Ways to buffer insertions; kernels/buffered.py refers to each by its index in this tuple.
 BUFFERS = ("none", "own", "full", "sorted")
 QUEUES = ("insertion", "heap", "merge_queue")
 

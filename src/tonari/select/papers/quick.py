@@ -19,7 +19,7 @@ from tonari.select.cuda.survivors import Survivors, answer_from_survivors, netwo
 from tonari.select.request import Answer, Request
 
 UNITS = ("warp", "block")
-# By the option `unit`: the number of values per tile, and of warps per program.
+# For each value of the option `unit`: (values per tile, warps per program).
 TILES = {"warp": (512, 1), "block": (4096, 8)}
 # Maximum bytes of the scratch memory in one launch, two arrays and a stack per row; more rows take further launches.
 SCRATCH_BYTES = 2 << 30

@@ -70,7 +70,7 @@ def finish_row(
         bits = tl.load(bits_ptr + slots, mask=present, other=0)  # [T, A, V]
         ids = tl.load(ids_ptr + slots, mask=present, other=0)
         count, _, _ = keep_smallest(bits, ids, present, k, most, bits_ptr, ids_ptr, INFINITE, LARGEST, WIDE)
-        tl.debug_barrier()  # write_row loads the stores of other threads
+        tl.debug_barrier()  # write_row loads pairs that other threads stored
     write_row(
         out_values_ptr, out_ids_ptr, row_ptr, bits_ptr, ids_ptr, count, k,
         SIZE, SORTED, MISSING, INFINITE, LARGEST, WIDE,

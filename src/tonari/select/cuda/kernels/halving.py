@@ -23,10 +23,10 @@ def smallest_at_least(numbers, mask, k, most):
     """
     LARGE: tl.constexpr = 0x7FFFFFFFFFFFFFFF if numbers.dtype == tl.int64 else 0x7FFFFFFF
     runs = tl.reduce(tl.where(mask, numbers, LARGE), 2, _elementwise_min)
-    least = tl.reduce(runs, 1, _elementwise_min)  # minimum of each thread
+    least = tl.reduce(runs, 1, _elementwise_min)  # the minimum over the numbers of each thread
     low = tl.reduce(least, 0, _elementwise_min)
     high = greatest(tl.where(mask, numbers, -LARGE - 1))
-    if k <= numbers.shape[0]:  # one number per thread is at or below the largest of the threads' minima
+    if k <= numbers.shape[0]:  # at or below the threads' largest minimum is a number of each thread
         high = tl.minimum(high, tl.reduce(least, 0, _elementwise_max))
     below = total(mask & (numbers <= high))
     while (low < high) & (below > most):

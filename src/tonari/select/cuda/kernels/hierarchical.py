@@ -96,16 +96,16 @@ def keep_best(
     VALUES: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr, A: tl.constexpr,
     T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Keep the smallest pairs, k to `most`, of the `held` pairs in the slots; write their indices to `out_ids_ptr`.
+    """Keep the smallest k to `most` of the `held` pairs in the slots, and write their indices to `out_ids_ptr`.
 
     Returns the number of pairs that are kept, and a (key, index) bound for them. There must be at least k >= 0 pairs.
     """
-    tl.debug_barrier()  # the next loads read the stores of other threads
+    tl.debug_barrier()  # the next loads read pairs that other threads stored
     slots = tile_offsets(A, T, V)
     present = slots < held
     bits = tl.load(slot_bits_ptr + slots, mask=present, other=0)  # [T, A, V]
     ids = tl.load(slot_ids_ptr + slots, mask=present, other=0)
-    tl.debug_barrier()  # no slot is overwritten before all threads have loaded
+    tl.debug_barrier()  # all threads must have loaded their pairs before any slot is overwritten
     keys = to_keys(bits, INFINITE if VALUES else 0, LARGEST and VALUES, WIDE)
     key, last = kth_pair(keys, ids, present, k, most)
     chosen = present & at_or_below(keys, ids, key, last)
@@ -129,9 +129,9 @@ def offer_members(
     """
     TILE: tl.constexpr = A * T * V
     FORMAT: tl.constexpr = INFINITE if VALUES else 0
-    PART: tl.constexpr = min((G + V - 1) // V * V, TILE)  # positions of a tile per group, in whole runs
-    SHARE: tl.constexpr = TILE // PART  # groups per tile
-    SPAN: tl.constexpr = (G + PART - 1) // PART  # tiles per group
+    PART: tl.constexpr = min((G + V - 1) // V * V, TILE)  # positions of a tile that one group takes, in whole runs of V
+    SHARE: tl.constexpr = TILE // PART  # number of groups in a tile
+    SPAN: tl.constexpr = (G + PART - 1) // PART  # number of tiles that one group takes
     tiles = (groups + SHARE - 1) // SHARE
     runs = tile_offsets(A, T, 1) * V
     within = runs // PART
@@ -163,7 +163,7 @@ def offer_members(
             tl.store(slot_bits_ptr + at, bits, mask=chosen)
             tl.store(slot_ids_ptr + at, ids, mask=chosen)
             held += found
-            if held > TILE:  # no room for another tile
+            if held > TILE:  # the slots have no room for another tile
                 held, key, last = keep_best(
                     slot_bits_ptr, slot_ids_ptr, held, k, k + k // 4, slot_ids_ptr,
                     VALUES, INFINITE, LARGEST, WIDE, 2 * A, T, V,
@@ -175,7 +175,7 @@ def offer_members(
 def top_down_kernel(
     # inputs
     values_ptr, lengths_ptr, lists_ptr,
-    # scratch, [row][slot]: the entries kept of the current list, and the groups to search in the next one
+    # scratch, [row][slot]: kept entries of the current list, and the groups to search in the next list
     entries_ptr, entry_ids_ptr, groups_ptr,
     # outputs, [row][slot] and one per row
     slot_bits_ptr, slot_ids_ptr, counts_ptr, examined_ptr, nan_row_ptr,
@@ -221,7 +221,8 @@ def top_down_kernel(
             entries_ptr, entry_ids_ptr, k, COUNT, False, False, INFINITE, LARGEST, WIDE, G, A, T, V,
         )  # fmt: skip
         examined += offered
-        # The k smallest entries are the groups to search in the next list, and bound the members that matter.
+        # The k smallest entries are the groups to search in the next list. The largest of them bounds the members that
+        # can be in the answer.
         wanted = tl.minimum(held, k)
         groups, key, last = keep_best(
             entries_ptr, entry_ids_ptr, held, wanted, wanted, groups_ptr,

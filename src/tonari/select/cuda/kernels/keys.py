@@ -1,4 +1,4 @@
-"""Values as integers with the same order, on the GPU: every kernel compares integers only.
+"""Values as integers in the order of the values, on the GPU: every kernel compares integers only.
 
     float bits  s mmmmmmm...   key = s ? -m : m        -0.0 and 0.0 are both 0; NaN has the largest key
     largest first              key = ~key              (NaN stays last)

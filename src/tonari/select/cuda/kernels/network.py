@@ -39,15 +39,15 @@ def unpack_words(words):
 
 @triton.jit
 def _upper(BIT: tl.constexpr, BITS: tl.constexpr):
-    """Return 0 for the lower and 1 for the upper half of the hypercube along the axis of BIT, to be broadcast."""
+    """Return a tensor to broadcast along the axis of BIT: 0 in the lower half of the hypercube, 1 in the upper half."""
     return tl.reshape(tl.arange(0, 2), [1] * (BITS - 1 - BIT) + [2] + [1] * BIT)
 
 
 @triton.jit
 def _exchange(keys, ids, BIT: tl.constexpr, BITS: tl.constexpr, PACKED: tl.constexpr):
     """Put every two entries that are 2^BIT positions apart in ascending order."""
-    # The same as tl.sum, which Triton would translate anew for every axis. Triton's interpreter adds whole arrays if it
-    # is given this function.
+    # Equal to tl.sum, which Triton would translate anew for every axis. Triton's interpreter recognizes this function,
+    # and adds whole arrays.
     other_keys = tl.reduce(keys, BITS - 1 - BIT, _sum_combine, keep_dims=True) - keys
     greater = keys > other_keys
     if not PACKED:
@@ -195,7 +195,7 @@ def _sort_in_loops(keys, ids, N: tl.constexpr, DESCENDING: tl.constexpr, NEAR: t
 
 @triton.jit
 def sort_rows(keys, ids, N: tl.constexpr, LENGTH: tl.constexpr):
-    """Sort every run of LENGTH of the N entries by itself: the last merge is ascending in all runs."""
+    """Sort every run of LENGTH entries separately, and all runs in ascending order."""
     BITS: tl.constexpr = _log2(N)
     BLOCK: tl.constexpr = _log2(LENGTH)
     ASCENDING: tl.constexpr = 0

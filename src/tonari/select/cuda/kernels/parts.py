@@ -68,7 +68,7 @@ def bound_of_tile(keys, offsets, k, most, NARROW: tl.constexpr):
 
     NARROW: keys have at most 16 bits, and many may be equal, so key and offset are combined in one number of 31 bits.
     """
-    LAST: tl.constexpr = 0x7FFF  # represents the key LAST; all other keys are smaller
+    LAST: tl.constexpr = 0x7FFF  # stands for the key LAST, and exceeds all other keys
     everywhere = tl.full(keys.shape, 1, tl.int1)
     if NARROW:
         tl.static_assert(keys.numel <= 1 << 15)
@@ -246,7 +246,7 @@ def parts_answer_kernel(
             row_ptr, 0, length, k, most, nan_row_ptr, row, CHECK_NAN, INFINITE, LARGEST, WIDE, NARROW, T, A, V
         )
         count = collect_values(row_ptr, 0, length, key, last, packed_ptr, SIZE, INFINITE, LARGEST, WIDE, T, B, V)
-    tl.debug_barrier()  # the next loads read the stores of other threads
+    tl.debug_barrier()  # the next loads read pairs that other threads stored
     places = tl.arange(0, SIZE)
     keys = tl.load(packed_ptr + places, mask=places < count, other=last_key(WIDE))
     columns = tl.load(packed_ptr + SIZE + places, mask=places < count, other=EMPTY).to(tl.int32)

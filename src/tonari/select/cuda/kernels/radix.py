@@ -68,7 +68,7 @@ def digit_histogram(
 
 @triton.jit
 def narrow(prefix, wanted, share, histogram, above, shift, WIDE: tl.constexpr, BITS: tl.constexpr):
-    """Return the new (prefix, wanted, share) after the digit in bits [shift, above), the largest if all are wanted."""
+    """Return (prefix, wanted, share) after choosing the digit in bits [shift, above): the largest if all are wanted."""
     NUMBER_BITS: tl.constexpr = 64 if WIDE else 32
     width = above - shift
     bins = tl.arange(0, 1 << BITS)

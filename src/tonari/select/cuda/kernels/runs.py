@@ -99,7 +99,7 @@ def merge_kernel(
     keys_a, ids_a = load_run(keys_ptr, ids_ptr, first + slots, size_a, WIDE)  # [TILE]
     keys_b, ids_b = load_run(
         keys_ptr + span, ids_ptr + span, place - first + TILE - 1 - slots, size_b, WIDE
-    )  # backwards
+    )  # run b in descending order, as keep_smaller requires
     keys, ids = keep_smaller(keys_a, ids_a, keys_b, ids_b, TILE)
     at = begin + slots
     present = at < count

@@ -59,7 +59,7 @@ def resident_kernel(
     else:
         tl.store(bits_ptr + ids, bits, mask=present)
         tl.store(ids_ptr + ids, ids, mask=present)
-    tl.debug_barrier()  # the next loads read the stores of other threads
+    tl.debug_barrier()  # the next loads read pairs that other threads stored
     write_row(
         out_values_ptr + row * k, out_ids_ptr + row * k, row_ptr, bits_ptr, ids_ptr, count, k,
         SIZE, SORTED, MISSING, INFINITE, LARGEST, WIDE,
@@ -83,11 +83,11 @@ def sample_pairs(
     mixed = (mixed ^ (mixed >> 15)) * 0x2C1B3C6D
     mixed = mixed ^ (mixed >> 13)
     room = tl.maximum(width - RUN, 0) + 1
-    # The same as tl.umulhi, which would link libdevice (metrics/kernels/instructions.py).
+    # Equal to tl.umulhi, which would link libdevice (metrics/kernels/instructions.py).
     jitter = ((mixed.to(tl.uint64) * room.to(tl.uint64)) >> 32).to(tl.int32)
     first = strata * width + jitter
     if RUN > 1:
-        first = first // 4 * 4  # 16 bytes at a time
+        first = first // 4 * 4  # aligned to the 16 bytes of one load
     ids = first + tl.arange(0, RUN)[None, None, :]  # [T, A, RUN]
     present = ids < length
     keys = to_keys(tl.load(row_ptr + ids, mask=present, other=0), INFINITE, LARGEST, WIDE)
@@ -194,7 +194,7 @@ def answer_kernel(
         key, last = kth_pair_streamed(row_ptr, length, wanted, INFINITE, LARGEST, WIDE, 8, 512)
         collect(row_ptr, length, key, last, bits_ptr, ids_ptr, INFINITE, LARGEST, WIDE, 512)
         count = wanted
-        tl.debug_barrier()  # the next loads read the stores of other threads
+        tl.debug_barrier()  # the next loads read pairs that other threads stored
     finish_row(
         out_values_ptr + row * k, out_ids_ptr + row * k, row_ptr, bits_ptr, ids_ptr, count, k,
         T, A, V, SIZE, SORTED, MISSING, INFINITE, LARGEST, WIDE,

@@ -26,7 +26,7 @@ def merge_halves(key_ptrs, index_ptrs, half, lanes, count_ptrs, COUNT: tl.conste
     distance = half // 2
     while distance > 0:
         for i in range(half):
-            upper = i + (i & -distance)  # the i-th of the positions that do not have the bit `distance`
+            upper = i + (i & -distance)  # the i-th position without the bit `distance`
             descend(key_ptrs, index_ptrs, upper, upper + distance, lanes, count_ptrs, COUNT)
         distance = distance // 2
 

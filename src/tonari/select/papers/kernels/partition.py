@@ -24,7 +24,7 @@ from tonari.select.papers.kernels.lanes import LANES, PAD_INDEX, UPDATES, any_la
 
 @triton.jit
 def list_size(length, group, list_number):
-    """Return the number of entries of list number `list_number` above a row of `length` values."""
+    """Return the number of entries in list `list_number` of a row of `length` values."""
     for _ in range(list_number):
         length = length // group + (length % group > 0).to(tl.int32)
     return length

@@ -32,7 +32,7 @@ DEPTH: tl.constexpr = tl.constexpr(256)
 
 @triton.jit
 def load_range(bits_ptr, ids_ptr, at, present, VALUES: tl.constexpr):
-    """Load the bits and the indices of pairs at some places; VALUES: from the row itself, where places are indices."""
+    """Load the bits and the indices of pairs at positions `at`; VALUES: from the row, where positions are indices."""
     bits = tl.load(bits_ptr + at, mask=present, other=0)
     ids = at
     if not VALUES:

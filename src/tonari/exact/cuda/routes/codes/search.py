@@ -106,14 +106,14 @@ class _Search(HostSearch):
                 left = self._certified(left, width, first_pass=True)
                 self.check_queries()
                 if len(left) and width < tuning.CODED_WIDEST * self.plan.contracted_width:
-                    self.prepared.fitted[k] = Fitted(2 * width, 0.0)  # for the next search
+                    self.prepared.fitted[k] = Fitted(2 * width, 0.0)  # the next search starts with twice the width
                 for times in (tuning.WIDER, tuning.ROOMY):
                     left = self._certified(left, times * width)
         if len(left):
             self.rest(left, seen=worth)
 
     def _fitted(self) -> Fitted:
-        """Return the near points per row for the first pass: the plan's number, or a fitted one for many queries."""
+        """Return the number of near points per row for the first pass: the plan's, or a fitted one for many queries."""
         plan, fitted = self.plan, self.prepared.fitted
         few = len(self.prepared.beyond) <= tuning.MOST_BEYOND
         if plan.k not in fitted and plan.m >= tuning.FITTED_ROWS and few:
@@ -130,7 +130,7 @@ class _Search(HostSearch):
     def _certified(
         self, numbers: npt.NDArray[np.int64], width: int, *, first_pass: bool = False
     ) -> npt.NDArray[np.int64]:
-        """Search some queries, report the number of proved queries, and return the numbers of the others."""
+        """Search some queries, report the number of proved ones, and return the row numbers of the others."""
         if not len(numbers):
             return numbers
         started = time.perf_counter()
@@ -190,7 +190,7 @@ class _Search(HostSearch):
 
         def make() -> Graph:
             check_room(self.device, self.plan.working_bytes)
-            # The graph is dropped with the points, and must not keep them.
+            # The graph is freed together with the points, so it must not keep them alive.
             steps = Steps(weakref.proxy(self.prepared), self.plan, double=self.double)
             return Graph(
                 self.there(rows),
@@ -201,17 +201,17 @@ class _Search(HostSearch):
 
 
 def _at_once(plan: CudaPlan, width: int) -> int:
-    """Return the most queries of a batch."""
+    """Return the maximum number of queries in a batch with `width` near points per row."""
     if width <= tuning.CODED_WIDEST * plan.contracted_width:
-        return plan.query_batch  # which has room for the widest lists of a first pass
+        return plan.query_batch  # planned for the longest lists of a first pass
     return min(plan.query_batch, retried_at_once(width, CODED_BYTES))
 
 
 def filled(rows: int, plan: CudaPlan, width: int) -> int:
-    """Return the number of rows of a retry: some are repeated, so that few sizes occur.
+    """Return the number of rows to search in a retry of `rows` rows; some rows are repeated, so that few sizes occur.
 
-    The kernels of these sizes are compiled with those of the first pass, and their CUDA graphs are replayed. A retry
-    that reads very many points per row repeats none.
+    For retries of these sizes, kernels are compiled with those of the first pass, and CUDA graphs are replayed. If a
+    retry reads very many points per row, no rows are repeated.
     """
     sizes = _left_sizes(plan, width) if width <= tuning.WIDER * tuning.CODED_WIDEST * plan.contracted_width else []
     return next((size for size in sizes if size >= rows), rows)
@@ -232,7 +232,7 @@ def rehearse_codes(plan: CudaPlan, query_dtype: str, *, self_join: bool) -> None
     """Launch the kernels of the first pass of a search on tensors without data; see attempts/rehearse.py."""
     sizes = {some.stop - some.start for some in cut(plan.m, plan.query_batch)}
     _rehearse_pass(plan, query_dtype, sizes, plan.contracted_width, self_join=self_join)
-    # Many searches leave a few rows unproved. Their retries use other kernels, for which a search would have to wait.
+    # Many searches leave a few rows unproved, and would otherwise have to wait for the kernels of their retries.
     width = tuning.WIDER * plan.contracted_width
     _rehearse_pass(plan, query_dtype, {*_left_sizes(plan, width)}, width, self_join=self_join)
 
