@@ -27,7 +27,7 @@ STREAM_SEED = 1000
 
 
 def make(kind: str, n: int, m: int, d: int, where: str) -> DeviceData:
-    """Return float32 points (n, d) and queries (m, d) of one kind, or None for no queries.
+    """Return float32 points (n, d) and queries (m, d) of one kind; the queries are None if m is 0.
 
     Raises
     ------

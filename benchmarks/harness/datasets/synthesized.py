@@ -1,9 +1,10 @@
-"""Any number of rows like real SIFT descriptors, made block by block, the same at every call.
+"""Any number of rows like real SIFT descriptors, made block by block; every call gives the same rows.
 
 The method is that of cuVS (``cuvs_bench.synthesize_dataset``). The real rows are clustered by k-means, about a hundred
-rows per cluster. Each cluster has its share, its centre, the strongest directions of its rows with their spread, the
-spread of the rest, and 256 quantiles of the distances of its rows from the centre. A new row is drawn in a cluster in
-these directions, and scaled to a drawn distance from the centre. Narrower rows are made from principal components.
+rows per cluster. Each cluster is described by its share of the rows, its centre, the strongest directions of its rows
+with their spread, the spread in all other directions, and 256 quantiles of the distances of its rows from the centre.
+For a new row, a cluster, a difference from its centre and the length of this difference are drawn. Narrower rows are
+made from principal components.
 """
 
 from __future__ import annotations

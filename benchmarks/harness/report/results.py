@@ -97,7 +97,7 @@ class Results:
 
     @cached_property
     def _of_case(self) -> dict[Any, list[Row]]:
-        """Case -> its rows: a dictionary, because documents look up thousands of rows."""
+        """Name of a case -> its rows, so that the thousands of look-ups of the documents are fast."""
         found: dict[Any, list[Row]] = {}
         for row in self.rows:
             found.setdefault(row["case"], []).append(row)
