@@ -35,7 +35,7 @@ Rows = Any
 
 
 def data_of(run: Run, case: Case) -> tuple[Rows, Rows, dict[str, Any], float]:
-    """Return points and queries that fill the unit cube evenly, the rule, and the radius."""
+    """Return points and queries that fill the unit cube evenly, the rule of the case, and the radius."""
     rng = np.random.default_rng(0)
     points, queries = (rng.random((rows, case.d), dtype=np.float32) for rows in (case.n, case.m))
     radius = float((case.k / case.n * 3 / (4 * np.pi)) ** (1 / 3))
@@ -43,7 +43,7 @@ def data_of(run: Run, case: Case) -> tuple[Rows, Rows, dict[str, Any], float]:
 
 
 def rule_of(case: Case, rng: np.random.Generator) -> dict[str, Any]:
-    """Return the arguments of a rule."""
+    """Return the keyword arguments of tonari that state the rule of a case."""
     if case.data == "mask":
         return {"where": rng.random(case.n) < 0.5}
     if case.data == "masks":
@@ -72,7 +72,7 @@ def allowed_of(rule: dict[str, Any], rows: Rows, ids: Rows) -> Rows:
 
 
 def calls_of(run: Run, case: Case) -> dict[str, Callable[[], Any]]:
-    """Return the call of a case, and the calls with which it is compared."""
+    """Return the call of a case first, then the calls with which it is compared, by name."""
     points, queries, rule, radius = data_of(run, case)
     tonari, options = run.tonari, run.options()
     if case.prepared:
@@ -100,12 +100,12 @@ def calls_of(run: Run, case: Case) -> dict[str, Callable[[], Any]]:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case, for comparing versions."""
+    """Return the call of a case that a comparison of two versions times."""
     return calls_of(run, case)["tonari"]
 
 
 def prove(run: Run, case: Case, counts: Any, by_hand: Any) -> int:
-    """Compare all counts with "by hand", and a sample with the reference; WrongAnswer if one differs."""
+    """Compare all counts with "by hand", and a sample with the reference; raise WrongAnswer if a count differs."""
     from tonari.core.results.radius_neighbors import limits_for
     from tonari.metrics.radius_reference import brute_within
 
@@ -121,7 +121,7 @@ def prove(run: Run, case: Case, counts: Any, by_hand: Any) -> int:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove, time and judge a count by a rule."""
+    """Prove the counts of a case, time all its calls, and judge its bars."""
     calls = calls_of(run, case)
     proved = prove(run, case, calls["tonari"](), calls["tonari-by hand"]())
     timings = {name: run.time(call) for name, call in calls.items()}
