@@ -128,7 +128,7 @@ def _gnnd_rounds(plan: DescentPlan) -> int:
 
 
 def scanned_rows(plan: DescentPlan) -> int:
-    """Return how many points a start on CUDA compares at once: more if each point has fewer near clusters."""
+    """Return the number of points that a start on CUDA compares at once: more if a point has fewer near clusters."""
     return plan.block * max(1, tuning.USUAL_PROBES // plan.n_probe)
 
 

@@ -76,7 +76,7 @@ class _Start:
         self.seekers = pieces_of(near, clusters, tuning.POINT_BLOCK, boundary)
 
     def pack(self, size: int, *, precise: bool) -> None:
-        """Pack the members of the clusters for the fastest kernel that is precise enough to tell near points apart.
+        """Pack the members of the clusters for the fastest kernel that is precise enough to distinguish near points.
 
         If `precise`, pack them for the most precise kernel.
         """
@@ -152,7 +152,7 @@ def _kernel(
     members: Pieces,
     scores: Scores,
 ) -> str:
-    """Choose the fastest kernel that can tell near points apart; it is tested within clusters, the hardest case."""
+    """Choose the fastest kernel that can distinguish near points; it is tested within clusters, the hardest case."""
     for point in members.order[:: -(-len(points) // tuning.LOOKS)]:
         around = members.of_clusters(near[point])[: tuning.LOOK_POINTS]
         share = scores.coarse_share(points[around[: tuning.LOOK_QUERIES]], points[around], plan.k, size, workers)

@@ -212,7 +212,7 @@ def arguments_of(form: Form) -> dict[str, Any]:
 
 
 def shape_of(form: Form) -> dict[str, int]:
-    """Return two constants of kernels: how many columns a form has, and how many of these are loaded at once."""
+    """Return two constants of kernels: the number of columns of the form, and the number loaded at once."""
     width = form.rows.shape[1]
     return {"D": width, "STEP": 2 * STEP if width % (2 * STEP) == 0 else STEP}
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.select.cuda.kernels.keys import last_key, store_values, to_keys
-from tonari.select.cuda.kernels.network import keep_smaller, sort_pairs
+from tonari.select.cuda.kernels.registers.keys import last_key, store_values, to_keys
+from tonari.select.cuda.kernels.registers.network import keep_smaller, sort_pairs
 
 
 @triton.jit
@@ -47,7 +47,7 @@ def sort_runs_kernel(
 
 @triton.jit
 def merge_path(keys_a_ptr, ids_a_ptr, size_a, keys_b_ptr, ids_b_ptr, size_b, place):
-    """Return how many of the first `place` pairs of the merged ascending runs a and b come from run a."""
+    """Return the count of pairs from run a among the first `place` pairs of the merged ascending runs a and b."""
     low = tl.maximum(0, place - size_b)
     high = tl.minimum(place, size_a)
     while low < high:
