@@ -154,7 +154,9 @@ class HostSearch(abc.ABC):
         return best
 
     def fitted(self, fitted: dict[int, Fitted], search: Search, *, widest: int | None = None) -> Fitted:
-        """Return the width of the first pass: the plan's or, for many queries, one fitted to the first of them.
+        """Return the width of the first pass, and the share of rows that it may leave unproved.
+
+        The width is the plan's or, if there are many queries, is fitted to the first of them.
 
         Parameters
         ----------
