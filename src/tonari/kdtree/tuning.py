@@ -56,7 +56,7 @@ STEP_GROWTH = 16  # most queries of a launch, as a multiple of the previous laun
 # slowly, because fewer of their queries share leaves in the caches.
 MOST_HOST_BLOCK = 1 << 20  # most queries per block
 LEAST_HOST_BLOCK = 1 << 17  # fewest queries per block [1 << 16, 1 << 17, 1 << 18]
-HOST_BLOCKS = 4  # number of blocks of a search, as far as the limits on their size allow [2, 4, 8]
+HOST_BLOCKS = 4  # number of blocks of a search, unless the limits on their size require another number [2, 4, 8]
 
 # Case: kdtree build-d10 on cuda. Chosen on: not recorded.
 # A program halves a node five times if its leaves have at most MOST_HALVED points. It reads the node's rows each time,

@@ -50,7 +50,7 @@ MIRRORED_LONGER = 2  # factor on the queries per batch of a graph: its screens a
 
 # Case: exact_cuda search-d16, search-d32 on cuda. Chosen on: not recorded.
 # Up to this many columns the first precision is "split": products are then a small part of the screen, and float16
-# would leave many rows for a second precision. Bytes are exact in float16.
+# would leave many rows for a second precision. 8-bit integers are exact in float16.
 SPLIT_FIRST = 16
 
 # Case: exact_cuda graph-960, graph-sift on cuda. Chosen on: not recorded.
@@ -90,8 +90,8 @@ CONTRACTED_WIDTH = 64  # groups refined per row at first if rows are contracted;
 FITTED_ROWS = 4096  # minimum number of queries for which the width (groups refined per row) is fitted to the data
 FEW_UNPROVED = 0.01  # unproved rows are retried at the first precision only if they are at most this share of the rows
 HOPELESS = 0.5  # if the largest width leaves this share of the rows unproved, searches screen all dimensions
-NEAREST = 10  # the k + max(k, NEAREST) nearest points in p coordinates are refined for the first k-th value
-ROOMY = 64  # room for groups of a row at the last retry in p coordinates, as a multiple of the width
+NEAREST = 10  # the k + max(k, NEAREST) points nearest in p coordinates are refined first, to bound the k-th value
+ROOMY = 64  # maximum number of groups per row at the last retry in p coordinates, as a multiple of the width
 CONTRACTED_AGAIN = 1000.0  # time of searching a row in all dimensions, relative to refining its fewest groups once
 AT_ONCE = 3  # maximum number of batches joined into one if memory allows: each batch takes 3 ms to launch
 
@@ -138,7 +138,7 @@ DENSE_ROWS = 32  # maximum number of queries per program that computes values of
 DENSE_LANES = 2  # lanes (partial sums) per thread of a program that computes values of all pairs
 LEAST_SLICE = 1 << 14  # minimum number of points in a slice; if memory is short, blocks of queries are shortened first
 LISTED_WIDENING = 1.25  # maximum ratio of the longest to the shortest list that share a launch
-REMEMBERED = 64  # most searches remembered until they repeat, and most plans with remembered numbers of unproved rows
+REMEMBERED = 64  # maximum number of searches, and of plans with their numbers of unproved rows, that are remembered
 
 # Not measured: bounds of memory.
 MINIMA_BYTES = 2048 * MIB  # maximum memory for the minima of a batch of queries: longer batches are no faster

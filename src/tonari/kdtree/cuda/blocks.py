@@ -152,7 +152,7 @@ def _search(
 
 
 class _Results:
-    """The result of a search, to which the neighbour lists are copied block after block. A context manager.
+    """The result of a search, to which neighbour lists are copied block after block; use it as a context manager.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class BytePoints(DevicePoints):
         return bool(worst == 0 and lowest > -1e29)
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return a search for these queries, in int8 if they also are integers of one byte; may wait for the device."""
+        """Return a search for these queries, in int8 if they also are 8-bit integers; may wait for the device."""
         if self._holds(queries):
             return ByteSearch(queries, self, in_int8(plan))
         self.copies.forget("int8")  # the plan has no room for an int8 copy next to the usual copies

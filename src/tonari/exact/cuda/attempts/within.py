@@ -112,7 +112,7 @@ class WithinSearch:
         self.all_listed = group_count(n, LISTED)
         self.list_bytes = plan.query_batch * 4 * group_count(n, plan.group)  # the plan reserves these bytes for minima
         self.capacity = self.all_listed
-        # Products of bytes are exact, so no other precision would list fewer groups.
+        # Products of 8-bit integers are exact, so no other precision would list fewer groups.
         self.finer = plan.precisions[1] if len(plan.precisions) > 2 and in_bytes is None else None
 
     def run(self) -> list[Any]:

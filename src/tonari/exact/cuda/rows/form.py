@@ -9,7 +9,7 @@ A row x is compared as its form row x':
 
 A value is computed from its score as on the CPU, with two exceptions. Angular forms have scale 1 on the CPU but 2^6
 here, so that small elements are normal numbers in float16; the formula is therefore value = 1 + score / (2 scale^2).
-The inner product has no centre here, because bytes need not be signed.
+The inner product has no centre here, because 8-bit integers need not be signed.
 """
 
 from __future__ import annotations

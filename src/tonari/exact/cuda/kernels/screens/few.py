@@ -2,7 +2,7 @@
 
     every program   query rows -> form rows (form_rows.py) -> q~ = -2 q^, float16, as in kernels/rows/pack.py
     all but one     sums of q~ x^ with some tiles of POINTS packed points, in float32, BLOCK columns at a time
-    the first       screens no tiles; it writes the norms, errors, float64 rows and flags that later steps need
+    the first       screens no tiles; it writes the norms, error bounds, float64 rows and flags that later steps need
 
     score(row, point)  = low(point) + sum of q~ x^
     minima(row, group) = min over GROUP adjacent points         tile minima(row, tile) = min over POINTS

@@ -74,7 +74,7 @@ def append_below(
 ):  # fmt: skip
     """Append to the threads' segments the groups at or below the thresholds; return the new counts [ROWS, 4].
 
-    An entry is 16 times the group number (of a group of LISTED columns), plus the mask of its parts.
+    An entry is 16 times the index of a group of LISTED columns, plus the mask of the group's parts.
     """
     tl.static_assert(LISTED % GROUP == 0 and LISTED // GROUP <= 4, "an entry has four bits for parts")
     tl.static_assert(COLUMNS % (4 * LISTED) == 0)
