@@ -40,7 +40,10 @@ class ChangedSource(Source):
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a transformed row plus its original row; the latter counts 0 in mapped files, read in small pieces."""
+        """Bytes of a transformed row and of the original row.
+
+        The original row counts as 0 bytes in mapped files, which are read in small pieces.
+        """
         return super().row_bytes + (0 if isinstance(self._origin, FileSource) else self._origin.row_bytes)
 
     def pieces(self, begin: int, end: int) -> Iterator[slice]:
