@@ -99,5 +99,5 @@ CODED_ROW_SECONDS = 1e-5  # seconds to read a row of a file: 1e-6 from the page 
 
 # Not measured by a case, but by hand on two cores.
 FARTHEST_MORE = 8  # minimum number of candidates in addition to the k farthest
-FARTHEST_SCREENED = 16  # minimum number of points per candidate for which an inner-product search selects candidates
+FARTHEST_SCREENED = 16  # minimum n, as a multiple of the candidates, for which an inner-product search selects them
 FARTHEST_BLOCK = 1 << 20  # maximum number of distances that are computed in one step
