@@ -1,4 +1,4 @@
-"""matsumoto2015: its figures, the min-max heap alone, and TH-heap as a whole search on CUDA."""
+"""matsumoto2015: the paper's figures, its min-max heap timed alone, and its TH-heap as a complete search on CUDA."""
 
 from ...harness.case import Case
 from . import finish, search

@@ -64,7 +64,7 @@ TABLES: dict[str, Table] = {
             ),
         ),
         caption="; k = 10, Euclidean, float32, with preparation of the points. In brackets: their time divided by "
-        "tonari's (a range if several runs timed both). Offset: added to every number. Sampled rows of tonari's answers "
-        "were compared with float64 brute force: all equal.",
+        "tonari's (a range if several runs timed both). Offset: added to every number. Sampled rows of tonari's "
+        "answers were compared with float64 brute force: all equal.",
     ),
 }

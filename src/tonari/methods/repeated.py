@@ -132,7 +132,7 @@ def _read(args: Any, kwargs: dict[str, Any], key: list[Any], arrays: list[Any]) 
 
 
 def _first(function: Callable[..., R], asked: _Asked | None, args: Any, kwargs: Any) -> R:
-    """Call a function, which may cache functions for equal calls by :func:`keep`."""
+    """Call the function itself, without the cache; while it runs, it may call :func:`keep` to fill the cache."""
     token = _asked.set(asked)
     try:
         return function(*args, **kwargs)

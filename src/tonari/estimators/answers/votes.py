@@ -81,7 +81,7 @@ def winners(labels: Values, found: Neighbors, weights: Float64 | None, classes: 
             won[part] = _most(votes, own)
         elif own is None or (own >= 0).all():
             won[part] = _sums(votes, own, classes).argmax(axis=1)
-        else:  # with negative weights, a total may be negative, so that the largest share is not the largest sum
+        else:  # if a row's weights add up to a negative number, its largest share is not its largest sum
             won[part] = _shares(votes, own, classes).argmax(axis=1)
     return won
 

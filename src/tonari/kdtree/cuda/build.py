@@ -126,7 +126,7 @@ def split_bounds(leaves: int, whole: int = 1) -> list[npt.NDArray[np.int64]]:
 
 
 def _keys(rows: Any, order: Any, bounds: Any) -> Any:
-    """Return an int32 sort key for each position of `order`: the segment, then the value in its widest dimension."""
+    """Return int32 keys that sort `order` by segment, then by the row's value in the segment's widest dimension."""
     from tonari.kdtree.cuda.kernels.split import key_kernel, spread_kernel
 
     n, d = rows.shape

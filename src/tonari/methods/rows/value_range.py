@@ -21,7 +21,7 @@ from tonari.methods import tuning
 from tonari.metrics import Metric
 
 _PLAIN_LOW, _PLAIN_HIGH = 1e-37, 3e38  # float32 and float64 have full precision between these magnitudes
-_LARGE_ELEMENT = 1e-5  # elements of at least this magnitude cannot underflow in any metric's power
+_LARGE_ELEMENT = 1e-5  # no metric raises an element of at least this magnitude to a power that underflows
 DIGITS = 2.0**48  # values below their rows' size by more than this factor depend only on a few small elements
 
 

@@ -196,11 +196,11 @@ class Segment:
         *,
         around: bool = False,
     ) -> Decision:
-        """Decide how to search checked rows; reuse the decision of an equal search, since planning may take longer.
+        """Decide how to search checked rows, or reuse the decision of an equal search: planning may outlast the search.
 
-        Decisions on the CPU are cached if they do not depend on the number of free processors. `around` means that k is
-        increased by the number of removed points, which are dropped later; brute force is then used if the method does
-        not support this k.
+        Decisions on the CPU are cached if they do not depend on the number of free processors. `around` says that the
+        caller has added the number of removed points to k, and drops these points from the answer. If the method does
+        not support this larger k, brute force is used.
         """
         if self.call.place.devices or type(k) is not int:
             return self._decide(self._problem(rows, k, threads, memory), progress, around)

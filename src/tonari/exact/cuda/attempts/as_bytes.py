@@ -62,7 +62,7 @@ class BytePoints(DevicePoints):
         return Search(queries, self, plan)
 
     def without_data(self) -> BytePoints:
-        """Return a substitute for these points without data, on the device "meta", for a rehearsal."""
+        """Return a substitute that has the shapes of these points but no data (device "meta"), for a rehearsal."""
         return BytePoints(without_data(self.points), self.metric, self.form.without_data(), self.shift)
 
     def _holds(self, queries: Any) -> bool:

@@ -88,7 +88,7 @@ class ContractedPoints:
         return ContractedSearch(queries, self, plan)
 
     def without_data(self) -> ContractedPoints:
-        """Return a substitute for these points without data, on the device "meta", for a rehearsal."""
+        """Return a substitute that has the shapes of these points but no data (device "meta"), for a rehearsal."""
         form = self.form.without_data()
         tensors = {name: without_data(getattr(self.by, name)) for name in ("directions", "origin", "stretch")}
         twin = ContractedPoints(without_data(self.points), form, Contraction(form, **tensors))

@@ -59,7 +59,7 @@ class Searchable(Prepared, Protocol):
         """Return a search for these queries by a plan."""
 
     def without_data(self) -> Searchable:
-        """Return a substitute for these points without data, on the device "meta", for a rehearsal."""
+        """Return a substitute that has the shapes of these points but no data (device "meta"), for a rehearsal."""
 
     def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
         """Return the points with packed copies in all dimensions."""
@@ -105,7 +105,7 @@ class DevicePoints:
         return search
 
     def without_data(self) -> DevicePoints:
-        """Return a substitute for these points without data, on the device "meta", for a rehearsal."""
+        """Return a substitute that has the shapes of these points but no data (device "meta"), for a rehearsal."""
         form = None if self._has_own_form else self.form.without_data()
         return DevicePoints(without_data(self.points), self.metric, self.precision, form, self._like)
 

@@ -46,7 +46,7 @@ class PreparedOnce:
         self.searched: Searchable = prepare_points(first.rows, self.plan, only=only)
 
     def without_data(self) -> Searchable:
-        """Return a substitute for these points without data, on the device "meta", for a rehearsal."""
+        """Return a substitute that has the shapes of these points but no data (device "meta"), for a rehearsal."""
         return self.searched.without_data()
 
     def search(self, queries: Any, place: Place, bar: Counter) -> tuple[Neighbors, Report]:

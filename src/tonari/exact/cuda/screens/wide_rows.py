@@ -87,7 +87,9 @@ def tiling_of(length: int, *, tall: bool = False) -> HeldTiling:
 def launch_held(
     rows: Any, points: Any, tiling: HeldTiling, split: Split, lists: Lists, terms: dict[str, Any], *, first: int = 0
 ) -> None:
-    """List the groups at or below the thresholds of some rows; in a graph, also note the rows for later points.
+    """List the groups at or below each query's threshold; in a graph, also write notes for points of later batches.
+
+    kernels/screens/mirrored.py explains the notes.
 
     Parameters
     ----------
@@ -97,12 +99,12 @@ def launch_held(
         The points; the screen starts at point `first`.
     tiling : HeldTiling
     split : Split
-        The division of work by the tiling.
+        How the tiles of queries and the blocks of points are divided among programs.
     lists : Lists
         Output.
     terms : dict
-        Errors and thresholds of the rows. In a graph also the errors of all rows, the limits, the shifts of the rows,
-        and the output for later points.
+        The error terms and thresholds; for a graph also the limits, the shifts of the queries, and the outputs for
+        notes. For a graph these arrays cover all rows; only the shifts and the notes cover just this batch.
     first : int
     """
     from tonari.exact.cuda.kernels.screens.wide_rows import screen_held_kernel

@@ -1,15 +1,16 @@
 """Compute group minima of scores whose terms are not products, in float32 and without matrix units.
 
-    l1, linf    low + S|q - x|, low + max |q - x|                two instructions per term
-    chi2        low + S(q) + S(x) - 4 S(q x / (q + x))           three and a half, and half a reciprocal square root
+    l1, linf    low + S|q - x|, low + max |q - x|                2 instructions per term
+    chi2        low + S(q) + S(x) - 4 S(q x / (q + x))           3.5, and one reciprocal square root per two terms
 
-The metric defines its terms and their rounding (``metrics/kernels/terms.py``).
+S is the sum over the dimensions. The metric defines its terms and their rounding (``metrics/kernels/terms.py``).
 
-    tile            R TR x POINT_TILE scores on TR TC threads (64 or 128). Each thread has R x C scores and adds STEP
-                    columns of the rows at a time, which come through shared memory while the next ones are loaded
-    thread's share  rows i TR + t for i < R, and the columns that member_column() gives for one group of C
+    tile            R * TR queries x POINT_TILE points, for a program of TR * TC threads (64 or 128). Each thread
+                    computes R x C scores. Each step adds the terms of STEP dimensions, whose values are passed to the
+                    threads through shared memory, while the values of the next STEP dimensions are loaded
+    thread's share  queries i * TR + t for i < R, and the C points at the columns that member_column() returns
 
-The columns of a thread are a whole group or a part of one, so that the minimum needs few exchanges between threads.
+The points of a thread are a whole group or a part of one, so few values are exchanged between threads for a minimum.
 """
 
 from __future__ import annotations
