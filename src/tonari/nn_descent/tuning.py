@@ -52,6 +52,9 @@ TRUSTED_STEP = 1.5  # largest factor by which the number of clusters is extrapol
 # share of all neighbours: the remaining misses have other reasons.
 LEVEL = 0.85, 0.25
 MOST_RANKED = 1024  # most nearest clusters that are found for each cluster
+# A round makes no lists for another one if the recall is reached when the round leaves this share of the missing
+# neighbours. If more are left, the round is repeated.
+LEFT_BY_ROUND = 0.6  # [0.5, 0.6, 0.8]
 # A start compares contracted rows if they rank nearly all true neighbours of a few rows within the length of a list.
 SHORT_COLUMNS = (32, 48, 64, 96, 128)
 SHORT_SHARE = 6  # least ratio of all columns to contracted columns

@@ -12,6 +12,7 @@ from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors
 from tonari.nn_descent import tuning
 from tonari.nn_descent.backend import Round
+from tonari.nn_descent.cpu.short_rows import ShortRows
 from tonari.nn_descent.plan import DescentPlan
 
 
@@ -68,8 +69,10 @@ def run_round(
     workers: Workers,
     *,
     terms: npt.NDArray[np.float32] | None,
+    short: ShortRows | None,
     order: npt.NDArray[np.int32] | None,
     boundary: int | None,
+    last: bool,
 ) -> Round:
     """Run one round; the result is that of :mod:`tonari.nn_descent.reference`, bit for bit.
 
@@ -79,22 +82,29 @@ def run_round(
     entries : int32 of shape (n, list_size)
     terms : float32 of shape (n, 2) or None
         The result of :func:`point_terms`.
+    short : ShortRows, optional
+        Contracted rows that bound distances. They affect only speed.
     order : int32 of shape (n,), optional
         The order in which rows are processed. If adjacent rows are compared with the same points, these points are
         still in the cache. The order affects only speed.
     boundary : int, optional
         Compare only points whose numbers are on different sides of this number.
+    last : bool
+        Whether to return only the first k neighbours, without the entries that another round would read.
     """
     n, size = entries.shape
     hubs = min(plan.n_hubs, size)
     behind = reverse_lists(entries, hubs, plan.reverse, workers)
-    kept, sums = np.empty_like(entries), np.empty(n)
+    kept, sums = None if last else np.empty_like(entries), np.empty(n)
     found = Neighbors.empty(n, plan.k, n, points.dtype)
     native = _native.DescentRound(
         plan.isa,
         plan.metric,
         points,
         terms,
+        None if short is None else short.rows,
+        1.0 if short is None else short.scale,
+        0.0 if short is None else short.error,
         entries,
         behind,
         hubs,
