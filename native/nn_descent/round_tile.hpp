@@ -44,6 +44,7 @@ class RoundRows {
         exact_(exact),
         others_(task),
         best_(task.kept != nullptr ? task.list : task.k),
+        ahead_(task.points),
         scores_(task),
         shorts_(task),
         bytes_(task),
@@ -70,6 +71,7 @@ class RoundRows {
 
  private:
   static constexpr std::int64_t kBatch = 8;  // exact values computed at once
+  static constexpr std::int64_t kAhead = 2;  // rows of the next batch that are prefetched
 
   std::int64_t row_at(std::int64_t at) const { return task_.order != nullptr ? task_.order[at] : at; }
 
@@ -171,6 +173,8 @@ class RoundRows {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(word >> 32) ^ 0x80000000u);
   }
 
+  static std::int64_t place_of(std::uint64_t word) { return static_cast<std::int64_t>(word & 0xffffffffu); }
+
   // No point whose key is at most that of the worst entry has a score above this.
   float limit() const { return by_shorts_ ? shorts_.limit(best_.worst()) : scores_.limit(best_.worst()); }
 
@@ -181,10 +185,11 @@ class RoundRows {
       std::int64_t batch[kBatch], marks[kBatch], size = 0;
       for (; at < end && size < kBatch; ++at) {
         if (key_of_word(words_[at]) > float_key(most)) continue;
-        const auto place = static_cast<std::int64_t>(words_[at] & 0xffffffffu);
+        const std::int64_t place = place_of(words_[at]);
         marks[size] = place < own_ ? BestEntries::kWasThere : BestEntries::kIsNew;
         batch[size++] = met_[place];
       }
+      for (std::int64_t next = at; next < end && next < at + kAhead; ++next) ahead_(met_[place_of(words_[next])]);
       offer(query, batch, marks, size);
       most = limit();
     }
@@ -260,6 +265,7 @@ class RoundRows {
   const ExactValues exact_;
   Others others_;
   BestEntries best_;
+  const Ahead ahead_;
   Scores scores_;
   ShortScores shorts_;
   ByteValues bytes_;

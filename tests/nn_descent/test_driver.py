@@ -50,7 +50,7 @@ class Scripted(ReferenceBackend):
         self.every = reference.brute(points, points, plan.n - 1, plan.metric, self_ids=np.arange(plan.n))
         self.truth = Neighbors(*(np.ascontiguousarray(part[:, : plan.k]) for part in self.every))
 
-    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
+    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False, last: bool = False) -> Round:
         right, k = next(self.script), self.plan.k
         found = Neighbors(
             *(np.hstack([part[:, :right], part[:, self.plan.n - 1 - k + right :]]) for part in self.every)

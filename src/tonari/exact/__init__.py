@@ -19,8 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core import _native
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
+from tonari.exact.cpu.rows.contraction import Arrangement
 from tonari.exact.cpu.rows.prepared import PreparedPoints
 from tonari.exact.cpu.search import search_prepared
 from tonari.exact.planning.planner import plan_on_cpu
@@ -40,6 +42,7 @@ def neighbors(
     threads: int | None = None,
     memory: int | str | None = None,
     progress: ProgressLike = None,
+    contracted: _native.Form | None = None,
 ) -> Neighbors:
     """Find the exact k nearest points of every query on the CPU; the caller has checked the arrays.
 
@@ -52,6 +55,8 @@ def neighbors(
         For each query, the row number of the same object among the points, which is excluded from its answer.
     threads, memory, progress
         As in :func:`tonari.search`.
+    contracted : Form, optional
+        A contracted form of the points, whose columns the screen compares. Default: a pilot may choose one.
 
     Returns
     -------
@@ -70,6 +75,8 @@ def neighbors(
         threads=threads,
         memory=memory,
     )
-    plan = plan_on_cpu(problem)
-    prepared = PreparedPoints(points, plan, progress)
+    made = None if contracted is None else Arrangement(contracted, contracted.columns)
+    overrides: dict[str, Any] = {} if made is None else {"form_dim": made.columns, "precisions": ("float32",)}
+    plan = plan_on_cpu(problem, **overrides)
+    prepared = PreparedPoints(points, plan, progress, made=made)
     return search_prepared(queries, prepared, plan, self_ids=self_ids, progress=progress)[0]

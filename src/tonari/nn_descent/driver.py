@@ -82,7 +82,8 @@ def build(
     """
     started = time.perf_counter()
     told = measure is not None
-    measure = measure or Measure(steps, plan, boundary)
+    if plan.devices:
+        measure = measure or Measure(steps, plan, boundary)
     recalls: list[float] = []
     lowest = 0.0
     least = tuning.STILL * plan.k * (plan.n if boundary is None else min(boundary, plan.n - boundary))
@@ -97,6 +98,8 @@ def build(
             shown.add(plan.n)
         else:
             entries = begin()
+        # On the CPU, this follows the start because a start may contract the points, and exact search is then faster.
+        measure = measure or Measure(steps, plan, boundary)
         while True:
             light, begun = _is_light(plan, recalls, lowest), time.perf_counter()
             last = _is_probably_last(plan, measure, entries, recalls)

@@ -18,9 +18,11 @@ from tonari.core.process.workers import Workers
 from tonari.inputs import held
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
-from tonari.nn_descent.backend import Round
+from tonari.nn_descent import tuning
+from tonari.nn_descent.backend import Known, Round
 from tonari.nn_descent.cpu import rounds
 from tonari.nn_descent.cpu.backend import CpuBackend
+from tonari.nn_descent.cpu.short_rows import short_rows
 from tonari.nn_descent.entries import ID, MISSING
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.reference import ReferenceBackend
@@ -36,6 +38,12 @@ def assert_same_round(made: Round, truth: Round, metric: str) -> None:
     assert made.phi == pytest.approx(truth.phi, rel=1e-12, abs=0.0)
 
 
+def assert_same_last_round(made: Round, truth: Round, metric: str) -> None:
+    assert made.entries is None
+    assert_same_neighbors(made.found, truth.found, metric=metric)
+    assert (made.changed, made.phi) == (truth.changed, pytest.approx(truth.phi, rel=1e-12, abs=0.0))
+
+
 def check_rounds(
     points: Array, plan: DescentPlan, entries: Array, *, count: int = 2, boundary: int | None = None
 ) -> Round:
@@ -47,6 +55,7 @@ def check_rounds(
             for threads in (1, 2):
                 steps = CpuBackend(held(points), dataclasses.replace(plan, isa=isa, threads=threads))
                 assert_same_round(steps.round(entries, boundary), truth, plan.metric)
+            assert_same_last_round(steps.round(entries, boundary, last=True), truth, plan.metric)
         entries = truth.entries
     return truth
 
@@ -223,6 +232,29 @@ def test_arrays_that_hold_garbage_are_filled(monkeypatch: pytest.MonkeyPatch) ->
     steps = CpuBackend(points, plan)
     np.testing.assert_array_equal(steps.start("clusters"), entries)
     assert_same_round(steps.round(entries), truth, "euclidean")
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+def test_contracted_rows_change_nothing(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some rows are so near to each other that the rounding of contracted rows exceeds their distances."""
+    monkeypatch.setattr(tuning, "SHORT_MISSES", 100.0)  # few columns suffice, however they rank such rows
+    rng = np.random.default_rng(5)
+    rows = np.repeat(3 * rng.normal(size=(10, 8)) @ rng.normal(size=(8, 192)), 16, axis=0)
+    points = (rows + rng.normal(size=rows.shape) * rng.choice([1e-6, 0.5], (160, 1))).astype(np.float32)
+    plan = plan_for(points, 5, metric, **SMALL)
+    truth = brute(points, points, 5, metric, self_ids=np.arange(160))
+    short = short_rows(points, plan, Known(np.arange(160), truth.indices), Workers(1))
+    assert short is not None
+    assert short.bounds
+    entries = ReferenceBackend(points, plan).start("random")
+    for _ in range(2):
+        wanted = ReferenceBackend(points, plan).round(entries)
+        for isa in ISAS:
+            same = (points, entries, dataclasses.replace(plan, isa=isa), Workers(1))
+            given: dict[str, Any] = {"terms": None, "order": None, "boundary": None, "short": short}
+            assert_same_round(rounds.run_round(*same, **given), wanted, metric)
+            assert_same_last_round(rounds.run_round(*same, **given, last=True), wanted, metric)
+        entries = wanted.entries
 
 
 def test_the_order_of_work_changes_nothing() -> None:

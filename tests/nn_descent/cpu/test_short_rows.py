@@ -17,10 +17,10 @@ def test_wide_rows_are_compared_in_as_few_columns_as_rank_their_neighbours() -> 
     plan = plan_for(flat, 8, recall=0.95)
     short = short_rows(flat, plan, known_rows(flat, 8), Workers(2))
     assert short is not None
-    assert short.shape == (2000, 32)
+    assert short.rows.shape == (2000, 32)
     rows = flat[:50].astype(np.float64)
     distances = np.linalg.norm(rows[:, None] - rows[None], axis=2)
-    contracted = np.linalg.norm(short[:50, None].astype(np.float64) - short[None, :50], axis=2)
+    contracted = np.linalg.norm(short.rows[:50, None].astype(np.float64) - short.rows[None, :50], axis=2)
     scale = np.median(contracted[0, 1:] / distances[0, 1:])
     np.testing.assert_allclose(contracted, scale * distances, rtol=0.02, atol=1e-4 * distances.max() * scale)
     isotropic = checks.gaussian(2000, 300)

@@ -59,7 +59,7 @@ class CpuBackend:
         points, plan = self.points, self.plan
         short = None if known is None else short_rows(points, plan, known, self._workers)
         if short is not None:
-            self._short = short if short.bounds else None
+            self._short = short
             points, plan = short.rows, dataclasses.replace(plan, metric="sqeuclidean", d=short.rows.shape[1])
         entries, self._order = best_of_clusters(
             points, plan, plan.list_size, self._workers, known=known, precise=short is not None
@@ -93,16 +93,25 @@ class CpuBackend:
             self.plan.light if light else self.plan,
             self._workers,
             terms=self._terms,
-            short=self._short,
+            short=self._short if self._short is not None and self._short.bounds else None,
             order=self._order,
             boundary=boundary,
             last=last,
         )
 
     def exact(self, rows: npt.NDArray[np.int64], k: int) -> Neighbors:
-        """Find the true neighbours of some points, without the points themselves."""
+        """Find the true neighbours of some points, without the points themselves.
+
+        After a start that compares contracted rows, exact search screens contracted rows as well.
+        """
         return exact.neighbors(
-            self.points[rows], self.points, k, metric=self.plan.metric, self_ids=rows, threads=self.plan.threads
+            self.points[rows],
+            self.points,
+            k,
+            metric=self.plan.metric,
+            self_ids=rows,
+            threads=self.plan.threads,
+            contracted=None if self._short is None else self._short.form,
         )
 
     def of_rows(self, found: Neighbors, rows: npt.NDArray[np.int64]) -> Neighbors:

@@ -69,10 +69,10 @@ def run_round(
     workers: Workers,
     *,
     terms: npt.NDArray[np.float32] | None,
-    short: ShortRows | None,
     order: npt.NDArray[np.int32] | None,
     boundary: int | None,
-    last: bool,
+    short: ShortRows | None = None,
+    last: bool = False,
 ) -> Round:
     """Run one round; the result is that of :mod:`tonari.nn_descent.reference`, bit for bit.
 
@@ -82,13 +82,13 @@ def run_round(
     entries : int32 of shape (n, list_size)
     terms : float32 of shape (n, 2) or None
         The result of :func:`point_terms`.
-    short : ShortRows, optional
-        Contracted rows that bound distances. They affect only speed.
     order : int32 of shape (n,), optional
         The order in which rows are processed. If adjacent rows are compared with the same points, these points are
         still in the cache. The order affects only speed.
     boundary : int, optional
         Compare only points whose numbers are on different sides of this number.
+    short : ShortRows, optional
+        Contracted rows that bound distances. They affect only speed.
     last : bool
         Whether to return only the first k neighbours, without the entries that another round would read.
     """
