@@ -100,9 +100,10 @@ def build(
             entries = begin()
         # On the CPU, this follows the start because a start may contract the points, and exact search is then faster.
         measure = measure or Measure(steps, plan, boundary)
+        listed = 0.0 if told or plan.devices else cast(Measure, measure).listed(entries)
         while True:
             light, begun = _is_light(plan, recalls, lowest), time.perf_counter()
-            last = _is_probably_last(plan, measure, entries, recalls)
+            last = _is_probably_last(plan, [listed, *recalls])
             made = steps.round(entries, boundary, light=light, last=last)
             work += round_work(plan.light if light else plan)
             estimate = measure(made.found)
@@ -214,12 +215,14 @@ def _is_light(plan: DescentPlan, recalls: list[float], lowest: float) -> bool:
     return done < plan.light_rounds or (0 < done == plan.light_rounds and near)
 
 
-def _is_probably_last(plan: DescentPlan, measure: Measuring, entries: Any, recalls: list[float]) -> bool:
-    """Whether the next round will probably reach the recall; False on CUDA, where a last round takes no less time."""
-    if plan.devices or not (recalls or isinstance(measure, Measure)):
-        return False
-    before = recalls[-1] if recalls else cast(Measure, measure).listed(entries)
-    return 1 - plan.recall >= tuning.LEFT_BY_ROUND * (1 - before)
+def _is_probably_last(plan: DescentPlan, shares: list[float]) -> bool:
+    """Whether the next round will probably reach the recall; False on CUDA, where a last round takes no less time.
+
+    `shares` has the share of the true neighbours that were listed before the first round and after every round.
+    """
+    missing = [1 - share for share in shares]
+    left = missing[-1] / missing[-2] if len(shares) > 1 and missing[-2] > 0 else 0.0
+    return not plan.devices and 1 - plan.recall >= max(left, tuning.LEFT_BY_ROUND) * missing[-1]
 
 
 def _stands_still(done: list[RoundReport], least: float) -> bool:

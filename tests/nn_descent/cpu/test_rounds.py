@@ -239,8 +239,10 @@ def test_contracted_rows_change_nothing(metric: str, monkeypatch: pytest.MonkeyP
     """Some rows are so near to each other that the rounding of contracted rows exceeds their distances."""
     monkeypatch.setattr(tuning, "SHORT_MISSES", 100.0)  # few columns suffice, however they rank such rows
     rng = np.random.default_rng(5)
-    rows = np.repeat(3 * rng.normal(size=(10, 8)) @ rng.normal(size=(8, 192)), 16, axis=0)
-    points = (rows + rng.normal(size=rows.shape) * rng.choice([1e-6, 0.5], (160, 1))).astype(np.float32)
+    rows = np.repeat(3 * rng.normal(size=(4, 8)) @ rng.normal(size=(8, 192)), 40, axis=0)
+    rows[:80, :3] += 3e-6 * rng.normal(size=(80, 3))
+    rows[80:] += 0.5 * rng.normal(size=(80, 192))
+    points = rows.astype(np.float32)
     plan = plan_for(points, 5, metric, **SMALL)
     truth = brute(points, points, 5, metric, self_ids=np.arange(160))
     short = short_rows(points, plan, Known(np.arange(160), truth.indices), Workers(1))
