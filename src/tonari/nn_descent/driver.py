@@ -100,10 +100,12 @@ def build(
             entries = begin()
         # On the CPU, this follows the start because a start may contract the points, and exact search is then faster.
         measure = measure or Measure(steps, plan, boundary)
-        listed = 0.0 if told or plan.devices else cast(Measure, measure).listed(entries)
+        # On CUDA, a last round takes no less time.
+        guesses = not (told or plan.devices)
+        listed = cast(Measure, measure).listed(entries) if guesses else 0.0
         while True:
             light, begun = _is_light(plan, recalls, lowest), time.perf_counter()
-            last = _is_probably_last(plan, [listed, *recalls])
+            last = guesses and _is_probably_last(plan, recalls[-1] if recalls else listed)
             made = steps.round(entries, boundary, light=light, last=last)
             work += round_work(plan.light if light else plan)
             estimate = measure(made.found)
@@ -118,6 +120,7 @@ def build(
             if why:
                 break
             if made.entries is None:  # the round was not the last one after all
+                guesses = False
                 made = steps.round(entries, boundary, light=light)
             entries = made.entries
             del made  # free the lists of this round before the next one
@@ -162,7 +165,7 @@ class Measure:
     def listed(self, entries: npt.NDArray[np.int32]) -> float:
         """Return the share of the true neighbours that are in the lists of a start on the CPU."""
         begins = np.arange(len(self.rows), dtype=np.int64)[:, None] << 32
-        return float(np.isin(self._truth.indices + begins, (entries[self.rows] & ID) + begins).mean())
+        return float(np.isin(self._truth.indices + begins, (np.asarray(entries[self.rows]) & ID) + begins).mean())
 
 
 def known_rows(steps: Backend, plan: DescentPlan) -> Known:
@@ -215,14 +218,9 @@ def _is_light(plan: DescentPlan, recalls: list[float], lowest: float) -> bool:
     return done < plan.light_rounds or (0 < done == plan.light_rounds and near)
 
 
-def _is_probably_last(plan: DescentPlan, shares: list[float]) -> bool:
-    """Whether the next round will probably reach the recall; False on CUDA, where a last round takes no less time.
-
-    `shares` has the share of the true neighbours that were listed before the first round and after every round.
-    """
-    missing = [1 - share for share in shares]
-    left = missing[-1] / missing[-2] if len(shares) > 1 and missing[-2] > 0 else 0.0
-    return not plan.devices and 1 - plan.recall >= max(left, tuning.LEFT_BY_ROUND) * missing[-1]
+def _is_probably_last(plan: DescentPlan, share: float) -> bool:
+    """Whether the next round will probably reach the recall, if this share of the true neighbours is listed already."""
+    return 1 - plan.recall >= tuning.LEFT_BY_ROUND * (1 - share)
 
 
 def _stands_still(done: list[RoundReport], least: float) -> bool:
