@@ -1,10 +1,11 @@
-"""Small searches through every GPU kernel, each checked against float64, to run under compute-sanitizer.
+"""Runs small searches through every GPU kernel, each checked against float64, under compute-sanitizer.
 
     compute-sanitizer --tool memcheck  python .ci/sanitize_cuda.py
     compute-sanitizer --tool racecheck python .ci/sanitize_cuda.py
 
-The first shapes are large enough for a sampled threshold and lists: at width 128 (Hopper's own kernel), of one piece,
-of two, and streamed; the others take all minima, and those of one and three queries two kernels of their own.
+The first shapes are large enough for sampled thresholds and candidate lists: with 128 columns (for which Hopper has its
+own kernel), in one piece, in two, and streamed. The other shapes use the minima of all groups; those with one and three
+queries use two kernels of their own.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ SEARCHES = (
 
 
 def rows(n: int, d: int, metric: str, dtype: str, seed: int) -> Any:
-    """Random rows on the device that a metric takes."""
+    """Make random rows on the device that a metric accepts."""
     made = np.random.default_rng(seed).standard_normal((n, d))
     if get_metric(metric).bits:
         return torch.from_numpy(made.view(np.uint8)[:, :d].copy()).to(DEVICE)
@@ -51,7 +52,7 @@ def rows(n: int, d: int, metric: str, dtype: str, seed: int) -> Any:
 
 
 def check(found: Any, queries: Any, points: Any, k: int, metric: str) -> None:
-    """Compare the first queries' neighbours with the reference; AssertionError where they differ."""
+    """Search, and check that the neighbours of the first queries equal those of the reference."""
     expected = brute(queries[:CHECKED].cpu().numpy(), points.cpu().numpy(), k, metric)
     np.testing.assert_array_equal(found.indices[:CHECKED].cpu().numpy(), expected.indices)
     np.testing.assert_array_equal(found.distances[:CHECKED].cpu().numpy(), expected.distances)
@@ -62,7 +63,7 @@ def main() -> int:
         points, queries = rows(n, d, metric, dtype, 0), rows(m, d, metric, dtype, 1)
         check(tonari.search(queries, points, k, metric=metric), queries, points, k, metric)
         print(f"{m} x {n} x {d}, k = {k}, {metric}, {dtype}: right", flush=True)
-    copies = rows(50, 12, "euclidean", "float32", 2).repeat(60, 1)  # too many ties for any bound: exact values of all
+    copies = rows(50, 12, "euclidean", "float32", 2).repeat(60, 1)  # ties that no bound resolves
     check(tonari.search(copies[:40], copies, 6), copies[:40], copies, 6, "euclidean")
     print("copies: right")
     return 0

@@ -1,11 +1,11 @@
 """Benchmarks of tonari; every answer is proved before it is timed.
 
-    python -m benchmarks list                                   all suites and papers: their cases and bars
+    python -m benchmarks list                                   all suites and papers: their cases and bars (bounds)
     python -m benchmarks list kdtree --device cuda              the cases of one suite, on one device
     python -m benchmarks run exact_cpu                          all its cases, with the best instruction set
     python -m benchmarks run exact_cpu --case 'graph-*' --case l1     some of them (shell patterns)
     python -m benchmarks run exact_cpu --isa amx --isa avx512   one process per instruction set
-    python -m benchmarks run nn_descent --who pynndescent       some contestants only
+    python -m benchmarks run nn_descent --who pynndescent       only contestants with these names
     python -m benchmarks run kdtree --device cuda --budget 540  on a GPU; end within nine minutes
     python -m benchmarks run exact_cuda --warm                  compile in parallel processes first
     python -m benchmarks run tang2015 --case fig6               a figure of a paper, from this machine
@@ -18,15 +18,15 @@
     python -m benchmarks report                                 the tables of README.md and docs, from the results
     python -m benchmarks report --check                         status 1 if a document differs from its rows
     python -m benchmarks prune                                  drop the rows that no table, figure or page needs
-    python -m benchmarks tune kdtree --quick                    times other values of a room's constants (tuning.py)
-    python -m benchmarks learn                                  the table of select_k's auto, from the results
+    python -m benchmarks tune kdtree --quick                    time other values for the constants in kdtree/tuning.py
+    python -m benchmarks learn                                  write the table by which select_k's auto chooses
     python -m benchmarks machine                                processor, versions, measured ceilings
 
 Rows are printed and appended to benchmarks/results/<suite>.csv as soon as they exist (benchmarks/harness/rows.py
 describes the columns; a paper's rows are in the file of the suite that it belongs to). On another machine, write to
 another file (--csv $OUT/x.csv), and append all its lines afterwards. With --budget, a case that would not end in time
 is noted as "not reached", and another run can measure it. The exit status is 1 if an answer failed its proof or
-something crashed; a missed bar is shown and recorded.
+something crashed; a missed bar is shown and recorded, but does not change the status.
 
 In a copy without git, PYTHONPATH=src:. and TONARI_COMMIT name the measured code. Real descriptors are read from the
 .bvecs file that TONARI_SIFT names, or from shared/data, or computed from photographs (a minute on 16 cores; kept in
@@ -219,7 +219,7 @@ def prune(options: argparse.Namespace) -> int:
 
 
 def tune(options: argparse.Namespace) -> int:
-    """Time other values of a room's constants; return the exit status."""
+    """Time other values for the constants in a package's tuning.py; return the exit status."""
     options.scale = options.scale or (0.02 if options.quick else 1.0)
     options.repeats = options.repeats or (3 if options.quick else 7)
     options.csv, options.no_csv = None, True
@@ -233,7 +233,7 @@ def tune(options: argparse.Namespace) -> int:
 
 
 def learn(options: argparse.Namespace) -> int:
-    """Write auto's table from the results file."""
+    """Write the table by which ``select_k``'s auto chooses a method, learnt from the results file."""
     from .harness.rows import read
     from .suites.select import learn
 

@@ -1,8 +1,8 @@
-"""A campaign: all cases of all suites and papers at one commit, in parts that can be interrupted and go on later.
+"""Measure all cases of all suites and papers at one commit, in parts, so that it can be interrupted and resumed.
 
-A part is one measurement of one case, in a process of its own. Its rows are a file of FOLDER/parts, which gets its name
-when the part has ended: a folder holds whole parts only, and a later call measures the others. All parts of a folder
-have the same commit, machine and options, which are in FOLDER/campaign.json.
+A part is one measurement of one case, in its own process. When the process has ended, the part's rows become a file in
+FOLDER/parts. The folder therefore has complete parts only, and a later call measures the missing parts. All parts of a
+folder have the same commit, machine and options, which FOLDER/campaign.json records.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from . import machine, rows
 from .case import Suite
 from .run import say
 
-# Rows that ran out of time have notes that begin so: their part is measured again.
+# A row whose note begins with this text ran out of time: its part is measured again.
 NOT_REACHED = "not reached"
 # Seconds that a process may take beyond its budget: imports, and the last call of a case.
 GRACE = 60.0
@@ -36,7 +36,7 @@ class Part:
     suite : suite or paper
     case : name of the case
     turn : number of the measurement, from 1
-    cost : seconds that it takes, by estimate
+    cost : estimated seconds of the measurement
     """
 
     suite: Suite
@@ -46,12 +46,12 @@ class Part:
 
     @property
     def title(self) -> str:
-        """The name of the part, which is also the name of its file."""
+        """Name of the part, and of the file with its rows."""
         return f"{self.suite.name}.{self.case}.{self.turn}"
 
 
 def parts_of(suites: Sequence[Suite], device: str, turns: int) -> Iterator[Part]:
-    """Return the parts of a campaign: every case once, then every case again."""
+    """Return the parts of a campaign: a first measurement of every case, then a second of every case, and so on."""
     for turn in range(1, turns + 1):
         for suite in suites:
             if device in suite.devices:
@@ -59,7 +59,7 @@ def parts_of(suites: Sequence[Suite], device: str, turns: int) -> Iterator[Part]
 
 
 class Folder:
-    """The rows of a campaign on disk.
+    """The folder that stores the rows of a campaign.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Folder:
         self._agree(facts)
 
     def _agree(self, facts: dict[str, Any]) -> None:
-        """Record new facts, and refuse those that differ from the record."""
+        """Record facts that are new; refuse facts that differ from the recorded ones."""
         record = json.loads(self._record.read_text()) if self._record.exists() else {}
         for name, value in facts.items():
             if record.setdefault(name, value) != value:
@@ -94,16 +94,16 @@ class Folder:
         self._record.write_text(json.dumps(record, indent=1) + "\n")
 
     def file(self, part: Part) -> Path:
-        """Return the path of the rows of a part that has ended."""
+        """Return the path at which the rows of a part are stored."""
         return self.parts / f"{part.title}.csv"
 
     def finish(self, part: Part, unfinished: Path) -> bool:
-        """Keep the rows of a part if its time sufficed; return whether it did.
+        """Store the rows of a part unless it ran out of time; return whether they were stored.
 
         Raises
         ------
         SystemExit
-            The machine is not that of the other parts.
+            The part was measured on another machine than the stored parts.
         """
         found = rows.read(unfinished)
         if not found or any(row["note"].startswith(NOT_REACHED) for row in found):
@@ -125,7 +125,7 @@ class Folder:
 
 
 def measure(folder: Folder, part: Part, options: argparse.Namespace, seconds: float) -> str:
-    """Measure one part in its own process; return how it ended."""
+    """Measure one part in its own process; return the outcome in words, such as "measured" or "too long"."""
     unfinished = folder.file(part).with_suffix(".unfinished")
     unfinished.unlink(missing_ok=True)
     command = [sys.executable, "-m", "benchmarks", "run", part.suite.name, "--device", options.device]
@@ -143,7 +143,7 @@ def measure(folder: Folder, part: Part, options: argparse.Namespace, seconds: fl
 def campaign(suites: Sequence[Suite], options: argparse.Namespace) -> int:
     """Measure the remaining parts of a campaign; return 0 if all parts are measured and no answer was wrong.
 
-    A part is begun only if its estimated seconds are left; a longer part waits for the next call.
+    A part starts only if its estimated seconds are within the remaining budget; a longer part waits for the next call.
     """
     deadline = time.perf_counter() + options.budget
     facts = {name: getattr(options, name) for name in ("device", "threads", "scale")}

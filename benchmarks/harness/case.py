@@ -18,8 +18,8 @@ class Bar:
 
     Attributes
     ----------
-    on : the measured quantity; if it is a peer's name, the peer's seconds divided by ours
-    bound : the least value of the measurement, or with `most` the largest
+    on : the measured quantity; if it is a peer's name, the quantity is the peer's seconds divided by tonari's
+    bound : the smallest value that meets the bar, or with `most` the largest
     home : part of the name of the machine for which the bar was set; empty for any machine
     isa : the instruction set for which it was set; empty for any
     """
@@ -46,29 +46,29 @@ class Case:
     Attributes
     ----------
     device : "cpu" or "cuda"
-    n, m, d, k : points, queries, dimensions, neighbours; a selection is of k of n values in each of m rows
-    graph : whether the queries are the points, and no point finds itself
+    n, m, d, k : points, queries, dimensions, neighbours; a selection finds the k smallest of n values in each of m rows
+    graph : whether the queries are the points themselves, and each point's list leaves out the point
     prepared : whether an index of the points is made before the clock starts
     asked : number of queries, if they are searched one at a time (m = 1); seconds are per query
     loops : number of successive calls whose time is averaged, if one call is too short for a clock
     truth_k : largest k of the cases that share these data and their true neighbours
     grid : (m, d) of a sweep over both
-    chunk : queries of a stream's chunk
-    split : points of the first of two graphs that are merged
-    exact_rows : rows on which brute force is timed, 0 for none; its time is scaled to all rows
+    chunk : number of queries in each chunk of a stream
+    split : number of points in the first of two graphs that are merged
+    exact_rows : number of queries on which brute force is timed (0: not timed); its time is scaled to all queries
     auto : whether method="auto" is timed too
-    screened : whether the screen is also timed alone
+    screened : whether the low-precision screen is also timed by itself
     target : the requested recall
-    parameters : fields of the plan that the case sets
+    parameters : fields of the plan, with the values that the case sets
     peers : libraries that are timed as well
     against : peers to which the bars refer; the fastest one counts. Empty: each bar names its peer
     peer_settings : settings with which peers are timed, in addition to their defaults
     figure : figure of the paper that the case measures
     rare : whether the case runs only if its name is given
-    gpus, gigabytes : GPUs and memory that the machine must have, without peers
-    warm_scale : share of the points with which a warm-up compiles everything that the case needs
-    cost : seconds of the whole case on its machine, with peers
-    work : function that proves, times and writes the case, called with the run and the case
+    gpus, gigabytes : number of GPUs and memory that the case needs, not counting its peers
+    warm_scale : share of the points with which a warm-up compiles every kernel of the case
+    cost : expected seconds of the whole case on its machine, peers included
+    work : function of the run and the case, which proves answers, times them and writes rows of results
     """
 
     name: str
@@ -148,8 +148,8 @@ class FirstCalls:
 
     Attributes
     ----------
-    call : runs a process; returns the ``seconds`` of its first call, its ``answer``, and how many ``kernels`` it has
-        compiled
+    call : runs a process; returns the ``seconds`` of its first call, its ``answer``, and the number of ``kernels`` that
+        it compiled
     """
 
     call: Callable[[], dict[str, Any]]
@@ -164,9 +164,9 @@ class Suite:
     name : the word on the command line and in the column ``suite``
     results : name of the file in benchmarks/results
     libraries : libraries whose versions are written into rows
-    torch : whether cases use torch's tensors; such a run first checks its own proof
+    torch : whether cases use torch's tensors; such a run first compares the proof in torch with the reference in NumPy
     repeats, peer_seconds : defaults of the command line
-    workload : a call of a public function of tonari on a case, for comparing versions; None if the suite has none
+    workload : returns the call of a public function that a comparison of two versions times; None if the suite has none
     figures : the figures that are drawn from rows
     """
 
@@ -186,7 +186,7 @@ class Suite:
         return RESULTS / f"{self.results}.csv"
 
     def chosen(self, device: str, patterns: Sequence[str] | None) -> list[Case]:
-        """Return the cases of a device that match any pattern, in their order; without patterns all except rare ones.
+        """Return the cases of a device that match any of the patterns; without patterns, all cases that are not rare.
 
         Raises
         ------

@@ -1,7 +1,7 @@
-"""The highest rates of this machine, measured with the threads that the benchmarks use.
+"""Ceilings: the highest rates that this machine reaches with the threads that the benchmarks use.
 
 - ``copy_rate``: bytes per second of copying a large array, read and written bytes both counted.
-- ``read_rate``: bytes per second of reading an array (its maximum), the ceiling of one query on a prepared index.
+- ``read_rate``: bytes per second of finding an array's maximum, the ceiling of a single query to a prepared index.
 - ``gemm_rate``: FLOP/s of NumPy's float32 matrix product with the fastest OpenBLAS kernels of this machine.
 - ``kernel_peak``: operations per second of the instruction that does the work of one of tonari's kernels.
 """
@@ -26,7 +26,7 @@ GEMM_SIZE = 4096
 
 
 def _rate(work: Callable[[int], object], threads: int, amount: float, repeats: int = 5) -> float:
-    """Return the amount per second if ``work(thread)`` runs on every thread at once; the best of some repeats."""
+    """Return ``amount`` divided by the seconds of ``work(thread)`` on all threads at once; the best of some repeats."""
     with ThreadPoolExecutor(threads) as pool:
         best = float("inf")
         for _ in range(repeats + 1):

@@ -1,4 +1,4 @@
-"""Work in a separate process, with its own environment.
+"""Run work in a separate process that has its own environment variables.
 
 Two libraries that each have an OpenMP runtime or a BLAS disturb each other inside one process: after FAISS had run in
 the same process, scikit-learn used only one of two cores. And OpenBLAS reads its choice of kernels, OPENBLAS_CORETYPE,
@@ -50,7 +50,7 @@ def blas_environment(threads: int, core: str | None) -> dict[str, str | None]:
 
 
 def blas_cores() -> list[str | None]:
-    """Return the OpenBLAS kernels that this processor can run: OpenBLAS's choice, and the best for each level.
+    """Return the OpenBLAS kernels to try here: OpenBLAS's own choice, and the best for each instruction-set level.
 
     Old builds do not know new processors and fall back to SSE2 kernels (the 0.3.15 inside faiss-cpu on Zen 5), so
     their own choice is not always the best.

@@ -1,4 +1,4 @@
-"""The options of all suites, and the run that they describe."""
+"""Command-line options that all suites share, and the run that they describe."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def settle(options: argparse.Namespace) -> None:
 
 
 def open_run(suite: Suite, options: argparse.Namespace) -> Any:
-    """Return a run of a suite by the options, with tonari imported."""
+    """Import tonari, and return the run of a suite that the options describe."""
     from .cuda_ceilings import CudaCeilings
     from .device import open_device
     from .run import Run

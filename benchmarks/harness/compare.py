@@ -1,11 +1,12 @@
-"""Two commits of tonari side by side: the same cases through the public verbs, in turns, on the same processors.
+"""Compare two commits of tonari: the same calls of public functions, timed alternately on the same processors.
 
 The base is built in a git worktree under build/compare, unless it is a folder from which tonari can be imported.
 Without git, `pip install --no-deps --target FOLDER CHECKOUT` makes such a folder. Each side has its own process, which
 finds its tonari on PYTHONPATH and everything else in the present tree; both make the same data and warm up. Then they
-take turns, one at a time, and in every other round in the other order. Each first call (:class:`FirstCalls`) has a
-separate process and is not warmed up. The ratio of each round counts, because a disturbance that is longer than a round
-disturbs both sides. A case is slower if three quarters of the rounds are slower by more than the tolerance.
+run alternately, never at the same time, and in the opposite order in every other round. Each first call
+(:class:`FirstCalls`) has a separate process and is not warmed up. The verdict uses the ratio of the two times of each
+round, because a disturbance that lasts longer than a round slows both sides. A case is slower if three quarters of the
+rounds are slower by more than the tolerance.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def built(commit: str) -> Path:
     shutil.rmtree(home, ignore_errors=True)
     git("worktree", "prune")
     git("worktree", "add", "--detach", "--force", str(source), commit)
-    # ccache's files of another commit can be used here, because paths below this folder are equal.
+    # ccache makes paths below this folder relative, so it can use object files of another commit's build.
     variables = os.environ | {"CCACHE_BASEDIR": str(home)}
     try:
         for step in steps(source, home / "build", site):
@@ -155,7 +156,7 @@ class Side:
         """End the process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):  # the process has ended, which `ask` reports
+        with contextlib.suppress(BrokenPipeError):  # the process died; the next `ask` reports it
             self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait()
@@ -199,7 +200,7 @@ def first_reply(run: Run, work: Callable[[], Any] | FirstCalls) -> dict[str, Any
 
 
 def seconds_of_calls(run: Run, work: Callable[[], Any] | FirstCalls, loops: int) -> float:
-    """Return the seconds of one call, the mean of this many successive calls."""
+    """Return the mean seconds of a call over this many successive calls."""
     if isinstance(work, FirstCalls):
         return float(work.call()["seconds"])
 
@@ -211,7 +212,7 @@ def seconds_of_calls(run: Run, work: Callable[[], Any] | FirstCalls, loops: int)
 
 
 def digest_of(answer: Any) -> str:
-    """Return a fingerprint of a result: values or distances, and indices."""
+    """Return a fingerprint of the values (or distances) and indices of a result."""
     found = hashlib.sha256()
     for name in ("distances", "values", "indices"):
         part = getattr(answer, name, None)
@@ -282,7 +283,7 @@ def compare(suite: Suite, options: argparse.Namespace) -> int:
             try:
                 ready = [side.ask(case=case.name) for side in sides]
                 loops = max(1, round(LEAST_SECONDS / max(min(reply["seconds"] for reply in ready), 1e-9)))
-                cold = "kernels" in ready[0]  # these were the first calls of processes, which count as a round
+                cold = "kernels" in ready[0]  # each side has just made its process's first call
                 verdict = take_turns(sides[0], sides[1], options.repeats - cold, loops)
                 if cold:
                     first, of_base = (reply["seconds"] for reply in ready)
@@ -314,7 +315,7 @@ def compare(suite: Suite, options: argparse.Namespace) -> int:
 
 
 def line_of(case: Case, verdict: Verdict, repeats: int, remark: str) -> tuple[str, ...]:
-    """Return a case as a line of the table."""
+    """Return the line of the printed table about a case."""
     low, high = verdict.quartiles
     medians = (f"{np.median(seconds):.4g}" for seconds in (verdict.base, verdict.ours))
     return (case.name, *medians, f"{verdict.ratio:.3f}", f"{low:.3f} to {high:.3f}", str(repeats), remark.strip())

@@ -1,4 +1,4 @@
-"""Contestants that are timed in turns: a call of tonari on the device, or a peer in a separate process."""
+"""Contestants that are timed alternately: a call of tonari on the device, or a peer in a separate process."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .device import SETTLE_SECONDS, Timing, timing_of
 from .peers import cpu as peers
 from .run import Run
 
-# FAISS takes queries in blocks of 4096: a slice is a whole number of them.
+# FAISS processes queries in blocks of 4096, so a part of the queries is a whole number of such blocks.
 SLICE_ROWS = 4096
-# Two pilots: the small one keeps the time of a slow peer short, the large one is fair to a peer that needs large
-# blocks.
+# Numbers of queries in two trial calls, from which a peer's time is estimated: a slow peer gets only the small trial;
+# the large one is fair to a peer that needs many queries to be fast.
 PILOT_ROWS = (256, 2048)
 
 
@@ -30,7 +30,7 @@ class Timed(NamedTuple):
 
 
 class Contestant(Protocol):
-    """Something that is timed in turns with others."""
+    """A call that is timed alternately with those of other contestants."""
 
     name: str
 
@@ -93,7 +93,7 @@ class Theirs:
         return Timed(seconds, reply.distances, reply.indices)
 
     def sliced(self) -> dict[str, int]:
-        """Return the column with the number of rows, if it is less than all rows."""
+        """Return the column ``rows_timed``, which exists only if fewer than all rows were timed."""
         return {"rows_timed": self.rows} if self.rows < self.all_rows else {}
 
 

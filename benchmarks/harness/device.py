@@ -48,26 +48,26 @@ class Device(Protocol):
     """A device on which calls run."""
 
     kind: str  # "cpu" or "cuda"
-    threads: int | None  # of all contestants; None on a GPU
-    slice_rows: int  # rows of a first, small call, from which the time of a whole one is estimated
+    threads: int | None  # CPU threads of each contestant; None on a GPU
+    slice_rows: int  # rows of a trial call, from which the time of a whole call is estimated
 
     def title(self) -> str:
         """Model of the processor or the GPU."""
 
     def isa(self) -> str | None:
-        """Instruction set that the library uses; None on a GPU."""
+        """Instruction set of tonari's kernels; None on a GPU."""
 
     def memory(self) -> int:
         """The bytes that one input may take, so that enough memory is left for peers and methods."""
 
     def once(self, call: Callable[[], object]) -> float:
-        """Seconds of one call."""
+        """Return the seconds of one call."""
 
     def settle(self) -> None:
         """Wait until the previous call has completely ended."""
 
     def whole(self, seconds: float, part: int, rows: int) -> float:
-        """Return the least seconds for ``rows`` rows, if ``part`` of them took ``seconds``."""
+        """Return a lower bound of the seconds for ``rows`` rows, of which a call on ``part`` rows took ``seconds``."""
 
     def values(self, tensor: Any) -> Any:
         """Return a tensor in the form that users of this device have: on a CPU a NumPy array, if NumPy has the type."""
@@ -170,7 +170,7 @@ class Cuda:
         return replayed
 
     def whole(self, seconds: float, part: int, rows: int) -> float:
-        # A part may leave most of the device idle, and all rows may take no longer.
+        # A part of the rows may leave most of the device idle, and all rows may take no longer.
         return seconds
 
     def values(self, tensor: Any) -> Any:
@@ -212,7 +212,7 @@ def take_turns(
 ) -> dict[str, Timing]:
     """Time warm calls in rounds in which each runs once, until ``seconds`` have passed or ``most`` rounds are done.
 
-    With ``settle``, each call waits first, because peers have their own threads.
+    With ``settle``, each call first waits until the threads of the previous peer have stopped spinning.
     """
     times: dict[str, list[float]] = {name: [] for name in calls}
     spent = 0.0

@@ -113,7 +113,8 @@ def commit() -> str:
         head = git("rev-parse", "--short", "HEAD")
         if head.returncode:
             return "unknown"
-        # The results are written by the benchmarks themselves and do not change what was measured.
+        # Changes of the results do not count: the benchmarks write these files, and they are no part of the measured
+        # code.
         changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!benchmarks/results").stdout
     except FileNotFoundError:
         return "unknown"

@@ -1,8 +1,8 @@
 """The peak memory of a call, beyond the memory that was in use before.
 
 On CUDA, torch's allocator counts: it counts all memory of tonari, but not of libraries with their own allocators. On
-Linux, the kernel counts the process's largest resident set, which can be reset (proc(5), clear_refs). Memory that
-malloc has kept from earlier work would hide as much memory of the call, so it is returned first.
+Linux, the kernel counts the process's largest resident set, which can be reset (proc(5), clear_refs). Free memory that
+malloc keeps from earlier work would be used by the call without being counted, so it is returned to the kernel first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _RESET_PEAK = "5"
 
 
 class Peak:
-    """Counts from its construction on; `where` is a device of torch."""
+    """The peak memory since this object was made; `where` is a device of torch."""
 
     def __init__(self, where: str) -> None:
         gc.collect()

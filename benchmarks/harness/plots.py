@@ -21,7 +21,7 @@ Curves = dict[str, list[tuple[float, float]]]
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes; by default logarithmic, to `base` and to 10."""
+    """One pair of axes, by default logarithmic: the horizontal axis to `base`, the vertical axis to 10."""
 
     title: str
     x: str
@@ -38,7 +38,7 @@ class Figure:
 
     Attributes
     ----------
-    table : text of a paper's table, which is printed instead
+    table : text of a paper's table, which is printed instead of a drawing
     """
 
     name: str

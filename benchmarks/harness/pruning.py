@@ -27,7 +27,7 @@ from .report.results import Missing, Results, Where
 from .report.table import Table, render, shown
 from .rows import RESULTS, Row
 
-# Returns the rows from which a table in the library is learnt, of all rows of a results file.
+# A function that selects, from all rows of a results file, the rows from which a table in the library is learnt.
 Learner = Callable[[Iterable[Row]], list[Row]]
 Files = dict[str, list[Row]]
 
@@ -46,7 +46,7 @@ class _Watched(Results):
 
 
 class _Made:
-    """Everything that is made from rows, and the rows."""
+    """The tables, figures and learnt entries that are made from rows, together with these rows."""
 
     def __init__(
         self, tables: Mapping[str, Table], history: History, suites: Sequence[Suite], learners: Mapping[str, Learner]
@@ -63,7 +63,7 @@ class _Made:
         return of_tables + [row for figure in self._figures(files) for row in figure.rows] + self._learnt(files)
 
     def everything(self, files: Files) -> list[object]:
-        """Everything that is made, for comparison."""
+        """All tables, figures and learnt entries, to be compared with those made from fewer rows."""
         results = _results(files)
         texts = [render(table, results, self.history) for table in self.tables.values()]
         return [*texts, self._figures(files), self._learnt(files)]

@@ -40,7 +40,7 @@ Columns (empty where they do not apply):
 ``recall``            measured recall at k; ``recall_low`` and ``recall_high`` are the ends of its 95 % interval
 ``peak_bytes``        peak memory beyond the input
 ``proof, proved``     the reference of the answer, and the number of compared rows
-``ratio``             seconds of this contestant divided by those of the case's own one, measured side by side
+``ratio``             seconds of this contestant divided by those of tonari on the case, measured side by side
 ``bar_on``            the quantity that has a bar, or the peer whose seconds are divided by ours
 ``bar, value``        the bound, and the measured value
 ``passed``            whether the value meets the bar; empty if bars are not judged (another machine or size)
@@ -117,7 +117,7 @@ Row = dict[str, Any]
 _RUN, _CASE = "#run", "#case"
 _OF_RUN = ("commit", "suite", "device", "machine", "gpus", "isa", "threads", "versions")
 _OF_CASE = ("date", "case")
-# Columns in the line of every row, even if a case has only one row.
+# Columns that each row has in its own line, even if all rows of a case have the same value.
 _OWN = ("who", "seconds_median", "seconds_min", "seconds_max")
 
 _Cells = dict[str, str]  # by column, or column.entry; without empty values
@@ -172,12 +172,12 @@ def _write_block(writer: Any, block: Sequence[_Cells]) -> None:
 
 
 def keep(path: Path, kept: Sequence[bool]) -> None:
-    """Drop rows of a results file, given for each row in order whether it stays. Remaining rows are not formatted anew.
+    """Keep the rows of a results file whose flag in `kept` is True, with their text unchanged, and drop the others.
 
     Raises
     ------
     ValueError
-        The number of rows is different; then nothing is written.
+        The file has another number of rows than `kept` has flags; then nothing is written.
     """
     texts = path.read_text().splitlines(keepends=True)  # rows contain no line breaks
     rows = [number for number, cells in _lines(path) if cells]
@@ -268,7 +268,7 @@ def _parsed(path: Path, number: int, cells: _Cells) -> Row:
 
 
 def _put(into: Any, entry: Sequence[str], text: str) -> None:
-    """Store an entry, with one or several names, in an object."""
+    """Store a value in nested objects, at a path of one or several names."""
     if not isinstance(into, dict):
         raise ValueError("an entry of what is no object")
     if len(entry) > 1:
@@ -344,8 +344,7 @@ def _text(name: str, kind: type, value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of an object: numbers have the digits of a column's numbers, and those in lists and objects
-    all."""
+    """Return a value of an object: a number is rounded as in columns, but not within a list or an object."""
     if hasattr(value, "item"):
         value = value.item()
     return float(f"{value:.6g}") if isinstance(value, float) else value
@@ -355,7 +354,7 @@ def _plain(value: Any) -> Any:
 
 
 def newest(rows: Iterable[Row], *by: str) -> list[Row]:
-    """Of rows that agree in the columns `by`, keep the rows of the last run, with the same date and machine."""
+    """Return, for rows that agree in the columns `by`, those of the last run only: one date and one machine."""
     found = list(rows)
     last: dict[tuple[Any, ...], tuple[str, str]] = {}
     for row in found:
@@ -365,7 +364,7 @@ def newest(rows: Iterable[Row], *by: str) -> list[Row]:
 
 
 def merged(*parts: Row) -> Row:
-    """Merge several parts to a row; later parts take precedence, and the extras of all are kept."""
+    """Merge several parts into one row; later parts take precedence, and the extras of all parts are merged."""
     whole: Row = {}
     for part in parts:
         whole |= part | {"extras": whole.get("extras", {}) | part.get("extras", {})}

@@ -1,4 +1,4 @@
-"""One run of a suite: the common values of its rows, clocks, data that cases share, and the writing of rows."""
+"""A run of a suite: the values that its rows share, its clock, the data that cases share, and the writing of rows."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .device import Device, Timing, take_turns
 from .proof import WrongAnswer
 from .proof.neighbors import PROVED_ROWS, Proof
 
-# Calls that take longer than these seconds are timed three times, or once.
+# Seconds above which a call is timed only three times, and above which it is timed only once.
 LONG, VERY_LONG = 1.0, 20.0
-# The bars of processors were set for this number of threads.
+# The bars on CPUs were set for this number of threads.
 BAR_THREADS = 2
 NOTE_LENGTH = 300
 
@@ -53,8 +53,8 @@ class Run:
     ceilings : highest rates of the machine, measured when they are first used
     rows : all rows so far
     wrong : number of our measurements that failed their proof or crashed
-    kept : data of the case, and facts about them
-    remembered : data that cases leave for later ones
+    kept : data of the present case, and facts about these data
+    remembered : data that a case leaves for later cases
     """
 
     suite: str
@@ -118,7 +118,7 @@ class Run:
         return time.perf_counter() + seconds <= self.deadline
 
     def time(self, call: Callable[[], object], *, loops: int = 1) -> Timing:
-        """Time a warm call; with `loops`, this many calls without a pause, and return the seconds of one."""
+        """Return the seconds of a warm call; with `loops`, the mean over this many calls without a pause."""
 
         def repeated() -> None:
             for _ in range(loops):
@@ -146,7 +146,7 @@ class Run:
     # --- what is kept ---
 
     def keep(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return the data that `make` returns, kept until other data are made, so that successive cases share them."""
+        """Return the data that `make` makes, which are stored for successive cases until other data replace them."""
         if key not in self.kept:
             self.kept.clear()
             self.free()
@@ -154,13 +154,13 @@ class Run:
         return self.kept[key]
 
     def also(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return the facts that `make` computes about the kept data, and keep them too."""
+        """Return facts about the stored data, which `make` computes once and which are stored with the data."""
         if key not in self.kept:
             self.kept[key] = make()
         return self.kept[key]
 
     def free(self) -> None:
-        """Free cached memory, since peers have their own allocators."""
+        """Release the device memory that torch has cached, since peers have their own allocators."""
         if self.where.startswith("cuda"):
             import torch
 
@@ -169,7 +169,7 @@ class Run:
     # --- contestants and verdicts ---
 
     def wants(self, name: str) -> bool:
-        """Whether a contestant takes part."""
+        """Whether the command line selects a contestant."""
         return any(fnmatch.fnmatch(name, pattern) for pattern in self.who)
 
     def judges(self, bar: Bar, isa: str | None = None) -> bool:

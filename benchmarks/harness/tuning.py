@@ -1,4 +1,4 @@
-"""Measure the tuned constants of a room again: ``python -m benchmarks tune ROOM``.
+"""Measure the tuned constants of a package (a room) again: ``python -m benchmarks tune ROOM``.
 
 A room's ``tuning.py`` has constants in groups between empty lines. A group begins with a comment that names the
 measurement by which it was chosen,
@@ -144,11 +144,11 @@ class Tried:
 
     value: Any
     rounds: Verdict
-    same: bool  # whether the answers are equal
+    same: bool  # whether the answers with both values are equal
 
     @property
     def better(self) -> bool:
-        """Whether it is faster than the present value, beyond the spread of the rounds."""
+        """Whether this value is faster than the present value, beyond the spread of the rounds."""
         return self.rounds.ratio < 1 - TOLERANCE and self.rounds.quartiles[1] < 1 - TOLERANCE
 
 
@@ -170,7 +170,7 @@ def measure(tuning: ModuleType, entry: Entry, run: Run, suite: Suite, case: Case
             for at in range(len(values)) if turn % 2 else reversed(range(len(values))):
                 setattr(tuning, entry.name, values[at])
                 forget()
-                once = run.time_once(calls[at])  # makes everything that later calls use again
+                once = run.time_once(calls[at])  # fills the caches that later calls use
                 if not turn:
                     loops = max(loops, round(LEAST_SECONDS / max(once, 1e-9)))
                 seconds[at].append(once if once > 1 else _repeated(run, calls[at], loops))
@@ -249,7 +249,7 @@ def refusal(entry: Entry, device: str) -> str:
 def _report(
     tuning: ModuleType, entry: Entry, run: Run, suite: Suite, name: str, options: argparse.Namespace
 ) -> list[str]:
-    """Measure an entry on a case, and print it; return a line if a change would be faster."""
+    """Measure an entry on a case, and print the result; return a sentence about it if another value would be faster."""
     (case,) = (case for case in suite.cases if (case.name, case.device) == (name, entry.device))
     sized = case.scaled(options.scale)
     found = measure(tuning, entry, run, suite, sized, options.repeats)
@@ -257,7 +257,7 @@ def _report(
     best = min(found, key=lambda one: float(np.median(one.rounds.ours)))
     if not best.better:
         return []
-    # One of several values may appear better if other processes disturbed only the present value.
+    # A value may appear better because other processes slowed the present value's rounds, so it is measured again.
     *_, again = measure(tuning, replace(entry, values=(best.value,)), run, suite, sized, options.repeats)
     if not again.better:
         print(f"  {best.value!r} took {again.rounds.ratio:.3f} of the time when measured again: no change", flush=True)

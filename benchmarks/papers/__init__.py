@@ -1,4 +1,4 @@
-"""Papers: their experiments on our machines, and their algorithms where tonari went another way.
+"""The experiments of five papers, repeated on our machines; algorithms of theirs that tonari does not use are here too.
 
 ==================  ================================================================================================
 ``tang2015``        queues, Buffered Search, Hierarchical Partition: figures 5 to 9, table I, the selection's share

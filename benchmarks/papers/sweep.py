@@ -1,7 +1,7 @@
-"""A paper's experiment with selections as a list of points: a point is one place on a curve of a figure.
+"""A paper's experiment with selections, as a list of the points on the curves of its figures.
 
-Points of several figures share a measurement that all of them need. A figure is drawn from the newest run that measured
-it on that device.
+If several figures have the same point, it is measured once for all of them. A figure is drawn from the newest run that
+measured it on that device.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..suites.select.measure import LIBRARIES, call_of, columns, measure, tried
 
 @dataclass(frozen=True)
 class Point:
-    """One measurement for one figure: seconds or, if ``counted``, the method's counters."""
+    """One measurement for a point of a figure: its seconds or, if ``counted``, the method's counters."""
 
     figure: str
     series: str
@@ -50,7 +50,7 @@ class Paper:
     points : the measurements of a run
     panels : a figure's axes from its rows
     summary : makes the columns of a counted point from its ``Counters``
-    devices : the devices of a figure that cannot be measured on all
+    devices : for figures that only some devices can measure, these devices
     rare : devices on which a figure is measured only if its name is given
     cost : seconds of one figure
     """
@@ -109,7 +109,7 @@ class Paper:
 def sweep(run: Run, paper: Paper, case: Case) -> None:
     """Measure the points of a case's figure in their order, and write one row for each."""
     kind = run.device.kind
-    # Arrays that only rare figures need are too large to be made for the others.
+    # Rare figures need arrays that are too large to be made for other figures.
     points = [
         point for point in paper.points(run) if point.k <= point.n and paper.is_rare(point.figure, kind) == case.rare
     ]
@@ -191,7 +191,7 @@ def newest_of(rows: Iterable[Row], suite: str, figure: str, device: str) -> list
 
 
 def ready(row: Row) -> Row:
-    """Return a row with the additional columns ``series``, ``counters`` and ``options``, as panels expect it."""
+    """Return a row with the additional columns ``series``, ``counters`` and ``options``, which panels read."""
     options = {name: value for name, value in row["parameters"].items() if name not in ("method", "nan")}
     extras = row["extras"]
     return row | {"series": extras["series"], "counters": extras.get("counters", {}), "options": options}

@@ -1,4 +1,4 @@
-"""Suites: cases as data, and the code that each suite needs to run them."""
+"""Suites of benchmark cases, written as data, and the code that runs the cases of each suite."""
 
 NAMES = (
     "bits",

@@ -4,8 +4,8 @@ The time is that of one call of `tonari.search`, from arrays to answer; the peer
 Both run in this process, in turns. The answer is proved first: a sample of rows bit for bit against
 ``tonari.metrics.reference``, and for hamming all distances against the peer's, which are whole numbers.
 
-On a GPU, the time is from tensors on the device to neighbours on the device. Its bar is a tenth of the seconds of two
-cores of a Xeon of model 207, which are in the results.
+On a GPU, the time is from tensors on the device to neighbours on the device. The bar of a case there is a tenth of the
+recorded seconds of the same case on two cores of a Xeon (model 207).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Rows = Any
 
 
 def data_of(run: Run, case: Case) -> tuple[Rows, Rows]:
-    """Points and queries of `case.d` random bytes."""
+    """Return points and queries of `case.d` random bytes."""
 
     def made() -> tuple[Rows, Rows]:
         rng = np.random.default_rng(0)
@@ -55,13 +55,13 @@ def searched(run: Run, case: Case) -> tuple[Rows, Rows]:
 
 
 def on_host(answer: Any) -> tuple[Rows, Rows]:
-    """Distances and indices as NumPy arrays."""
+    """Return the distances and indices of an answer as NumPy arrays."""
     distances, indices = (part if isinstance(part, np.ndarray) else part.cpu().numpy() for part in answer)
     return distances, indices
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """The call of a case."""
+    """Return the call of a case, for comparing versions."""
     points, queries = searched(run, case)
     return lambda: run.tonari.search(queries, points, case.k, metric=case.metric, **run.options())
 

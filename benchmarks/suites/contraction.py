@@ -1,8 +1,8 @@
-"""The points that contracted rows do not rule out: survivors against the number of columns, for five kinds of data.
+"""Survivors against the number of columns: the points that contracted rows do not rule out, for five kinds of data.
 
-Nothing is timed. A case counts the points within a row's k-th distance if only f(x) = (V^T x', rest) of p columns is
-compared (docs/contraction.md). The directions are those of a search: the principal directions of a sample. The k-th
-distance is exact, so a search with the lowest possible thresholds has these survivors.
+Nothing is timed. A case counts the points whose contracted distance, that of f(x) = (V^T x', rest) in p columns
+(docs/contraction.md), is at most the query's k-th distance. As in a search, V has the principal directions of a sample.
+The k-th distance is exact, so no search can have fewer survivors.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ..harness.run import Run
 WIDTHS = (8, 16, 32, 64, 96, 128, 256)
 PILOTS = 200
 K = 10
-LEFT = "left"  # of the extras: share of the points, by columns
+LEFT = "left"  # entry of the extras: the share of points that survive, for each number of columns
 _KINDS = {"SIFT": "sift", "filter responses": "gist", "topics": "topics", "Gaussian": "gaussian"}
 
 
 def points_of(case: Case) -> np.ndarray:
-    """The rows of a case."""
+    """Return the rows of a case."""
     if case.data == "clustered":
         return made_up.clustered(case.n, 0, case.d).points
     made: np.ndarray = hard.make(_KINDS[case.data], case.n, 0, case.d, "cpu").points.numpy()
@@ -41,7 +41,7 @@ def survivors(run: Run, case: Case) -> None:
     n, d = points.shape
     pilots = np.arange(0, n, -(-n // PILOTS))
     found = run.tonari.search(points[pilots], points, case.k + 1, metric="sqeuclidean", threads=run.threads)
-    kth = found.distances[:, -1:].astype(np.float64)  # the row itself is the nearest
+    kth = found.distances[:, -1:].astype(np.float64)  # the nearest is the row itself
     form = _native.Form("euclidean", points.mean(axis=0, dtype=np.float64).tolist(), 1.0)
     left: dict[str, float] = {}
     for columns in (width for width in WIDTHS if width < d):
@@ -49,7 +49,7 @@ def survivors(run: Run, case: Case) -> None:
         form.contracted(points, -(-n // 2048), columns).screened_rows(points, 1, rows)
         squares = np.einsum("ij,ij->i", rows, rows)
         lower = squares[pilots, None] + squares - 2 * rows[pilots] @ rows.T
-        # The k-th value was rounded to float32, and the sums here are added in another order.
+        # The margin: the k-th value was rounded to float32, and the sums here are added in another order.
         within = np.count_nonzero(lower <= kth * (1 + 1e-6) + 1e-9 * squares, axis=1)
         if within.min() < case.k:
             raise WrongAnswer(f"{columns} columns leave {within.min()} points, fewer than the {case.k} neighbours")

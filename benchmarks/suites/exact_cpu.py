@@ -1,4 +1,4 @@
-"""Exact search on the CPU, against FAISS and scikit-learn: verify, then time.
+"""Exact search on the CPU, compared with FAISS and scikit-learn: answers are proved, then timed.
 
 A case is timed only after its answer is proved: the shape and order of every row, a sample of rows bit for bit against
 ``tonari.metrics.reference.brute``, and every row against each peer, within the rounding of the peer's float32
@@ -9,7 +9,7 @@ The public functions are timed, from arrays to answer, with the time of building
 time. A peer that would take longer than --peer-seconds for one run gets a part of the queries, and its time is scaled.
 Peers run with the OpenBLAS kernels that are fastest for them on this machine.
 
-In the extras of our rows, ``fraction`` is the rate of 2 m n d operations in our time, divided by the ceiling. The
+In the extras of tonari's rows, ``fraction`` is 2 m n d operations divided by tonari's seconds and by the ceiling. The
 ceiling is the peak rate of the instruction of our first screening kernel (``tonari.core._native.peak_rate``), or the
 rate at which memory delivers every original value once, if that is lower. A self-join that uses its symmetry, or a
 prepared index that is narrower than its points, can exceed 1.
@@ -36,8 +36,8 @@ from ..harness.run import Run, say, seconds_of
 from . import growth
 
 EUCLIDEAN = "tonari euclidean"
-ALL_COLUMNS = "tonari all columns"  # the same search, of rows that are not contracted
-IN_MEMORY = "tonari in memory"  # the same search in an Index of rows in memory, where that of the case has codes
+ALL_COLUMNS = "tonari all columns"  # the same search without contraction
+IN_MEMORY = "tonari in memory"  # the same search in an Index of rows in memory, without codes
 OURS = (EUCLIDEAN, ALL_COLUMNS, IN_MEMORY)
 MAKERS: dict[str, Callable[[Case], Data]] = {
     "sift": lambda case: photographs.sift_photo(case.n, case.dtype, m=case.queries),
@@ -50,7 +50,7 @@ MAKERS: dict[str, Callable[[Case], Data]] = {
 
 
 class Ours:
-    """tonari's public API on one case; ``metric`` replaces the case's, ``whole`` screens all columns.
+    """tonari's public functions on one case; ``metric`` replaces the case's metric, ``whole`` screens all columns.
 
     If the parameters of the case have ``codes``, the rows are in a file and the index holds their codes, except with
     ``in_memory``.
@@ -72,7 +72,7 @@ class Ours:
         self._set: dict[str, Any] = {"form_dim": data.points.shape[1]} if whole else {}
         self._index = None
         if case.prepared and case.parameters and not in_memory:
-            self._folder = tempfile.TemporaryDirectory()  # removed with this object
+            self._folder = tempfile.TemporaryDirectory()  # deleted together with this object
             path = Path(self._folder.name, "points.npy")
             np.save(path, data.points)
             self._index = run.tonari.Index(path, metric=self.metric, threads=run.threads, **case.parameters)
@@ -120,7 +120,7 @@ def workload(run: Run, case: Case) -> Callable[[], Any]:
 
 
 def prove(found: Timed, case: Case, data: Data, metric: str) -> int:
-    """Make all proofs that need no peer; return the number of rows that were compared with the reference."""
+    """Prove tonari's answer; return the number of rows that were compared with the reference."""
     from tonari.metrics import reference
 
     queries = data.points if data.queries is None else data.queries
@@ -141,7 +141,7 @@ def agreement(ours: Timed, theirs: Timed, case: Case, data: Data) -> float:
 
 
 def search(run: Run, case: Case) -> None:
-    """Prove and time one case: a row of ours for each bar, and one for each peer."""
+    """Prove and time one case; write a row of tonari for each bar, and a row for each peer."""
     data = load(run, case)
     ours = Ours(run, case, data)
     say(f"{case.name}: proving")
@@ -191,7 +191,7 @@ def search(run: Run, case: Case) -> None:
 
 
 def compared(case: Case) -> tuple[str, str]:
-    """Return metric and dtype of the compared rows; they differ from the case's if the metric transforms its rows."""
+    """Return metric and dtype of the rows that the screen compares, which a metric may have transformed."""
     from tonari.metrics.changes.change import change_of
 
     change = change_of(case.metric)
@@ -201,8 +201,8 @@ def compared(case: Case) -> tuple[str, str]:
 def verdicts(run: Run, case: Case, measured: dict[str, float], isa: str) -> list[dict[str, Any]]:
     """Return the verdicts on the bars of an instruction set.
 
-    A bar on a contestant of our own names it; any other bar refers to the fastest of the case's peers, and has no
-    verdict if one of them is missing.
+    A bar on another contestant of tonari names it. Any other bar refers to the fastest of the case's peers, and has no
+    verdict if one of the peers is missing.
     """
     found = []
     for bar in (bar for bar in case.bars if bar.isa == isa):
@@ -214,7 +214,7 @@ def verdicts(run: Run, case: Case, measured: dict[str, float], isa: str) -> list
 
 
 def against_ceiling(run: Run, plan: Any, data: Data, seconds: float) -> dict[str, Any]:
-    """Return the rate of the operations of all pairs, and its ceiling."""
+    """Return the rate of the operations for all pairs, and the ceiling of this rate."""
     rate = 2.0 * plan.m * plan.n * plan.d / seconds
     ceiling, name = ceiling_of(plan, data, run.threads or 1)
     return {
@@ -242,13 +242,13 @@ FAISS = ("faiss",)
 
 
 def _bars(amx: float, avx512: float, avx2: float, on: str = "times faster") -> tuple[Bar, ...]:
-    """Return bars on the speed-up over the fastest peer, or over a contestant of our own, for each instruction set."""
+    """Return a bar for each instruction set, on the speed-up over the fastest peer or another contestant of tonari."""
     levels = {"amx": amx, "avx512": avx512, "avx2": avx2}
     return tuple(Bar(on, bound, home="", isa=isa) for isa, bound in levels.items())
 
 
 def _contracted(levels: tuple[Bar, ...], times: float) -> dict[str, Any]:
-    """Return the additional bar of rows of few directions, on the search of all columns."""
+    """Return the additional bar of rows that vary in few directions: the speed-up over the search in all columns."""
     return {"peers": (*FAISS, ALL_COLUMNS), "bars": (*levels, *_bars(times, times, times, on=ALL_COLUMNS))}
 
 
@@ -290,9 +290,9 @@ SUITE = Suite(
         _case("search-gauss-k7500", n=30_000, m=100, k=7500, bars=_bars(1.8, 1.8, 1.8)),
         _case("search-gauss-768-k5000", n=10_000, m=100, d=768, k=5000, bars=_bars(1.8, 1.8, 1.8)),
         _case("search-clustered-784", d=784, data="clustered", **_contracted(_bars(25, 3, 2), 4), cost=120),
-        # Half of all rows are equal.
+        # In these data, half of all rows are equal.
         _case("graph-half-zeros", n=50_000, m=50_000, data="half zeros", graph=True, bars=_bars(5, 5, 3)),
-        # Rows of few directions, which are contracted (docs/exactness.md, "Contracted forms").
+        # Rows that vary in few directions, which are contracted (docs/exactness.md, "Contracted forms").
         _gist("graph-gist-960", m=50_000, graph=True, **_contracted(_bars(25, 3, 2), 6.7), cost=300),
         _gist("search-gist-960", bars=_bars(25, 3, 2), cost=120),
         _one_query("one-query-gist-960", n=50_000, d=gist.WIDTH, data="gist", bars=_bars(1, 2, 1)),

@@ -1,11 +1,11 @@
-"""Searches with a mask, compared with calls that a user could make instead, and of many small clouds, with loops.
+"""Searches with a mask and graphs of many small clouds, compared with calls and loops that a user could write instead.
 
 One call of a public function is timed, from arrays to answer. "gather" copies the allowed points and searches the copy,
 "unfiltered" searches all points; the bar refers to the faster of the two. The answer is proved first: a sample of rows
 bit for bit against ``tonari.metrics.reference`` among the allowed points. Peers get only the first clouds; their
-seconds are scaled, as ``rows_timed`` shows. On a GPU, points and queries are tensors there, and the mask is in host
-memory, or on the GPU if the case says so; "index" then copies the allowed points by ``points[mask]`` of torch, and the
-bar refers to the fastest of three.
+seconds are scaled, as ``rows_timed`` shows. On a GPU, points and queries are tensors on the device, and the mask is in
+host memory, or on the device if the case says so. "index" is a third call there, which copies the allowed points by
+torch's ``points[mask]``; the bar refers to the fastest of the three.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ Rows = Any
 
 
 def masked(case: Case) -> tuple[Rows, Rows, Rows]:
-    """N(0, 1) points and queries, and a mask of a share of the points."""
+    """Return N(0, 1) points and queries, and a mask that allows a share of the points."""
     rng = np.random.default_rng(0)
     points, queries = (rng.standard_normal((rows, case.d), dtype=np.float32) for rows in (case.n, case.m))
     return points, queries, rng.random(case.n) < case.parameters["share"]
 
 
 def clouds(case: Case) -> tuple[Rows, Rows, Rows]:
-    """Points that fill unit cubes evenly, and the cube of each."""
+    """Return points that fill unit cubes evenly, and the number of each point's cube."""
     points = np.random.default_rng(0).random((case.n, case.d), dtype=np.float32)
     return points, points, np.arange(case.n) // case.parameters["size"]
 
 
 def data_of(run: Run, case: Case) -> tuple[Rows, Rows, Rows]:
-    """Points, queries, and the mask or the clouds."""
+    """Return points, queries, and the mask or the clouds."""
     make = clouds if case.graph else masked
     key = (case.graph, case.n, case.m, case.d, *case.parameters.values())
     found: tuple[Rows, Rows, Rows] = run.keep(key, lambda: make(case))
@@ -67,12 +67,12 @@ def searched(run: Run, case: Case) -> tuple[Rows, Rows, Rows]:
 
 
 def on_host(answer: Any) -> Any:
-    """An answer as NumPy arrays."""
+    """Return an answer as NumPy arrays."""
     return type(answer)(*(part if isinstance(part, np.ndarray) else part.cpu().numpy() for part in answer))
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """The call of a case."""
+    """Return the call of a case, for comparing versions."""
     points, queries, rule = searched(run, case)
     tonari, options = run.tonari, {"metric": case.metric} | run.options()
     if case.graph:
@@ -131,7 +131,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def _rows_at(points: Any, mask: Any) -> Any:
-    """Return the allowed rows of a tensor, which are found on the device of the mask."""
+    """Return the allowed rows of a tensor; their numbers are computed where the mask is."""
     import torch
 
     if torch.is_tensor(mask):
@@ -155,7 +155,7 @@ def compare_clouds(run: Run, case: Case) -> None:
 
 
 def _time_loop(run: Run, case: Case, name: str, points: Rows) -> tuple[dict[str, Any], float]:
-    """Time a loop of a peer over the first clouds; return its row and its median seconds for all."""
+    """Time a peer's loop over the first clouds; return its row, and its median seconds scaled to all clouds."""
     from scipy.spatial import cKDTree
     from sklearn.neighbors import NearestNeighbors
 

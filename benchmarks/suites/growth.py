@@ -1,4 +1,4 @@
-"""Graphs of more and more rows like embeddings of text: seconds against n, on a CPU and on a GPU.
+"""Graphs of growing numbers of rows that resemble text embeddings: seconds against n, on a CPU and on a GPU.
 
 The rows have 768 columns (:mod:`benchmarks.harness.datasets.topics`), k is 10, and the time is that of the whole call,
 with the preparation of the points. Both suites of exact search have these cases and draw the same figure.

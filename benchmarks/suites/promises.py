@@ -40,14 +40,14 @@ NAMES = {
     "sklearn": "scikit-learn",
     "tonari": "tonari",
 }
-MEASURED = 500  # queries whose true neighbours are computed
-# Entry of the extras with the mean weights of the neighbours 1, 2, ...
+MEASURED = 500  # number of queries whose true neighbours are computed
+# Name of the entry of extras that has the mean weights of the first, second, ... neighbours.
 WEIGHTS = "weights"
 UMAP_NEIGHBORS = 15
 
 
 def rows_of(case: Case, value: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return points and queries in float32, rounded once after the addition."""
+    """Return float32 points and queries of the kind "offset" or "tight", rounded once, after `value` was applied."""
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((case.n + case.m, case.d))
     if case.data == "offset":
@@ -79,7 +79,7 @@ def recall(run: Run, case: Case) -> None:
         truth = brute(some, points, case.k, "euclidean")
 
         def measured(indices: Any, points: Any = points, queries: Any = some, truth: Any = truth) -> float:
-            """The share of found points no farther than the k-th true neighbour."""
+            """Return the share of found points that are no farther than the k-th true neighbour."""
             distances = returned(values_at(queries, points, indices, "euclidean"), np.float32)
             order = np.argsort(distances, axis=1, kind="stable")
             lists = (np.take_along_axis(rows, order, axis=1) for rows in (distances, np.asarray(indices)))

@@ -1,9 +1,10 @@
 """All points within a radius on the CPU, compared with faiss, scikit-learn and SciPy's cKDTree.
 
-One call of a public function is timed, from arrays to answer; a peer's time includes building its index. The
-answer is proved first: a sample of rows bit for bit against ``tonari.metrics.radius_reference``, and the counts of each
-peer against ours, except for its rounding. A peer that would take longer than --peer-seconds gets only the first
-queries; the seconds of its call are scaled, as ``rows_timed`` shows. tonari finds each pair once, a peer twice.
+One call of a public function is timed, from arrays to answer; a peer's time includes building its index. The answer is
+proved first: a sample of rows bit for bit against ``tonari.metrics.radius_reference``, and the counts of each peer
+against ours, except for its rounding. A peer that would take longer than --peer-seconds gets only the first queries;
+the seconds of its call are scaled, as ``rows_timed`` shows. In a case of pairs, tonari finds each pair once, a peer
+twice.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from ..harness.proof import WrongAnswer
 from ..harness.run import Run, say, seconds_of
 
 PROVED_ROWS = 24
-AGREEING = 0.999  # the share of all neighbours in which a peer's counts may not differ from ours
-_SAMPLED = 200  # queries by whose neighbours a radius is set
+AGREEING = 0.999  # least share of the neighbours on which the counts of a peer and of tonari agree
+_SAMPLED = 200  # number of queries from whose neighbours a radius is computed
 Rows = Any
 
 
@@ -38,7 +39,7 @@ def alike(case: Case) -> tuple[Rows, Rows]:
 
 
 def gaussian(case: Case) -> tuple[Rows, Rows]:
-    """N(0, 1) points and queries."""
+    """Return N(0, 1) points and queries."""
     rng = np.random.default_rng(0)
     return tuple(rng.standard_normal((rows, case.d), dtype=np.float32) for rows in (case.n, case.m))  # type: ignore[return-value]
 
@@ -54,13 +55,13 @@ MAKERS: dict[str, Callable[[Case], tuple[Rows, Rows]]] = {"alike": alike, "gauss
 
 
 def data_of(run: Run, case: Case) -> tuple[Rows, Rows]:
-    """Points and queries of a case."""
+    """Return points and queries of a case."""
     found: tuple[Rows, Rows] = run.keep((case.data, case.n, case.m, case.d), lambda: MAKERS[case.data](case))
     return found
 
 
 def radius_of(run: Run, case: Case, points: Rows, queries: Rows) -> float:
-    """Return the radius of a case: given, or chosen for the case's mean number of neighbours."""
+    """Return the radius of a case: as the case says, or such that queries have a given mean number of neighbours."""
     if "radius" in case.parameters:
         return float(case.parameters["radius"])
     mean, some = case.parameters["mean"], queries[:: -(-len(queries) // _SAMPLED)]
@@ -80,7 +81,7 @@ def call_of(run: Run, case: Case, points: Rows, queries: Rows, radius: float) ->
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """The call of a case, for comparing versions."""
+    """Return the call of a case, for comparing versions."""
     points, queries = data_of(run, case)
     return call_of(run, case, points, queries, radius_of(run, case, points, queries))
 
@@ -148,7 +149,7 @@ def compare(run: Run, case: Case) -> None:
 def _time_peer(
     run: Run, case: Case, peer: RunningRadiusPeer, radius: float, counts: Any
 ) -> tuple[dict[str, Any], float]:
-    """Time a peer on as many queries as it may take; return its row and its median seconds for all."""
+    """Time a peer on as many queries as its time allows; return its row, and its median seconds for all queries."""
     everyone = len(counts)
     rows = min(everyone, 256)
     pilot = peer.count(rows, radius)

@@ -1,9 +1,9 @@
 """Graphs of all points within a radius on a GPU, compared with the graph of the k nearest of the same points.
 
 The time is from float32 tensors on the device to lists on the device, with all steps: building or packing, ordering,
-checks. Some rows are proved bit by bit by ``tonari.metrics.radius_reference``. In all rows, the first k must be equal
-to the graph of the k nearest, and none of its points beyond the radius may be listed. The results are in the file of
-``exact_cuda``.
+checks. Some rows are proved bit by bit by ``tonari.metrics.radius_reference``. In all rows, the list within the radius
+must agree with the graph of the k nearest: the first k entries are equal, and points of that graph beyond the radius
+are not listed. The results are in the file of ``exact_cuda``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ..harness.proof.neighbors import sample_rows
 from ..harness.run import Run, seconds_of
 
 MILLION = 1_000_000
-FIFTH = 5  # the exact case's radius is the median distance of this neighbour
-MEAN = 32  # neighbours in the tree's case, of points that fill a cube evenly
+FIFTH = 5  # in the case of brute force, the radius is the median distance of this neighbour
+MEAN = 32  # mean number of neighbours in the case of the tree, whose points fill a cube evenly
 PROVED_ROWS = 16
 PROOF = "bits of tonari.metrics.radius_reference, the k nearest of all rows"
 
@@ -35,7 +35,7 @@ def points_of(run: Run, case: Case) -> Any:
 
 
 def lists_by(method: str, points: Any, radius: float) -> Callable[[], Any]:
-    """Return a call that finds all points within the radius of each other point, without keeping anything."""
+    """Return a call that finds all points within the radius of each point, and caches nothing for later calls."""
     from tonari.core.results.radius_neighbors import Within, limits_for
     from tonari.methods.registry import method_for
     from tonari.metrics.problem import make_problem
@@ -50,7 +50,7 @@ def lists_by(method: str, points: Any, radius: float) -> Callable[[], Any]:
 
 
 def nearest_by(method: str, points: Any, k: int) -> Callable[[], Any]:
-    """Return a call that builds the graph of the k nearest, without keeping anything."""
+    """Return a call that builds the graph of the k nearest, and caches nothing for later calls."""
     from tonari.methods.registry import method_for
     from tonari.metrics.problem import make_problem
 
@@ -93,7 +93,7 @@ def check_lists(found: Any, points: Any, nearest: Any, radius: float) -> int:
 
 
 def proved(run: Run, found: Any, points: Any, nearest: Any, radius: float) -> dict[str, Any]:
-    """Columns about lists and their proof."""
+    """Return columns about lists and their proof."""
     lengths = {"mean": len(found.indices) / len(points), "longest": int(found.indptr.diff().max()), "radius": radius}
     return {"proved": run.prove(lambda: check_lists(found, points, nearest, radius)), "extras": lengths}
 

@@ -1,14 +1,14 @@
-"""Counts within a radius with rules, on the CPU, compared with counts without rules and with a user's own code.
+"""Counts within a radius by rules (filters), on the CPU, compared with counts without rules and with a user's own code.
 
 One call of a public function is timed, from arrays to counts; "plain" has no rules, and the bar refers to it. "by hand"
 lists everything within the radius and drops forbidden points. All counts are proved by "by hand", whose lists are
 proved for a sample of rows by ``tonari.metrics.radius_reference``. In a ``prepared`` case, an Index is made before the
 clock starts. The results are in the file of ``radius``.
 
-A plain count takes whole boxes of the tree that are within the radius without reading their points. A rule that differs
-by query has to be looked up for each of these points: a mask of one byte for each pair has 40 MB, and reading them once
-takes 0.7 times as long as a plain count of an Index on an EPYC (Zen 4). That is the least excess of any way to apply
-it; for lists of excluded points, checking and sorting them takes 0.5 times as long.
+A plain count adds the sizes of boxes that are within the radius, without reading their points. A rule that differs by
+query has to be looked up for each of these points. A mask of one byte for each pair has 40 MB; on an EPYC (Zen 4),
+reading it once takes 0.7 times as long as a plain count of an Index, so no way of applying the mask can take less in
+addition. Checking and sorting lists of excluded points takes 0.5 times as long as a plain count.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..harness.case import Bar, Case, Suite
 from ..harness.proof import WrongAnswer
 from ..harness.run import Run, seconds_of
 
-NEIGHBOURS = 230  # of a query within the radius, on average
+NEIGHBOURS = 230  # mean number of points within the radius of a query
 EXCLUDED = 100
 GROUPS = 10
 PROVED_ROWS = 24
@@ -32,7 +32,7 @@ Rows = Any
 
 
 def data_of(run: Run, case: Case) -> tuple[Rows, Rows, dict[str, Any], float]:
-    """Points and queries that fill the unit cube evenly, the rule, and the radius."""
+    """Return points and queries that fill the unit cube evenly, the rule, and the radius."""
     rng = np.random.default_rng(0)
     points, queries = (rng.random((rows, case.d), dtype=np.float32) for rows in (case.n, case.m))
     radius = float((NEIGHBOURS / case.n * 3 / (4 * np.pi)) ** (1 / 3))
@@ -40,7 +40,7 @@ def data_of(run: Run, case: Case) -> tuple[Rows, Rows, dict[str, Any], float]:
 
 
 def rule_of(case: Case, rng: np.random.Generator) -> dict[str, Any]:
-    """The arguments of a rule."""
+    """Return the arguments of a rule."""
     if case.data == "mask":
         return {"where": rng.random(case.n) < 0.5}
     if case.data == "masks":
@@ -93,12 +93,12 @@ def calls_of(run: Run, case: Case) -> dict[str, Callable[[], Any]]:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """The call of a case, for comparing versions."""
+    """Return the call of a case, for comparing versions."""
     return calls_of(run, case)["tonari"]
 
 
 def prove(run: Run, case: Case, counts: Any, by_hand: Any) -> int:
-    """Compare all counts with those by hand, and a sample with the reference; WrongAnswer if one differs."""
+    """Compare all counts with "by hand", and a sample with the reference; WrongAnswer if one differs."""
     from tonari.core.results.radius_neighbors import limits_for
     from tonari.metrics.radius_reference import brute_within
 

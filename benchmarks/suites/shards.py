@@ -36,12 +36,12 @@ ONE = "of one GPU"
 LOCAL = "of this process"
 IN_MEMORY = "tonari knn_graph"
 PROVED_ROWS = 400
-STEP = 1 << 20  # rows made at once
+STEP = 1 << 20  # number of rows that are made at once
 _LOOK_SECONDS = 0.02
 
 
 def points_of(run: Run, case: Case) -> synthesized.Synthesized:
-    """The rows of a case."""
+    """Return the rows of a case."""
     found: synthesized.Synthesized = run.keep(
         (case.data, case.n, case.d), lambda: synthesized.Synthesized(case.n, case.d, run.where)
     )
@@ -60,7 +60,7 @@ def file_of(points: Any, folder: Path) -> Path:
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A folder for one measurement, in TONARI_SCRATCH or where temporary files are."""
+    """Yield a folder for one measurement, in TONARI_SCRATCH or else in the folder of temporary files."""
     folder = Path(tempfile.mkdtemp(prefix="shards-", dir=os.environ.get("TONARI_SCRATCH")))
     try:
         yield folder
@@ -93,7 +93,7 @@ class HostPeak:
 
 
 class Stages(logging.Handler):
-    """The seconds of each stage of a build, by the kind of its tasks, while a block runs."""
+    """A logging handler that sums the seconds of the tasks of a build by their kind, while a block runs."""
 
     def __init__(self, message: str) -> None:
         super().__init__(logging.INFO)
@@ -149,7 +149,7 @@ def recall_of(run: Run, case: Case, points: Any, found: Any) -> float:
 
 
 def build(run: Run, case: Case) -> None:
-    """Time a case by all its routes, and in memory if the case says so."""
+    """Time a case by all its routes, and in memory if the case says so; write a row for each."""
     points = points_of(run, case)
     given = dict(case.parameters)
     routes, budget, compared = given.pop("routes"), given.pop("memory", None), given.pop("in_memory", False)
@@ -186,8 +186,8 @@ class Way(NamedTuple):
     devices : int
         GPUs, if it is built on GPUs.
     workers : int
-        Processes of a Dask cluster, of one thread each; 0 for this process. They share the memory, or have it each, as
-        machines of a cluster do, if the case says so.
+        Processes of a Dask cluster, of one thread each; 0 for this process. They share the case's memory; if the case
+        says so, each process has this memory, like the machines of a cluster.
     update : str, optional
         The update of NN-Descent, if it is not the default.
     """
@@ -199,7 +199,7 @@ class Way(NamedTuple):
 
     @property
     def who(self) -> str:
-        """Its name in rows."""
+        """The contestant's name in rows."""
         where = f" on {self.workers} Dask workers" if self.workers else ""
         if self.devices > 1:
             where = f" on {self.devices} GPUs"
@@ -255,7 +255,7 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
         run.free()
         for device in where:
             torch.cuda.reset_peak_memory_stats(device)
-    held = {device: torch.cuda.memory_allocated(device) for device in where} if run.cuda else {}  # what makes the rows
+    held = {device: torch.cuda.memory_allocated(device) for device in where} if run.cuda else {}  # by what makes rows
     found: list[Any] = []
     stages: list[Stages] = []
 
@@ -269,10 +269,10 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
     with way.options() as more, HostPeak() as host, warnings.catch_warnings():
         options |= more
         if way.workers:
-            del options["threads"]  # a worker has one
+            del options["threads"]  # a worker has one thread
         warnings.simplefilter("ignore", UserWarning)
         took = first = run.time_once(call)
-        if case.warm_scale < 1:  # kernels are compiled now
+        if case.warm_scale < 1:  # the first build compiled kernels
             shutil.rmtree(out)
             took = run.time_once(call)
     graph = found[-1]
@@ -387,7 +387,7 @@ SUITE = Suite(
         _case(
             *("200m-two", "cuda", 200 * MILLION, 96),
             target=0.95,
-            # A part of the device's memory, because the first device also makes the rows.
+            # Less than the device's memory, because the first device also makes the rows.
             parameters={"routes": ("clusters",), "on_disk": False, "devices": 2, "memory": 60_000 * MILLION},
             bars=(_most("seconds", 480.0), Bar("recall", 0.95, home="H200")),
             rare=True,

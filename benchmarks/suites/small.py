@@ -1,12 +1,12 @@
-"""Searches of a few microseconds, compared with the fastest libraries: the overhead of a call that computes little.
+"""Searches of a few microseconds, compared with the fastest libraries: they show the overhead of a call.
 
-All libraries search in this process, in turns. Each is called many times without a pause, long enough for the clock;
-seconds are of one call. Points are uniform in a cube. In prepared cases, all libraries prepare their points; otherwise
-a call begins with an array, and builds everything that it needs.
+All libraries search in this process, in turns. Each is called many times without a pause, so that the clock is
+accurate; seconds are per call. Points are uniform in a cube. In prepared cases, all libraries prepare their points;
+otherwise a call begins with an array, and builds everything that it needs.
 
     cKDTree, pykdtree    one thread, default options; pykdtree refuses 128 columns
     sklearn              NearestNeighbors, algorithm="auto"
-    faiss                IndexFlatL2, or knn if nothing is prepared; up to MANY on one thread, which is faster
+    faiss                IndexFlatL2, or knn if nothing is prepared; up to MANY pairs on one thread, which is faster
 
 On CUDA there is no peer: the bar is for a repeated call, which replays a captured graph.
 """
@@ -24,11 +24,11 @@ from ..harness.device import take_turns
 from ..harness.proof import neighbors
 from ..harness.run import Run, seconds_of
 
-LOOP_SECONDS = 2e-3  # of a loop of calls
+LOOP_SECONDS = 2e-3  # least seconds of a loop of calls
 MOST_LOOPS = 1000
-PYKDTREE_COLUMNS = 127  # at most
-TOLERANCE = 1e-4  # relative: peers compute in float32, by products
-MANY = 10_000_000  # values of all pairs
+PYKDTREE_COLUMNS = 127  # most columns that pykdtree accepts
+TOLERANCE = 1e-4  # relative error of a peer's distances, which it computes in float32 by products
+MANY = 10_000_000  # coordinates of all pairs: m n d
 PEERS = ("cKDTree", "pykdtree", "sklearn", "faiss")
 
 Call = Callable[[], Any]
@@ -123,7 +123,7 @@ def loops_of(run: Run, call: Call) -> int:
 
 
 def repeating(call: Call, times: int) -> Call:
-    """A loop of calls."""
+    """Return a loop of calls."""
 
     def loop() -> None:
         for _ in range(times):
@@ -142,7 +142,7 @@ def check_agreement(who: str, found: Any, truth: Any) -> None:
 
 
 def workload(run: Run, case: Case) -> Call:
-    """The call of a case, for comparing versions."""
+    """Return the call of a case, for comparing versions."""
     rng = np.random.default_rng(0)
     points, queries = (rng.random((rows, case.d), dtype=np.float32) for rows in (case.n, case.m))
     if not case.prepared:

@@ -1,8 +1,9 @@
 """Minimum spanning trees by mutual reachability on the CPU, timed in turns with fast_hdbscan.
 
-One call is timed, from points to tree. The tree is proved first: the weights of some edges, and for some points the
-cycle property, by the reference values of all their pairs: no pair is lighter than the heaviest edge on its path in the
-tree. fast_hdbscan computes in float32; the sum of its weights must equal ours except for its rounding.
+One call is timed, from points to tree. The tree is proved first: the weights of some edges, and the cycle property for
+all pairs with some points. By this property, no pair is lighter than the heaviest edge on the path between its two
+points in the tree; the weights of pairs are reference values. fast_hdbscan computes in float32; the sum of its weights
+must equal ours except for its rounding.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from ..harness.proof import WrongAnswer
 from ..harness.run import Run, seconds_of
 
 PROVED_ROWS = 16
-AGREEING = 1e-4  # by which the sum of a peer's weights may differ from ours, relatively
+AGREEING = 1e-4  # relative difference that is allowed between the sum of a peer's weights and the true sum
 Rows = Any
 
 
 def blobs(case: Case) -> Rows:
-    """Gaussian clusters with centres in a cube of side 20, as scikit-learn's make_blobs has them, of some width."""
+    """Return Gaussian clusters of a width, like scikit-learn's make_blobs, with centres in a cube of side 20."""
     rng = np.random.default_rng(0)
     centres = rng.uniform(-10, 10, (case.parameters["centres"], case.d))
     width = case.parameters.get("width", 1.0)
@@ -34,7 +35,7 @@ def blobs(case: Case) -> Rows:
 
 
 def cube(case: Case) -> Rows:
-    """Points that fill the unit cube evenly."""
+    """Return points that fill the unit cube evenly."""
     return np.random.default_rng(0).random((case.n, case.d), dtype=np.float32)
 
 
@@ -42,12 +43,12 @@ MAKERS: dict[str, Callable[[Case], Rows]] = {"blobs": blobs, "cube": cube}
 
 
 def points_of(run: Run, case: Case) -> Rows:
-    """The points of a case."""
+    """Return the points of a case."""
     return run.keep((case.data, case.n, case.d, *case.parameters.values()), lambda: MAKERS[case.data](case))
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """The call of a case."""
+    """Return the call of a case, for comparing versions."""
     points, options = points_of(run, case), {"metric": case.metric} | run.options()
     return lambda: run.tonari.mutual_reachability_tree(points, case.k, **options)
 

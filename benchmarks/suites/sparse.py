@@ -23,20 +23,20 @@ from ..harness.proof import WrongAnswer
 from ..harness.run import Run, say, seconds_of
 
 PROVED_ROWS = 24
-AGREEING = 0.999  # the share of a peer's values that have to agree with ours
-_DOUBT = 1e-6  # far above the errors of float64 products, by which candidates are named
+AGREEING = 0.999  # least share of a peer's values that agree with tonari's
+_DOUBT = 1e-6  # margin for candidates: far above the errors of the float64 products that find them
 _PILOT_ROWS = 256
 _NONZEROS, _CELL_DENSITY, _CELL_TYPES = 65, 0.08, 20
 Rows = Any
 
 
 def texts(case: Case) -> Rows:
-    """TF-IDF rows of length 1 whose words have frequencies by Zipf's law, without the most frequent words."""
+    """Return TF-IDF rows of length 1, with word frequencies by Zipf's law and without the most frequent words."""
     from scipy.sparse import coo_array, csr_matrix, diags_array
 
     rng, left_out = np.random.default_rng(0), case.parameters["left_out"]
     shares = 1 / np.arange(1 + left_out, case.d + 1 + left_out)
-    drawn = round(_NONZEROS * (1.25 if left_out == 0 else 1.02))  # some words are drawn twice
+    drawn = round(_NONZEROS * (1.25 if left_out == 0 else 1.02))  # more than needed, since some words are drawn twice
     columns = np.searchsorted(np.cumsum(shares / shares.sum()), rng.random((case.n, drawn))).clip(0, case.d - 1)
     owners = np.repeat(np.arange(case.n), drawn)
     counts = coo_array((np.ones(columns.size, np.float32), (owners, columns.ravel())), (case.n, case.d)).tocsr()
@@ -49,7 +49,7 @@ def texts(case: Case) -> Rows:
 
 
 def cells(case: Case) -> Rows:
-    """Counts of genes in cells of several types; most are 0."""
+    """Return gene counts of cells of several types; most counts are 0."""
     from scipy.sparse import csr_matrix, vstack
 
     rng = np.random.default_rng(0)
@@ -69,12 +69,12 @@ MAKERS: dict[str, Callable[[Case], Rows]] = {"texts": texts, "cells": cells}
 
 
 def data_of(run: Run, case: Case) -> Rows:
-    """The points of a case, which are also its queries."""
+    """Return the points of a case, which are also its queries."""
     return run.keep((case.data, case.n, case.d, case.parameters.get("left_out")), lambda: MAKERS[case.data](case))
 
 
 def call_of(run: Run, case: Case, rows: Rows) -> Callable[[], Any]:
-    """One call of the case."""
+    """Make the call of a case once."""
     tonari, options, least = run.tonari, {"metric": case.metric} | run.options(), case.parameters.get("min_similarity")
     if least is None:
         return lambda: tonari.search(rows, rows, case.k, **options)
@@ -82,12 +82,12 @@ def call_of(run: Run, case: Case, rows: Rows) -> Callable[[], Any]:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """The call of a case, for comparing versions."""
+    """Return the call of a case, for comparing versions."""
     return call_of(run, case, data_of(run, case))
 
 
 def lists_of(case: Case, answer: Any) -> tuple[Any, Any]:
-    """Distances and row numbers of shape (m, k), inf and -1 where a list is shorter."""
+    """Return distances and row numbers of shape (m, k), inf and -1 where a list is shorter."""
     if len(answer) == 2:
         return answer.distances, answer.indices
     counts = np.diff(answer.indptr)
@@ -155,7 +155,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def _time_peer(run: Run, case: Case, peer: RunningSparsePeer, distances: Any) -> tuple[dict[str, Any], float]:
-    """Time a peer on as many queries as it may take; return its row and its median seconds for all."""
+    """Time a peer on as many queries as its time allows; return its row, and its median seconds for all queries."""
     rows = min(case.n, _PILOT_ROWS)
     pilot = peer.find(rows)
     rows = min(case.n, max(rows, int(rows * run.peer_seconds / max(pilot.seconds, 1e-9))))

@@ -26,7 +26,7 @@ void check_places(const char* name, const std::optional<Numbers>& numbers, std::
   check_numbers(name, numbers->data(), static_cast<std::int64_t>(numbers->size()), 0, end);
 }
 
-// Where the pairs of each of m queries begin, and where the last ones end.
+// For each of m queries, where its excluded pairs begin in the list of all pairs; then the end of the list.
 std::shared_ptr<const std::vector<std::int64_t>> begins_of(const Numbers& excluded, std::int64_t m, std::int64_t n) {
   check_aligned("excluded", excluded);
   const auto count = static_cast<std::int64_t>(excluded.size());

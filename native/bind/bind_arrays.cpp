@@ -15,7 +15,7 @@ nb::object bits_of_bfloat16(nb::handle array) noexcept {
   try {
     const nb::object names = nb::getattr(array, "dtype").attr("names");
     if (names.equal(nb::make_tuple("bfloat16"))) return array.attr("view")("uint16");
-  } catch (const nb::python_error&) {  // not a NumPy array, or one without a dtype name
+  } catch (const nb::python_error&) {  // the object is no NumPy array, or its dtype has no name
   }
   return {};
 }

@@ -24,7 +24,7 @@ using Ids = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::devic
 template <class T, int RANK = 1>
 using Output = nb::ndarray<T, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
 
-// Checks rows of bits, and returns their bytes.
+// Checks rows of bits, and returns the number of bytes in a row.
 std::int64_t bytes_of(const char* name, const Bytes& rows) {
   const auto bytes = static_cast<std::int64_t>(rows.shape(1));
   require(rows.shape(0) > 0, "no rows of bits");
@@ -37,7 +37,7 @@ bool is_jaccard(const std::string& metric) {
   return metric == "jaccard";
 }
 
-// A block, together with the arrays that it reads: packed points, or rows.
+// A block, together with the arrays that it reads: packed points, or rows that each scan packs.
 struct BoundBits {
   std::optional<Words> words;
   std::optional<BitCounts> counts;
@@ -46,7 +46,7 @@ struct BoundBits {
   std::int64_t n, groups, k;
   bool nearest, lists;
   BitBlock block;
-  std::int64_t scanned = 0;  // all groups before this one are done
+  std::int64_t scanned = 0;  // all groups of points before this one have been scanned
 
   BoundBits(Isa isa, bool jaccard, const Bytes& queries, std::optional<Words> of_points,
             std::optional<BitCounts> of_counts, std::optional<Bytes> of_rows, std::int64_t points, std::int64_t wanted,
@@ -122,7 +122,7 @@ void bind_listed(Module& module) {
         if (self_ids) check_shape("self_ids", *self_ids, {m});
         check_aligned("listed", listed);
         const auto count = static_cast<std::int64_t>(listed.size());
-        std::int64_t low = count, high = 0;  // the range of the lists that is read
+        std::int64_t low = count, high = 0;  // the range of `listed` that the queries' lists cover
         for (std::int64_t i = 0; i < m; ++i) {
           check_range("listed", begins.data()[i], ends.data()[i], 0, count);
           low = std::min(low, begins.data()[i]);

@@ -24,7 +24,8 @@ void bind_cpu(Module& module) {
       "environment",
       [](const char* first, const char* second) {
         const auto value = [](const char* name) -> nb::object {
-          const char* const text = std::getenv(name);  // with the interpreter's lock, as in Python's changes
+          // read under the interpreter's lock, as Python's changes to it are
+          const char* const text = std::getenv(name);
           return text == nullptr ? nb::none() : nb::object(nb::bytes(text));
         };
         return nb::make_tuple(value(first), value(second));
@@ -45,7 +46,7 @@ void bind_cpu(Module& module) {
   module.def(
       "peak_rate",
       [](const std::string& name, double seconds) {
-        if (!(seconds > 0 && std::isfinite(seconds))) {  // otherwise it would not end, or give no rate
+        if (!(seconds > 0 && std::isfinite(seconds))) {  // otherwise the measurement would not end, or give no rate
           refuse("seconds=" + std::to_string(seconds) + ": expected a finite number above 0");
         }
         for (const Kernel* kernel : available_kernels()) {

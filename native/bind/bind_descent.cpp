@@ -23,7 +23,7 @@ using Terms = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Sums = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// A round, together with the arrays that it reads and writes.
+// A round of NN-Descent, together with the arrays that it reads and writes.
 struct BoundRound {
   DescentTask task;
   DescentRound round;
@@ -37,10 +37,11 @@ struct BoundRound {
   Sums sums;
 };
 
-constexpr std::int64_t kMostPoints = kNew;                // an id shares its 32 bits with the marks
-constexpr std::int64_t kMostMet = std::int64_t{1} << 28;  // points met by a row; three times this fits in 32 bits
+constexpr std::int64_t kMostPoints = kNew;  // an id shares its 32 bits with the marks
+// most points that a row is compared with; three times this fits in 32 bits
+constexpr std::int64_t kMostMet = std::int64_t{1} << 28;
 
-// Checks the counts of rows [begin, end), since they determine where the task writes.
+// Checks the counts of reverse neighbours of rows [begin, end), since they determine where the task writes.
 ReverseTask reverse_task(const Entries& entries, const Counts& counts, const NewEntries& behind, std::int64_t begin,
                          std::int64_t end) {
   const auto n = static_cast<std::int64_t>(entries.shape(0)), reverse = static_cast<std::int64_t>(behind.shape(1));
@@ -69,7 +70,7 @@ void check_entries(const char* name, const std::int32_t* entries, std::int64_t c
          std::to_string(at) + ", expected 0 to " + std::to_string(n - 1));
 }
 
-// Reads all lists once, which takes little time compared with a round: a round reads them several times.
+// Checks all lists by reading them once, which takes little time: a round reads them several times.
 void check_round(const DescentTask& task, const Entries& entries, const Entries& behind,
                  const std::optional<Numbers>& order) {
   const std::int64_t n = task.points.n;

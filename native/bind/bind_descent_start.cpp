@@ -22,11 +22,11 @@ using Near = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::devi
 
 constexpr std::int64_t kMostPlaces = std::numeric_limits<std::int32_t>::max();
 
-// Holds each packed run itself, since the caller's list of them may change.
+// Packed runs of points. Holds each run itself, since the caller's list of runs may change.
 struct Runs {
   std::vector<nb::object> held;
   std::vector<const PackedPoints*> runs;
-  std::int64_t count = 0;  // points in all runs together
+  std::int64_t count = 0;  // number of points in all runs
 
   Runs(const nb::list& packed, const Kernel& kernel, const Form& form) {
     for (const nb::handle item : packed) {
@@ -41,14 +41,14 @@ struct Runs {
   }
 };
 
-// Rows in pieces, after their arrays were checked: all numbers of rows, pieces and clusters in them are in range.
+// Rows in pieces whose arrays are checked: all numbers of rows, pieces and clusters in them are in range.
 struct BoundPieces {
   Line<std::int32_t> order;
   Line<std::int64_t> begins, clusters, sides, firsts;
 
   std::int64_t rows() const { return static_cast<std::int64_t>(order.shape(0)); }
   std::int64_t pieces() const { return static_cast<std::int64_t>(clusters.shape(0)); }
-  std::int64_t count() const { return static_cast<std::int64_t>(firsts.shape(0)) - 1; }  // of clusters
+  std::int64_t count() const { return static_cast<std::int64_t>(firsts.shape(0)) - 1; }  // number of clusters
   std::int64_t on_side_1() const {
     std::int64_t found = 0;
     for (std::int64_t piece = 0; piece < pieces(); ++piece) {
@@ -82,7 +82,7 @@ struct BoundPieces {
   Pieces view() const { return {order.data(), begins.data(), clusters.data(), sides.data(), firsts.data()}; }
 };
 
-// A search, together with the arrays that it reads and writes.
+// A search of near clusters, together with the arrays that it reads and writes.
 struct BoundSearch {
   ClusterTask task;
   Rows rows;

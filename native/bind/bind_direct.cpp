@@ -20,16 +20,16 @@ template <class T>
 using Output = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 using Limits = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using AnyLimits = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;  // of any stride
+using AnyLimits = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;  // one limit per query, at any stride
 using Counts = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// Checks the lists of m queries among n points.
+// Checks that the lists of m queries are within the array of listed points, and name points among n.
 void check_lists(const Self& listed, const Self& begins, const Self& ends, std::int64_t m, std::int64_t n) {
   check_shape("begins", begins, {m});
   check_shape("ends", ends, {m});
   check_aligned("listed", listed);
   const auto count = static_cast<std::int64_t>(listed.size());
-  std::int64_t low = count, high = 0;  // the range of the lists that is read
+  std::int64_t low = count, high = 0;  // the range of `listed` that the queries' lists cover
   for (std::int64_t i = 0; i < m; ++i) {
     check_range("listed", begins.data()[i], ends.data()[i], 0, count);
     low = std::min(low, begins.data()[i]);
@@ -51,7 +51,7 @@ bool are_refused(const RowsView& queries, const RowsView& points, DirectSearch::
 template <class T>
 using Flat = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// A search within radii whose arguments are checked, with its limits.
+// A radius search with checked arguments, and the limits of its queries.
 struct CheckedRadius {
   DirectRadius search;
   std::vector<double> limits;

@@ -39,7 +39,7 @@ const Kernel& kernel_named(const std::string& name) {
   refuse("no kernel " + name + " on this machine");
 }
 
-// Whether the kernel performs the operation, which is the first part of its name.
+// Whether the first part of the kernel's name is this operation, such as "inner".
 bool is_kernel_of(const Kernel& kernel, const std::string& operation) {
   return std::string(kernel.name).starts_with(operation + "/");
 }
@@ -101,7 +101,7 @@ using SketchArray = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::devi
 
 constexpr std::int64_t kMostSurvivors = std::int64_t{1} << 48;  // more than any memory holds, and far from overflow
 
-// Directions along which rows are contracted; none without an array.
+// Checks the directions along which rows are contracted; without an array there are none.
 Directions checked_directions(Metric metric, const std::optional<Matrix>& array, std::int64_t d) {
   if (!array) return {};
   require(!is_elementwise(metric), "directions: only metrics of inner products have contracted forms");
@@ -114,7 +114,7 @@ Directions checked_directions(Metric metric, const std::optional<Matrix>& array,
   return directions;
 }
 
-// The spec with a sketch of the points by place, an array of shape (columns, n).
+// Adds a sketch of the points to the spec: an array of shape (columns, n), in the order of the packed points.
 SearchSpec with_sketch(SearchSpec spec, const std::optional<SketchArray>& array, const RowsView& points) {
   if (!array) return spec;
   const auto columns = static_cast<std::int64_t>(array->shape(0));
@@ -136,7 +136,7 @@ void check_room(const SearchSpec& spec, std::int64_t begin, std::int64_t end) {
   require(end - begin <= kMostSurvivors / (2 * spec.k + 64), "too many rows to open at once for this k");
 }
 
-// Checks that all points of a run are points of the search, so that their numbers are in range.
+// Checks that the numbers of all points in a packed run are within the points of the search.
 void check_run(const BoundPoints& run, const RowsView& points) {
   check_number("end of the packed points", run.packed.base() + run.packed.count(), 0, points.places());
 }
@@ -151,7 +151,7 @@ void check_found(std::int64_t rows, std::int64_t k, bool double_output, std::int
   check_shape("status", status, {rows});
 }
 
-// A block, together with the arrays that it reads.
+// A block of queries, together with the arrays that it reads.
 struct BoundBlock {
   Rows query_array;
   SpacedRows point_array;
@@ -240,7 +240,7 @@ struct BoundBlock {
   }
 };
 
-// A join, together with the arrays that it reads.
+// A self-join, together with the arrays that it reads.
 struct BoundJoin {
   Rows point_array;
   Self self_ids;
@@ -319,7 +319,7 @@ struct BoundWorker {
   BoundJoin& join;
   JoinWorker worker;
   OpenRows rows;
-  std::int64_t active_begin = 0;  // the join's, at the time when the rows were opened
+  std::int64_t active_begin = 0;  // where the join's active rows began when this worker opened its rows
 
   explicit BoundWorker(BoundJoin& of) : join(of), worker(of.join) {}
 
@@ -490,7 +490,7 @@ void bind_engine(Module& module) {
           nb::arg("kernel"), nb::arg("form"), nb::arg("points").noconvert(), nb::arg("begin"), nb::arg("end"),
           nb::arg("errors") = true, nb::arg("order").noconvert().none() = nb::none(),
           nb::arg("look").none() = nb::none(), nb::keep_alive<1, 3>(),
-          nb::keep_alive<1, 9>())  // the forms, so that no others take their addresses
+          nb::keep_alive<1, 9>())  // keeps the forms alive, so that no other form gets their address
       .def_prop_ro("group", [](const BoundPoints& points) { return points.packed.kernel().layout.point_group; })
       .def_prop_ro("groups", [](const BoundPoints& points) { return points.packed.groups(); })
       .def_prop_ro("count", [](const BoundPoints& points) { return points.packed.count(); })

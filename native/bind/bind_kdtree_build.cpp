@@ -15,10 +15,10 @@ namespace {
 template <class T>
 using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 
-constexpr int kMostTopLevels = 8;  // the node of a row is stored in a byte
+constexpr int kMostTopLevels = 8;  // a byte holds the number of a row's node
 constexpr int kBoxWidth = 16;
 
-// A top, the arrays that it reads and writes, and the steps that are done. place() writes to positions that the earlier
+// A TreeTop, the arrays that it reads and writes, and its finished steps. place() writes to positions that the earlier
 // steps have counted, so all of them must be complete and in order.
 class BoundTop {
  public:
@@ -85,7 +85,7 @@ class BoundTop {
  private:
   struct Node {
     bool is_cut = false;
-    std::int64_t failed_after = 0;  // passes
+    std::int64_t failed_after = 0;  // the number of passes before its last failed cut
   };
 
   void begin_level() {
@@ -99,9 +99,9 @@ class BoundTop {
   nb::ndarray<nb::c_contig, nb::device::cpu> dimensions_, values_;
   int levels_, level_ = 0;
   std::int64_t n_ = 0, ranges_;
-  std::vector<std::int64_t> passes_;  // number of passes over each range, on this level
-  std::vector<Node> nodes_;           // on this level
-  std::vector<char> tallied_;         // for each range; not bool, since several threads set elements at once
+  std::vector<std::int64_t> passes_;  // number of passes over each range at this level
+  std::vector<Node> nodes_;           // the nodes of this level
+  std::vector<char> tallied_;         // for each range; not bool: several threads set elements at once
   std::unique_ptr<TreeTop> top_;
 };
 
@@ -120,7 +120,7 @@ std::unique_ptr<BoundTop> tree_top(const Rows& points, int levels, std::int64_t 
   check_number("levels", levels, 0, kMostTopLevels);
   check_number("ranges", ranges, 1, std::max(rows.n, std::int64_t{1}));
   if (rows.n >> levels < 1) refuse("points: a node of the last level would have none");
-  const std::int64_t splits = static_cast<std::int64_t>(dimensions.size());  // of the whole tree
+  const std::int64_t splits = static_cast<std::int64_t>(dimensions.size());  // number of splits in the whole tree
   check_shape("dimensions", dimensions, {splits});
   check_shape("values", values, {splits});
   check_at_least("length of the dimensions", splits, (std::int64_t{1} << levels) - 1);

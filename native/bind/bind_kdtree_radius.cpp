@@ -28,7 +28,7 @@ using Counts = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::
 template <class T>
 using Output = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// A search, together with the arrays that it reads and writes.
+// A radius search, together with the arrays that it reads and writes.
 struct BoundTreeRadius {
   TreeRadiusTask task;
   Isa isa;
@@ -38,9 +38,9 @@ struct BoundTreeRadius {
   Counts counts;
   TreeEntries entries;
 
-  // Copies rules in the order of the tree, if there are enough queries.
+  // Copies the rules' entries into the order of the tree, if there are enough queries to make this worthwhile.
   void copy_entries(std::int64_t n) {
-    constexpr std::int64_t per_query = 64;  // a copied entry takes as long as about one that is looked up
+    constexpr std::int64_t per_query = 64;  // a query looks up about as many, each as slowly as one is copied
     if (task.allowed == nullptr || task.queries.n * per_query < n) return;
     Unlocked unlocked;
     entries = entries_in_tree(*task.tree, n, *task.allowed);
@@ -48,7 +48,7 @@ struct BoundTreeRadius {
   }
 };
 
-// A block of a search's queries.
+// A block of the search's queries.
 struct BoundTreeRadiusBlock {
   const BoundTreeRadius* search;
   std::int64_t begin, end;
@@ -80,7 +80,7 @@ struct BoundTreeRadiusBlock {
   }
 };
 
-// The queries of a search, checked with its limits.
+// Checks the queries of a search and their limits, and returns the queries.
 RowsView rows_in(const BoundTree& tree, const std::string& metric, const Rows& queries, const Limits& limits,
                  bool double_output) {
   if (!in_trees(metric_named(metric))) refuse("no tree serves " + metric);
@@ -95,7 +95,7 @@ RowsView rows_in(const BoundTree& tree, const std::string& metric, const Rows& q
   return rows;
 }
 
-// A search of a few queries in one call, with the counts of their points.
+// A radius search of a few queries in one call, with the number of points that each finds.
 struct FewWithin {
   std::vector<std::int64_t> counts;
   TreeRadiusTask task;
@@ -114,7 +114,7 @@ struct FewWithin {
     task.counts = counts.data();
   }
 
-  // False if a value of the queries is refused.
+  // Returns false if the queries contain a value that is refused.
   bool run(Isa isa) {
     if (is_refused(task.queries)) return false;
     block = tree_radius(isa)(task, 0, task.queries.n);

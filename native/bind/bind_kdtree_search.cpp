@@ -27,7 +27,7 @@ using Leaves = nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::
 using Order = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// A search, together with the arrays that it reads and writes.
+// A k-NN search, together with the arrays that it reads and writes.
 struct BoundTreeSearch {
   TreeTask task;
   Isa isa;
@@ -36,14 +36,14 @@ struct BoundTreeSearch {
   Output distances, indices;
 };
 
-// Rounds of a search's block of queries, with the instruction set of the search.
+// The rounds of the buffered traversal for a block of queries, by the instruction set of the search.
 struct BoundTreeRounds {
   std::unique_ptr<TreeRounds> rounds;
 };
 
 constexpr int kMostHeight = 31;  // leaf numbers are int32
 
-// Checks the levels of boxes over the leaves: their shapes, and that a search cannot enter a child beyond the last.
+// Checks the shapes of all levels of boxes, and that a search cannot enter a child beyond the last one.
 template <class T>
 void check_boxes(const std::vector<Array>& boxes, std::int64_t leaves, std::int64_t d) {
   std::int64_t children = leaves;
@@ -70,7 +70,7 @@ std::pair<std::int64_t, std::int64_t> extremes(const Id* ids, std::int64_t n) {
   return {*least, *most};
 }
 
-// A search whose arguments are checked.
+// Checks the arguments of a search, and returns its task.
 TreeTask task_of(const BoundTree& tree, const std::string& metric, std::int64_t k, const Rows& queries,
                  const std::optional<Numbers>& order, const std::optional<Numbers>& self_ids, const Output& distances,
                  const Output& indices) {

@@ -35,7 +35,7 @@ void check_own(const std::optional<Numbers>& self_ids, std::int64_t m, bool late
   }
 }
 
-// A block, together with the arrays that it reads.
+// A block of queries, together with the arrays that it reads.
 struct BoundRadius {
   Rows query_array;
   SpacedRows point_array;

@@ -81,7 +81,7 @@ SelectOptions options_from(const nb::dict& given) {
   return options;
 }
 
-constexpr std::int64_t kMostValues = std::int64_t{1} << 31;  // in a row; no option needs more either
+constexpr std::int64_t kMostValues = std::int64_t{1} << 31;  // most values in a row, and largest value of any option
 
 // Refuses options with which a method would not end, or would need too much memory.
 void check_options(const SelectOptions& options) {

@@ -13,7 +13,7 @@ using Lists = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Weights = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Pairs = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// A forest, together with the arrays that it reads.
+// A forest of components, together with the arrays that it reads.
 struct BoundForest {
   BoundForest(const SpanningTask& task, Isa given, Doubles read, Lists distances_read, Lists indices_read)
       : forest(task),

@@ -39,7 +39,7 @@ Metric sparse_metric(const std::string& name) {
   return metric;
 }
 
-// Checks that rows [begin, end) are sets: rows of ones.
+// Checks that rows [begin, end) are sets: all stored values are 1.
 void check_sets(const SparseRows& rows, std::int64_t begin, std::int64_t end) {
   require(!rows.wide, "sets are float32 rows of ones");
   for (std::int64_t i = rows.indptr[begin]; i < rows.indptr[end]; ++i) {
@@ -47,7 +47,7 @@ void check_sets(const SparseRows& rows, std::int64_t begin, std::int64_t end) {
   }
 }
 
-// Checked rows, and the arrays that they are in.
+// Checked sparse rows, together with the arrays that hold them.
 struct BoundRows {
   Indptr indptr;
   Columns columns;
@@ -79,7 +79,7 @@ struct BoundRows {
   }
 };
 
-// Checks the ranks of the entries of rows [begin, end).
+// Checks that the ranks of the entries in rows [begin, end) are in range.
 void check_ranks(const BoundRows& bound, const Columns& ranks, std::int64_t begin, std::int64_t end, std::int64_t least,
                  std::int64_t ranked) {
   const std::int64_t* indptr = bound.rows.indptr;
@@ -93,7 +93,7 @@ struct BoundSparsePoints {
   SparsePoints points;
 };
 
-// Checks that each column has one rank, and that ranks are in descending order of the number of their points.
+// Checks that each column has one rank, and that columns of higher rank occur in no more points.
 void check_ranking(const BoundRows& bound, const std::int32_t* ranks, std::int64_t ranked) {
   std::vector<std::int32_t> column(static_cast<std::size_t>(ranked), -1);
   std::vector<std::int64_t> count(static_cast<std::size_t>(ranked));
@@ -115,8 +115,8 @@ struct BoundSparseBlock {
   std::int64_t blocks;
   bool narrow, counted;
   SparseBlock block;
-  std::int64_t scanned = 0;  // all blocks of points before this one are done
-  std::int64_t refined = 0;  // all queries before this one are refined
+  std::int64_t scanned = 0;  // all blocks of points before this one have been scanned
+  std::int64_t refined = 0;  // the candidates of all queries before this one have been refined
 
   BoundSparseBlock(Isa isa, const BoundSparsePoints& points, const BoundRows& queries, Columns of_ranks,
                    std::int64_t begin, std::int64_t end, std::optional<Limits> of_limits, std::optional<Left> of_left,

@@ -19,8 +19,8 @@
 
 namespace tonari {
 
-// The module and its classes, for bindings. Everything is bound through these, so that all calls run in the default
-// floating-point environment, also calls of functions that are added later.
+// Wrappers of the nanobind module and its classes. Everything is bound through them, so that every call, even of a
+// function that is added later, runs in the default floating-point environment.
 class Module {
  public:
   explicit Module(nanobind::module_ module) : module_(std::move(module)) {}
@@ -48,19 +48,19 @@ class Class {
     class_.def(name, std::forward<Function>(function), nanobind::call_guard<DefaultFloats>(), extra...);
     return *this;
   }
-  // A constructor.
+  // Binds a constructor.
   template <class... Args, class... Extra>
   Class& def(nanobind::init<Args...> init, const Extra&... extra) {
     class_.def(std::move(init), nanobind::call_guard<DefaultFloats>(), extra...);
     return *this;
   }
-  // A function that runs without the interpreter's lock; its converted arguments do not need the lock either.
+  // Binds a function that runs without the interpreter's lock; its converted arguments do not need the lock either.
   template <class Function, class... Extra>
   Class& def_unlocked(const char* name, Function&& function, const Extra&... extra) {
     class_.def(name, std::forward<Function>(function), nanobind::call_guard<DefaultFloats, Unlocked>(), extra...);
     return *this;
   }
-  // A constant.
+  // Binds a read-only constant.
   template <class Getter>
   Class& def_prop_ro(const char* name, Getter&& getter) {
     class_.def_prop_ro(name, std::forward<Getter>(getter));
@@ -93,14 +93,14 @@ void bind_spanning(Module& module);
 void bind_descent(Module& module);
 void bind_descent_start(Module& module);
 
-// An accepted array of two dimensions, maybe read-only. For bfloat16, which NumPy lacks, `array` has the bits.
+// A two-dimensional array of rows, possibly read-only. For bfloat16, which NumPy lacks, `array` has the bits.
 template <class... Order>
 struct RowsOf {
   nanobind::ndarray<nanobind::ro, nanobind::ndim<2>, Order..., nanobind::device::cpu> array;
   bool is_bfloat16 = false;
 };
 using Rows = RowsOf<nanobind::c_contig>;
-// The same, or rows with gaps between them, such as those of a mapped .fvecs file.
+// The same, but rows may have gaps between them, such as those of a mapped .fvecs file.
 using SpacedRows = RowsOf<>;
 
 // Throws TypeError for other element types, and ValueError for rows without columns, or for spaced rows that overlap or
@@ -108,30 +108,30 @@ using SpacedRows = RowsOf<>;
 RowsView view_of(const Rows& rows, const char* name);
 RowsView view_of(const SpacedRows& rows, const char* name);
 
-// A packed run of points, and the forms that it was packed in, kept alive with it.
+// A packed run of points, with the forms that it was packed in, which it keeps alive.
 struct BoundPoints {
   PackedPoints packed;
   const Form* form;
-  const Form* look;  // or null
+  const Form* look;  // the form of the look, or null without a look
   Errors errors;
 };
 
-// Checks that the run was packed for the kernel and in this form object, with measured errors if they are needed.
+// Checks that the run was packed for the kernel and in this very form, with measured errors if they are needed.
 void check_packed(const BoundPoints& points, const Kernel& kernel, const Form& form, Errors needed);
-// Checks the form of the look, for a search that looks at contracted rows first; null: it does not.
+// Checks the form of a search's look at contracted rows; null if the search has no look.
 void check_look(const Form* look, const Form& form);
-// Checks that the run was packed for the look of the search, and that there is one.
+// Checks that the search has a look, and that the run was packed for it.
 void check_looked(const BoundPoints& run, const Form* look);
-// The numbers of pairs of a tile and a group: all pairs, pairs that were looked at, and pairs that were marked.
+// Three counts of pairs of a query tile and a point group: all, those that were looked at, and those that were marked.
 nanobind::tuple counts(const Looked& looked);
-// The number of the point at each place.
+// The row number of the point at each place.
 using RowOrder = nanobind::ndarray<const std::int64_t, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
 RowsView ordered(RowsView points, const std::optional<RowOrder>& order);
 // Checks that the kernel computes the form's metric and that the rows are as wide as the form.
 void check_form(const Form& form, const Kernel& kernel, const char* name, const RowsView& rows);
 
 Metric metric_named(const std::string& name);
-Isa isa_named(const std::string& name);  // throws ValueError if this machine cannot run it
+Isa isa_named(const std::string& name);  // throws ValueError for an unknown set, or one that this machine lacks
 const Kernel& kernel_named(const std::string& name);
 
 // The bits of an array whose dtype is bfloat16 (src/tonari/inputs/bfloat16.py); nothing for any other array.

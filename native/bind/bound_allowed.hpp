@@ -15,7 +15,7 @@ struct BoundAllowed {
   using Mask = nanobind::ndarray<const std::uint8_t, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
 
   AllowedPairs pairs;
-  std::shared_ptr<const std::vector<std::int64_t>> begins;  // of the excluded pairs
+  std::shared_ptr<const std::vector<std::int64_t>> begins;  // where each query's excluded pairs begin
   std::optional<Mask> mask;
   std::optional<Numbers> query_groups, point_groups, excluded, rows, ids;
 
@@ -23,7 +23,7 @@ struct BoundAllowed {
   std::int64_t points() const { return ids ? static_cast<std::int64_t>(ids->size()) : pairs.n; }
 };
 
-// Checks that rules are for m queries and n points, and that no other argument leaves out points.
+// Checks that rules are for m queries and n points, and that no other argument excludes points.
 template <class Numbers>
 void check_allowed(const BoundAllowed* allowed, std::int64_t m, std::int64_t n,
                    const std::optional<Numbers>& self_ids) {

@@ -14,8 +14,8 @@ struct BoundTree {
   std::vector<nanobind::ndarray<nanobind::ro, nanobind::c_contig, nanobind::device::cpu>> arrays;
   nanobind::ndarray<const std::int64_t, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu> begins;
   nanobind::ndarray<const std::int32_t, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu> split_dimensions;
-  std::int64_t n = 0;                 // points
-  std::int64_t least = 0, most = -1;  // of their ids
+  std::int64_t n = 0;                 // number of points
+  std::int64_t least = 0, most = -1;  // the smallest and the largest of their ids
 };
 
 // Checks an order of m queries, if there is one.

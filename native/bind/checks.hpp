@@ -1,8 +1,8 @@
 // The checks that every binding makes before a kernel reads or writes through its arguments.
 //
 // An nb::ndarray type fixes an array's element type, rank, order and device, and its argument is noconvert(): nanobind
-// refuses any other array with a TypeError. Otherwise nanobind would make a copy. That would cost time and memory, and
-// everything that a kernel writes to it would be lost. Shapes, and all numbers that say where a kernel reads or writes,
+// refuses any other array with a TypeError. Otherwise nanobind would make a copy, which would cost time and memory, and
+// would lose everything that a kernel writes. Shapes, and all numbers that say where a kernel reads or writes,
 // are checked here, before anything is written. Numbers inside arrays (ids, begins, counts) are checked if a kernel
 // uses them as addresses: one pass over them takes little time compared with such a call. Values of rows are not
 // checked here: src/tonari/inputs checks once that they are finite.
@@ -58,10 +58,10 @@ inline std::string shape_text(std::int64_t rank, const std::int64_t* shape) {
   return text + (rank == 1 ? ",)" : ")");
 }
 
-// Kernels and compilers rely on elements that are aligned as their type requires.
+// Checks that elements are aligned as their type requires, on which kernels and compilers rely.
 template <class Array>
 void check_aligned(const char* name, const Array& array) {
-  // NumPy calls an array without elements aligned wherever it begins.
+  // An array without elements counts as aligned, as in NumPy.
   if (array.size() == 0 || reinterpret_cast<std::uintptr_t>(array.data()) % array.itemsize() == 0) return;
   refuse(std::string(name) + ": elements are not aligned to their " + std::to_string(array.itemsize()) +
          " bytes; use numpy.require(array, requirements=\"A\")");
@@ -89,14 +89,15 @@ void check_numbers(const char* name, const Number* numbers, std::int64_t count, 
   const auto first = static_cast<Bits>(low), span = static_cast<Bits>(static_cast<Bits>(end) - first);
   const auto outside = [&](Number number) { return static_cast<Bits>(static_cast<Bits>(number) - first) >= span; };
   bool any = low >= end && count > 0;
-  for (std::int64_t i = 0; i < count; ++i) any |= outside(numbers[i]);  // without branches, so that it is vectorized
+  // without branches, so that compilers vectorize the loop
+  for (std::int64_t i = 0; i < count; ++i) any |= outside(numbers[i]);
   if (!any) return;
   const std::int64_t at = std::find_if(numbers, numbers + count, outside) - numbers;
   refuse(std::string(name) + " has " + std::to_string(numbers[at]) + " at place " + std::to_string(at) + ", expected " +
          std::to_string(low) + " to " + std::to_string(end - 1));
 }
 
-// Checks that numbers start at `first` and that each step is from `least` to `most`.
+// Checks that numbers start at `first`, and that each exceeds the one before by `least` to `most`.
 template <class Number>
 void check_ascending(const char* name, const Number* numbers, std::int64_t count, std::int64_t first,
                      std::int64_t least, std::int64_t most) {
@@ -106,7 +107,7 @@ void check_ascending(const char* name, const Number* numbers, std::int64_t count
   }
   for (std::int64_t i = 1; i < count; ++i) {
     const bool ascends = numbers[i] >= numbers[i - 1];
-    // Unsigned numbers, because their difference is always defined.
+    // Unsigned, because the difference of signed numbers may overflow, which is undefined.
     const auto step = static_cast<std::uint64_t>(numbers[i]) - static_cast<std::uint64_t>(numbers[i - 1]);
     if (ascends && step >= static_cast<std::uint64_t>(least) && step <= static_cast<std::uint64_t>(most)) continue;
     refuse(std::string(name) + " goes from " + std::to_string(numbers[i - 1]) + " to " + std::to_string(numbers[i]) +
@@ -123,7 +124,7 @@ inline std::string type_text(nanobind::dlpack::dtype type) {
   return kind + std::to_string(type.bits);
 }
 
-// Whether an array is float64; false for float32, an error for other types.
+// Whether an array is float64 and not float32; throws for other types.
 inline bool is_double(const char* name, nanobind::dlpack::dtype type) {
   if (type != nanobind::dtype<float>() && type != nanobind::dtype<double>()) {
     refuse_type(std::string(name) + " are not float32 or float64 but " + type_text(type));
@@ -131,7 +132,7 @@ inline bool is_double(const char* name, nanobind::dlpack::dtype type) {
   return type == nanobind::dtype<double>();
 }
 
-// Whether an array is int64; false for int32, an error for other types.
+// Whether an array is int64 and not int32; throws for other types.
 inline bool is_wide(const char* name, nanobind::dlpack::dtype type) {
   if (type != nanobind::dtype<std::int32_t>() && type != nanobind::dtype<std::int64_t>()) {
     refuse_type(std::string(name) + " are not int32 or int64 but " + type_text(type));
@@ -144,7 +145,7 @@ inline void check_type(const char* name, nanobind::dlpack::dtype type, nanobind:
   refuse_type(std::string(name) + " are " + type_text(type) + ", expected " + type_text(expected));
 }
 
-// Checks that ids of n points fit their type.
+// Checks that the ids of n points fit in the type Id.
 template <class Id>
 void check_id_type(const char* name, std::int64_t n) {
   if (n - 1 <= std::int64_t{std::numeric_limits<Id>::max()}) return;

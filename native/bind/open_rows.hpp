@@ -1,4 +1,4 @@
-// The rows that an object has prepared, and between which its other functions may read and write.
+// The range of rows that an object has prepared, within which its other functions may read and write.
 #pragma once
 
 #include "bind/checks.hpp"

@@ -1,4 +1,4 @@
-// Work without the interpreter's lock, on threads that may return after the interpreter has finalised.
+// Runs work without the interpreter's lock, even on threads that return after the interpreter has finalised.
 #pragma once
 
 #include <Python.h>
@@ -8,7 +8,7 @@
 
 namespace tonari {
 
-// Releases the lock for as long as this lives.
+// Releases the interpreter's lock while this object exists.
 class Unlocked {
  public:
   Unlocked() : state_(PyEval_SaveThread()) {}

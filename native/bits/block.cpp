@@ -10,10 +10,10 @@ namespace tonari {
 namespace {
 
 constexpr std::int64_t kSlabWords = 1 << 13;  // words that a scan packs at a time: 32 KiB stay in the first caches
-constexpr std::size_t kRoom = 32;             // pairs beyond 2 k before a list is condensed
+constexpr std::size_t kRoom = 32;             // a list is condensed when it has this many pairs more than 2 k
 constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 
-// The returned value of two rows, from the number of bits that both have and the number that at least one has.
+// The Jaccard distance of two rows, from the number of bits that are set in both and the number set in at least one.
 float jaccard_of(std::int64_t shared, std::int64_t together) {
   return jaccard_value(together - 2 * shared, together - shared);
 }
@@ -25,7 +25,7 @@ std::int32_t hamming_limit(float value, bool closed) {
   return static_cast<std::int32_t>(closed ? std::floor(value) + 1 : std::ceil(value));
 }
 
-// The scale for the condition that enough bits are shared. With s shared bits of S in both rows together,
+// The scale of the condition that a pair shares enough bits. With s shared bits, and S = |q| + |x| bits in all,
 //     (S - 2 s) / (S - s) <= t   is   s >= S (1 - t) / (2 - t)     for t <= 1.
 // Roundings of the value and of both sides in float32 are below 2^-21 in all; 1e-6 of each side covers them.
 float jaccard_scale(float value, bool closed) {
@@ -35,7 +35,7 @@ float jaccard_scale(float value, bool closed) {
   if (value >= 1 && closed) return 0.0f;
   const double t = std::min(1.0, static_cast<double>(value) * (1 + slack));
   const double scale = (1 - slack) * (1 - t) / (2 - t);
-  return std::max(static_cast<float>(scale), 1e-30f);  // below 1, at least one bit is shared if one is set
+  return std::max(static_cast<float>(scale), 1e-30f);  // below a value of 1, rows share a bit if any is set
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ void BitBlock::limit_to(std::size_t query, float value, bool closed) {
 void BitBlock::scan(std::int64_t begin, std::int64_t end) {
   if (points_.words != nullptr) return scan_packed(points_.words, points_.counts, 0, begin, end);
   const std::int64_t group_words = bit_words(bytes_) * kBitLanes;
-  const std::int64_t step = std::max<std::int64_t>(1, kSlabWords / group_words);  // groups
+  const std::int64_t step = std::max<std::int64_t>(1, kSlabWords / group_words);  // number of groups per step
   std::vector<std::uint32_t> words(static_cast<std::size_t>(std::min(step, end - begin) * group_words));
   std::vector<std::int32_t> counts(jaccard_ ? static_cast<std::size_t>(step * kBitLanes) : 0);
   std::int32_t* const counted = jaccard_ ? counts.data() : nullptr;
@@ -122,7 +122,7 @@ void BitBlock::keep(std::int64_t query, std::int64_t point, std::int32_t counted
   if (nearest_ && keys_[row].size() >= 2 * static_cast<std::size_t>(k_) + kRoom) condense(row);
 }
 
-// Keeps the k nearest. Later points have larger indices, so they must be nearer than the k-th to be kept.
+// Keeps the k nearest pairs of a full list. Later points have larger indices, so only those nearer than the k-th count.
 void BitBlock::condense(std::size_t query) {
   auto& keys = keys_[query];
   const auto k = static_cast<std::ptrdiff_t>(k_);

@@ -17,19 +17,19 @@
 
 namespace tonari {
 
-// Packed points (bits/pack.hpp); or rows, which each scan packs some at a time, for a single pass over the points.
+// Packed points (bits/pack.hpp); or unpacked rows, which a scan packs piece by piece: faster if points are read once.
 struct BitPoints {
   const std::uint32_t* words = nullptr;
   const std::int32_t* counts = nullptr;
-  const std::uint8_t* rows = nullptr;  // if words is null
+  const std::uint8_t* rows = nullptr;  // the unpacked rows; used if words is null
   std::int64_t n = 0;
 };
 
 class BitBlock {
  public:
-  // For `count` queries of `bytes` bytes. limits: for each query, the farthest value that it finds; null: find the k
-  // nearest. own: null, or for each query a point that it must not find. lists: whether pairs within the limits are
-  // listed and not only counted.
+  // For `count` queries of `bytes` bytes each. limits: for each query, the largest value that it finds; null: find the
+  // k nearest points. own: null, or for each query a point that it must not find. lists: whether pairs within the
+  // limits are listed, not only counted.
   BitBlock(Isa isa, bool jaccard, const BitPoints& points, const std::uint8_t* queries, std::int64_t count,
            std::int64_t bytes, std::int64_t k, const float* limits, const std::int64_t* own, bool lists);
 
@@ -38,9 +38,9 @@ class BitBlock {
   // Adds the results of a block of the same queries among other points.
   void absorb(BitBlock& other);
 
-  // The number of points found for a query: all within its limit, or its nearest, which are k after the last point.
+  // The number of points found so far for a query: all within its limit, or the nearest ones, at most k.
   std::int64_t found(std::int64_t query) const;
-  // Writes the answers of all queries one after another, each nearest first, and empties them.
+  // Writes the lists of all queries one after another, each nearest first, and clears them.
   template <class Index>
   void write(float* distances, Index* indices);
 
@@ -62,10 +62,10 @@ class BitBlock {
   std::vector<std::uint32_t> words_;
   std::vector<std::int32_t> counts_, limits_;
   std::vector<float> scales_;
-  std::vector<std::uint64_t> farthest_;  // keys beyond it are not kept
+  std::vector<std::uint64_t> farthest_;  // for each query, the largest key that is kept
   std::vector<std::int64_t> found_;
   std::vector<std::vector<std::uint64_t>> keys_;
-  const std::int32_t* point_counts_ = nullptr;  // of the scan that runs, from point first_ on
+  const std::int32_t* point_counts_ = nullptr;  // bits of the points of the current scan, from point first_ on
   std::int64_t first_ = 0;
 };
 

@@ -8,8 +8,8 @@
 namespace tonari {
 namespace {
 
-constexpr std::int64_t kBatch = 1024;  // pairs that are counted at a time
-constexpr std::size_t kRoom = 32;      // pairs beyond 2 k before a list is condensed
+constexpr std::int64_t kBatch = 1024;  // pairs whose bits are counted together
+constexpr std::size_t kRoom = 32;      // a list is condensed when it has this many pairs more than 2 k
 
 BitPairs bit_pairs(Isa isa) {
 #if TONARI_X86

@@ -1,4 +1,4 @@
-// Finds the k nearest of the points that are listed for each query; rows of bits are not packed anew.
+// Finds the k nearest of the points that are listed for each query, directly from the rows of bits.
 #pragma once
 
 #include <cstdint>

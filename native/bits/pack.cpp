@@ -7,15 +7,15 @@
 namespace tonari {
 namespace {
 
-// Word w of a row.
+// Returns word w of a row, with zeros for bytes beyond the row.
 std::uint32_t word_of(const std::uint8_t* row, std::int64_t bytes, std::int64_t w) {
   std::uint32_t word = 0;
   std::memcpy(&word, row + 4 * w, static_cast<std::size_t>(std::min<std::int64_t>(4, bytes - 4 * w)));
   return word;
 }
 
-// The bits set in each lane. Processors without an instruction for it add bits in pairs, fours and eights, in vectors; the
-// bytes of a sum hold those of 31 words.
+// Counts the bits that are set in each lane. For processors without an instruction for it, bits are added in pairs,
+// fours and eights, in vectors; the bytes of a sum hold the counts of 31 words.
 void count_lanes(const std::uint32_t* packed, std::int64_t width, std::int32_t* counts) {
   constexpr std::int64_t most = 31;
   std::fill(counts, counts + kBitLanes, 0);

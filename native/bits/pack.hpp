@@ -20,7 +20,7 @@ inline std::int64_t bit_groups(std::int64_t n) { return (n + kBitLanes - 1) / kB
 void pack_bits(const std::uint8_t* rows, std::int64_t n, std::int64_t bytes, std::uint32_t* words,
                std::int32_t* counts);
 
-// Copies row by row into bit_words(bytes) words each; `counts` gets the number of bits that are set.
+// Copies each row into bit_words(bytes) words; `counts` gets the number of bits set in each row.
 void copy_bits(const std::uint8_t* rows, std::int64_t n, std::int64_t bytes, std::uint32_t* words,
                std::int32_t* counts);
 

@@ -6,8 +6,9 @@
 
 namespace tonari {
 
-constexpr int kBitIdBits = 33;                             // fewer than 2^33 points
-constexpr std::int64_t kMostBits = std::int64_t{1} << 24;  // of a row: float32 has all whole numbers up to this
+constexpr int kBitIdBits = 33;  // fewer than 2^33 points
+// most bits in a row: float32 represents all whole numbers up to this
+constexpr std::int64_t kMostBits = std::int64_t{1} << 24;
 constexpr std::uint64_t kBitIds = (std::uint64_t{1} << kBitIdBits) - 1;
 
 inline std::uint64_t bit_key(float value, std::uint64_t point) {
@@ -18,7 +19,7 @@ inline float value_of_bit_key(std::uint64_t key) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(key >> kBitIdBits));
 }
 
-// The value of two rows, from the number of bits in which they differ and the number that at least one has.
+// The Jaccard distance of two rows, from the number of bits in which they differ and the number set in at least one.
 inline float jaccard_value(std::int64_t differing, std::int64_t either) {
   return either == 0 ? 0.0f : static_cast<float>(static_cast<double>(differing) / static_cast<double>(either));
 }

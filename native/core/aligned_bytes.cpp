@@ -43,8 +43,8 @@ AlignedBytes allocate_whole(std::int64_t bytes) {
 #if defined(__linux__)
   constexpr std::size_t page = std::size_t{1} << 21, least = page - page / 16;
   if (const auto size = static_cast<std::size_t>(bytes); size >= least) {
-    // The parts of the mapping before and behind the memory are unmapped. The last page is a large one if nearly all of
-    // it is used.
+    // The parts of the mapping before and after the aligned memory are unmapped. The last page is large if nearly all
+    // of it is used.
     const std::size_t in_pages = (size + page - 1) / page * page,
                       small = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     const std::size_t kept = in_pages - size <= page / 16 ? in_pages : (size + small - 1) / small * small;

@@ -1,4 +1,4 @@
-// Memory for large arrays, which comes from the operating system and goes back to it.
+// Memory for large arrays, which is taken from the operating system and returned to it.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@
 
 namespace tonari {
 
-// malloc may keep memory that a thread has freed. Such unused memory could exceed a memory budget.
+// Returns memory to the system, since memory that malloc keeps after free() could exceed a memory budget.
 struct FreeBytes {
-  std::size_t mapped = 0;  // bytes; 0 if the memory is malloc's
+  std::size_t mapped = 0;  // size of the mapping in bytes; 0 if the memory is from malloc
   void operator()(std::byte* memory) const;
 };
 using AlignedBytes = std::unique_ptr<std::byte[], FreeBytes>;  // 64-byte aligned
 
-// Zeroed if `zeroed`. From 1 MiB on, a page is counted as memory in use only once it is touched.
+// Allocates memory, zeroed if `zeroed`. From 1 MiB on, a page uses memory only once it is touched.
 AlignedBytes allocate(std::int64_t bytes, bool zeroed = true);
 
-// The same for memory that will be written completely: zeroed, in the system's largest pages.
+// Allocates zeroed memory that will be written completely, in the system's largest pages.
 AlignedBytes allocate_whole(std::int64_t bytes);
 
 // Vectors that loops read a register at a time. No register's load spans two cache lines, which would take twice as

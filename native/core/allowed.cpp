@@ -6,8 +6,8 @@
 namespace tonari {
 
 namespace {
-constexpr std::uint64_t kBitsPerPair = 32;    // least size of the table: one in 32 points is searched for in vain
-constexpr std::uint64_t kClearedPerBit = 8;   // the table has a bit for each point if it is at most so much larger then
+constexpr std::uint64_t kBitsPerPair = 32;    // least table size: one in 32 points is searched for in vain
+constexpr std::uint64_t kClearedPerBit = 8;   // a bit for each point, if that makes the table at most 8 times larger
 constexpr std::int64_t kPairsPerSearch = 32;  // one search takes as long as 32 insertions into the table
 constexpr std::uint64_t kHash = 0x9E3779B97F4A7C15u;
 constexpr std::int64_t kBlock = 512;  // points that are looked up together

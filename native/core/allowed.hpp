@@ -1,6 +1,6 @@
-// Which points each query may find: the points that its row of a mask allows, that are in its own group or in another
-// one, and that are not excluded for it. If queries are numbered as points, points with numbers near the query's may be
-// left out, which takes one comparison.
+// Which points each query may find: those that its row of a mask allows, that are in its own group (or only those in
+// other groups), and that are not excluded for it. If queries are numbered as points, a window may also exclude points
+// whose numbers are near the query's, which takes one comparison.
 //
 // A point that may belong to an answer is looked up by its number. Many points are looked up together, one rule after
 // another and without branches, so that memory loads several of them at once. Excluded points are looked up by a binary
@@ -22,16 +22,16 @@ struct AllowedPairs {
   bool packed = false;                         // bit j % 8 of byte j // 8, counted from the lowest, is point j
   const std::int64_t* query_groups = nullptr;  // (m,); null: all
   const std::int64_t* point_groups = nullptr;  // (n,)
-  bool same = true;                            // only points of the query's own group; false: only of other groups
+  bool same = true;                            // find only points of the query's own group; false: only of other groups
   const std::int64_t* excluded = nullptr;      // pairs as query * n + point, ascending and distinct; null: none
   const std::int64_t* begins = nullptr;        // (m + 1,): the pairs of query i are excluded[begins[i]], ...
-  std::int64_t window = -1;                    // queries are numbered as points: |query - point| is larger; -1: any
-  const std::int64_t* rows = nullptr;          // the number in the rules of each query of a search; null: i
-  const std::int64_t* ids = nullptr;           // the number in the rules of each point of a search; null: j
+  std::int64_t window = -1;                    // find only points with |query - point| > window; -1: no window
+  const std::int64_t* rows = nullptr;          // for query i of a search, its number in the rules; null: i
+  const std::int64_t* ids = nullptr;           // for point j of a search, its number in the rules; null: j
 
   bool is_empty() const { return mask == nullptr && point_groups == nullptr && excluded == nullptr && window < 0; }
   std::int64_t row_of(std::int64_t query) const { return rows != nullptr ? rows[query] : query; }
-  // The memory of a query's own row of the mask, or else of its excluded points.
+  // The memory that look-ups for a query read: its row of the mask if it has one, else its excluded points.
   std::span<const std::uint8_t> memory_of(std::int64_t query) const {
     const std::int64_t row = row_of(query);
     if (mask != nullptr && mask_stride != 0) return {mask + row * mask_stride, static_cast<std::size_t>(mask_stride)};
@@ -52,7 +52,7 @@ class AllowedRow {
 
   void open(const AllowedPairs& pairs, std::int64_t query);
   bool is_excluded(std::int64_t point);
-  // The number of the given points that the query may find.
+  // Returns how many of these points the query may find.
   template <class Id>
   std::int64_t count(const Id* points, std::int64_t number);
 
@@ -74,8 +74,8 @@ class AllowedRow {
   template <class Id>
   std::int64_t count_few(const Id* points, std::int64_t number, std::int64_t* kept);
 
-  std::int64_t n_ = 0, first_ = 0;  // number of points, and query * n
-  std::int64_t searches_ = 0;       // number of searches that are left before a table is made
+  std::int64_t n_ = 0, first_ = 0;  // the number of points, and query * n
+  std::int64_t searches_ = 0;       // binary searches that remain until a table is made
   const std::int64_t *excluded_ = nullptr, *excluded_end_ = nullptr;
   std::vector<std::uint64_t> bits_;
 };

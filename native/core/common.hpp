@@ -16,7 +16,7 @@ struct RowsView {
   Dtype dtype = Dtype::f32;
   const std::int64_t* order = nullptr;  // the row at each place; null: place i has row i
   std::int64_t ordered = 0;             // number of places; an order may have fewer than all rows
-  std::int64_t pitch = 0;  // bytes from a row to the next, where there are gaps between them; 0: rows are adjacent
+  std::int64_t pitch = 0;  // bytes from a row to the next if rows have gaps between them; 0: rows are adjacent
 
   std::int64_t places() const { return order != nullptr ? ordered : n; }
 };

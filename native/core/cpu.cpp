@@ -13,7 +13,7 @@ namespace tonari {
 namespace {
 
 #if TONARI_X86
-// A process has to ask Linux for the 8 KB of tile state (Documentation/arch/x86/xstate.rst).
+// Asks Linux for the 8 KB of tile state that a process needs (Documentation/arch/x86/xstate.rst).
 bool request_amx_tiles() {
   constexpr long kArchReqXcompPerm = 0x1023;
   constexpr long kXfeatureXtiledata = 18;

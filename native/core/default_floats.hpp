@@ -61,7 +61,7 @@ class FloatControl {
 
  private:
   std::fenv_t environment_{};
-  bool is_usual_ = false;  // the environment cannot be read here, so it is set and restored at every call
+  bool is_usual_ = false;  // this platform's environment cannot be read, so every call sets and restores it
 };
 #endif
 

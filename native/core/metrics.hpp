@@ -1,4 +1,4 @@
-// All differences between metrics, in one place for all kernels.
+// Everything that differs between metrics, in one place for all kernels.
 //
 // An elementwise metric is the sum, or the maximum, of terms f(q_i, x_i) >= 0 with f(0, 0) = 0. A new one needs a name
 // in `Metric`, a struct like those below, and a place in `Elementwise`; every kernel reads the struct.
@@ -31,8 +31,8 @@ enum class Metric : int {
 };
 
 enum class Family : int {
-  squares,   // S((q - x)^2), or its root
-  products,  // S(q x), larger is nearer
+  squares,   // sum of (q - x)^2, or its root
+  products,  // sum of q x; larger is nearer
   angles,    // 1 - S(q x) / (|q| |x|)
   terms,     // elementwise
 };
@@ -41,11 +41,12 @@ enum class Family : int {
 namespace {
 
 struct TermDefaults {
-  static constexpr bool maximum = false;          // the largest term instead of their sum
+  static constexpr bool maximum = false;          // the value is the largest term, not the sum of all terms
   static constexpr bool in_trees = false;         // f(q, x) = of_distance(|q - x|): boxes bound it (kdtree/columns.hpp)
   static constexpr double degree = 1;             // f(c q, c x) = c^degree f(q, x)
   static constexpr double underflow = 0x1p-1074;  // the largest error of a term in float64 by underflow
-  static constexpr double largest = std::numeric_limits<double>::infinity();  // for which bounds hold
+  // largest magnitude of an element for which the bounds below hold
+  static constexpr double largest = std::numeric_limits<double>::infinity();
   // Bounds of a term, and of its change when its arguments are rounded:  f(q, x) <= size(q) + size(x),
   // |f(q, x) - f(q, y)| <= stretch * difference(x, y)
   static constexpr double stretch = 1;
@@ -53,7 +54,8 @@ struct TermDefaults {
   template <class V> static V difference(V x, V y) { return abs(x - y); }
 };
 
-// The members of each struct. V, here and above, is a vector of simd/vec.hpp, whose abs, sqrt, max and choose are found by its type:
+// The members of each struct of a metric. V, here and above, is a vector of simd/vec.hpp, whose abs, sqrt, max and
+// choose are found by its type:
 //   term      the definition's float64 value, every operation rounded
 //   scored    a float32 term of NN-Descent's scores: may be too small at the ends of float32's range, never too large
 //   screened  the same for the screen; elements are 0, or from 2^-60 to 2^40 in magnitude
@@ -176,7 +178,7 @@ constexpr decltype(auto) visit_term(TermList<FIRST, REST...>, Metric metric, Vis
   return visit(FIRST{});
 }
 
-// Calls visit with the struct of an elementwise metric.
+// Calls visit(S{}) with the struct S of an elementwise metric.
 template <class Visit>
 constexpr decltype(auto) with_term(Metric metric, Visit&& visit) {
   return visit_term(Elementwise{}, metric, visit);

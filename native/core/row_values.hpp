@@ -44,7 +44,7 @@ auto with_type(Dtype dtype, Visit&& visit) {
   return visit(std::int8_t{});
 }
 
-// A stored value as T, which can represent it exactly.
+// Converts a stored value to T, which can represent it exactly.
 template <class T, class Stored>
 inline T to_value(Stored value) {
   if constexpr (std::is_same_v<Stored, Float16>) {

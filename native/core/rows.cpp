@@ -21,7 +21,7 @@ std::int64_t first_row(const RowsView& rows, std::int64_t begin, std::int64_t en
   return -1;
 }
 
-constexpr std::int64_t kElements = 1024;  // looked at together
+constexpr std::int64_t kElements = 1024;  // number of elements that are tested together
 
 // The bits of a number without its sign, as an integer; NaN and infinity exceed the largest finite number.
 template <class Bits>
@@ -29,8 +29,7 @@ struct Magnitudes {
   Bits mask, largest;
 };
 
-// For float64, since baseline machines cannot compare its bits in registers: x * 0 is 0 for finite x, and NaN
-// otherwise.
+// The test for float64, whose bits baseline machines cannot compare in registers: x * 0 is 0 for finite x, else NaN.
 bool any_nonfinite(const double* from, std::int64_t count) {
   constexpr int lanes = 8;  // independent sums, so that additions overlap
   double sums[lanes] = {};
@@ -83,7 +82,7 @@ void load_row(const RowsView& rows, std::int64_t i, double* out) {
 
 std::int64_t first_nonfinite_row(const RowsView& rows, std::int64_t begin, std::int64_t end) {
   if (rows.dtype == Dtype::u8 || rows.dtype == Dtype::i8 || rows.d == 0) return -1;
-  // Several short rows at a time, so that the loop is long; the row is looked up where there is one.
+  // Tests several short rows together, so that the loop is long; only if a value is found, its row is determined.
   const bool adjacent = rows.order == nullptr && rows.pitch == 0;
   const std::int64_t at_once = adjacent ? std::max<std::int64_t>(1, kElements / rows.d) : 1;
   for (std::int64_t first = begin; first < end; first += at_once) {
@@ -132,7 +131,7 @@ double largest_magnitude(const RowsView& rows, std::int64_t step, const double* 
   double largest = 0;
   with_type(rows.dtype, [&](auto zero) {
     using T = decltype(zero);
-    using Value = std::conditional_t<std::is_same_v<T, double>, double, float>;  // has every stored number
+    using Value = std::conditional_t<std::is_same_v<T, double>, double, float>;  // represents every stored value
     constexpr Value infinity = std::numeric_limits<Value>::infinity();
     std::vector<Value> lowest(d, infinity), highest(d, -infinity);
     for (std::int64_t i = 0; i < rows.n; i += step) {
@@ -144,7 +143,7 @@ double largest_magnitude(const RowsView& rows, std::int64_t step, const double* 
       }
     }
     for (std::size_t c = 0; c < d; ++c) {
-      if (lowest[c] > highest[c]) continue;  // no numbers
+      if (lowest[c] > highest[c]) continue;  // the column contains only NaN
       const double below = std::fabs(static_cast<double>(lowest[c]) - centre[c]);
       const double above = std::fabs(static_cast<double>(highest[c]) - centre[c]);
       largest = std::max({largest, below, above});
@@ -154,7 +153,7 @@ double largest_magnitude(const RowsView& rows, std::int64_t step, const double* 
 }
 
 std::uint64_t hash_row(const RowsView& rows, std::int64_t i) {
-  // The words of a row are added to four sums in turn, so that no sum waits for another's product.
+  // Words are added to four sums alternately, so that no addition waits for the product of the previous word.
   constexpr std::uint64_t odd = 0x9E3779B97F4A7C15u;  // 2^64 over the golden ratio
   constexpr std::size_t parts = 4, word = sizeof(std::uint64_t);
   const auto* bytes = static_cast<const std::byte*>(row_pointer(rows, i));

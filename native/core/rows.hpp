@@ -18,7 +18,7 @@ inline const void* row_pointer(const RowsView& rows, std::int64_t i) {
   return static_cast<const char*>(rows.data) + static_cast<std::size_t>(row * rows.d) * dtype_size(rows.dtype);
 }
 
-// The first row of [begin, end) that holds NaN or infinity (or, for the second, a negative value), or -1.
+// The first row of [begin, end) that contains NaN or infinity (for the second function, or a negative value), or -1.
 std::int64_t first_nonfinite_row(const RowsView& rows, std::int64_t begin, std::int64_t end);
 // Whether a value is NaN, infinite or, in float64, beyond kLargestFloat64: LARGEST_FLOAT64 of
 // src/tonari/inputs/arrays/values.py.
@@ -26,7 +26,7 @@ constexpr double kLargestFloat64 = 1e150;
 bool is_refused(const RowsView& rows);
 std::int64_t first_negative_row(const RowsView& rows, std::int64_t begin, std::int64_t end);
 
-// Adds the columns of every step-th row of [begin, end) to `sums` (d values).
+// Adds every step-th row of [begin, end) to `sums`, column by column (d values).
 void add_column_sums(const RowsView& rows, std::int64_t begin, std::int64_t end, std::int64_t step, double* sums);
 
 // The largest |x_i - centre_i| over every step-th row; NaN is left out.

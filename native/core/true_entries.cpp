@@ -24,7 +24,7 @@ std::uint64_t nonzero_bytes(std::uint64_t word) {
 
 }  // namespace
 
-// Most runs of 64 entries have no true one, and are passed over by one test.
+// Most runs of 64 entries have no true entry; one test skips such a run.
 std::int64_t true_entries(const std::uint8_t* mask, std::int64_t n, std::int64_t* places, std::int64_t room) {
   std::int64_t found = 0, begin = 0;
   for (; begin + kRun <= n; begin += kRun) {

@@ -1,4 +1,4 @@
-// The places of the true entries of a mask with few of them.
+// Finds the places of the true entries in a mask with few true entries.
 #pragma once
 
 #include <cstdint>

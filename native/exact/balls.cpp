@@ -8,7 +8,7 @@ namespace tonari {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr double kMore = 0x1p-20;  // relative to a sum: far more than its rounding errors
+constexpr double kMore = 0x1p-20;  // relative margin of a sum, far larger than its rounding errors
 
 }  // namespace
 
@@ -105,7 +105,7 @@ void Balls::mark(const Task& look, const PackedQueries& queries, Marks& marks) c
     }
   }
   kernel_.screen(task);
-  const std::int64_t range = look.group_end - look.group_begin;  // a cell may have groups outside of it
+  const std::int64_t range = look.group_end - look.group_begin;  // groups of the range; a cell may have others, too
   marks.groups.resize(static_cast<std::size_t>(tiles * range));
   for (std::int64_t tile = 0; tile < tiles; ++tile) {
     const std::uint8_t* const from = marks.centres.data() + tile * stride + (look.group_begin - first);
@@ -113,7 +113,7 @@ void Balls::mark(const Task& look, const PackedQueries& queries, Marks& marks) c
   }
 }
 
-// The thresholds of centres, where the points of the groups are queries too: the tile's rows may be survivors for them.
+// The thresholds of centres if the points of groups are queries too, so that rows of the tile may survive for them.
 // If a row of the tile is the point, and s is the largest reach of the group's points, the test is
 //   -2 <f(q), c> + a(q') <= (r + s)^2 - |c|^2, less 1 for angles;    of products: t + 2 r |q'|.
 void Balls::thresholds(const Task& look, Marks& marks) const {

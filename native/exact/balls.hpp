@@ -23,16 +23,16 @@ class Balls {
   // Makes room for the groups of `count` points.
   Balls(const Kernel& kernel, const Form& form, std::int64_t count);
 
-  // Adds the next group, of `count` rows. After the last group, the rows are no longer needed.
+  // Adds the next group, which has `count` rows. After the last group, the rows are no longer needed.
   void add(const ScreenRows& rows, std::int64_t count);
 
-  // Memory of a thread that marks.
+  // Working memory of a thread that calls mark().
   struct Marks {
-    std::vector<std::uint8_t> groups;   // [tile][group of the range]: whether to look
+    std::vector<std::uint8_t> groups;   // [tile][group of the range]: whether to look at the group
     std::vector<std::uint8_t> centres;  // the same, for all groups of the cells that the range touches
     std::vector<float> reach, threshold, no_norm;
   };
-  // Marks groups of a look's range. `look` is the task of the look, and `queries` are its queries.
+  // Marks the groups that a look has to compare. `look` is its task, and `queries` are its packed queries.
   void mark(const Task& look, const PackedQueries& queries, Marks& marks) const;
 
   std::int64_t bytes() const;

@@ -8,7 +8,7 @@ namespace tonari {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kSlack = 0x1p-50;  // covers the few float64 roundings of the conversions below
+constexpr double kSlack = 0x1p-50;  // covers the few roundings of the conversions below in float64
 
 float round_up(double x) {
   if (!(x < static_cast<double>(FLT_MAX))) return std::numeric_limits<float>::infinity();
@@ -27,7 +27,7 @@ float Bounds::threshold_from_value(double value, double shift) const {
   // cosine).
   const double evaluation = static_cast<double>(form_.d + 16) * 0x1p-51;
   const double relative = (double_output_ ? 0.0 : 0x1p-22) + evaluation;
-  // Each term loses what is below float64's range.
+  // Each term may lose an amount that is below float64's range.
   const double underflow = static_cast<double>(form_.d + 16) * underflow_of(form_.metric);
   const double smallest = (double_output_ ? 0x1p-1070 : 0x1p-148) + underflow;
   const double slack = std::fabs(value) * relative + smallest + (is_angular(form_.metric) ? evaluation : 0.0);

@@ -8,7 +8,7 @@
 
 namespace tonari {
 
-// Rounds an exact value as it is returned; -0 becomes 0.
+// Rounds an exact value to the output type; -0 becomes 0.
 inline double returned_value(double value, bool double_output) {
   return (double_output ? value : static_cast<double>(static_cast<float>(value))) + 0.0;
 }
@@ -17,16 +17,16 @@ class Bounds {
  public:
   Bounds(const Form& form, bool double_output) : form_(form), double_output_(double_output) {}
 
-  // A score that no point exceeds if its returned value is at least as good as `value`. `value` may be any real bound
-  // on a returned value; `shift` is the query's query_term.
+  // The threshold for a returned value: no point whose returned value is at least as near as `value` has a larger
+  // score. `value` may be any real bound on a returned value; `shift` is the query's query_term.
   float threshold_from_value(double value, double shift) const;
 
   // The same threshold, from an upper bound on the k-th smallest score.
   float threshold_from_score(double score, double shift) const;
 
-  // A score s: every point with a score of at most s has a returned value at least as good as `value`; -infinity if no
-  // such score is known. Holds for points within the screen's range; the upper bounds of all other points are larger
-  // than s.
+  // The converse, a score s: every point with a score of at most s has a returned value at least as near as `value`;
+  // -infinity if no such score is known. This holds for points within the screen's range; the upper bounds of all other
+  // points are larger than s.
   float score_within(double value, double shift) const;
 
   double returned(double value) const { return returned_value(value, double_output_); }

@@ -15,12 +15,12 @@ namespace tonari {
 
 namespace {
 
-constexpr std::int64_t kBatch = KeyLists::batch;  // values that are computed at a time
-constexpr std::int64_t kBeyond = 64;              // a row drops points when it holds max(k, kBeyond) more than k
-constexpr std::int64_t kInserted = 32;            // with at most this k, neighbours are kept in order: each is inserted
-constexpr std::int64_t kShared = 8;               // least queries that share a list for which its columns are copied
+constexpr std::int64_t kBatch = KeyLists::batch;  // number of values that are computed together
+constexpr std::int64_t kBeyond = 64;    // a row's list is shortened when it has max(k, kBeyond) points more than k
+constexpr std::int64_t kInserted = 32;  // up to this k, neighbours are kept in order, and each new one is inserted
+constexpr std::int64_t kShared = 8;     // fewest queries that share a list for which its columns are copied
 
-// Inserts an item into the k smallest items, which are in order, behind all that are no larger.
+// Inserts an item into the sorted k smallest items, after all items that are no larger.
 void insert(std::vector<Ranked>& kept, const Ranked& item, std::int64_t k) {
   if (std::ssize(kept) < k) kept.push_back(item);
   std::size_t at = kept.size() - 1;
@@ -28,14 +28,15 @@ void insert(std::vector<Ranked>& kept, const Ranked& item, std::int64_t k) {
   kept[at] = item;
 }
 
-// A list of points with few columns, copied column by column, because many successive queries are compared with it.
+// A list of points with few columns, copied column by column for the many successive queries that share it.
 class SharedColumns {
  public:
   explicit SharedColumns(const DirectSearch& search)
       : search_(search),
         serves_(search.listed != nullptr && search.points.d <= kFewColumns && !is_angular(search.metric)) {}
 
-  // Whether the copy is the list of query i. The list is copied first if the next queries up to `end` share it.
+  // Whether the copy has the list of query i; first copies the list if enough of the next queries, up to `end`, share
+  // it.
   bool holds(std::int64_t i, std::int64_t end) {
     if (!serves_) return false;
     const std::int64_t first = search_.begins[i], stop = search_.ends[i];
@@ -94,14 +95,15 @@ constexpr std::int64_t kBatchBytes = std::int64_t{1} << 19, kLeastBatch = 64;
 // A query and the points that it has found so far.
 struct Asked {
   ExactQuery query;
-  std::int64_t self = -1;  // the point that it must not find
+  std::int64_t self = -1;  // the point that it must not find, or -1
   double worst = kInfinity;
   std::vector<Ranked> kept;
-  // The points whose estimates were no larger than `most` at that time: the bits of the estimates, and the numbers.
+  // The points whose estimates were at most `most` when they were added: the bits of their estimates, and their
+  // numbers.
   Room<std::int32_t> keys, numbers;
   std::int64_t gathered = 0, taken = 0;
   float most = kInfinity;
-  bool whole = false;  // whether an estimate was not finite: all points are then compared
+  bool whole = false;  // whether an estimate was not finite: exact values of all points are then computed
 
   void open(const DirectSearch& search, std::int64_t i) {
     query = exact_query(search.metric, search.queries, i);
@@ -118,8 +120,8 @@ struct Asked {
   }
 };
 
-// Estimates of squares, and the points that they do not rule out. For each batch, the k smallest estimates so far decide,
-// and in the end the k smallest of all.
+// Estimates of squared distances, and the points that they do not rule out: after each batch by the k smallest
+// estimates so far, and finally by the k smallest of all.
 class Estimates {
  public:
   explicit Estimates(const DirectSearch& search)
@@ -134,14 +136,14 @@ class Estimates {
 
   bool serve() const { return serve_; }
 
-  // Makes room for `most` queries and `batch` points at a time, so that one query of few points needs little memory.
+  // Makes room for `most` queries and batches of `batch` points, so that a query of few points needs little memory.
   void reserve(std::int64_t most, std::int64_t batch) {
     batch_ = batch;
     queries_.resize(static_cast<std::size_t>(most * padded(search_.points.d)));
     estimates_.resize(static_cast<std::size_t>(most * batch));
   }
 
-  // Starts `count` queries from query i; at most as many as there is room for.
+  // Starts `count` queries from query i on, at most as many as reserve() made room for.
   void open(std::int64_t i, std::int64_t count) {
     const std::int64_t d = search_.points.d;
     for (std::int64_t r = 0; r < count; ++r) {
@@ -151,15 +153,15 @@ class Estimates {
     opened_ = count;
   }
 
-  // Estimates the next `count` points for all queries that are open.
+  // Estimates the distances of `count` points, from `first` on, to all open queries.
   void estimate(std::int64_t first, std::int64_t count) {
     const float* const points = static_cast<const float*>(row_pointer(search_.points, first));
     estimate_(queries_.data(), opened_, points, search_.points.d, count, estimates_.data(), batch_);
     first_ = first, count_ = count;
   }
 
-  // Adds the estimated points that may be among the k nearest of the r-th query. It then has at most 2 k points and one
-  // batch. False if an estimate is not finite.
+  // Adds to the r-th query the estimated points that may be among its k nearest; it then has at most 2 k points and one
+  // batch. Returns false if an estimate is not finite.
   bool add(std::int64_t r, Asked& asked) const {
     const std::int64_t most = std::min(2 * search_.k + kBatch, search_.points.n), here = asked.self - first_;
     const std::int64_t room = most + KeyLists::spill;
@@ -191,8 +193,9 @@ class Estimates {
   }
 
  private:
-  static constexpr std::int64_t kMostColumns = std::int64_t{1} << 18;  // with more, the error could exceed 2^-9
-  static constexpr std::int64_t kLeastTimes = 2;                       // least number of points for each neighbour
+  // with more columns, the relative error could exceed 2^-9
+  static constexpr std::int64_t kMostColumns = std::int64_t{1} << 18;
+  static constexpr std::int64_t kLeastTimes = 2;  // estimates need at least this many points for each neighbour
 
   // The largest estimate of a point that may be among the k nearest; see the header.
   float limit(float kth) const {
@@ -232,7 +235,7 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
   const std::int64_t together = std::clamp<std::int64_t>(kListed / (2 * k + kBatch), 4, kGroup);
   const std::int64_t most = estimates.serve() ? std::min(together, end - begin) : 1;
   const std::int64_t room =
-      k + std::max(kBeyond, k);  // so that a point is looked at a bounded number of times, for any k
+      k + std::max(kBeyond, k);  // so that points are examined a bounded number of times for any k
   std::vector<std::int64_t> ids(static_cast<std::size_t>(batch));
   // Values of copied columns are written a register at a time.
   std::vector<double> values(static_cast<std::size_t>(listed ? kBatch : batch));
@@ -299,7 +302,7 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
           if (asked.gathered < 2 * k) continue;
           estimates.drop_beyond(asked, k / 8);
           if (asked.gathered <= k + k / 2) continue;
-          take_gathered(asked, n);  // nearly equal estimates
+          take_gathered(asked, n);  // estimates are nearly equal, and rule out few points
           asked.gathered = asked.taken = 0;
           continue;
         }
@@ -320,7 +323,7 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
     }
     if (estimates.serve()) {
       for (std::int64_t r = 0; r < rows; ++r) estimates.drop_beyond(group[static_cast<std::size_t>(r)], 0);
-      // If several queries need a point, all of them read it while it is in the cache.
+      // If several queries need the same points, all of them read a point while it is in the cache.
       const std::int64_t step = k * rows >= 2 * n ? batch : n;
       for (std::int64_t first = 0; first < n; first += step) {
         for (std::int64_t r = 0; r < rows; ++r) take_gathered(group[static_cast<std::size_t>(r)], first + step);
@@ -331,7 +334,7 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
       if (asked.whole) take_all(asked);
       std::vector<Ranked>& kept = asked.kept;
       if (!inserts) {
-        if (std::ssize(kept) > k + k / 2) keep_smallest(kept, k);  // fewer are sorted in less time
+        if (std::ssize(kept) > k + k / 2) keep_smallest(kept, k);  // sorting fewer takes less time
         sort_ranked(kept);
         if (std::ssize(kept) > k) kept.resize(static_cast<std::size_t>(k));
       }
@@ -397,7 +400,7 @@ class RadiusRows {
   }
 
  private:
-  static constexpr double kMostSquared = 1e37;  // so that no limit of estimates overflows
+  static constexpr double kMostSquared = 1e37;  // largest squared radius for which no limit of estimates overflows
 
   const DirectRadius& search_;
   Take take_;

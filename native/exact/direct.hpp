@@ -1,4 +1,4 @@
-// Searches that are so small that a screen would take longer than all exact values. They need no form and no packed
+// Searches so small that a screen would take longer than computing all exact values. They need no form and no packed
 // points.
 //
 // For float32 rows and metrics of squares, estimates rule out most points, so few exact values are needed. A sum of
@@ -31,14 +31,14 @@ struct DirectSearch {
   Isa isa;
   RowsView queries, points;
   std::int64_t k;
-  const std::int64_t* self_ids;  // for every query, the point that it must not find, or -1; or null
-  // Query i is compared with points listed[begins[i]], ..., listed[ends[i] - 1], which ascend; null: with all points.
+  const std::int64_t* self_ids;  // for every query, the point that it must not find, or -1; null: none
+  // Query i is compared only with points listed[begins[i]], ..., listed[ends[i] - 1], which ascend; null: with all.
   const std::int64_t *listed = nullptr, *begins = nullptr, *ends = nullptr;
   // Whether the values of the queries, or of queries and points, have not been checked yet.
   enum class Unchecked { none, queries, all } unchecked = Unchecked::none;
 };
 
-// The k nearest points of queries [begin, end), written to the start of the outputs; Value is the type of returned
+// Writes the k nearest points of queries [begin, end) to the start of the outputs; Value is the type of returned
 // distances. If a query has fewer than k, its last entries are -1 at infinity (-infinity for similarities).
 // Returns false, with arbitrary outputs, if a value that is not checked may be refused (is_refused in core/rows.hpp).
 // Estimates show that all values are finite; without estimates, the values are checked first.
@@ -46,7 +46,7 @@ template <class Value, class Index>
 bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_t end, Value* distances,
                      Index* indices);
 
-// Searches within radii, by exact values of the points that estimates do not rule out.
+// Radius searches that compute the exact values of all points that estimates do not rule out.
 struct DirectRadius {
   Metric metric;
   Isa isa;

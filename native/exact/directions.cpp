@@ -10,9 +10,9 @@ namespace tonari {
 namespace {
 
 constexpr int kRounds = 3;
-constexpr std::int64_t kBatch = 64;       // rows at a time: they and their products stay in the L2 cache
+constexpr std::int64_t kBatch = 64;       // rows in a batch, which stay in the L2 cache with their products
 constexpr double kShorter = 1 - 0x1p-20;  // far more than the amount by which rounding can raise V^T V above I
-constexpr double kDependent = 0x1p-30;    // of a column's length: a shorter rest is rounding
+constexpr double kDependent = 0x1p-30;  // relative to a column's length: a remainder that is shorter is rounding error
 
 double dot(const double* a, const double* b, std::int64_t d) {
   double sums[kLanes] = {};
@@ -26,8 +26,8 @@ double dot(const double* a, const double* b, std::int64_t d) {
   return sum;
 }
 
-// Makes the columns orthonormal, by Gram and Schmidt; columns that depend on others become zeros. After two passes only
-// rounding errors remain.
+// Makes the columns orthonormal by the method of Gram and Schmidt; columns that depend on others become zeros. After
+// two passes, only rounding errors remain.
 void make_orthonormal(double* basis, std::int64_t d, std::int64_t count, int passes) {
   std::vector<double> columns(static_cast<std::size_t>(count * d));
   for (std::int64_t i = 0; i < d; ++i) {
@@ -57,7 +57,7 @@ void make_orthonormal(double* basis, std::int64_t d, std::int64_t count, int pas
   }
 }
 
-// The sample's form rows, in batches.
+// The form rows of the sample, in batches.
 class Sample {
  public:
   Sample(const Form& form, const RowsView& rows, std::int64_t step, const PackLoops& loops)
@@ -67,7 +67,7 @@ class Sample {
         loops_(loops),
         batch_(static_cast<std::size_t>(kBatch * padded(form.d))) {}
 
-  // Calls work(rows, count) until no row is left; rows that the form cannot represent are left out.
+  // Calls work(rows, count) for batch after batch; rows that the form cannot represent are skipped.
   template <class Work>
   void each(const Work& work) {
     std::int64_t held = 0;

@@ -45,7 +45,8 @@ double Directions::stretch() const {
   for (std::int64_t a = 0; a < count; ++a) {
     double sum = 0;
     for (std::int64_t b = 0; b < count; ++b) sum += std::fabs(products[static_cast<std::size_t>(a * width + b)]);
-    if (!std::isfinite(sum)) return std::numeric_limits<double>::infinity();  // std::max would pass over NaN
+    // explicitly, since std::max ignores a NaN
+    if (!std::isfinite(sum)) return std::numeric_limits<double>::infinity();
     largest = std::max(largest, sum);
     longest = std::max(longest, products[static_cast<std::size_t>(a * (width + 1))]);
   }
@@ -86,8 +87,9 @@ void remove_mean(double* row, std::int64_t d) {
 }
 
 bool is_beyond(const Form& form, const RowTerms& row) {
-  constexpr std::int64_t longest = std::int64_t{1} << 22;  // beyond, a float32 sum of d terms has no useful bound
-  constexpr double usable = 1e24;  // scores of all rows with less are below 3e24, far less than kHuge
+  // with more columns, a float32 sum of d terms has no useful bound
+  constexpr std::int64_t longest = std::int64_t{1} << 22;
+  constexpr double usable = 1e24;  // scores of rows with smaller squares are below 3e24, far less than kHuge
   return form.d > longest || !(row.square < usable);  // true for NaN, too
 }
 

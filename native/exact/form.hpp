@@ -1,4 +1,4 @@
-// The form in which rows are compared: maps an original row to the float64 row that the score is computed from.
+// The form in which rows are compared: it maps an original row to the float64 row from which the score is computed.
 //
 //   sqeuclidean, euclidean   x' = scale (x - centre)            score = |x'|^2 - 2 <q', x'>
 //   inner_product            x' = scale (x - centre)            score = -2 scale <centre, x'> - 2 <q', x'>
@@ -27,7 +27,7 @@ namespace tonari {
 // Means "no bound": far above every score of packed rows and far below overflow, since an infinity times zero is NaN.
 constexpr float kHuge = 1e30f;
 
-// Columns of rows in memory for whole vectors: zeros follow the first d values.
+// The number of columns of a row in memory: a multiple of kLanes; zeros follow the first d values.
 constexpr std::int64_t padded(std::int64_t d) { return (d + kLanes - 1) / kLanes * kLanes; }
 
 // A matrix of d rows lies in panels of kLanes columns, each of padded(d) rows with zeros behind the first d, so that a
@@ -64,11 +64,12 @@ struct Form {
   Form(Metric metric, double scale, std::vector<double> centre, Directions directions = {});
 
   bool contracts() const { return directions.count > 0; }
-  // Columns of the rows that the screen compares.
+  // The number of columns of the rows that the screen compares.
   std::int64_t columns() const { return contracts() ? directions.count + 1 : d; }
 };
 
-// The sum in the defined order: by lanes i % 16, which are then added in halves (docs/exactness.md, "The value").
+// The sum of d values in the defined order: by lanes i % 16, which are then added in halves (docs/exactness.md, "The
+// value").
 double lane_sum(const double* values, std::int64_t d);
 
 // Subtracts the row's mean; a constant row becomes zeros.
@@ -87,7 +88,7 @@ bool is_beyond(const Form& form, const RowTerms& row);
 // The part of the score that depends on the point alone.
 double point_term(const Form& form, const RowTerms& row);
 
-// The part that the score leaves out because it depends on the query alone: |q'|^2 for euclidean forms,
+// The part of a value that the score omits because it depends on the query alone: |q'|^2 for euclidean forms,
 // scale <q', centre> + scale^2 |centre|^2 for the inner product, else 0.
 double query_term(const Form& form, const RowTerms& row);
 

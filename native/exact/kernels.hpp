@@ -14,7 +14,8 @@
 namespace tonari {
 
 enum class Precision : int { int8, bfloat16, float32 };
-enum class Needs : int { nothing, avx_vnni, avx512_vnni, neon_dot };  // beyond the instruction set's level
+// an extension that a kernel needs beyond its instruction set
+enum class Needs : int { nothing, avx_vnni, avx512_vnni, neon_dot };
 
 // The layout of rows in packed memory. K is the run of dimensions that stays together (1, 2 or 4 values, or a 64-byte
 // tile row); rows are in groups of `point_group` or `query_tile`:  [row group][dimension / K][row in group][K].
@@ -33,7 +34,7 @@ struct PointsView {
   const float* error_query = nullptr;        // e1: error per unit of |q|
   const float* error_rest = nullptr;         // e2: error per unit of the query's own rounding
   const float* error_own = nullptr;          // e0
-  const float* group_error_query = nullptr;  // maxima of e1 and e2 over the group
+  const float* group_error_query = nullptr;  // the largest e1 and e2 of each group
   const float* group_error_rest = nullptr;
   const float* group_scale = nullptr;        // int8: value of one step, for the group
   const std::int32_t* correction = nullptr;  // int8: start of the integer sum
@@ -43,7 +44,7 @@ struct PointsView {
 struct QueriesView {
   const void* data = nullptr;
   const float* norm = nullptr;       // |q|, rounded up
-  const float* rest = nullptr;       // |q - q^| and accumulation, rounded up
+  const float* rest = nullptr;       // |q - q^| and the accumulation error, rounded up
   const float* step = nullptr;       // int8: value of one step
   const float* threshold = nullptr;  // a point whose lowest score is above this cannot be among the answers
   int tiles = 0;
@@ -53,15 +54,15 @@ struct QueriesView {
 // If the queries are points too, one product serves both sides: `threshold[p]` is the threshold of point p as a query,
 // and the terms of the queries as points give the score of the reversed pair. Null pointers: one side only.
 struct ReverseView {
-  const float* threshold = nullptr;  // by place in the packed run of points
-  const float* low = nullptr;        // a(x) of the queries as points, by row; +infinity beyond the last
+  const float* threshold = nullptr;  // for each place in the packed run of points
+  const float* low = nullptr;        // a(x) of each query as a point; +infinity beyond the last
   const float* own = nullptr;
-  const float* tile_norm = nullptr;  // largest |q| and rest of each tile of queries
+  const float* tile_norm = nullptr;  // the largest |q| and the largest rest in each tile of queries
   const float* tile_rest = nullptr;
 };
 
-// Memory for marks of the points that survive for a query of a tile, if they are not kept: [tile][point from `first`
-// on]. Null: they are kept.
+// Memory to mark the points that survive for a query of a tile instead of keeping them: [tile][point from `first` on].
+// Null: survivors are kept.
 struct PointMarks {
   std::uint8_t* marks = nullptr;
   std::int64_t first = 0, stride = 0;
@@ -78,16 +79,16 @@ struct Task {
   // Of this range, groups with g % stride == 0 (take_stride), all others (skip_stride), or all (stride == 0).
   std::int64_t stride = 0;
   bool take_stride = false;
-  // For each tile of queries and group of the range: whether to compare them, and the mark of a group that may have a
-  // survivor, which is then not kept (exact/look.hpp). Null: neither.
+  // marked: for each tile of queries and group of the range, whether to compare them; null: all. marks: receives the
+  // marks of groups that may have a survivor, which is then not kept (exact/look.hpp); null: survivors are kept.
   const std::uint8_t* marked = nullptr;
   std::uint8_t* marks = nullptr;
   PointMarks point_marks = {};
   int depth = 0;  // runs of dimensions: ceil(d / run)
-  // Called for every survivor with the query's row in the block, bounds on the score, and the point's place in the
+  // Is called for every survivor, with the query's row in the block, bounds on the score, and the point's place in the
   // packed run.
   void (*keep)(void* context, std::int64_t row, float lower, float upper, std::int64_t point) = nullptr;
-  // The same for a query that survives for a point: the point's place, bounds, and the query's row.
+  // Is called for every query that survives for a point, with the point's place, bounds, and the query's row.
   void (*keep_reverse)(void* context, std::int64_t point, float lower, float upper, std::int64_t row) = nullptr;
   void* context = nullptr;
 
@@ -100,8 +101,8 @@ struct Task {
   }
 };
 
-// Loads a threshold, which another thread may lower at the same time (RowStates::set_threshold): more points pass an
-// old one.
+// Loads a threshold that another thread may lower at the same time (RowStates::set_threshold): an old value only lets
+// more points pass.
 inline float load_threshold(const float* p) {
   float threshold;
   __atomic_load(p, &threshold, __ATOMIC_RELAXED);
@@ -115,7 +116,7 @@ struct Kernel {
   Needs needs = Needs::nothing;
   Layout layout;
   void (*screen)(const Task&) = nullptr;
-  double (*peak)(double seconds) = nullptr;  // operations per second of the instruction that does the work, one core
+  double (*peak)(double seconds) = nullptr;  // operations per second of the kernel's main instruction on one core
 };
 
 // All kernels of this build that can run on this machine.

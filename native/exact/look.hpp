@@ -16,7 +16,7 @@
 
 namespace tonari {
 
-// If products serve both sides, the terms of the queries as points are needed, too.
+// The terms that queries have as points, for products that serve both sides.
 struct QueriesAsPoints {
   std::vector<float> low, own;              // as in PointsView, by row; the padding of the last tile is never found
   std::vector<float> tile_norm, tile_rest;  // the largest of each tile of queries
@@ -26,7 +26,7 @@ struct QueriesAsPoints {
   ReverseView view(const float* threshold) const;
 };
 
-// Numbers of pairs of a tile and a group: all pairs, pairs that were looked at, and marked pairs.
+// Counts of pairs of a query tile and a point group: all pairs, pairs that were looked at, and marked pairs.
 struct Looked {
   std::int64_t pairs = 0, looked = 0, marked = 0;
 };
@@ -57,7 +57,7 @@ class Look {
   Balls::Marks reached_;
   std::vector<std::uint8_t> marks_;
   Looked looked_;
-  std::int64_t pass_ = 0;  // number of looks that do not compare balls
+  std::int64_t pass_ = 0;  // number of next looks that do not compare balls
 };
 
 }  // namespace tonari

@@ -14,7 +14,7 @@ namespace tonari {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr std::int64_t kOneRegister = 64;  // bytes, which the screen may read behind the last group
+constexpr std::int64_t kOneRegister = 64;  // bytes that the screen may read after the last group
 
 // Stores the bounds of a packed row; accumulation_error explains `gamma`.
 void keep_errors(PackedGroups& to, const Form& form, std::int64_t place, double gamma, double term,
@@ -90,7 +90,7 @@ class QueryPacker {
         writer_(kernel, form.columns(), true),
         rounded_(static_cast<std::size_t>(padded(form.columns()))) {}
 
-  // Packs queries [first, first + count), as they were read.
+  // Packs queries [first, first + count), whose form rows were read.
   void pack(std::int64_t first, const FormRows& read, std::int64_t count) {
     rows_.take(read, count);
     for (std::int64_t r = 0; r < count; ++r) pack_row(first + r, r);
@@ -149,7 +149,7 @@ PackedGroups::PackedGroups(const Kernel& kernel, std::int64_t columns, std::int6
       groups((of + group - 1) / group),
       data_bytes(groups * group * packed_depth(kernel, columns) * kernel.layout.run * element_size(kernel.precision)),
       data(allocate_whole(data_bytes + kOneRegister)) {
-  // One more register than the groups need, since a group's errors are read by whole registers.
+  // One register more than the groups need, since a group's errors are read in whole registers.
   const auto places = static_cast<std::size_t>(groups * group + 16), all = static_cast<std::size_t>(groups);
   low.assign(places, kInfinity);
   error_query.assign(places, 0), error_rest.assign(places, 0), error_own.assign(places, 0);
@@ -258,7 +258,7 @@ std::int64_t PackedPoints::bytes_of(const Kernel& kernel, const Form& form, std:
   const std::int64_t groups = (count + kernel.layout.point_group - 1) / kernel.layout.point_group;
   const std::int64_t row = packed_depth(kernel, form.columns()) * kernel.layout.run * element_size(kernel.precision);
   const std::int64_t places = groups * kernel.layout.point_group, whole = kernel.precision == Precision::int8;
-  // As the constructor of PackedGroups makes them.
+  // The sizes of the arrays that the constructor of PackedGroups makes.
   return places * row + ((places + 16) * (4 + whole) + groups * (2 + whole)) * static_cast<std::int64_t>(sizeof(float));
 }
 

@@ -1,4 +1,4 @@
-// Packing: converts original rows to form rows and those to rounded rows in a kernel's layout, and measures all norms.
+// Packing: converts original rows to form rows, rounds these into a kernel's layout, and measures all norms.
 //
 // The screen multiplies rounded rows; the certificate bounds their differences from the form rows. Nothing is assumed
 // about the data: |x|, |x - x^| and |x^| are computed in float64 and rounded up.
@@ -24,10 +24,10 @@ struct PackedGroups {
 
   PointsView view(std::int64_t base) const;
   std::int64_t bytes() const;
-  // Writes all numbers, one array after the other, or reads them: bytes() in all.
+  // Writes all arrays, one after another, or reads them: bytes() in total.
   void write(std::byte* to) const;
   void read(const std::byte* from);
-  // Bounds of the row at a place, rounded so that they stay bounds; its score starts at `term` - `own`.
+  // Sets the bounds of the row at a place, rounded so that they remain bounds; its score starts at `term` - `own`.
   void bound(std::int64_t place, double term, double own, double query, double rest);
   // Lets a row beyond the screen's range always survive, so that its exact value decides.
   void let_pass(std::int64_t place);
@@ -44,7 +44,7 @@ class PackedPoints {
   // `look`: the form of a look before the screen, or null.
   PackedPoints(const Kernel& kernel, const Form& form, const Form* look, const RowsView& points, std::int64_t begin,
                std::int64_t end, Errors errors = Errors::measured);
-  // The points that write() wrote, packed for the same kernel in the same form, without a look.
+  // Reads the points that write() wrote, packed for the same kernel in the same form, without a look.
   PackedPoints(const Kernel& kernel, const Form& form, std::int64_t begin, std::int64_t end, const std::byte* from);
   PackedPoints(PackedPoints&& other) noexcept;
   ~PackedPoints();
@@ -54,9 +54,9 @@ class PackedPoints {
   std::int64_t count() const { return packed_.count; }
   std::int64_t groups() const { return packed_.groups; }
   std::int64_t bytes() const;
-  // Writes what is packed, without a look.
+  // Writes the packed points, without the contracted copy of a look.
   void write(std::byte* to) const { packed_.write(to); }
-  // bytes() of that number of points without a look.
+  // The value of bytes() for `count` points without a look.
   static std::int64_t bytes_of(const Kernel& kernel, const Form& form, std::int64_t count);
   const Kernel& kernel() const { return *kernel_; }
   // The same points in the same groups, in the form of the look; null if there is no look.
@@ -89,8 +89,8 @@ struct PackedQueries {
   int tiles = 0;
   AlignedBytes data;
   std::vector<float> norm, rest, step;
-  std::vector<double> shift;  // the part that the score leaves out (query_term)
-  std::vector<char> beyond;   // rows too large for the screen
+  std::vector<double> shift;  // for each query, the part that the score omits (query_term)
+  std::vector<char> beyond;   // for each query, whether it is too large for the screen
 
  private:
   PackedQueries(const Kernel& kernel, const Form& form, std::int64_t count);

@@ -15,8 +15,8 @@ namespace tonari {
 // The properties of a row's elements that determine the step of int8.
 struct Span {
   double largest = 0;              // |x|
-  bool whole = true;               // only whole numbers,
-  double lowest = 0, highest = 0;  // and these are the ends of their range, with 0
+  bool whole = true;               // whether all elements are whole numbers
+  double lowest = 0, highest = 0;  // the ends of the range of such elements and 0
 };
 
 // The numbers of a row that the certificate needs: the size of the row, of the rounded row, and of their difference.

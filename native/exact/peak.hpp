@@ -1,5 +1,5 @@
-// Measures how fast one core repeats the instruction that does a kernel's work: the kernel's upper bound. Only
-// benchmarks use this.
+// Measures how often per second one core executes a kernel's main instruction, an upper bound of the kernel's speed.
+// Only benchmarks use this.
 #pragma once
 
 #include <chrono>

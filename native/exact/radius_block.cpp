@@ -9,7 +9,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNoThreshold = std::numeric_limits<float>::max();  // finite, so that padding at infinity never passes
 constexpr std::size_t kPadding = 64;                               // the widest tile of queries
-constexpr std::int64_t kBatch = 8192;                              // points that are evaluated at a time
+constexpr std::int64_t kBatch = 8192;                              // number of points that are evaluated together
 
 }  // namespace
 
@@ -32,7 +32,7 @@ void RadiusBlock::open(std::int64_t begin, std::int64_t end) {
   pending_.clear();
   std::int64_t held = 0;
   for (const Row& row : rows_) held += static_cast<std::int64_t>(row.listed.capacity());
-  if (held > spec_.room) rows_.clear();  // frees the lists of earlier blocks
+  if (held > spec_.room) rows_.clear();  // frees the memory of earlier blocks' lists
   if (std::ssize(rows_) < count_) rows_.resize(static_cast<std::size_t>(count_));
   thresholds_.assign(static_cast<std::size_t>(count_) + kPadding, -kInfinity);
   for (std::int64_t r = 0; r < count_; ++r) start(r);

@@ -15,7 +15,7 @@
 namespace tonari {
 
 struct RadiusSpec {
-  const double* limits = nullptr;  // for every query of the set, the farthest returned value that is within its radius
+  const double* limits = nullptr;          // for every query, the farthest returned value within its radius
   const std::int64_t* self_ids = nullptr;  // for every query, the point that it must not find; or null
   const AllowedPairs* allowed = nullptr;   // which points each query may find; null: all others
   // Find only points after the query's own, so that each pair of points is found once. `self_ids` ascend if the points
@@ -23,7 +23,7 @@ struct RadiusSpec {
   bool later = false;
   bool lists = true;  // false: only counts
   bool double_output = false;
-  std::int64_t room = kNoLimit;  // points that the lists may hold together, if there is more than one row
+  std::int64_t room = kNoLimit;  // most points in all lists together, if there is more than one row
 };
 
 class RadiusBlock {
@@ -52,13 +52,13 @@ class RadiusBlock {
 
  private:
   struct Row {
-    double key = 0;              // of the farthest point within the radius
-    float within = 0;            // a point with this score is certainly within it
-    bool none = false;           // no value is within it
-    bool every = false;          // every value is
-    std::int64_t count = 0;      // points found
+    double key = 0;              // sort key of the farthest value within the radius
+    float within = 0;            // a point with at most this upper bound is certainly within the radius
+    bool none = false;           // whether no value is within the radius
+    bool every = false;          // whether every value is within the radius
+    std::int64_t count = 0;      // number of points found
     std::vector<Ranked> listed;  // the same points, for lists
-    AllowedRow allowed;          // which points it may find, if there are rules
+    AllowedRow allowed;          // which points the query may find, if there are rules
   };
   struct Pending {
     std::int64_t row, id;
@@ -88,7 +88,7 @@ class RadiusBlock {
   std::vector<Row> rows_;  // at least count_ elements
   std::vector<float> thresholds_;
   std::vector<Pending> pending_;
-  std::vector<std::int64_t> starts_, ids_;  // pending points by row
+  std::vector<std::int64_t> starts_, ids_;  // where each row's pending points begin, and these points
   Scratch scratch_;
 };
 

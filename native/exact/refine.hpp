@@ -11,8 +11,8 @@
 
 namespace tonari {
 
-// A query, prepared for comparisons: in float64, for correlation without its mean, and with its norm if the metric
-// needs it.
+// A query in float64, prepared for comparisons: for correlation its mean is subtracted, and its norm is stored if the
+// metric needs it.
 struct ExactQuery {
   std::vector<double> row;  // zeros at the end make the number of columns a multiple of 16
   double norm = 0;
@@ -20,7 +20,7 @@ struct ExactQuery {
 
 ExactQuery exact_query(Metric metric, const RowsView& queries, std::int64_t i);
 
-// values[j] = the value of the query and points[ids[j]], before it is rounded to the output type.
+// Computes values[j] = the value of the query and points[ids[j]], before rounding to the output type.
 using ExactValues = void (*)(Metric metric, const ExactQuery& query, const RowsView& points, const std::int64_t* ids,
                              std::int64_t count, double* values);
 
@@ -42,8 +42,8 @@ using SquareEstimates = void (*)(const float* queries, std::int64_t m, const flo
 
 SquareEstimates square_estimates(Isa isa);
 
-// The difference counts twice, because it is squared; then come the square, the additions within a lane, and those of
-// the 16 lanes in halves.
+// The rounding of the difference counts twice, because it is squared; the others are those of the square, of the
+// additions within a lane, and of the addition of the 16 lanes in halves.
 constexpr std::int64_t estimate_roundings(std::int64_t d) { return 2 + 1 + (d + kLanes - 1) / kLanes + 4; }
 
 }  // namespace tonari

@@ -50,7 +50,7 @@ inline Vec<double, kLanes> load_end(const T* from, std::int64_t count) {
   alignas(64) T end[kLanes] = {};
   if constexpr (sizeof(T) < sizeof(float)) {
     for (std::int64_t j = 0; j < count; ++j) end[j] = from[j];
-  } else {  // by registers, since a load waits long for several smaller stores
+  } else {  // in registers, since a load would wait long for several smaller stores
     for (int j = 0; j < kLanes && j < count; j += width) {
       Register<T>::load_first(from + j, std::min<std::int64_t>(count - j, width)).store(end + j);
     }
@@ -58,8 +58,8 @@ inline Vec<double, kLanes> load_end(const T* from, std::int64_t count) {
   return Vec<double, kLanes>::load(end);
 }
 
-// Lane j sums elements j, j + 16, ...; the end of the row is padded with zeros, as q is, which change no sum. Then
-// halves are combined: 16 -> 8 -> 4 -> 2 -> 1.
+// Lane j sums elements j, j + 16, ...; the ends of x and q are padded with zeros, which change no sum. Then halves of
+// the lanes are combined: 16 -> 8 -> 4 -> 2 -> 1.
 template <class STEP, class T>
 inline double reduce(const double* q, const T* x, std::int64_t d, const STEP& step = {}) {
   using Lanes = Vec<double, kLanes>;
@@ -89,9 +89,9 @@ inline AngularSums angular_sums(const double* q, const T* x, std::int64_t d) {
   return {fold(products, join), fold(squares, join)};
 }
 
-// The value of an angular metric from its sums. If the cosine is above 1/2, 1 - cosine would lose the digits of small
-// values; half the squared chord of the rows of length 1 keeps them. A chord is 0 if it is so short that it may consist
-// of the rounding errors of parallel rows (docs/exactness.md).
+// Computes the value of an angular metric from its sums. If the cosine is above 1/2, 1 - cosine would lose the digits
+// of small values; half the squared chord of the rows of length 1 keeps them. A chord is 0 if it is so short that it
+// may consist of the rounding errors of parallel rows (docs/exactness.md).
 template <class T>
 inline double angular_distance(const AngularSums& sums, const ExactQuery& query, const T* x, std::int64_t d) {
   const double norm = std::sqrt(sums.square);
@@ -118,7 +118,7 @@ double value_of(Metric metric, const ExactQuery& query, const T* x, std::int64_t
   return with_term(metric, [&](auto term) { return reduce<TermStep<decltype(term)>>(q, x, d); });
 }
 
-// Rows are scattered, so a later row is prefetched while this one is summed; if rows are long, the next row.
+// Rows are scattered in memory, so a later row (if rows are long, the next one) is prefetched while one is summed.
 template <class T>
 void values_of_rows(Metric metric, const ExactQuery& query, const RowsView& points, const std::int64_t* ids,
                     std::int64_t count, double* values) {
@@ -150,7 +150,8 @@ inline void exact_values_tile(Metric metric, const ExactQuery& query, const Rows
   }
 }
 
-// Up to kFewColumns elements, one for each lane; all other lanes are zero. So only halves with elements are combined.
+// Sums up to kFewColumns elements, one in each lane; the other lanes are zero, so only halves with elements are
+// combined.
 template <class STEP>
 void reduce_columns(const double* q, const double* columns, std::int64_t stride, std::int64_t d, std::int64_t count,
                     double* values) {
@@ -185,8 +186,8 @@ inline void column_values_tile(Metric metric, const ExactQuery& query, const dou
   with_term(metric, [&](auto term) { reduce_columns<TermStep<decltype(term)>>(q, columns, stride, d, count, values); });
 }
 
-// The last elements of a row, 1 to V::lanes of them, then zeros. A full register is read without a mask, because
-// processors do not prefetch behind masked loads.
+// Loads the last 1 to V::lanes elements of a row, then zeros. A full register is read without a mask, because
+// processors do not prefetch after masked loads.
 template <class V>
 inline V load_float_end(const float* from, std::int64_t count) {
   if (count == V::lanes) return V::load(from);
@@ -204,7 +205,8 @@ template <int Q, int P>
 void estimate_squares(const float* queries, const float* points, std::int64_t d, std::int64_t count, float* estimates,
                       std::int64_t stride) {
   using Lanes = Vec<float, kLanes>;
-  constexpr std::int64_t ahead = 512;  // elements: loads across cache lines wait for the second-level cache
+  // elements to prefetch ahead, since loads across cache lines wait for the second-level cache
+  constexpr std::int64_t ahead = 512;
   const std::int64_t width = padded(d);
   for (std::int64_t j = 0; j < count; j += P) {
     const float* const x = points + j * d;
@@ -245,7 +247,7 @@ void estimate_one(const float* query, const float* points, std::int64_t d, std::
   estimate_squares<1, 1>(query, points + whole * d, d, count - whole, estimates + whole, 0);
 }
 
-// For points of few columns, whose registers would be mostly zeros: the compiler computes several points at once.
+// For points of few columns, which would fill registers with zeros: the compiler computes several points at once.
 template <int D>
 void estimate_few_columns(const float* query, const float* points, std::int64_t count, float* estimates) {
   for (std::int64_t j = 0; j < count; ++j) {

@@ -5,7 +5,7 @@
 namespace tonari {
 namespace {
 
-constexpr std::int64_t kFirstRoom = 32;  // survivors beyond 2 k before the first condensing
+constexpr std::int64_t kFirstRoom = 32;  // a row is first condensed when it has this many survivors more than 2 k
 
 }  // namespace
 
@@ -57,7 +57,7 @@ void RowBlock::screen(const PackedPoints& points, bool looks, std::int64_t group
             .context = &keeper};
   if (!sampling) look_.mark(looks ? points.contracted() : nullptr, task);
   kernel_.screen(task);
-  if (sampling) return;  // rows beyond the screen are compared with every point once, in the second pass
+  if (sampling) return;  // rows beyond the screen's range are compared with every point in the second pass
   const std::int64_t size = kernel_.layout.point_group;
   for (std::int64_t row = 0; row < states_.count(); ++row) {
     if (!states_.is_beyond(row)) continue;

@@ -1,4 +1,4 @@
-// A block of queries, compared with the points: screen, select, refine.
+// A block of queries that is compared with the points in three steps: screen, select, refine.
 #pragma once
 
 #include "exact/look.hpp"
@@ -32,7 +32,7 @@ class RowBlock {
   const Kernel& kernel_;
   const Form& form_;
   const RowsView queries_;
-  const std::int64_t sketched_;  // columns
+  const std::int64_t sketched_;  // number of columns of the sketch
   PackedQueries packed_;
   Look look_;
   RowStates states_;

@@ -103,7 +103,7 @@ void RowStates::lower_threshold(std::int64_t r, double value) {
   set_threshold(r, std::min(thresholds_[at], bounds_.threshold_from_value(value, rows_[at].shift)));
 }
 
-// Other threads may read the threshold while it is lowered; with an old value, more points pass.
+// Lowers a threshold while other threads may read it: an old value only lets more points pass.
 void RowStates::set_threshold(std::int64_t r, float value) {
   std::atomic_ref<float>(thresholds_[static_cast<std::size_t>(r)]).store(value, std::memory_order_relaxed);
 }
@@ -139,7 +139,7 @@ void RowStates::condense(std::int64_t r, std::int64_t rank, Scratch& scratch) {
   scratch.keys.resize(held.size());
   std::transform(held.begin(), held.end(), scratch.keys.begin(),
                  [](const Survivor& survivor) { return float_key(survivor.upper); });
-  // A threshold only needs to be slightly above the rank-th smallest bound.
+  // The threshold need not be the rank-th smallest bound itself: a value slightly above it suffices.
   const float kth = key_float(lists_.bound(scratch.keys.data(), std::ssize(held), rank, rank / 8));
   const float bound = bounds_.threshold_from_score(static_cast<double>(kth), rows_[at].shift);
   set_threshold(r, std::min(thresholds_[at], bound));
@@ -195,7 +195,7 @@ void RowStates::expect(std::int64_t r, std::int64_t place, const float* asked, s
 void RowStates::drop_above_threshold(std::int64_t r) {
   const float threshold = thresholds_[static_cast<std::size_t>(r)];
   const std::span<Survivor> held = survivors(r);
-  std::size_t kept = 0;  // without branches, half of which would be mispredicted
+  std::size_t kept = 0;  // without branches, since half of them would be mispredicted
   for (const Survivor& survivor : held) {
     held[kept] = survivor;
     kept += survivor.lower <= threshold;
@@ -296,13 +296,13 @@ std::int64_t RowStates::finish(std::int64_t first, std::int64_t last, Value* dis
     end = row.retries ? RowStatus::retry : RowStatus::done;
     if (row.retries) continue;
     condense(r, wanted_, scratch);
-    // Survivors in ascending order of lower bounds: once a bound exceeds the k-th value, no further exact values are
-    // needed.
+    // Survivors are resolved in ascending order of lower bounds: once a bound exceeds the k-th value, no further exact
+    // values are needed.
     const std::int64_t at_once = std::max(kResolved, spec_.k / 2);
     while (true) {
       const std::int64_t held = std::ssize(survivors(r)), missing = wanted_ - std::ssize(row.settled);
-      // Finding the lowest takes longer than computing the values of a few more. Fewer values than missing neighbours
-      // lower no threshold.
+      // For few survivors, computing all values is faster than finding the lowest bounds. Fewer values than missing
+      // neighbours lower no threshold.
       if (held <= std::max(at_once, missing + spec_.k / 8)) break;
       resolve_lowest(r, std::max(at_once, missing), scratch);
     }

@@ -36,16 +36,16 @@ inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max(
 
 struct SearchSpec {
   std::int64_t k = 0;
-  const std::int64_t* self_ids = nullptr;  // for every query of the set, the point that it must not find; or null
+  const std::int64_t* self_ids = nullptr;  // for every query, the point that it must not find; null: none
   bool double_output = false;
   bool may_retry = false;
-  std::int64_t capacity = 0;       // survivors that a row may hold before it retries or is resolved exactly
-  std::int64_t growth = kNoLimit;  // survivors of all rows together, beyond their first rooms
+  std::int64_t capacity = 0;       // most survivors of a row; then it retries or is resolved exactly
+  std::int64_t growth = kNoLimit;  // most survivors of all rows together, beyond their first rooms
   std::int64_t sample_rank = 0;    // rank of the sample that becomes the threshold (matsumoto2015); 0 for no sample
   Sketch sketch{};                 // empty if points have no order of their own
 };
 
-// Working memory of one thread.
+// The working memory of one thread.
 struct Scratch {
   std::vector<std::int32_t> keys;
   std::vector<float> apart;
@@ -63,8 +63,8 @@ class RowStates {
   void open(std::int64_t begin, std::int64_t count, std::int64_t room);
   // Sets a row's query_term. No point passes the threshold of a row beyond the screen's range.
   void start(std::int64_t row, double shift, bool beyond);
-  // The row already has k neighbours, and the last one has this returned value if the value is finite. The row keeps no
-  // point that is farther, and may find fewer than k.
+  // Tells a row that it already has k neighbours, of which the last has this returned value; a value that is not finite
+  // says nothing. The row then keeps no farther point, and may find fewer than k.
   void know(std::int64_t row, double value);
 
   std::int64_t begin() const { return begin_; }
@@ -86,33 +86,33 @@ class RowStates {
   void end_sample(Scratch& scratch);
   // Adds the results of `other` for the same queries among other points.
   void absorb(RowStates& other, Scratch& scratch);
-  // Judges points [begin, end) by exact values alone.
+  // Compares a row with points [begin, end) by exact values, without the screen.
   void search_exactly(std::int64_t row, std::int64_t begin, std::int64_t end, Scratch& scratch);
-  // Refines and orders rows [first, last) and writes them to the start of the outputs; returns how many survivors were
-  // refined.
+  // Refines rows [first, last), and writes their ordered neighbours to the start of the outputs; returns how many
+  // survivors were refined.
   template <class Value, class Index>
   std::int64_t finish(std::int64_t first, std::int64_t last, Value* distances, Index* indices, std::uint8_t* status,
                       Scratch& scratch);
 
  private:
-  // The place of a row's next survivor. The screen uses nothing else of a row, so a block's slots stay in L1.
+  // Where a row's next survivor is stored. The screen accesses nothing else of a row, so a block's slots stay in L1.
   struct Slot {
     Survivor* next = nullptr;
     Survivor* end = nullptr;
   };
   struct Row {
     Survivor* survivors = nullptr;
-    std::int64_t room = 0;        // number of survivors at which it is condensed
-    std::int64_t held = 0;        // number of survivors for which it has memory
-    std::vector<Ranked> settled;  // resolved exactly, at most k; its capacity is no larger
+    std::int64_t room = 0;        // number of survivors at which the row is condensed
+    std::int64_t held = 0;        // number of survivors for which the row has memory
+    std::vector<Ranked> settled;  // the best points resolved exactly, at most k; the capacity is no larger
     std::int64_t resolved = 0;    // number of survivors that were resolved and dropped
     double shift = 0;
     float sampled = 0;  // threshold taken from the sample, if `was_sampled`
     bool was_sampled = false;
     bool retries = false;
     bool beyond = false;
-    bool known = false;  // has k neighbours already, which are stored elsewhere
-    bool grown = false;  // has left its first room
+    bool known = false;  // whether the row has k neighbours already, which are stored elsewhere
+    bool grown = false;  // whether the row's survivors have moved out of its first room
   };
 
   std::span<Survivor> survivors(std::int64_t row) {
@@ -120,7 +120,7 @@ class RowStates {
     return {rows_[at].survivors, slots_[at].next};
   }
   void set_room(std::int64_t row, std::int64_t room);
-  bool grow(std::int64_t row, std::int64_t room);  // keeps the survivors; false at the limit
+  bool grow(std::int64_t row, std::int64_t room);  // keeps the survivors; returns false at the limit
   void keep_first(std::int64_t row, std::int64_t count) {
     const auto at = static_cast<std::size_t>(row);
     slots_[at].next = rows_[at].survivors + count;
@@ -142,7 +142,7 @@ class RowStates {
   void rank_exactly(std::int64_t row, Scratch& scratch);
   bool sample_was_enough(const Row& row, const std::vector<Ranked>& ranked) const;
   void set_threshold(std::int64_t row, float value);
-  void lower_threshold(std::int64_t row, double returned);  // nothing farther than this returned value is wanted
+  void lower_threshold(std::int64_t row, double returned);  // points with a farther returned value are dropped
 
   const Form& form_;
   const RowsView queries_, points_;
@@ -150,7 +150,7 @@ class RowStates {
   const Bounds bounds_;
   const ExactValues exact_values_;
   const KeyLists lists_;
-  const std::int64_t wanted_;  // k, and one more where the row itself may be among the survivors
+  const std::int64_t wanted_;  // k, or k + 1 if the row itself may be among the survivors
   SurvivorRooms rooms_;
   std::int64_t begin_ = 0, count_ = 0;
   std::vector<Row> rows_;  // at least count_

@@ -12,7 +12,7 @@
 
 namespace tonari {
 
-constexpr double kTiny = 0x1p-100;  // absolute floor of every bound
+constexpr double kTiny = 0x1p-100;  // the smallest value of every bound
 
 // The smallest float32 that is at least `x`; kHuge after overflow or NaN.
 inline float round_up(double x) {
@@ -46,7 +46,7 @@ inline Span joined(const Span& a, const Span& b) {
           .highest = std::max(a.highest, b.highest)};
 }
 
-// Writes the elements of one row into packed memory (see Layout). Those beyond d are zeros.
+// Writes the elements of one row into packed memory (see Layout); elements after the first d are zeros.
 class RowWriter {
  public:
   RowWriter(const Kernel& kernel, std::int64_t d, bool queries)
@@ -67,7 +67,7 @@ class RowWriter {
     if (interleaved_ || run_bytes_ == 4) {
       // The matrix unit's second operand: each 32-bit piece of a query has a tile row of its own. Runs of 32 bits are
       // such pieces themselves.
-      const std::byte* element = elements_.data();  // by name: the compiler cannot rule out that a write changes it
+      const std::byte* element = elements_.data();  // local, since a write might change the member
       const std::int64_t pieces = depth_ * run_bytes_ / 4, apart = rows_ * 4;
       for (std::int64_t j = 0; j < pieces; ++j) std::memcpy(cells + j * apart + r * 4, element + j * 4, 4);
       return;
@@ -112,7 +112,7 @@ class FormRows {
   const std::vector<RowTerms>& terms() const { return terms_; }
 
  private:
-  static constexpr std::int64_t kExpected = 1 << 18;  // bytes: a part of the second-level cache
+  static constexpr std::int64_t kExpected = 1 << 18;  // bytes that are prefetched: a part of the second-level cache
 
   const Form& form_;
   const PackLoops& loops_;
@@ -139,7 +139,7 @@ class ScreenRows {
   }
   const RowTerms& terms(std::int64_t r) const { return terms_[static_cast<std::size_t>(r)]; }
   const double* row(std::int64_t r) const { return rows_ + r * width_; }
-  // The norms of a row that was rounded.
+  // The norms of row r and of its rounded form.
   Norms norms(std::int64_t r, const double* rounded) const {
     Norms found = loops_.measure(form_.metric, row(r), rounded, form_.columns());
     found.exact += terms(r).error, found.difference += terms(r).error;

@@ -35,7 +35,7 @@ void ScoreBlock::open(const RowsView& queries, std::int64_t begin, std::int64_t 
 void ScoreBlock::keep(std::int64_t row, float score, std::int64_t place) {
   std::int64_t& held = held_[static_cast<std::size_t>(row)];
   const Word<Key> word = pack_word<Key>(float_key(score), static_cast<std::int32_t>(place));
-  if (count_ == 1) {  // the best point is the threshold itself
+  if (count_ == 1) {  // the best score is itself the threshold
     Word<Key>& best = words_[static_cast<std::size_t>(row * room_)];
     if (held == 0 || word < best) best = word, held = 1, thresholds_[static_cast<std::size_t>(row)] = score;
     return;
@@ -50,11 +50,11 @@ void ScoreBlock::condense(std::int64_t row) {
   for (std::int64_t j = 0; j < held; ++j) keys_[static_cast<std::size_t>(j)] = word_key<Key>(words[j]);
   const Key bound = at_least_kth(keys_.data(), held, count_, count_ / 8).key;
   std::int64_t kept = 0;
-  for (std::int64_t j = 0; j < held; ++j) {  // without branches, half of which would be mispredicted
+  for (std::int64_t j = 0; j < held; ++j) {  // without branches, since half of them would be mispredicted
     words[kept] = words[j];
     kept += word_key<Key>(words[j]) <= bound;
   }
-  if (kept > count_ + count_ / 8) {  // many words are at the bound itself: the first places are kept
+  if (kept > count_ + count_ / 8) {  // many words equal the bound: those of the first places are kept
     keep_smallest(words, kept, count_);
     kept = count_;
   }

@@ -47,7 +47,7 @@ constexpr int kPart = 8, kParts = kPoints / kPart;
 
 #define TONARI_INLINE inline __attribute__((always_inline))  // all values stay in registers between products
 
-// What the points of a part have in common so far.
+// The results for the points of a part that were judged so far.
 struct Part {
   Floats least[2] = {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity()};
   std::uint32_t reverse = 0;
@@ -58,7 +58,7 @@ class Epilogue {
  public:
   explicit Epilogue(const Task& task) : task_(task) {}
 
-  // Begins with a block, or with none.
+  // Begins to judge a block; null: none.
   void begin(const Block* block) {
     left_ = block == nullptr ? 0 : kParts;
     if (block == nullptr) return;
@@ -77,7 +77,7 @@ class Epilogue {
     if constexpr (BOTH) reverse_limits(task_, tile_, group_ * kPoints, kPoints, limits_);
   }
 
-  int left() const { return left_; }  // parts
+  int left() const { return left_; }  // number of parts not yet judged
 
   // Adds the points [FIRST, LAST) of the next part to it.
   template <int FIRST, int LAST>
@@ -138,7 +138,7 @@ class Epilogue {
   const Task& task_;
   std::int64_t group_ = 0;
   int tile_ = 0, left_ = 0;
-  const std::int32_t* sums_ = nullptr;  // of the next part
+  const std::int32_t* sums_ = nullptr;  // the sums of the next part
   const float* low_ = nullptr;
   Floats bound_[2], factor_[2], query_low_[2];
   alignas(64) float limits_[kPoints];
@@ -163,7 +163,7 @@ class Ahead {
   const std::byte *at_ = nullptr, *end_ = nullptr;
 };
 
-// The same for the numbers of each point; a survivor needs them all.
+// Prefetches the terms of each point, all of which a survivor needs.
 void prefetch_numbers(const PointsView& points, std::int64_t begin, std::int64_t end) {
   for (const float* numbers : {points.low, points.error_query, points.error_rest, points.error_own}) {
     for (std::int64_t at = begin; at < end; at += 16) {
@@ -172,13 +172,13 @@ void prefetch_numbers(const PointsView& points, std::int64_t begin, std::int64_t
   }
 }
 
-// Where the sums of a block come from (null: zeros), and where those of the block before go.
+// Where the sums of a block are loaded from (null: zeros), and where those of the block before are stored.
 struct Turn {
   const std::int32_t* from;
   std::int32_t* to;
 };
 
-// Turns a tile of sums to the next block.
+// Stores a tile of sums, and loads it for the next block.
 template <int TILE>
 TONARI_INLINE void turn_tile(const Turn& turn) {
   constexpr int place = TILE / 2 * kTileRows * kQueries + TILE % 2 * 16;
@@ -244,7 +244,7 @@ void screen_amx_sides(const Task& task) {
   // While a block is multiplied, the sums of the one before are stored, and the parts of an earlier one are judged.
   Block blocks[2];
   Block *in_tiles = nullptr, *stored = nullptr;
-  std::int32_t* to = blocks[0].sums;  // where the sums in the tiles belong
+  std::int32_t* to = blocks[0].sums;  // where the sums in the tiles will be stored
   int which = 0;
   Epilogue<INT8, BOTH> before(task);
   Ahead ahead(task.queries.tiles);

@@ -17,7 +17,7 @@
 namespace tonari {
 namespace {
 
-constexpr std::int64_t kFewQueries = 4;  // with more queries, the tile's screen is as fast
+constexpr std::int64_t kFewQueries = 4;  // with more queries, the screen by tiles is as fast
 constexpr int kChains = 4;
 
 template <class OP, int POINTS_, int VECTORS>
@@ -45,7 +45,7 @@ struct FewFloats {
   }
 };
 
-// The same for int8 with exact integer sums; see screen_i8_sides.
+// The screen for few queries in int8, with exact integer sums; see screen_i8_sides.
 template <class DOT, int POINTS_, int VECTORS>
 struct FewBytes {
   static constexpr int POINTS = POINTS_, width = VECTORS * Floats::lanes;

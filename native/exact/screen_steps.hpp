@@ -1,4 +1,4 @@
-// Common parts of the screens for vector units: reading thresholds, and summing a score. Internal linkage throughout:
+// Parts that the screens for vector units share: reading thresholds, and summing a score. Internal linkage throughout:
 // each instruction set compiles its own copy.
 #pragma once
 
@@ -24,7 +24,7 @@ inline Floats load_thresholds(const float* p) {
 #endif
 }
 
-// The operations of a float32 screen: how a score starts, how one dimension is added, and how parts are joined.
+// The operations of a float32 screen: starting a score, adding one dimension, and joining partial sums.
 struct InnerOp {  // queries are packed as -2 q', so the sum of products is the score
   static constexpr char name[] = "inner";
   static constexpr bool starts_low = true;

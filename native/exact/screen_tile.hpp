@@ -34,8 +34,8 @@ inline std::uint64_t survivors(const Floats (&least)[VECTORS], const Task& task,
   return mask;
 }
 
-// The points p < POINTS, one bit each, for which some lane passes. Mostly one point of a group does, and a branch for
-// each point would be mispredicted there.
+// The points p < POINTS, one bit each, for which some lane passes. Usually only one point of a group does, and a branch
+// for each point would be mispredicted at it.
 template <int POINTS, class PASSES>
 inline std::uint32_t points_that_pass(const PASSES& passes) {
   static_assert(POINTS <= 32);
@@ -44,8 +44,8 @@ inline std::uint32_t points_that_pass(const PASSES& passes) {
   return found;
 }
 
-// Keeps the points, of POINTS points from `first` on, that may be in an answer of the queries in `lanes`, each by its
-// own error bound. `score(p, v)` is point p's score for register v of queries.
+// Keeps those of POINTS points from `first` on that may be in the answer of a query in `lanes`, each by its own error
+// bound. `score(p, v)` is point p's score for register v of queries.
 template <int POINTS, int VECTORS, class SCORE>
 inline void judge(const Task& task, int tile, std::int64_t first, std::uint64_t lanes, SCORE&& score) {
   const PointsView& points = task.points;
@@ -132,7 +132,7 @@ inline void judge_reverse(const Task& task, int tile, std::int64_t first, SCORE&
   }
 }
 
-// The same from scores in memory, [point in group][query in tile]; out of line, since most groups have no survivor.
+// Keeps points by scores in memory, [point in group][query in tile]; out of line, since most groups have no survivor.
 template <int POINTS, int VECTORS>
 __attribute__((noinline)) void judge_stored(const Task& task, int tile, std::int64_t group, std::uint64_t lanes,
                                             bool reverse, const float* scores) {
@@ -141,7 +141,7 @@ __attribute__((noinline)) void judge_stored(const Task& task, int tile, std::int
   if (reverse) judge_reverse<POINTS, VECTORS>(task, tile, group * POINTS, score);
 }
 
-// After a product: looks for survivors for the queries and, if BOTH, for the points.
+// Finds survivors after a product: for the queries and, if BOTH, for the points.
 template <bool BOTH, int POINTS, int VECTORS>
 inline void examine(const Task& task, int tile, std::int64_t group, const Floats (&score)[POINTS][VECTORS]) {
   Floats least[VECTORS];
@@ -255,7 +255,7 @@ constexpr auto float32_kernels(TermList<TERMS...>, const Kernel& common, const O
   return KernelTable<1 + sizeof...(TERMS) + sizeof...(Others)>{{made(InnerOp{}), made(TermOp<TERMS>{})..., others...}};
 }
 
-// The same for int8 with exact integer sums: DOT::add adds four products of bytes per lane.
+// The screen in int8 with exact integer sums: DOT::add adds four products of bytes per lane.
 //   score = low - (group step * query step) * sum,  where the query's step includes the factor 2
 template <class DOT, bool BOTH, int POINTS, int VECTORS>
 void screen_i8_sides(const Task& task) {

@@ -9,7 +9,8 @@
 namespace tonari {
 namespace {
 
-constexpr std::int64_t kFirstRoom = 24;  // survivors beyond 2 k before the first condensing, for all active rows
+// an active row is first condensed when it has this many survivors more than 2 k
+constexpr std::int64_t kFirstRoom = 24;
 
 // Tells the processor that this thread waits for another one's store.
 inline void pause() {
@@ -20,12 +21,13 @@ inline void pause() {
 #endif
 }
 
-// Only one thread at a time may use a row's survivors. It mostly needs them for the few instructions that keep a
-// survivor, but sometimes until the row is condensed or resolved exactly, or until a suspended thread runs again.
+// Holds a row's lock: only one thread at a time may use the row's survivors. Usually it is held for the few
+// instructions that keep a survivor, but sometimes until the row is condensed or resolved exactly, or a suspended
+// thread resumes.
 class Locked {
  public:
   explicit Locked(std::atomic_flag& flag) : flag_(flag) {
-    constexpr int patience = 64;  // pauses, a few microseconds altogether
+    constexpr int patience = 64;  // number of pauses, which take a few microseconds in total
     for (int pauses = 0; flag_.test_and_set(std::memory_order_acquire);) {
       while (flag_.test(std::memory_order_relaxed)) {
         if (pauses < patience) {

@@ -1,5 +1,5 @@
-// Searches whose queries are the points: every product of two rows serves both rows (komarov2014 builds the same graph
-// from one half of the distance matrix).
+// Searches whose queries are the points: every product of two rows is used for both rows (komarov2014 builds the same
+// graph from one half of the distance matrix).
 //
 // A range of rows is active: their thresholds and survivors are here, shared by all threads. A worker compares a block
 // of active rows with later active rows for both sides, and with all other points for one side. A row's survivors
@@ -21,13 +21,14 @@ class SelfJoin {
   SelfJoin(const Kernel& kernel, const Form& form, const Form* look, const RowsView& points, const SearchSpec& spec,
            Isa isa);
 
-  // Makes rows [begin, end) active; prepare() must then be called for all of them, in any order and on any threads.
+  // Makes rows [begin, end) active; prepare() must then be called for each of them, in any order and on any thread.
   void open(std::int64_t begin, std::int64_t end);
   void prepare(std::int64_t begin, std::int64_t end, const PackedPoints& packed);
-  // Prepared rows from `begin` on already have k neighbours, and these are the returned values of the last ones (not
-  // finite: the row has none). Such rows keep no point that is farther, and may find fewer than k.
+  // Tells prepared rows [begin, end) that they already have k neighbours; `values` has the returned value of each row's
+  // last one, or is not finite for rows without neighbours. Such rows keep no farther point, and may find fewer than k.
   void know(std::int64_t begin, std::int64_t end, const double* values);
-  // Rows beyond the screen's range are compared with points [first, last).
+  // Writes the neighbours of rows [begin, end); first compares rows beyond the screen's range with points [first,
+  // last).
   template <class Value, class Index>
   std::int64_t finish(std::int64_t begin, std::int64_t end, Value* distances, Index* indices, std::uint8_t* status,
                       std::int64_t first, std::int64_t last);
@@ -45,7 +46,7 @@ class SelfJoin {
   struct AsPoints {
     std::vector<float> low, own;
   };
-  AsPoints whole_, contracted_;  // of the active rows
+  AsPoints whole_, contracted_;  // the terms of the active rows as points
 };
 
 // One thread's part of a join: a block of active rows, packed as queries.

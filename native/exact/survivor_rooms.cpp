@@ -6,7 +6,8 @@ namespace tonari {
 namespace {
 
 constexpr std::int64_t kBytes = sizeof(Survivor);
-// A small search uses memory that malloc already has, because new pages would take more time than the whole search.
+// The first piece is small, so that a small search uses memory that malloc already has: new pages would take longer
+// than the whole search.
 constexpr std::int64_t kFirstPiece = (std::int64_t{1} << 16) / kBytes, kLastPiece = (std::int64_t{1} << 20) / kBytes;
 
 // Slightly more than the room, in whole cache lines: rooms of a power of two would all begin in the same sets of a

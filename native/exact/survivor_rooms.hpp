@@ -1,6 +1,6 @@
 // The memory in which a block of rows keeps its survivors; all of it is counted.
 //
-// Rooms are cut from larger and larger pieces of memory; all pieces but the first go back to the operating system.
+// Rooms are cut from larger and larger pieces of memory; all pieces but the first are returned to the operating system.
 // malloc would leave holes when rows move out of rooms that became too small, and would not return freed memory.
 #pragma once
 
@@ -36,7 +36,7 @@ class SurvivorRooms {
   std::int64_t left_;
   std::int64_t piece_;                                    // survivors in the next piece
   Survivor *next_ = nullptr, *end_ = nullptr;             // the rest of the current piece
-  std::map<std::int64_t, std::vector<Survivor*>> empty_;  // by size
+  std::map<std::int64_t, std::vector<Survivor*>> empty_;  // free rooms by size
 };
 
 }  // namespace tonari

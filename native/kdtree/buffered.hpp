@@ -35,8 +35,8 @@ namespace tonari {
 struct TreeRoundCounts {
   std::int64_t rounds = 0;   // calls of FindLeafBatch
   std::int64_t emptied = 0;  // calls of ProcessAllBuffers
-  std::int64_t full = 0;     // number of these calls because a buffer was half full
-  std::int64_t tiles = 0;    // comparisons of one or several queries with a leaf
+  std::int64_t full = 0;     // number of these calls that were made because a buffer was half full
+  std::int64_t tiles = 0;    // number of times that one or several queries were compared with a leaf
   double find_seconds = 0, process_seconds = 0;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kBatch = 5;  // M = 5 B
 
-// Adds the time from its construction to its destruction to a sum.
+// Adds the time between its construction and its destruction to a sum.
 class Clocked {
  public:
   explicit Clocked(double& seconds) : seconds_(seconds) {}
@@ -35,10 +35,10 @@ class BufferedTree final : public TreeRounds {
   using Query = Scan::Query;
   static constexpr std::int32_t kNone = -1;
 
-  // The state of a query between its turns; its values, list and keys are stored elsewhere.
+  // The state of a query while it waits for its next leaf; its values, list and keys are stored elsewhere.
   struct State {
     Query query;
-    std::int32_t leaf = kNone;  // the last leaf that it entered
+    std::int32_t leaf = kNone;  // the last leaf that the query entered
     std::int32_t next = kNone;  // the next query of the same buffer
   };
   struct Buffer {
@@ -76,7 +76,7 @@ class BufferedTree final : public TreeRounds {
   }
 
  private:
-  // FindLeafBatch, for as many queries of the round as the budget allows.
+  // FindLeafBatch for the queries of the round, as far as the budget allows.
   void find(TreeVisits& visits) {
     const Clocked clocked(counts.find_seconds);
     if (batch_ == 0) {
@@ -116,7 +116,7 @@ class BufferedTree final : public TreeRounds {
     full_ |= 2 * std::int64_t{++buffer.held} >= buffer_;
   }
 
-  // The next leaf on the way of a query, or kNone.
+  // Returns the next leaf that a query enters, or kNone.
   std::int32_t next_leaf(std::int32_t slot, const State& state, TreeVisits& visits) {
     Key* const entered = keys_ + slot * levels_;
     const Key limit = std::bit_cast<Key>(state.query.threshold);
@@ -150,13 +150,13 @@ class BufferedTree final : public TreeRounds {
     return child_keys<SquareStep>(tree_, level, node, values);
   }
 
-  // The keys of the children that come after (key, lane).
+  // Masks the keys of children that do not come after (key, lane).
   static K beyond(K keys, Key key, int lane) {
     const auto before = (keys < K(key)) | ((keys == K(key)) & K::Truth::of((2u << lane) - 1));
     return choose(before, K(kNoChild<float>), keys);
   }
 
-  // ProcessAllBuffers, for as many tiles as the budget allows.
+  // ProcessAllBuffers, as far as the budget allows.
   void process(TreeVisits& visits) {
     const Clocked clocked(counts.process_seconds);
     for (; emptied_ < filled_buffers_; ++emptied_) {
@@ -179,7 +179,7 @@ class BufferedTree final : public TreeRounds {
   // Takes some queries out of a leaf's buffer and compares them with its points; returns their number.
   std::int64_t compare(std::int32_t leaf, Buffer& buffer) {
     constexpr int most = Scan::kMost;
-    Query nobody;  // fills the tile: no point passes a negative threshold
+    Query nobody;  // an empty query that fills the tile: no point passes its negative threshold
     nobody.values = values_;
     Query* tile[most];
     std::fill_n(tile, most, &nobody);
@@ -214,7 +214,7 @@ class BufferedTree final : public TreeRounds {
   const TreeView& tree_;
   Scan scan_;
   const std::int64_t begin_;
-  const std::int32_t count_;  // queries of the block; a slot is the place of one in it
+  const std::int32_t count_;  // number of queries in the block; a slot is a query's place in it
   const std::int64_t buffer_, levels_;
 
   Room<float> value_room_;
@@ -225,7 +225,7 @@ class BufferedTree final : public TreeRounds {
   Room<Buffer> buffer_room_;
   float* const values_;           // [slot][column]
   std::byte* const lists_;        // [slot][byte]
-  Key* const keys_;               // [slot][level]: that of the last child entered
+  Key* const keys_;               // [slot][level]: the key of the last child that was entered
   State* const states_;           // [slot]
   std::int32_t* const reinsert_;  // a ring of slots
   std::int32_t* const filled_;    // leaves whose buffers hold a query
@@ -235,11 +235,11 @@ class BufferedTree final : public TreeRounds {
   std::int64_t finished_ = 0;
   std::int64_t first_again_ = 0, waiting_again_ = 0;
   std::int64_t batch_ = 0;                         // queries that the round must still take
-  bool again_ = false;                             // it takes them from reinsert
-  bool full_ = false;                              // a buffer is half full
-  bool emptying_ = false;                          // buffers are being emptied
+  bool again_ = false;                             // whether the round takes queries from reinsert
+  bool full_ = false;                              // whether a buffer is half full
+  bool emptying_ = false;                          // whether buffers are being emptied
   std::int64_t filled_buffers_ = 0, emptied_ = 0;  // numbers of buffers that are filled, and that have been emptied
-  std::int64_t left_ = 0;                          // points and bounds that may still be read in this call, in rows
+  std::int64_t left_ = 0;                          // number of rows (points and bounds) that this call may still read
 };
 
 inline std::unique_ptr<TreeRounds> tree_rounds_tile(const TreeTask& task, std::int64_t begin, std::int64_t end,

@@ -31,7 +31,7 @@ struct TreeSplits {
   T* values;
 };
 
-// The parts that tree_below fills; their shapes are those of tonari.kdtree.cpu.tree.Tree.
+// The arrays that tree_below fills; their shapes are those of tonari.kdtree.cpu.tree.Tree.
 template <class T>
 struct TreeParts {
   int height;

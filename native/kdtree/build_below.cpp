@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kWidth = 16;             // children per node of boxes
 constexpr std::int64_t kAhead = 24;             // number of rows that are prefetched ahead of the copy
-constexpr std::int64_t kNearBytes = 640 << 10;  // bytes of the rows that are gathered, which stay in the L2 cache
+constexpr std::int64_t kNearBytes = 640 << 10;  // most bytes of gathered rows, which stay in the L2 cache
 
 template <class T, class Index>
 struct CutRoom {
@@ -26,12 +26,12 @@ struct CutRoom {
         spare(keys.size() + 1) {}
 };
 
-// Cuts the rows of `order` into the first `left` and the rest.
+// Cuts the rows in `order` into those that go left, `left` in number, and the others.
 template <class T, class Source, class Index>
 void cut_rows(const Source& source, Index* order, std::int64_t count, std::int64_t left, CutRoom<T, Index>& room,
               std::int32_t* dimension, T* value) {
   room.looked.clear();
-  if (count > kSampledFrom) {  // no gathered node is so large, so `order` has the original row numbers
+  if (count > kSampledFrom) {  // gathered nodes are smaller, so `order` has the original row numbers
     for (std::int64_t i = 0; i < count; ++i) {
       if (order[i] % kSampleStep == 0) room.looked.push_back(order[i]);
     }

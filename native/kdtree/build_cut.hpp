@@ -1,4 +1,4 @@
-// The parts of a cut: its dimension, its value, and which rows go left.
+// The steps of a cut: choosing its dimension, finding its value, and moving the rows that go left to the front.
 #pragma once
 
 #include <algorithm>
@@ -7,11 +7,11 @@
 
 namespace tonari {
 
-// Whether a tree of T holds rows of a stored type exactly; bind_kdtree_build.cpp refuses others.
+// Whether T represents all values of a stored type; bind_kdtree_build.cpp refuses other rows.
 template <class T, class Stored>
 constexpr bool kHolds = !std::is_same_v<Stored, double> || std::is_same_v<T, double>;
 
-// Rows of a stored type, read as T.
+// Rows of a stored type, whose elements are read as T.
 template <class Stored, class T>
 struct CutSource {
   const Stored* data;
@@ -37,8 +37,8 @@ void column_variances(const Stored* data, std::int64_t d, const std::int64_t* ro
   for (int j = 0; j < width; ++j) variances[j] = square[j] - sum[j] * sum[j] / static_cast<double>(count);
 }
 
-// The dimension of the largest variance over `rows`; among equal ones, the first. If there are few columns, two or
-// three at a time are as fast as all at once, and need no code for each number of columns.
+// The dimension of the largest variance over `rows`; of equal ones, the first. Columns are handled by twos or threes:
+// for few columns this is as fast as all at once, and needs no code for each number of columns.
 template <class Stored>
 std::int32_t most_varied_dimension(const Stored* data, std::int64_t d, const std::int64_t* rows, std::int64_t count) {
   constexpr int most = 8;
@@ -70,7 +70,7 @@ std::int32_t most_varied_dimension(const Stored* data, std::int64_t d, const std
 // leave few candidates after one pass, which does not branch on the data. It takes about a third of nth_element's time.
 template <class T>
 T value_of_rank(const T* values, std::int64_t count, std::int64_t rank, T* first, T* second) {
-  constexpr std::int64_t few = 64, sampled = 16, reach = 4;  // two standard deviations of the sample's median
+  constexpr std::int64_t few = 64, sampled = 16, reach = 4;  // reach: two standard deviations of the sample's median
   while (count > few) {
     T sample[sampled];
     for (std::int64_t i = 0; i < sampled; ++i) sample[i] = values[i * count / sampled];

@@ -12,15 +12,15 @@
 namespace tonari {
 namespace {
 
-constexpr std::int64_t kBlockRows = 4096;  // rows that are routed and counted while the cache has them
+constexpr std::int64_t kBlockRows = 4096;  // rows that are routed and counted together, while they are in the cache
 
-// A node that is to be cut. Its median is between `lower` and `upper`, unless the sample is misleading.
+// A node before its cut. Its median is between `lower` and `upper`, unless the sample is misleading.
 template <class T>
 struct OpenNode {
   bool open = true;
   std::int32_t dimension = 0;
   T lower = 0, upper = 0;
-  std::int64_t left = 0;                          // rows that go left
+  std::int64_t left = 0;                          // number of rows that go left
   std::int64_t sample_begin = 0, sample_end = 0;  // the node's part of the sample
 };
 
@@ -35,7 +35,7 @@ template <class T>
 struct TopSplit {
   std::int32_t dimension = 0;
   T value = 0;
-  std::int64_t tie = 0;  // of the rows with this value, those before this row go left
+  std::int64_t tie = 0;  // rows with the split's value go left if they come before this row
   bool left(T of_row, std::int64_t row) const { return (of_row < value) | ((of_row == value) & (row < tie)); }
 };
 
@@ -69,7 +69,7 @@ class Top final : public TreeTop {
     }
     std::int64_t candidates[kBlockRows];
     for_blocks(range, [&](std::int64_t begin, std::int64_t end) {
-      std::int64_t found = 0;  // until the few candidates are found, no branch depends on the data
+      std::int64_t found = 0;  // no branch depends on the data until the few candidates are found
       for (std::int64_t row = begin; row < end; ++row) {
         const OpenNode<T>& node = nodes_[node_of(row)];
         const T value = source_.at(row, node.dimension);
@@ -112,7 +112,7 @@ class Top final : public TreeTop {
     }
 
     TopSplit<T> split{.dimension = node.dimension};
-    std::int64_t equal = rank;  // rows with the split's value that go left
+    std::int64_t equal = rank;  // number of rows with the split's value that go left
     if (rank < at_lower) {
       split.value = node.lower;
     } else if (rank >= at_lower + inside) {
@@ -126,7 +126,7 @@ class Top final : public TreeTop {
     }
     if (equal > 0) split.tie = row_of_tie(i, split, equal);
     node.open = false;
-    node.upper = -std::numeric_limits<T>::infinity();  // no more candidates, if other nodes need another pass
+    node.upper = -std::numeric_limits<T>::infinity();  // gathers no more candidates if other nodes need another pass
     const std::size_t place = nodes_.size() - 1 + i;
     top_[place] = split;
     splits_.dimensions[place] = split.dimension;
@@ -195,7 +195,7 @@ class Top final : public TreeTop {
         if (node_of(row) == i && source_.at(row, split.dimension) == split.value && equal-- == 0) return row;
       }
     }
-    return n_;  // not reached, since the median itself has the value
+    return n_;  // not reached, since at least the median has the split's value
   }
 
   // Divides the node's part of the sample between its children.
@@ -259,14 +259,14 @@ class Top final : public TreeTop {
   int levels_;
   std::int64_t ranges_;
   TreeSplits<T> splits_;
-  std::vector<TopSplit<T>> top_;                    // breadth-first
-  std::vector<std::uint8_t> node_of_;               // node of each row, on the level that its range has reached
+  std::vector<TopSplit<T>> top_;                    // the splits in breadth-first order
+  std::vector<std::uint8_t> node_of_;               // the node of each row on the level that its range has reached
   std::vector<int> at_level_;                       // the level that each range has reached
   std::vector<std::vector<RangeCount<T>>> counts_;  // [range][node]
   std::vector<std::vector<std::int64_t>> tallies_;  // [range][node]
   std::vector<std::int64_t> sample_;                // row numbers, ascending within each node's part
   int level_ = 0;
-  std::vector<OpenNode<T>> nodes_, next_;  // of this level and of the next
+  std::vector<OpenNode<T>> nodes_, next_;  // the nodes of this level and of the next
 };
 
 }  // namespace

@@ -19,7 +19,8 @@ template <class T>
 using ChildKeys = Vec<ChildKey<T>, kTreeWidth>;
 
 template <class T>
-constexpr ChildKey<T> kNoChild = std::numeric_limits<ChildKey<T>>::max();  // visited, or absent
+// the key of a child that is visited already, or absent
+constexpr ChildKey<T> kNoChild = std::numeric_limits<ChildKey<T>>::max();
 
 template <class STEP, class T>
 inline ChildKeys<T> child_keys(const TreeView& tree, int level, std::int64_t node, const T* query) {

@@ -1,5 +1,5 @@
-// The terms that one column adds to a bound, to a score, and to an exact value. Internal linkage throughout: each
-// instruction set compiles its own copy.
+// The terms that a column adds to the bound of a box, to the score of a point, and to its exact value. Internal linkage
+// throughout: each instruction set compiles its own copy.
 #pragma once
 
 #include "exact/refine_tile.hpp"
@@ -35,7 +35,8 @@ inline void exact_columns(const double* q, const T* x, std::int64_t stride, std:
     auto& sum = sums[i % kLanes];
     sum = STEP::apply(sum, Doubles(q[i]), Doubles::load(x + i * stride));
   }
-  for (int half = kLanes / 2, lanes = used; half > 0; half /= 2) {  // lanes without a column would only add zero
+  // higher lanes, which have no column, would only add zero
+  for (int half = kLanes / 2, lanes = used; half > 0; half /= 2) {
     for (int i = 0; i + half < lanes; ++i) sums[i] = STEP::join(sums[i], sums[i + half]);
     lanes = lanes < half ? lanes : half;
   }

@@ -35,7 +35,7 @@ class LeafScan {
 
  public:
   using Query = TreeQuery<T>;
-  // The number of runs, or of queries, whose sums fit into half of the registers.
+  // The most runs, or queries, whose sums fit into half of the registers.
   static constexpr int kMost = std::clamp(Target::registers / 2 * kRegisterLanes<T> / W, 2, 4);
 
   explicit LeafScan(const TreeTask& task)
@@ -48,7 +48,7 @@ class LeafScan {
 
   std::int64_t list_bytes() const { return nearest_.bytes(); }
 
-  // Begins a row of the queries: loads its d elements to `values`, and empties `list` (list_bytes()).
+  // Begins the query of a row: loads its d elements into `values`, and clears `list`, which has list_bytes() bytes.
   Query begin(std::int64_t row, T* values, std::byte* list) {
     load_row(task_.queries, row, exact_query_);
     exact_of_ = nullptr;
@@ -60,12 +60,13 @@ class LeafScan {
 
   template <int QUERIES>
   void scan(std::int64_t leaf, Query* const (&queries)[QUERIES]) {
-    // The number of runs at a time: many for one query; for several queries, as many as the registers hold.
+    // The number of runs that are compared together: many for one query; for several, as many as fit into registers.
     constexpr int most = QUERIES == 1 ? kMost : kRegisterLanes<T> < W ? 1 : 2;
     const std::int64_t begin = tree_.begins[leaf], count = tree_.begins[leaf + 1] - begin;
     const T* x = static_cast<const T*>(tree_.rows) + leaf * d_ * tree_.capacity;
     for (std::int64_t p = 0; p < count;) {
-      // Without a threshold all points pass, so only a few are taken, and these determine a threshold for the next.
+      // Without a threshold all points pass, so only a few points are taken, which determine a threshold for the next
+      // ones.
       bool blind = false;
       for (const Query* query : queries) blind |= query->threshold == std::numeric_limits<T>::infinity();
       const auto runs = blind ? 1 : std::min<std::int64_t>(most, (count - p + W - 1) / W);
@@ -103,7 +104,7 @@ class LeafScan {
       values[q] = queries[q]->values;
       for (int r = 0; r < RUNS; ++r) sums[q][r] = T{0};
     }
-    // Sums only grow, and the sum of half of the columns is often too large already.
+    // Sums only grow, and after half of the columns they often exceed the threshold already.
     const std::int64_t half = d_ < kManyColumns ? d_ : (d_ + 1) / 2;
     for (std::int64_t i = 0, end = half;; end = d_) {
       for (; i < end; ++i, x += tree_.capacity) {
@@ -125,7 +126,7 @@ class LeafScan {
 
   // Offers the points that passed, with their exact values.
   void take(Query& query, std::uint64_t passed, const T* x, std::int64_t place) {
-    if (exact_of_ != &query) {  // exact: float32 represents all queries of a tree of float32
+    if (exact_of_ != &query) {  // the conversion is exact: queries of a float32 tree are float32
       for (std::int64_t i = 0; i < d_; ++i) exact_query_[i] = static_cast<double>(query.values[i]);
       exact_of_ = &query;
     }
@@ -149,7 +150,7 @@ class LeafScan {
   const Reach<T> reach_;
   Room<double> exact_room_;
   double* const exact_query_;
-  const Query* exact_of_ = nullptr;  // the query whose values are in exact_query_
+  const Query* exact_of_ = nullptr;  // the query whose float64 values are in exact_query_
 };
 
 }  // namespace

@@ -19,12 +19,13 @@
 namespace tonari {
 namespace {
 
-// A float32 value and an int32 index,  value | index,  in 64 bits, whose order is right because no value is negative.
+// A float32 value and an int32 index as one word of 64 bits,  value | index.  Words are in the order of (value, index),
+// because no value is negative.
 inline std::int64_t tree_word(double value, std::int64_t id) {
   return static_cast<std::int64_t>(std::bit_cast<std::int32_t>(static_cast<float>(value))) << 32 | id;
 }
 
-// Writes sorted words as values and indices.
+// Writes sorted words as separate values and indices.
 template <class Value, class Index>
 void write_tree_words(const std::int64_t* words, std::int64_t k, Value* values, Index* indices) {
   for (std::int64_t j = 0; j < k; ++j) {
@@ -42,7 +43,7 @@ class NearestWords {
 
   explicit NearestWords(std::int64_t k) : k_(k), size_((k + W - 1) / W * W) {}
 
-  std::int64_t size() const { return size_; }  // number of items of a list
+  std::int64_t size() const { return size_; }  // number of items that a list takes
   void use(Item* list) { words_ = list; }
 
   void clear() {
@@ -90,8 +91,8 @@ class NearestWords {
   std::int64_t* words_ = nullptr;
 };
 
-// For large k: words in no order, up to a bound. When there is no space for another word, halving finds a bound that
-// little more than k of them keep, and the others are dropped: some operations per word, whatever k is. Bounds, and so
+// For large k: unordered words that do not exceed a bound. When the memory is full, halving finds a lower bound that
+// little more than k words satisfy, and drops the others: a few operations per word, whatever k is. Bounds, and so
 // the leaves that are visited, are the same on every instruction set.
 class NearestPool {
  public:
@@ -99,7 +100,7 @@ class NearestPool {
 
   explicit NearestPool(std::int64_t k) : k_(k), slack_(k / 16), most_(k + std::max<std::int64_t>(64, k / 4)) {}
 
-  std::int64_t size() const { return kHead + most_ + W; }  // whole registers are stored behind the last word
+  std::int64_t size() const { return kHead + most_ + W; }  // whole registers are stored after the last word
   void use(Item* list) { list_ = list; }
 
   void clear() {
@@ -132,7 +133,7 @@ class NearestPool {
   static constexpr std::int64_t kCount = 0, kBound = 1, kHead = 2;
   static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
 
-  // Keeps the k smallest words and at most `slack` others. No two words are equal.
+  // Drops all words but the k smallest and at most `slack` others. No two words are equal.
   void condense(std::int64_t slack) {
     std::int64_t* const words = list_ + kHead;
     const std::int64_t count = list_[kCount], bound = at_least_kth(words, count, k_, slack).key;
@@ -157,11 +158,11 @@ class NearestPool {
   }
 
   std::int64_t k_, slack_, most_;
-  std::int64_t* list_ = nullptr;  // the number of words, their bound, the words
+  std::int64_t* list_ = nullptr;  // the number of words, their bound, then the words
   Room<Word<std::int32_t>> room_;
 };
 
-// For any k, values and indices: a heap with the worst point at its root.
+// For any k and any types of values and indices: a heap with the worst point at its root.
 class NearestHeap {
  public:
   using Item = Ranked;
@@ -286,7 +287,7 @@ class Nearest {
 
   const TreeTask& task_;
   const bool in_words_, few_;
-  const bool root_;  // values are square roots of sums
+  const bool root_;  // whether values are square roots of sums
   NearestWords words_;
   NearestPool pool_;
   NearestHeap heap_;

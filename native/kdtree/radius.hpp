@@ -25,18 +25,18 @@ namespace tonari {
 // equals the query's; without `same`, a point whose entry differs.
 struct TreeEntries {
   std::vector<std::int64_t> of_points;
-  const std::int64_t* of_queries = nullptr;  // indexed by the numbers of the queries in the rules; null: all are 1
+  const std::int64_t* of_queries = nullptr;  // entries of queries by their numbers in the rules; null: all are 1
   bool same = true;
   AllowedPairs others;  // all other rules
 };
-// Copies the groups, or else the mask for all queries; copies nothing if the rules have neither.
+// Copies the points' groups into the order of the tree, or the mask for all queries; nothing if the rules have neither.
 TreeEntries entries_in_tree(const TreeView& tree, std::int64_t n, const AllowedPairs& allowed);
 
 struct TreeRadiusTask {
   const TreeView* tree = nullptr;
   Metric metric = Metric::euclidean;
   RowsView queries;
-  const double* limits = nullptr;          // for each query, the farthest returned value that is within its radius
+  const double* limits = nullptr;          // for each query, the farthest returned value within its radius
   const std::int64_t* order = nullptr;     // the order in which queries are searched; null: as given
   const std::int64_t* self_ids = nullptr;  // for each query, the point that it must not find; null: none
   const AllowedPairs* allowed = nullptr;   // which points each query may find; null: all others
@@ -44,7 +44,7 @@ struct TreeRadiusTask {
   bool later = false;                      // lists have only points after the query's own
   bool lists = true;                       // false: only counts
   bool double_output = false;
-  std::int64_t* counts = nullptr;  // (queries,): written
+  std::int64_t* counts = nullptr;  // (queries,): receives the counts
 };
 
 // A block of queries: [begin, end) of the order.
@@ -58,7 +58,7 @@ class TreeRadius {
   // and returns the number of queries that it has finished.
   virtual std::int64_t run(std::int64_t budget, TreeVisits& visits) = 0;
   bool is_finished() const { return next_ == end_; }
-  // Points in all lists so far.
+  // The number of points in all lists so far.
   std::int64_t listed() const { return std::ssize(floats_) + std::ssize(doubles_); }
   // Writes each query's list to its place: from indptr[query] on.
   template <class Value, class Index>

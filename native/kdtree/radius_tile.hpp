@@ -17,7 +17,7 @@
 namespace tonari {
 namespace {
 
-// The points found for a query; the same for all metrics and types of rows.
+// Counts or lists the points found for a query; shared by all metrics and types of rows.
 class FoundWithin : public TreeRadius {
  protected:
   FoundWithin(const TreeRadiusTask& task, std::int64_t begin, std::int64_t end)
@@ -30,7 +30,7 @@ class FoundWithin : public TreeRadius {
         by_points_(rules_ != nullptr && !rules_->is_empty()),
         exact_(exact_room_.get(d_)) {}
 
-  // Begins a row of the queries; returns whether it can find any point.
+  // Begins the query of a row; returns whether it can find any point.
   bool begin_row(std::int64_t row) {
     count_ = 0;
     found_.clear();
@@ -59,7 +59,7 @@ class FoundWithin : public TreeRadius {
   }
 
   [[gnu::noinline]] void end_row(std::int64_t row) {
-    // A count includes the query's own point, at distance 0, like any other.
+    // The walk counts the query's own point, at distance 0, like any other; here it is subtracted.
     if (!task_.lists && self_ >= 0 && limit_ >= 0) --count_;
     if (insides_ > 0) count_inside();
     task_.counts[row] = count_;
@@ -112,7 +112,7 @@ class FoundWithin : public TreeRadius {
     if (std::ssize(ahead_) > std::min(read, kAheadBytes)) ahead_ = {};
   }
 
-  // Appends the ids whose bits are set to the ids that are looked up in the rules later.
+  // Appends the ids whose bits are set to those that are looked up in the rules later.
   template <class Id>
   void pack_inside(const Id* ids, std::uint32_t lanes, Id* to) {
     if constexpr (kCompresses) {
@@ -175,15 +175,15 @@ class FoundWithin : public TreeRadius {
   }
 
   const bool root_;                    // values are square roots of sums
-  const std::int64_t* const entries_;  // of points, in the order of the tree; null: none
+  const std::int64_t* const entries_;  // entries of points in the order of the tree; null: none
   const AllowedPairs* const rules_;    // all other rules; null: none
-  const bool by_points_;               // whether these rules leave out points
-  std::int64_t entry_ = 0;             // of the query
+  const bool by_points_;               // whether these rules exclude points
+  std::int64_t entry_ = 0;             // the query's entry
   Room<double> exact_room_;
   std::vector<Ranked> found_;
   std::int64_t self_ = -1;
   AllowedRow allowed_;
-  static constexpr int kInsides = 1024;  // points within the radius that are looked up in the rules together
+  static constexpr int kInsides = 1024;  // number of points within the radius that are looked up in the rules together
   std::int32_t inside_[kInsides + 2 * kTreeWidth];
   std::int64_t wide_inside_[kInsides + 2 * kTreeWidth];
   int insides_ = 0;
@@ -195,13 +195,13 @@ class FoundWithin : public TreeRadius {
   std::int64_t looked_up_ = 0;
 
  protected:
-  double* const exact_;  // the query
+  double* const exact_;  // the query in float64
 };
 
 template <class STEP, class T>
 class RadiusWalk final : public FoundWithin {
   static constexpr int W = kTreeWidth;
-  static constexpr int kLevels = 16;  // 16^16 leaves
+  static constexpr int kLevels = 16;  // enough for 16^16 leaves
   using F = Vec<T, W>;
   using K = ChildKeys<T>;
 
@@ -261,7 +261,7 @@ class RadiusWalk final : public FoundWithin {
     nodes_[level] = node;
     const K keys = child_keys<STEP>(tree_, level, node, values_);
     std::uint32_t left = bits(keys <= K(std::bit_cast<ChildKey<T>>(outer_)));
-    // Above the leaves: a leaf's points are compared as quickly as its box.
+    // Only above the leaves, since a leaf's points are compared as quickly as its box.
     if (level > 0 && inner_ >= 0 && left != 0) {
       const std::uint32_t inside = left & bits(farthest(level, node) <= F(inner_));
       left &= ~inside;
@@ -303,7 +303,7 @@ class RadiusWalk final : public FoundWithin {
     }
   }
 
-  // Decides by their exact values about points that passed.
+  // Decides about points that passed by their exact values.
   void take(std::uint32_t passed, const T* x, std::int64_t place) {
     constexpr int width = kRegisterLanes<double>;
     constexpr std::uint32_t run = (1u << width) - 1;
@@ -320,8 +320,8 @@ class RadiusWalk final : public FoundWithin {
   Room<T> value_room_;
   T* const values_;
 
-  T outer_ = 0;   // a larger sum is outside
-  T inner_ = -1;  // a sum up to this is inside; negative: no sum is certain
+  T outer_ = 0;   // a point with a larger sum is outside the radius
+  T inner_ = -1;  // a point with at most this sum is within the radius; negative: none is certain
   std::uint32_t left_[kLevels];
   std::int64_t nodes_[kLevels];
 };

@@ -31,16 +31,16 @@ class Reach {
     most_ = is_elementwise(metric) && degree_of(metric) < 1 ? std::sqrt(largest) / 2 : largest;
   }
 
-  // The threshold for the k-th returned value, which is +infinity while fewer than k points are known.
+  // The threshold for a k-th returned value, which is +infinity while fewer than k points are known.
   T of(double value) const { return static_cast<T>((squared_ ? value * value : value) * factor_ + tiny_); }
-  // The same where values are returned as float32; words above that of +infinity mean +infinity.
+  // The threshold if values are returned as float32, from the word of the k-th point; words above that of +infinity
+  // mean +infinity.
   T of_single(std::int32_t word) const {
     constexpr std::int32_t largest = 0x7f7fffff;
     return of(static_cast<double>(std::bit_cast<float>(std::min(word, largest) + 1)));
   }
 
-  // A sum such that a point's returned value is at most `value`, a number of the returned type: the division by the
-  // same factor.
+  // The converse: a point with at most this sum has a returned value of at most `value`, a number of the returned type.
   T within(double value) const {
     const double sum = (squared_ ? value * value : value) / factor_ - 2 * tiny_;
     if (!(sum >= 0)) return -1;

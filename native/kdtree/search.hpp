@@ -46,8 +46,8 @@ struct TreeTask {
   void* indices = nullptr;    // (queries, k), of the same type as the tree's ids
 };
 
-// Searches for queries order[begin], ... up to `end`, or until it has read about `budget` values of points and boxes;
-// counts its visits, and returns where it stopped.
+// Searches for queries order[begin], ... up to `end`, or until about `budget` values of points and boxes have been
+// read; counts its visits, and returns the position in the order at which it stopped.
 using TreeSearch = std::int64_t (*)(const TreeTask& task, std::int64_t begin, std::int64_t end, std::int64_t budget,
                                     TreeVisits& visits);
 

@@ -13,7 +13,7 @@ class TreeWalk {
   static constexpr int W = kTreeWidth;
   using Key = ChildKey<T>;
   using K = ChildKeys<T>;
-  static constexpr int kLevels = 16;  // 16^16 leaves
+  static constexpr int kLevels = 16;  // enough for 16^16 leaves
 
  public:
   explicit TreeWalk(const TreeTask& task)

@@ -18,7 +18,7 @@ class Searcher {
     const std::int64_t first = seekers.begins[piece], count = seekers.begins[piece + 1] - first;
     const std::int32_t* rows = seekers.order + first;
     const std::int64_t side = seekers.sides[piece], wanted = task_.across ? 1 - side : 0;
-    const bool itself = task_.places != nullptr;  // a row is among its candidates
+    const bool itself = task_.places != nullptr;  // whether a row is among its own candidates
     const std::int64_t k = std::min(task_.size, task_.there[wanted] - itself);
     choose(piece, wanted, k + itself);
     gather(rows, count);
@@ -46,7 +46,7 @@ class Searcher {
       for (std::int64_t j = 0; j < task_.named; ++j) {
         std::int32_t& votes = votes_[static_cast<std::size_t>(names[j])];
         if (votes == 0) named_.push_back(names[j]);
-        votes += static_cast<std::int32_t>(task_.named - j);  // a nearer cluster gets more
+        votes += static_cast<std::int32_t>(task_.named - j);  // a nearer cluster gets more votes
       }
     }
     std::sort(named_.begin(), named_.end(), [this](std::int32_t a, std::int32_t b) {

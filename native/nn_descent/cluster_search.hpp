@@ -16,32 +16,32 @@ namespace tonari {
 
 // Rows in pieces. All rows of a piece are in the same cluster and on the same side.
 struct Pieces {
-  const std::int32_t* order = nullptr;     // rows
-  const std::int64_t* begins = nullptr;    // where pieces begin in `order`, and its end
-  const std::int64_t* clusters = nullptr;  // of each piece
-  const std::int64_t* sides = nullptr;     // of each piece, 0 or 1
+  const std::int32_t* order = nullptr;     // row numbers in the order of pieces
+  const std::int64_t* begins = nullptr;    // where each piece begins in `order`; then the end of `order`
+  const std::int64_t* clusters = nullptr;  // the cluster of each piece
+  const std::int64_t* sides = nullptr;     // the side of each piece, 0 or 1
   const std::int64_t* firsts = nullptr;    // the first piece of each cluster, and the end
 };
 
 struct ClusterTask {
   const Kernel* kernel = nullptr;
   const Form* form = nullptr;
-  RowsView rows;  // of the seekers
+  RowsView rows;  // the rows of the seekers
   Pieces seekers, members;
-  std::vector<const PackedPoints*> packed;  // the members' pieces
+  std::vector<const PackedPoints*> packed;  // the packed pieces of members
   std::int64_t clusters = 0;
   const std::int32_t* near = nullptr;  // [row][named]: clusters, the nearest first
   std::int64_t named = 0;
   const std::int32_t* ranked = nullptr;  // [cluster][ranks]: the clusters nearest to it, the nearest first
   std::int64_t ranks = 0;
   const std::int32_t* places = nullptr;  // each row's place among the members if the rows are the members, else null
-  std::int64_t probes = 0;               // the most clusters that a block meets
-  std::int64_t most = 0;                 // the most members that it meets, except that it meets whole pieces
-  bool across = false;                   // whether only rows of different sides meet
-  std::int64_t there[2] = {};            // members on each side
-  std::int64_t size = 0;                 // entries of a row
-  std::int32_t mark = 0;                 // set in each entry
-  std::int32_t* entries = nullptr;       // [row][size]; entries without a member are not changed
+  std::int64_t probes = 0;               // the most clusters with which a block is compared
+  std::int64_t most = 0;            // the most members with which a block is compared; the last piece may exceed it
+  bool across = false;              // whether only rows of different sides meet
+  std::int64_t there[2] = {};       // number of members on each side
+  std::int64_t size = 0;            // number of entries of a row
+  std::int32_t mark = 0;            // set in each entry
+  std::int32_t* entries = nullptr;  // [row][size]; entries without a member are not changed
 };
 
 // Fills the entries of the rows in blocks [begin, end) with members, the nearest first, never the row itself.

@@ -9,7 +9,8 @@ constexpr std::int32_t kNew = std::int32_t{1} << 30;  // the entry has not yet b
 constexpr std::int32_t kIdMask = kNew - 1;
 constexpr std::int32_t kMissing = -1;
 
-// Orders ids in a fixed pseudo-random way. It is odd, so that no two ids get the same place.
+// The factor that orders ids pseudo-randomly, in the same way each time. It is odd, so that no two ids get the same
+// place.
 constexpr std::uint32_t kScatter = 0x9E3779B1u;
 
 constexpr std::uint32_t inverse_of_odd(std::uint32_t factor) {  // modulo 2^32, by Newton's iteration

@@ -1,4 +1,5 @@
-// The points that a row meets in a round. Internal linkage throughout: each instruction set compiles its own copy.
+// Gathers the points with which a row is compared in a round. Internal linkage throughout: each instruction set
+// compiles its own copy.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +40,7 @@ class Others {
     for (std::int64_t j = 0; j < task_.reverse; ++j) expect_list(behind[j]);
   }
 
-  // Finds the ids that row u meets, in no order; returns their number. ids() has them.
+  // Finds the ids with which row u is compared, in no order; ids() then returns them. Returns their number.
   std::int64_t gather(std::int64_t u) {
     std::fill(seen_, seen_ + mask_ + 1, kNobody);
     const std::int32_t* own = task_.entries + u * task_.list;
@@ -72,7 +73,7 @@ class Others {
     if (hub >= 0) fetch(task_.entries + (hub & kIdMask) * task_.list, task_.breadth);
   }
 
-  // Whether the id is new to the table; does not branch on the answer, which cannot be predicted.
+  // Returns whether an id was not yet in the table, and adds it; without a branch, which could not be predicted.
   bool see(std::int32_t id) {
     std::uint32_t at = static_cast<std::uint32_t>(id) * kScatter >> (32 - bits_);
     while (seen_[at] != id && seen_[at] != kNobody) at = (at + 1) & mask_;
@@ -88,7 +89,7 @@ class Others {
     count_ += see(id);
   }
 
-  // Takes the ids of a hub's first entries, of those that have the bits of `wanted` and are not missing; returns their
+  // Takes the ids of those of a hub's first entries that have the bits of `wanted` and are not missing; returns their
   // number.
   std::int64_t take(const std::int32_t* theirs, std::int32_t wanted, std::int32_t* out) const {
     const std::int32_t matter = wanted | std::numeric_limits<std::int32_t>::min();
@@ -114,7 +115,7 @@ class Others {
   template <bool ACROSS>
   void meet_all(std::int64_t u, const std::int32_t* own) {
     const std::int64_t hubs = find_hubs<ACROSS>(u, own);
-    // First collects all answers, then keeps those that were not seen before, both without unpredictable branches.
+    // First collects all ids, then keeps those that were not seen before, both without unpredictable branches.
     std::int64_t answers = 0;
     for (std::int64_t i = 0; i < hubs; ++i) {
       const std::int32_t* theirs = task_.entries + (hubs_[i] & kIdMask) * task_.list;

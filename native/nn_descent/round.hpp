@@ -29,18 +29,18 @@ struct ShortRows {
 struct DescentTask {
   Metric metric = Metric::euclidean;
   RowsView points;
-  const float* terms = nullptr;  // (n, 2) of point_terms; null where the metric has none
+  const float* terms = nullptr;  // (n, 2), from point_terms; null for metrics without terms
   ShortRows shorts;              // for metrics of squared differences
   std::int64_t list = 0, hubs = 0, reverse = 0, breadth = 0, width = 0, k = 0;
-  std::int64_t boundary = -1;             // only points on different sides of this id meet; -1: all do
+  std::int64_t boundary = -1;             // only points on different sides of this id are compared; -1: all are
   const std::int32_t* entries = nullptr;  // (n, list)
-  const std::int32_t* behind = nullptr;   // (n, reverse): reverse.hpp
+  const std::int32_t* behind = nullptr;   // (n, reverse): the reverse lists (reverse.hpp)
   const std::int32_t* order = nullptr;    // the order in which rows are processed; null: ascending
   bool double_output = false;
   std::int32_t* kept = nullptr;     // (n, list): the entries after the round; null: they are not wanted
-  void* distances = nullptr;        // (n, k) of their first columns
+  void* distances = nullptr;        // (n, k): distances of the first k entries
   std::int32_t* indices = nullptr;  // (n, k)
-  double* sums = nullptr;           // (n): of a row's finite distances
+  double* sums = nullptr;           // (n,): the sum of a row's finite distances
 };
 
 // Processes rows order[begin], ..., order[end - 1]; returns how many of their first k entries are new to their lists.
@@ -48,7 +48,8 @@ using DescentRound = std::int64_t (*)(const DescentTask& task, std::int64_t begi
 
 DescentRound descent_round(Isa isa);
 
-// The terms that float32 scores need from points [begin, end), two numbers each (nn_descent/scores.hpp).
+// Whether float32 scores need terms of points (nn_descent/scores.hpp), and the computation of those terms for points
+// [begin, end), two numbers each.
 bool has_terms(Metric metric, Dtype dtype);
 void point_terms(Metric metric, const RowsView& points, std::int64_t begin, std::int64_t end, float* terms);
 

@@ -70,7 +70,7 @@ class RoundRows {
   }
 
  private:
-  static constexpr std::int64_t kBatch = 8;  // exact values computed at once
+  static constexpr std::int64_t kBatch = 8;  // number of exact values that are computed together
   static constexpr std::int64_t kAhead = 2;  // rows of the next batch that are prefetched
 
   std::int64_t row_at(std::int64_t at) const { return task_.order != nullptr ? task_.order[at] : at; }
@@ -108,7 +108,7 @@ class RoundRows {
     std::int64_t count = 0;
     for (std::int64_t j = 0; j < task_.list; ++j) {
       if (own[j] < 0) continue;
-      const bool waits = (own[j] & kNew) != 0 && j >= task_.hubs;  // new, but not yet a hub
+      const bool waits = (own[j] & kNew) != 0 && j >= task_.hubs;  // whether the entry is new, but not yet a hub
       ids_[count] = own[j] & kIdMask;
       marks_[count++] = BestEntries::kWasThere | (waits ? BestEntries::kIsNew : 0);
     }

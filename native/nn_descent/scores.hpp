@@ -45,7 +45,7 @@ struct TermScore {
 template <class T>
 inline Floats last_of(const T* x, std::int64_t count) {
   if constexpr (std::is_same_v<T, float>) {
-    return Floats::load_first(x, count);  // not through memory, since the load would wait for the stores
+    return Floats::load_first(x, count);  // not by a copy to memory, since the load would wait for the stores
   } else {
     T end[Floats::lanes] = {};
     std::memcpy(end, x, static_cast<std::size_t>(count) * sizeof(T));
@@ -117,7 +117,7 @@ class Scores {
     norm_ = static_cast<float>(angular ? 1 : std::sqrt(square));
   }
 
-  // No point whose key is at most `worst` has a score above this.
+  // The largest score of a point whose key is at most `worst`.
   float limit(double worst) const {
     constexpr float none = std::numeric_limits<float>::infinity();
     if (!(std::fabs(worst) <= std::numeric_limits<float>::max()) || gamma_ > 0.125) return none;
@@ -148,7 +148,7 @@ class Scores {
     const float slack = static_cast<float>(4 * gamma_) * norm_;
     for (std::int64_t j = 0; j < count; ++j) {
       const float* terms = task_.terms + 2 * static_cast<std::int64_t>(ids[j]);
-      const bool held = norm_ * terms[1] < 1e30f;  // otherwise intermediate sums may overflow
+      const bool held = norm_ * terms[1] < 1e30f;  // otherwise partial sums may overflow
       scores[j] = held ? -scores[j] * terms[0] - slack * terms[1] : -std::numeric_limits<float>::infinity();
     }
   }

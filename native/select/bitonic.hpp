@@ -42,12 +42,12 @@ class BitonicRows {
 
  private:
   using E = SortLanes<Key>;
-  static constexpr std::int64_t kLeast = 64;  // registers that are sorted at a time if runs are shorter
+  static constexpr std::int64_t kLeast = 64;  // registers that are sorted together if runs are shorter
 
   void select_row(std::int64_t row) {
     const std::int64_t length = task_.length(row), wanted = std::min(task_.k, length);
     const std::int64_t run = ceiled(wanted), registers = ceiled((length + kWordLanes - 1) / kWordLanes);
-    // One run per lane, or runs over several lanes if that is already most of the row.
+    // One run per lane, or runs over several lanes if a run is already most of the row.
     const std::int64_t lane_run = std::min(run, registers), block = std::min(std::max(run, kLeast), registers);
     E *kept = kept_room_.get(lane_run), *fresh = fresh_room_.get(block);
     for (std::int64_t first = 0; first < length; first += block * kWordLanes) {

@@ -51,7 +51,7 @@ class Buffered {
     for (std::int64_t& count : counts_) count = 0;
   }
 
-  // Starts the next group of rows; `lanes` are the lanes that have a row.
+  // Starts the next W rows; `lanes` are the lanes that have a row.
   void open(const LaneMask<Key>& lanes) { lanes_ = lanes; }
 
   // Offers x to the queues of lanes `who`.
@@ -76,8 +76,8 @@ class Buffered {
     if (full != 0) empty(full);
   }
 
-  // Offers the chunk of columns that was read from `first`. Indices ascend, so a key equal to the head's is not
-  // smaller, unless the head is still missing.
+  // Offers the chunk of columns that was read from column `first` on. Indices ascend, so an entry whose key equals the
+  // head's is not smaller, unless the head is still missing.
   void offer_chunk(LaneRows<Key>& rows, std::int64_t first) {
     int longest = 0;
     for (int lane = 0; lane < W; ++lane) longest = std::max(longest, rows.count(lane));
@@ -100,7 +100,7 @@ class Buffered {
     }
   }
 
-  // Empties the buffers at the end.
+  // Empties all buffers after the last column.
   void drain() {
     std::uint32_t left = 0;
     for (int lane = 0; lane < W; ++lane) left |= (counts_[lane] > 0 ? 1u : 0u) << lane;
@@ -137,7 +137,7 @@ class Buffered {
     for (int lane = 0; lane < W; ++lane) columns |= candidates_[block][lane];
     return columns;
   }
-  // Whether this block's candidates leave room in every buffer.
+  // Whether every buffer has room for the candidates of this block.
   bool has_room(int block) const {
     if (buffering_ == Buffering::none) return false;
     std::int64_t most = 0;
@@ -162,7 +162,7 @@ class Buffered {
     }
   }
 
-  // Empties buffers, because the buffers of `lanes` are full or because all values were read.
+  // Empties buffers, either because those of `lanes` are full or because all values were read.
   void empty(std::uint32_t lanes) {
     heads_moved_ = true;
     if (buffering_ == Buffering::own) {
@@ -200,13 +200,13 @@ class Buffered {
     if (sorts) sort_descending(column_keys_, column_indices_, taken);
     for (std::int64_t j = 0; j < taken; ++j) {
       const bool inserted = insert_smaller(column(sorts ? taken - 1 - j : j), lanes_, lanes_);
-      if (sorts && !inserted) return;  // all others are larger
+      if (sorts && !inserted) return;  // all further entries are larger
     }
   }
   Entries<Key> column(std::int64_t j) const {
     return Entries<Key>::load(column_keys_ + j * W, column_indices_ + j * W);
   }
-  // Inserts x in the lanes where it is smaller than the head; returns whether there are any.
+  // Inserts x in those of the lanes where it is smaller than the head; returns whether there are any.
   bool insert_smaller(const Entries<Key>& x, const LaneMask<Key>& who, const LaneMask<Key>& together) {
     const LaneMask<Key> smaller = who & before(x, queue_.heads());
     if (!any(smaller)) return false;

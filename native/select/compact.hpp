@@ -20,7 +20,7 @@ namespace {
 // Outputs are written a register at a time, so they need room for this many more entries than they receive.
 constexpr std::int64_t kSpill = 16;
 
-// The columns of a block: given as an array, or counted from the first.
+// Columns from the i-th on: of an array of columns, or of consecutive columns that are given by the first.
 inline const std::int32_t* column_at(const std::int32_t* columns, std::int64_t i) { return columns + i; }
 inline std::int32_t column_at(std::int32_t first, std::int64_t i) { return first + static_cast<std::int32_t>(i); }
 inline std::int32_t read_column(const std::int32_t* column) { return *column; }
@@ -67,7 +67,7 @@ std::int64_t compact(Key limit, std::int64_t cut, const Key* keys, Columns colum
     for (; i + W <= count; i += W) pack(i, W, none);
     if (i < count) pack(i, count - i, none);
   } else {
-    for (std::int64_t i = 0; i < count; ++i) {  // without branches, half of which would be mispredicted
+    for (std::int64_t i = 0; i < count; ++i) {  // without branches, since half of them would be mispredicted
       const Key key = keys[i];
       const std::int32_t column = read_column(column_at(columns, i));
       taken_keys[taken] = key;

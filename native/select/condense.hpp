@@ -1,5 +1,5 @@
-// Keeps the smallest of entries whose columns ascend: halving finds a bound on the k-th smallest key, then the entries
-// are compacted.
+// Keeps the k smallest of entries whose columns ascend: halving finds a bound on the k-th smallest key, by which the
+// entries are compacted.
 #pragma once
 
 #include "select/compact.hpp"
@@ -38,7 +38,7 @@ Pair<Key> kth_smallest(const Key* keys, const std::int32_t* columns, std::int64_
 
 template <class Key>
 struct Condensed {
-  std::int64_t count;  // entries that are left, in their order; at least k
+  std::int64_t count;  // number of entries that remain, in their order; at least k
   Key bound;           // at least k of them are at or below it
 };
 
@@ -47,7 +47,7 @@ template <class Key>
 Condensed<Key> condense(Key* keys, std::int32_t* columns, std::int64_t count, std::int64_t k, std::int64_t slack) {
   const Bound<Key> bound = at_least_kth(keys, count, k, slack);
   std::int64_t cut = count;
-  if (bound.count > k + slack) {  // more ties with the k-th than `slack` allows: the first of them are kept
+  if (bound.count > k + slack) {  // more keys tie with the k-th than `slack` allows: the first ones are kept
     std::int64_t ties = k;
     for (std::int64_t i = 0; i < count; ++i) ties -= keys[i] < bound.key;
     for (cut = 0; ties > 0; ++cut) ties -= keys[cut] == bound.key;

@@ -16,8 +16,8 @@ namespace {
 
 template <class Key>
 struct Bound {
-  Key key;             // at least the k-th smallest
-  std::int64_t count;  // keys at or below it; if these are more than k + slack, it is the k-th smallest itself
+  Key key;             // a bound that is at least the k-th smallest key
+  std::int64_t count;  // number of keys at or below it; if above k + slack, the bound is the k-th smallest key
 };
 
 // Halfway, rounded down.
@@ -73,8 +73,8 @@ class KeyPasses {
   Lanes rest_;
 };
 
-// Stops as soon as at most k + `slack` keys are at or below the bound. 1 <= k <= count. `middle` chooses where to cut
-// [lower, upper); any choice in that range is correct.
+// Finds the bound, and stops as soon as at most k + `slack` keys are at or below it. 1 <= k <= count. `middle` chooses
+// where to cut [lower, upper); any choice in that range is correct.
 template <class Key, class Middle = MiddleKey>
 Bound<Key> at_least_kth(const Key* keys, std::int64_t count, std::int64_t k, std::int64_t slack, Middle middle = {}) {
   Key lower = keys[0], upper = keys[0];

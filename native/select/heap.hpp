@@ -35,7 +35,7 @@ class HeapQueue {
   const std::int64_t* updates() const { return updates_; }
   std::int64_t merges() const { return 0; }
 
-  // x is before the head in lanes `who`.
+  // Inserts x in lanes `who`, where it is before the head.
   void insert(const Entries<Key>& x, const LaneMask<Key>& who, const LaneMask<Key>&) {
     alignas(64) Key keys[W], indices[W];
     x.store(keys, indices);

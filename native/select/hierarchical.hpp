@@ -61,7 +61,7 @@ class HierarchicalRows {
   }
 
  private:
-  static constexpr std::int64_t kBlock = 2048;  // values that are read at a time
+  static constexpr std::int64_t kBlock = 2048;  // number of values that are read together
   static constexpr int kLists = 32;             // no row has more, since a group has at least two members
 
   void select_row(std::int64_t row) {
@@ -100,7 +100,7 @@ class HierarchicalRows {
       kept += sizes_[top_ + 1];
     }
     if (top_ == 0) {
-      reader_.read(row, 0, length, lists_.get(length));  // only to detect NaN
+      reader_.read(row, 0, length, lists_.get(length));  // read only to detect NaN
       return;
     }
     Key* lists = lists_.get(kept);
@@ -141,7 +141,7 @@ class HierarchicalRows {
   const SelectTask& task_;
   KeyReader<Key> reader_;
   const std::int64_t group_;
-  std::int64_t sizes_[kLists], starts_[kLists];  // of each list
+  std::int64_t sizes_[kLists], starts_[kLists];  // the size of each list and its start in memory
   int top_ = 0;
   Room<Key> lists_, key_room_;
   Room<std::int32_t> chosen_room_, member_room_;

@@ -17,7 +17,7 @@ class InsertionQueue : public LaneQueue<Key> {
 
   explicit InsertionQueue(const SelectTask& task) : LaneQueue<Key>(task.k) {}
 
-  // x is before the head in lanes `who`.
+  // Inserts x in lanes `who`, where it is before the head.
   void insert(const Entries<Key>& x, const LaneMask<Key>& who, const LaneMask<Key>&) {
     insert_sorted<COUNT>(this->keys_, this->indices_, this->size_, x, who, this->updates_);
   }

@@ -14,7 +14,8 @@ template <class Key>
 class LaneRows {
  public:
   static constexpr int W = kWidth<Key>;
-  static constexpr int kChunk = 2048 / static_cast<int>(sizeof(Key));  // columns; 16 lanes just fit into L1
+  // number of columns; 16 lanes just fit into the L1 cache
+  static constexpr int kChunk = 2048 / static_cast<int>(sizeof(Key));
 
   LaneRows(const SelectTask& task, std::int64_t first_row, std::int64_t end_row)
       : task_(task),
@@ -54,7 +55,7 @@ class LaneRows {
     }
   }
 
-  // In the current chunk: a lane's keys, their number, and W columns from column `at` on.
+  // Access to the current chunk: a lane's keys, their number, and W columns from column `at` on.
   const Key* keys(int lane) const { return keys_ + lane * kChunk; }
   int count(int lane) const { return counts_[lane]; }
   [[gnu::noinline]] const Key* columns(std::int64_t at) {
@@ -74,7 +75,8 @@ class LaneRows {
   std::int64_t nan_row() const { return nan_row_; }
 
  private:
-  static constexpr int kAhead = 2;  // lanes to prefetch ahead, since the processor detects no stream across lanes
+  // number of lanes to prefetch ahead, since the processor detects no stream across lanes
+  static constexpr int kAhead = 2;
 
   alignas(64) Key keys_[W * kChunk];
   alignas(64) Key columns_[W * W];

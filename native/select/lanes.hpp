@@ -19,7 +19,7 @@ namespace {
 template <class Key>
 constexpr int kWidth = 64 / static_cast<int>(sizeof(Key));
 
-// A value for each row, and a truth value for each row.
+// The types of a value for each row, and of a truth value for each row.
 template <class Key>
 using Lanes = Vec<Key, kWidth<Key>>;
 template <class Key>
@@ -28,7 +28,7 @@ using LaneMask = Mask<sizeof(Key), kWidth<Key>>;
 // The index of an entry that does not exist; its key is kLastKey, so that it comes after all entries that do.
 constexpr std::int32_t kNoIndex = std::numeric_limits<std::int32_t>::max();
 
-// One (key, index) per lane.
+// One entry, a (key, index) pair, per lane.
 template <class Key, int N = kWidth<Key>>
 struct Entries {
   using Truth = Mask<sizeof(Key), N>;

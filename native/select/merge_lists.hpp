@@ -1,4 +1,4 @@
-// Merges lists of neighbours that are in order into other lists in order, of which each keeps its k nearest.
+// Merges sorted lists of neighbours into other sorted lists, each of which keeps its k nearest.
 //
 // A list ascends by (distance, id), or descends by distance where larger is nearer, with ids ascending among equals;
 // missing entries have the id -1 and come last. A point in both lists has the same distance in both (exact values), so
@@ -24,7 +24,7 @@ struct NeighborList {
 template <class Value, class Id>
 void merge_list(const NeighborList<Value, Id>& kept, const NeighborList<const Value, const Id>& other, bool descending,
                 std::vector<Value>& room_values, std::vector<Id>& room_ids) {
-  if (!kept.has(0)) {  // most rows are in one list only
+  if (!kept.has(0)) {  // `kept` is empty, as for the many rows that are in one list only
     for (std::int64_t at = 0; at < kept.k && other.has(at); ++at) {
       kept.values[at] = other.values[at];
       kept.ids[at] = other.ids[at];

@@ -22,7 +22,8 @@ class MergeQueue : public LaneQueue<Key> {
   explicit MergeQueue(const SelectTask& task)
       : LaneQueue<Key>(size_for(task)), m_(task.options.m), aligned_(task.options.aligned) {}
 
-  // x is before the head in lanes `who`. If aligned, all lanes of `together` merge when one of them must.
+  // Inserts x in lanes `who`, where it is before the head. If aligned, all lanes of `together` merge when one of them
+  // must.
   [[gnu::always_inline]] void insert(const Entries<Key>& x, const LaneMask<Key>& who, const LaneMask<Key>& together) {
     Key* const keys = this->keys_;
     Key* const indices = this->indices_;

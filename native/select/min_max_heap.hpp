@@ -65,7 +65,7 @@ class MinMaxHeap {
       for (std::int64_t q = 4 * p + 3; q < count_ && q < 4 * p + 7; ++q) best = before(q, best) ? q : best;
       if (!before(best, p)) return;
       swap(best, p);
-      if (best <= 2 * p + 2) return;  // a child, below which everything is in order
+      if (best <= 2 * p + 2) return;  // a child: everything below it is in order
       const std::int64_t parent = (best - 1) / 2;
       if (before(parent, best)) swap(parent, best);
       p = best;

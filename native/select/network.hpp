@@ -16,7 +16,7 @@
 namespace tonari {
 namespace {
 
-// Pads lists: larger than every entry of a row, NaN included.
+// The key that pads lists: larger than every entry of a row, NaN included.
 template <class Key>
 Word<Key> last_word() {
   return pack_word(kLastKey<Key>, std::numeric_limits<std::int32_t>::max());
@@ -91,7 +91,7 @@ struct SortLanes<std::int64_t> {
   }
 };
 
-// Lanes whose bit BIT is clear.
+// The lanes whose bit BIT is clear.
 template <int BIT>
 Words::Truth lower_lanes() {
   std::uint32_t lower = 0;
@@ -99,7 +99,7 @@ Words::Truth lower_lanes() {
   return Words::Truth::of(lower);
 }
 
-// Steps distance, distance / 2, ..., 1 on eight registers that stay where they are.
+// Does the steps of distance, distance / 2, ..., 1 on eight registers, which stay in registers.
 template <class Key>
 void clean_eight(SortLanes<Key>* held, std::int64_t distance) {
   using E = SortLanes<Key>;
@@ -112,7 +112,7 @@ void clean_eight(SortLanes<Key>* held, std::int64_t distance) {
   for (int i = 0; i < 8; i += 2) E::order(held[i], held[i + 1]);
 }
 
-// Steps distance, distance / 2, ..., 1; distance below length, both powers of two.
+// Does the steps of distance, distance / 2, ..., 1; distance < length, and both are powers of two.
 template <class Key>
 void clean_halves(SortLanes<Key>* entries, std::int64_t length, std::int64_t distance) {
   using E = SortLanes<Key>;
@@ -164,7 +164,7 @@ void sort_lanes(SortLanes<Key>* entries, std::int64_t length, std::int64_t size)
   }
 }
 
-// Step a ^ (length * BIT) on all registers, which compares lanes that differ in BIT.
+// Does the step a ^ (length * BIT) on all registers, which compares lanes that differ in bit BIT.
 template <int BIT, class Key>
 void clean_lanes(SortLanes<Key>* entries, std::int64_t length) {
   using E = SortLanes<Key>;

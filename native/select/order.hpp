@@ -1,4 +1,4 @@
-// Orders the selected entries: the last step of every method, and of the exact search.
+// Orders the selected entries: the last step of every k-selection method, and of the exact search.
 //
 //   word = key, sign flipped | index      unsigned; few words go through a bitonic network, many are sorted by digits
 #pragma once
@@ -107,7 +107,7 @@ void sort_words(Word<Key>* words, std::int64_t count, Room<Word<Key>>& room) {
   sort_by_network(words, count, entries);
 }
 
-// The value that rows shorter than k are padded with: the last in the order.
+// The value that pads the answers of rows shorter than k: the last in the order.
 template <class Raw>
 Raw last_value(const SelectTask& task) {
   switch (task.type) {

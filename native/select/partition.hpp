@@ -15,7 +15,7 @@
 namespace tonari {
 namespace {
 
-// The lists above rows of more than k values, and the members of groups, whatever queue they are for.
+// The lists above the values of rows, and the members of their groups; independent of the queue.
 template <class Key>
 class GroupLists {
  public:
@@ -30,8 +30,8 @@ class GroupLists {
         members_(groups_ + queue_size * W),
         read_(members_ + group_ * W) {}
 
-  int lists() const { return plan_.lists; }  // above the values
-  Key* groups() { return groups_; }          // room for groups that were found, [position][lane]
+  int lists() const { return plan_.lists; }  // number of lists above the values
+  Key* groups() { return groups_; }          // room for the groups that were found, [position][lane]
   const Key* list(int i) const { return &lists_[plan_.starts[i - 1] * W]; }
   const Key* members() const { return members_; }
   // The number of entries in list i above a row of this length.
@@ -86,7 +86,7 @@ class GroupLists {
  private:
   struct Plan {
     int lists = 0;
-    std::int64_t starts[32];  // of list i + 1, in entries; every list at most halves the one below
+    std::int64_t starts[32];  // where list i + 1 starts, in entries; each list at most halves the one below
     std::int64_t entries = 0;
   };
   static Plan plan_for(const SelectTask& task, std::int64_t group) {
@@ -133,7 +133,7 @@ class GroupLists {
     Lanes<Key> least_ = kLastKey<Key>;
   };
 
-  KeyReader<Key> reader_;  // for members; NaNs are already known
+  KeyReader<Key> reader_;  // reads members, whose NaNs are already known
   std::int64_t group_;
   Plan plan_;
   Room<Key> room_;

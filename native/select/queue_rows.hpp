@@ -1,5 +1,5 @@
-// Selects with a queue of W lanes: W consecutive rows at a time, with a buffer and a Hierarchical Partition in front of
-// the queue if the options say so.
+// Selects with a queue of W lanes, in W consecutive rows together, with a buffer and a Hierarchical Partition in front
+// of the queue if the options say so.
 //
 // A queue has heads(), key(position, lane), index(position, lane), size(), clear() and insert(x, who, together), which
 // inserts x into the queues of lanes `who`, where it is before the head, while lanes `together` run. One that `counts` also

@@ -46,9 +46,9 @@ class QuickRows {
   }
 
  private:
-  static constexpr std::int64_t kBlock = 512;   // keys converted at a time
+  static constexpr std::int64_t kBlock = 512;   // number of keys that are converted together
   static constexpr std::int64_t kSamples = 64;  // values from which a pivot is chosen
-  static constexpr std::int64_t kFew = 64;      // so few entries are sorted without another partition
+  static constexpr std::int64_t kFew = 64;      // this number of entries or fewer are sorted without another partition
   static constexpr std::int64_t kReads = 4;     // halving replaces partitions after this multiple of the row's length
 
   struct Part {
@@ -56,13 +56,13 @@ class QuickRows {
     Room<std::int32_t> column_room;
     Key* keys = nullptr;
     std::int32_t* columns = nullptr;
-    std::int64_t answer = 0;  // entries at the front that belong to the answer
+    std::int64_t answer = 0;  // number of entries at the front that belong to the answer
   };
 
   void select_row(std::int64_t row) {
     const std::int64_t length = task_.length(row);
     std::int64_t wanted = std::min(task_.k, length);
-    Part *active = arrays_, *other = arrays_ + 1;  // the entries still undecided are behind active's answer
+    Part *active = arrays_, *other = arrays_ + 1;  // the undecided entries follow the answer in `active`
     active->answer = other->answer = 0;
     std::int64_t count = length, examined = 0;
     const auto enough = [&] { return count <= std::max(kFew, wanted + wanted / 2); };

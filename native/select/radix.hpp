@@ -51,10 +51,10 @@ class RadixRows {
     Key* answer_keys = answer_key_room_.get(task_.k + kSpill);
     std::int32_t* answer_columns = answer_column_room_.get(task_.k + kSpill);
     const Key* read = reader_.read(row, 0, length, keys);
-    bool first = true;  // at the first digit, columns are positions
+    bool first = true;  // whether this is the first digit, where columns are positions
     Bits differ = 0;
     for (std::int64_t i = 1; i < length; ++i) differ |= static_cast<Bits>(read[i] ^ read[0]);
-    int rest = std::bit_width(differ);  // bits of the key that are still unknown
+    int rest = std::bit_width(differ);  // number of bits of the key that are still unknown
     Bits known = length > 0 ? bits_of(read[0]) & ~low_bits(rest) : 0;
     while (rest > 0 && count > wanted) {
       const int shift = std::max(rest - static_cast<int>(task_.options.bits), 0);

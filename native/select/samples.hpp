@@ -31,7 +31,7 @@ struct Threshold {
 };
 
 struct SamplePlan {
-  std::int64_t count = 0, rank = 0;  // no samples if the rank is 0
+  std::int64_t count = 0, rank = 0;  // number of samples, and rank of the threshold among them; rank 0: no samples
   std::int64_t line = 0, parts = 0;
 };
 
@@ -40,7 +40,8 @@ class Samples {
  public:
   explicit Samples(const SelectTask& task) : task_(task), reader_(task) {}
 
-  // `sure`: at least k values are at or below the threshold for certain, as in the paper, and not only very likely.
+  // `sure`: whether at least k values are certainly at or below the threshold, as in the paper, and not only very
+  // likely.
   SamplePlan plan(std::int64_t length, bool sure) const {
     const std::int64_t given = task_.options.samples, k = task_.k;
     // 512 samples take little time, even for small k; samples of more than one value in 16 take more time than they
@@ -52,7 +53,8 @@ class Samples {
       const double mean = rank * static_cast<double>(count) / static_cast<double>(length);
       rank = std::min(rank, std::floor(mean + 3 * std::sqrt(mean) + 1.5));
     }
-    const double most = static_cast<double>(given > 0 ? count : count / 2);  // with more, too few values are ruled out
+    // with a larger rank, too few values are ruled out
+    const double most = static_cast<double>(given > 0 ? count : count / 2);
     if (rank > most) return {};
     // The number of scattered lines determines the cost, so there are about 32.
     const std::int64_t line = std::max(kLine, count / 32 / kLine * kLine), parts = (count + line - 1) / line;

@@ -70,7 +70,7 @@ struct Converter {
     return F::largest ? ~keys : keys;
   }
   bool saw_nan() const { return F::infinite != 0 && any(greatest > F::infinite); }
-  static Key key(Key wide) {  // of a stored value, sign-extended
+  static Key key(Key wide) {  // the key of a stored value, sign-extended
     if constexpr (F::infinite == 0) return F::largest ? ~wide : wide;
     const Key magnitude = wide & magnitude_bits, sign = wide >> shift, key = (magnitude ^ sign) - sign;
     return magnitude > F::infinite ? kLastKey<Key> : F::largest ? ~key : key;
@@ -105,7 +105,7 @@ inline void take_bits(std::uint64_t bits, std::int32_t first, std::int32_t* to) 
 // The state of a scan. A few columns beyond `count` are written, so there must be room for kScanWidth more.
 struct Scan {
   std::int64_t at = 0;     // first column not yet read
-  std::int64_t count = 0;  // columns taken
+  std::int64_t count = 0;  // number of columns taken
   bool saw_nan = false;
 };
 
@@ -123,7 +123,7 @@ void scan_row(const typename F::Raw* row, std::int64_t end, typename F::Key limi
       __builtin_prefetch(reinterpret_cast<const char*>(from) + kAhead + byte);
     }
     typename F::Raw rest[kScanWidth];
-    if (end - at < kScanWidth) {  // nothing beyond the end is read
+    if (end - at < kScanWidth) {  // reads nothing beyond the end
       std::memset(rest, 0, sizeof rest);
       std::memcpy(rest, from, static_cast<std::size_t>(end - at) * sizeof(typename F::Raw));
       from = rest;

@@ -77,7 +77,7 @@ class ShortRows {
       if (found != to) std::memcpy(to, found, static_cast<std::size_t>(count) * sizeof(Key));
       if (!adjacent) std::fill(to + count, to + n, kLastKey<Key>);
     }
-    std::fill(keys + rows * n, keys + all + W, kLastKey<Key>);  // transposed, but not used
+    std::fill(keys + rows * n, keys + all + W, kLastKey<Key>);  // is transposed, but not used
     return keys;
   }
 
@@ -113,7 +113,7 @@ class ShortRows {
 
   const SelectTask& task_;
   KeyReader<Key> reader_;
-  const std::int64_t run_, registers_;  // K, and the registers of a row, a multiple of K
+  const std::int64_t run_, registers_;  // K, and the number of registers per row, a multiple of K
   Room<Key> keys_, columns_, nan_keys_;
   Room<E> entries_;
   Room<Word<Key>> words_;

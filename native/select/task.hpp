@@ -31,7 +31,7 @@ enum class Buffering : int {
 // A method reads only its own options; callers refuse all others.
 struct SelectOptions {
   Buffering buffer = Buffering::none;
-  std::int64_t buffer_size = 16;  // values per lane
+  std::int64_t buffer_size = 16;  // number of values per lane
   std::int64_t group = 0;         // Hierarchical Partition: group size; 0 for none
   std::int64_t levels = 0;        // lists above the values; 0 for as many as leave at most k groups
   std::int64_t m = 8;             // merge queue: size of its first two levels
@@ -58,15 +58,15 @@ struct SelectCounters {
 
 struct SelectTask {
   const void* values = nullptr;  // [row * stride + column]
-  std::int64_t stride = 0;       // in values
+  std::int64_t stride = 0;       // values from a row to the next
   ValueType type = ValueType::f32;
   std::int64_t n = 0;                     // values per row, below 2^31
-  const std::int64_t* lengths = nullptr;  // of each row, at most n; null for n
+  const std::int64_t* lengths = nullptr;  // length of each row, at most n; null: all are n
   std::int64_t k = 0;
   bool largest = false;
   bool sorted = true;
   SelectOptions options;
-  void* out_values = nullptr;           // (rows, k), type
+  void* out_values = nullptr;           // (rows, k), of type `type`
   std::int32_t* out_indices = nullptr;  // (rows, k); -1 where a row has fewer than k values
   SelectCounters* counters = nullptr;
 

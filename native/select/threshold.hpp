@@ -118,11 +118,11 @@ class ThresholdRows {
     const std::int64_t length = task_.length(row);
     const Threshold<Key> threshold = samples_.take(row, plan);
     if (row + 1 < end_) samples_.fetch(row + 1, samples_.plan(task_.length(row + 1), task_.options.heap));
-    const std::int64_t edge = std::min(threshold.column + 1, length);  // later values of that key are larger
+    const std::int64_t edge = std::min(threshold.column + 1, length);  // later values with that key are larger
     buffer.count = 0;
     buffer.threshold = threshold;
     Key limit = threshold.key;
-    bool open = true;  // false if no value can be small enough: only for integers, which have no NaN
+    bool open = true;  // false if no value can be small enough; only for integers, which have no NaN
     const auto lower = [&](Key bound) {
       open = bound > std::numeric_limits<Key>::min();
       if (open && bound - 1 < limit) limit = bound - 1;

@@ -18,8 +18,8 @@ namespace tonari {
 namespace {
 
 struct Generic {
-  static constexpr int bytes = 16;           // of a register
-  static constexpr int registers = 16;       // at least
+  static constexpr int bytes = 16;           // bytes of a register
+  static constexpr int registers = 16;       // number of registers, at least
   static constexpr bool compresses = false;  // whether `compress` is an instruction
 
   // The result of a comparison of N lanes: all bits of a lane are set, or none.
@@ -50,7 +50,7 @@ struct Generic {
     for (int lane = 0; lane < N; ++lane) found |= static_cast<std::uint32_t>(truth[lane] & 1) << lane;
     return found;
   }
-  // Lane i is bit FIRST + i.
+  // A mask from bits: lane i is bit FIRST + i.
   template <int BYTES, int N, int FIRST>
   static Truth<BYTES, N> truth_of(std::uint32_t bits) {
     Truth<BYTES, N> bit;
@@ -74,7 +74,7 @@ struct Generic {
     return a;
   }
 
-  // N stored values as T.
+  // Loads N stored values as T.
   template <class T, int N, class Stored>
   static Raw<T, N> load(const Stored* from) {
     if constexpr (std::is_same_v<T, Stored>) {
@@ -94,7 +94,7 @@ struct Generic {
     }
   }
 
-  // N values as Stored.
+  // Stores N values as type Stored.
   template <class T, int N, class Stored>
   static void store(Stored* to, Raw<T, N> values) {
     if constexpr (std::is_same_v<T, Stored>) {
@@ -104,7 +104,7 @@ struct Generic {
       const auto halves = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
       store<std::uint16_t, N>(reinterpret_cast<std::uint16_t*>(to),
                               __builtin_convertvector(halves, Raw<std::uint16_t, N>));
-    } else if constexpr (sizeof(Stored) == 1) {  // through int32, which has instructions
+    } else if constexpr (sizeof(Stored) == 1) {  // via int32, for which instructions exist
       const auto whole = __builtin_convertvector(values, Raw<std::int32_t, N>);
       store<Stored, N>(to, __builtin_convertvector(whole, Raw<Stored, N>));
     } else {
@@ -112,7 +112,7 @@ struct Generic {
     }
   }
 
-  // The first `count` values, then zeros.
+  // Loads the first `count` values, then zeros.
   template <class T, int N>
   static Raw<T, N> load_first(const T* from, std::int64_t count) {
     Raw<T, N> values{};

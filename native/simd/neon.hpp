@@ -71,7 +71,7 @@ struct Neon : Generic {
   }
 
  private:
-  // N bytes as int32; lanes after the first N are zeros.
+  // Converts N bytes to int32; lanes after the first N are zeros.
   template <int N, class Stored>
   static int32x4_t widened(const Stored* from) {
     std::uint64_t packed = 0;
@@ -79,7 +79,7 @@ struct Neon : Generic {
     if constexpr (std::is_signed_v<Stored>) return vmovl_s16(vget_low_s16(vmovl_s8(vcreate_s8(packed))));
     else return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(packed)))));
   }
-  // N values of float16 as float32; lanes after the first N are zeros.
+  // Converts N values of float16 to float32; lanes after the first N are zeros.
   template <int N>
   static float32x4_t floats(const Float16* from) {
     std::uint64_t packed = 0;

@@ -23,7 +23,7 @@ template <int BYTES>
 using Integer = std::conditional_t<
     BYTES == 8, std::int64_t,
     std::conditional_t<BYTES == 4, std::int32_t, std::conditional_t<BYTES == 2, std::int16_t, std::int8_t>>>;
-// As many integers of the same size: the type of a comparison's result.
+// The type of a comparison's result: as many integers of the same size.
 template <class R>
 using IntegersOf = Raw<Integer<sizeof(ElementOf<R>)>, sizeof(R) / sizeof(ElementOf<R>)>;
 

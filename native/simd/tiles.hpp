@@ -14,7 +14,7 @@ struct alignas(64) TileConfig {
   std::uint8_t rows[16] = {};
 };
 
-class TileScope {  // the thread may use tiles while this object exists
+class TileScope {  // lets the thread use tiles while this object exists
  public:
   TileScope() {
     TileConfig config;
@@ -26,8 +26,8 @@ class TileScope {  // the thread may use tiles while this object exists
   TileScope& operator=(const TileScope&) = delete;
 };
 
-// Instructions of tiles, whose numbers are part of the instruction. GCC's headers are of no use here: up to GCC 13 they
-// do not tell the compiler that memory is read (its bug 114098), and it may drop what was stored there.
+// Instructions on tiles, whose numbers are part of the instruction. GCC's headers cannot be used: up to GCC 13 they do
+// not tell the compiler that memory is read (its bug 114098), so it may drop earlier stores to this memory.
 template <int TILE>
 inline void zero() {
   asm volatile("tilezero %%tmm%c0" ::"i"(TILE));

@@ -76,7 +76,7 @@ struct Registers<RawType, Half, false> {
   Half first, second;
 };
 
-// Applies operation(raw, ...) to each register of the arguments; the results make up a Result.
+// Applies operation(raw, ...) to each register of the arguments, and returns the results as a Result.
 template <class Result, class Operation, class... Args>
 TONARI_LANEWISE inline Result each(const Operation& operation, const Args&... args) {
   if constexpr (Result::whole) {
@@ -98,7 +98,7 @@ struct Mask {
   TONARI_LANEWISE explicit Mask(RawType raw) : parts{raw} {}
   TONARI_LANEWISE Mask(const Half& first, const Half& second) : parts{first, second} {}
 
-  // Lane i is bit FIRST + i.
+  // A mask from bits: lane i is bit FIRST + i.
   template <int FIRST = 0>
   TONARI_LANEWISE static Mask of(std::uint32_t bits) {
     if constexpr (whole) return Mask(Target::template truth_of<BYTES, N, FIRST>(bits));
@@ -130,7 +130,7 @@ struct Vec {
   TONARI_LANEWISE Vec(const Half& first, const Half& second) : parts{first, second} {}
   TONARI_LANEWISE Vec(T x)
     requires whole
-      : parts{x - Raw<T, N>{}} {}  // minus, because 0.0 + -0.0 would lose the sign
+      : parts{x - Raw<T, N>{}} {}  // a subtraction, because 0.0 + -0.0 would lose the sign of x
   TONARI_LANEWISE Vec(T x)
     requires(!whole)
       : parts{Half(x), Half(x)} {}
@@ -244,13 +244,13 @@ struct Vec {
 template <class T>
 using Register = Vec<T, kRegisterLanes<T>>;
 
-// The same bits as numbers of another type of the same size.
+// Reinterprets the bits as numbers of another type of the same size.
 template <class U, class T, int N>
 TONARI_LANEWISE inline Vec<U, N> as(Vec<T, N> a) {
   static_assert(sizeof(U) == sizeof(T));
   return each<Vec<U, N>>([](auto x) { return reinterpret_cast<Raw<U, sizeof x / sizeof(U)>>(x); }, a);
 }
-// The same numbers, rounded to the nearest if U cannot hold them; of a type of the same size.
+// Converts to numbers of another type of the same size, rounded to the nearest if U cannot represent them.
 template <class U, class T, int N>
 TONARI_LANEWISE inline Vec<U, N> convert(Vec<T, N> a) {
   static_assert(sizeof(U) == sizeof(T));

@@ -39,7 +39,7 @@ Forest::Forest(const SpanningTask& given)
     const auto at = static_cast<std::size_t>(place);
     labels[at] = static_cast<std::int32_t>(id);
     cores[at] = task.core[id];
-    const bool whole = k >= task.n - 1;  // lists have all points
+    const bool whole = k >= task.n - 1;  // whether lists contain all points
     bounds[at] = whole ? std::numeric_limits<double>::infinity() : task.lists.distance((id + 1) * k - 1);
   }
   if (task.tree->double_rows) measure_below(below_doubles);
@@ -78,7 +78,7 @@ void Forest::offer_listed(std::int64_t begin, std::int64_t end) {
     const double core = task.core[i];
     for (std::int64_t at = i * lists.k; at < (i + 1) * lists.k; ++at) {
       const double distance = lists.distance(at);
-      if (std::max(core, distance) > weight(own)) break;  // and so are the next ones
+      if (std::max(core, distance) > weight(own)) break;  // all later entries of the list are heavier, too
       const std::int64_t j = lists.index(at);
       if (j < 0) break;
       const std::int32_t other = label_of_[static_cast<std::size_t>(j)];
@@ -113,13 +113,13 @@ void Forest::merge() {
     const auto left = label_of_[static_cast<std::size_t>(first.pair / task.n)];
     const auto right = label_of_[static_cast<std::size_t>(first.pair % task.n)];
     const std::int32_t one = top(left), other = top(right);
-    if (one == other) continue;  // the edge was added at its other end already; the order allows no other circles
+    if (one == other) continue;  // the edge was already added from its other end; the total order allows no other cycle
     above[static_cast<std::size_t>(std::max(one, other))] = std::min(one, other);
     edges.push_back(first);
   }
   std::vector<std::int32_t> numbers(n);
   std::int32_t left = 0;
-  for (std::size_t component = 0; component < n; ++component) {  // the top of a component has its smallest number
+  for (std::size_t component = 0; component < n; ++component) {  // the root of a component is its smallest number
     const std::int32_t above_all = top(static_cast<std::int32_t>(component));
     const bool is_top = static_cast<std::size_t>(above_all) == component;
     numbers[component] = is_top ? left++ : numbers[static_cast<std::size_t>(above_all)];
@@ -135,7 +135,7 @@ void Forest::merge() {
   else label_below(below_floats);
 }
 
-// The data that stay the same in all rounds, and the labels of the first round.
+// Computes the data that do not change between rounds, and the labels of the first round.
 template <class T>
 void Forest::measure_below(std::vector<Below<T>>& below) {
   const TreeView& tree = *task.tree;

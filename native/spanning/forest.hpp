@@ -29,7 +29,7 @@ struct SpanningEdge {
   }
 };
 
-// The nearest other points of every point; each list is ascending, and ends with -1 if it has fewer points.
+// The neighbour lists of all points: other points, nearest first; a list with fewer points ends with -1.
 struct ListsView {
   std::int64_t k = 0;
   bool double_values = false;
@@ -53,8 +53,8 @@ struct SpanningTask {
   const TreeView* tree = nullptr;
   Metric metric = Metric::euclidean;
   std::int64_t n = 0;
-  bool double_output = false;    // of distances
-  const double* core = nullptr;  // of each point, as returned distances
+  bool double_output = false;    // whether distances are float64, not float32
+  const double* core = nullptr;  // the core distance of each point, as it is returned
   ListsView lists;
 };
 
@@ -62,13 +62,13 @@ class Forest {
  public:
   explicit Forest(const SpanningTask& task);
 
-  // Offers the edges of the lists of points [begin, end).
+  // Offers the edges from points [begin, end) to the neighbours in their lists.
   void offer_listed(std::int64_t begin, std::int64_t end);
 
-  // Whether there are several components and each has an edge, as after walks from all leaves.
+  // Whether there are several components, and an edge is known for each, as after walks from all leaves.
   bool is_walked() const;
 
-  // Joins the components along these edges, and begins the next round.
+  // Joins the components along their first edges, and begins the next round.
   void merge();
 
   // Offers an edge that leaves a component; it is kept if it is the first so far.
@@ -94,12 +94,12 @@ class Forest {
   std::vector<Below<double>> below_doubles;
 
   const SpanningTask task;
-  std::int64_t count;                // of components
+  std::int64_t count;                // number of components
   std::vector<std::int32_t> labels;  // the component of the point at each place of the tree
-  std::vector<double> cores;         // of the point at each place
+  std::vector<double> cores;         // the core distance of the point at each place
   // For the point at each place, the least weight of an edge that leaves its component and is not in its list.
   std::vector<double> bounds;
-  std::vector<SpanningEdge> edges;  // of the tree so far
+  std::vector<SpanningEdge> edges;  // the edges of the spanning tree so far
 
  private:
   struct Best {
@@ -114,7 +114,7 @@ class Forest {
   template <class T>
   void label_below(std::vector<Below<T>>& below);
 
-  std::vector<std::int32_t> label_of_;  // of the point of each number
+  std::vector<std::int32_t> label_of_;  // the component of the point of each number
   std::unique_ptr<Best[]> best_;
   mutable std::array<std::atomic_flag, kLocks> locks_{};
 };

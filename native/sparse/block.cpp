@@ -10,12 +10,12 @@ namespace {
 constexpr double kUnit = 0x1p-24;
 constexpr double kMargin = 1 + 0x1p-20;       // covers the roundings of norms and of half the squared lengths
 constexpr double kTiny = 0x1p-100;            // exceeds the errors of all underflows
-constexpr std::int64_t kMostTerms = 600'000;  // terms of a sum for which the error bound holds
-constexpr std::int64_t kAhead = 8;            // rare lists that are loaded before they are read
-constexpr std::int64_t kTermsOfLine = 8;      // of 64 bytes
-constexpr std::int64_t kPiece = 512;          // points between two updates of the threshold
-constexpr std::size_t kSpare = 64;            // candidates beyond 2 k before a list is condensed
-constexpr std::size_t kMostSpare = 512;       // and before their exact values are computed, if they remain
+constexpr std::int64_t kMostTerms = 600'000;  // most terms of a sum for which the error bound holds
+constexpr std::int64_t kAhead = 8;            // number of rare lists that are prefetched ahead
+constexpr std::int64_t kTermsOfLine = 8;      // terms in a cache line of 64 bytes
+constexpr std::int64_t kPiece = 512;          // number of points between two updates of the threshold
+constexpr std::size_t kSpare = 64;            // a list is condensed when it has this many candidates more than 2 k
+constexpr std::size_t kMostSpare = 512;       // if this many remain, their exact values are computed
 constexpr float kSetError = 0x1p-20f;         // of a key of sets; keys whose float32 distances tie differ by less
 constexpr double kLeastNarrow = 0x1p-149;     // the least positive float32 number
 constexpr double kMostNarrow = std::numeric_limits<float>::max();
@@ -134,7 +134,7 @@ void SparseBlock::prepare(std::int64_t row, Query& query) {
   if (request_.limits != nullptr) query.most = key_within(query, request_.limits[row - first_]);
 }
 
-// The threshold of keys by which all values up to a limit are found; it includes the margins of both rows.
+// The threshold of keys at which all values up to a limit are found; it includes the error margins of both rows.
 float SparseBlock::key_within(const Query& query, double limit) const {
   if (!query.screened) return kInfinity;
   if (points_.sets) {
@@ -173,13 +173,13 @@ SparseBounds SparseBlock::bounds_of(const Query& query, std::int64_t begin) cons
           .rest_scale = 0};
 }
 
-// The threshold of the lower bounds of a block: that of keys, or for sets the one that belongs to half_scale.
+// The threshold for the lower bounds of a block's points: that of keys, or for sets the one that fits half_scale.
 float SparseBlock::threshold_of(const Query& query) const {
   if (!points_.sets) return query.most;
   return at_least(-static_cast<double>(bounds_of(query, 0).half_scale) * query.square * kSetMargin);
 }
 
-// Finds the lists of the frequent entries in a block, and prefetches their beginnings, which are rarely in a cache.
+// Finds a block's lists of the query's frequent entries, and prefetches their beginnings, which are rarely in a cache.
 void SparseBlock::find_lists(const Query& query, std::int64_t block) {
   const std::int64_t* marks = points_.marks.data() + block * (points_.frequent() + 1) - points_.bound[0];
   lists_.clear();
@@ -193,7 +193,7 @@ void SparseBlock::find_lists(const Query& query, std::int64_t block) {
   }
 }
 
-// Adds frequent entries [first, last), whose lists are found.
+// Adds the products of frequent entries [first, last), whose lists find_lists() has found.
 void SparseBlock::add_frequent(std::int64_t first, std::int64_t last) {
   float* sums = sums_.data();
   for (std::int64_t i = first; i < last; ++i) {
@@ -210,7 +210,7 @@ void SparseBlock::add_rare(std::int64_t entry, std::int64_t begin, std::int64_t 
   const SparseTerm* terms = points_.rare_terms.data();
   float* sums = sums_.data();
   std::int64_t i = cursors_[at];
-  while (i < last && terms[i].point < begin) ++i;  // entries of blocks that were left out
+  while (i < last && terms[i].point < begin) ++i;  // skips entries of blocks that were left out
   for (; i < last && terms[i].point < end; ++i) sums[terms[i].point - begin] += weight * terms[i].weight;
   cursors_[at] = i;
 }
@@ -253,7 +253,7 @@ void SparseBlock::scan(std::int64_t block) {
   }
 }
 
-// If only few points can still be candidates, completes them without the other points; returns whether it did.
+// If only few points can still be candidates, completes their products one by one; returns whether it did.
 bool SparseBlock::complete(std::int64_t at, std::int64_t level, std::int64_t begin, std::int64_t length) {
   Query& query = queries_[static_cast<std::size_t>(at)];
   const double average = static_cast<double>(points_.row_ranks.size()) / static_cast<double>(points_.rows.n);
@@ -309,7 +309,7 @@ void SparseBlock::keep(std::int64_t at, std::int64_t begin, std::int64_t point, 
   if (request_.left != nullptr && !request_.left[point]) return;
   if (request_.allowed != nullptr && !allows(query.allowed, point)) return;
   if (query.zeros_tie && sum == 0 && request_.k > 0) {
-    if (query.zeros == request_.k) return;  // k points of the same value and smaller number are found already
+    if (query.zeros == request_.k) return;  // k points with this value and smaller numbers are found already
     ++query.zeros;
   }
   query.candidates.push_back({low, high, static_cast<std::int32_t>(point)});

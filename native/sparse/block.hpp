@@ -84,7 +84,7 @@ class SparseBlock {
     std::int32_t id;
   };
   struct Query {
-    std::int64_t begin = 0, end = 0;         // its entries
+    std::int64_t begin = 0, end = 0;         // the range of the query's entries
     std::int64_t split[kSparseBounds] = {};  // the first entry from each bound on
     float rest[kSparseBounds] = {};          // upper bounds of the norm of the entries before it
     double work[kSparseBounds] = {};         // the cost of these entries, in additions per point
@@ -92,7 +92,7 @@ class SparseBlock {
     float half_scale = 0, half_scale_above = 0, error = 0, slack = 0, most = 0;
     bool screened = true;
     bool zeros_tie = false;  // whether a sum of 0 means the value of rows without a common column
-    std::int64_t zeros = 0;  // number of these points that were found
+    std::int64_t zeros = 0;  // number of points without a common column that were found
     std::size_t room = 0;
     std::vector<Candidate> candidates;
     AllowedRow allowed;

@@ -42,7 +42,7 @@ struct SparsePoints {
   Metric metric = Metric::sqeuclidean;
   bool sets = false;  // whether rows are sets, compared by their Jaccard distance; the metric is then sqeuclidean
   SparseRows rows;
-  std::int64_t most_entries = 0;  // of a row
+  std::int64_t most_entries = 0;  // number of entries in the longest row
   std::int64_t bound[kSparseBounds] = {};
   double scale = 1;      // the power of two by which values were divided
   bool screened = true;  // whether the screen has float32 values
@@ -52,7 +52,7 @@ struct SparsePoints {
   std::vector<float> reach;                // at least the length, by which errors grow; empty if 1 for all points
   std::vector<float> rest[kSparseBounds];  // at least the length of the part of smaller rank
   std::vector<float> heavy;
-  std::vector<std::int64_t> counts;        // number of points that have each rank
+  std::vector<std::int64_t> counts;        // number of points that have the column of each rank
   std::vector<std::int64_t> marks;         // list r of block b begins at marks[b * (frequent() + 1) + r]
   std::vector<SparseTerm> frequent_terms;  // the lists of rank bound[0] + r
   std::vector<std::int64_t> starts;        // the list of rank bound[kRare] + r begins at starts[r]

@@ -22,8 +22,8 @@ class Lanes {
   double lanes_[kLanes] = {};
 };
 
-// Calls term(column, q, x) for each column in which a row is not 0, in ascending order; with `shared`, for the columns
-// in which both are not 0.
+// Calls term(column, q, x) in ascending order of columns: for each column in which one of the rows is not 0, or with
+// `shared`, both.
 template <bool shared, class Term>
 void for_columns(const SparseRows& queries, std::int64_t query, const SparseRows& points, std::int64_t point,
                  Term&& term) {

@@ -31,7 +31,7 @@ struct SparseRows {
 // S(x * x) of a row.
 double sparse_square(const SparseRows& rows, std::int64_t row);
 
-// The Jaccard distance of two rows as sets of the columns that they have, as a float32 number.
+// The Jaccard distance, a float32 number, of two rows as the sets of their columns.
 float sparse_jaccard(const SparseRows& queries, std::int64_t query, const SparseRows& points, std::int64_t point);
 
 // The float64 value of two rows of the same width, whose squares S(q * q) and S(x * x) are known. A larger inner product

@@ -22,7 +22,7 @@ struct SparseBounds {
 };
 
 struct SparseSweeps {
-  // sums[i] += weights[j] * columns[j][i], for one column after another.
+  // Adds weights[j] * columns[j][i] to sums[i], for one column j after another.
   void (*add)(float* sums, std::int64_t length, const float* const* columns, const float* weights, std::int64_t count);
   // Writes the points in [begin, end) whose lower bound is not above `most`, in ascending order, and returns their
   // number; -1 as soon as there are more than `room` of them.

@@ -214,8 +214,7 @@ def test_a_table_and_what_stands_below_it() -> None:
         "",
         "Medians of 3 to 5 rounds on a machine, 2 threads, avx2, 2026-01-01:",
         r"`python -m benchmarks run exact_cpu --isa avx2 --case tiny --case small`. "
-        r"\* Timed on a part of the queries, and scaled to",
-        "all.",
+        r"\* Extrapolated from a part of the queries.",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Programs that plan for a GPU, and compile for it without one, with an empty cache of kernels."""
+"""Programs that compile kernels for a GPU on machines without one, beginning with an empty cache of kernels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Plans for a GPU, and compiles for it without one.
+# The beginning of each program: it defines the kernel launches of a search on a GPU that this machine may lack.
 _BEGIN = """
 import json, logging, os
 logging.basicConfig(level=logging.INFO)
@@ -36,7 +36,7 @@ def calls():
 
 
 def run(more: str, cache: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a program that begins with the lines above."""
+    """Run `_BEGIN` followed by `more` in a new process, with this folder as the cache of compiled kernels."""
     told = os.environ | {"TRITON_CACHE_DIR": str(cache), "TONARI_NUM_THREADS": "2"} | environment
     told.pop("TRITON_INTERPRET", None)
     return subprocess.run(

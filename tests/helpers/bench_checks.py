@@ -1,4 +1,4 @@
-"""Helpers for tests of the benchmarks: a machine with fixed times, runs and cases on it, descriptors in a file."""
+"""Helpers for tests of the benchmarks: a machine with fixed times, its runs and cases, and a file of descriptors."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def a_case(**changes: Any) -> case.Case:
 
 
 def done(opened: run.Run, one: case.Case) -> run.Run:
-    """Run the case, and return the run."""
+    """Run the case in a run, and return the run."""
     opened.guarded(one, "tonari", lambda: one.work(opened, one))
     return opened
 
@@ -75,7 +75,7 @@ def notes(opened: run.Run) -> str:
 
 
 def made_up_descriptors(rows: int, folder: Path, monkeypatch: Any) -> np.ndarray:
-    """Write a file of this many made-up rows, name it in TONARI_SIFT, and return the rows."""
+    """Write a file of made-up descriptors, set TONARI_SIFT to its path, and return the descriptors."""
     found = np.random.default_rng(5).integers(0, 256, (rows, 128), dtype=np.uint8)
     photographs.write_bvecs(folder / "rows.bvecs", found)
     monkeypatch.setenv("TONARI_SIFT", str(folder / "rows.bvecs"))

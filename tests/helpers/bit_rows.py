@@ -1,4 +1,4 @@
-"""Rows of bits that are hard to compare."""
+"""Rows of bits with many ties, or at the ends of their range, for tests of searches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def sparse(n: int, d: int, seed: int = 0) -> Array:
 
 
 def few(n: int, d: int, seed: int = 0) -> Array:
-    """Make rows of three kinds: nearly all values are tied."""
+    """Make rows of which there are only three different ones, so nearly all distances tie."""
     return noise(3, d, 7)[np.random.default_rng(seed).integers(0, 3, n)]
 
 

@@ -1,4 +1,4 @@
-"""Searches among rows of bits on CUDA by a plan with overrides; without a GPU, the CPU replaces the device."""
+"""Searches among rows of bits on CUDA by a plan with overrides; without a GPU, the CPU stands in for the device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 
 
 def plan_for(queries: Any, points: Any, k: int, metric: str, **choices: Any) -> BitsCudaPlan:
-    """Return a plan for one device, or for a stand-in if there is none."""
+    """Return a plan for one CUDA device, which the CPU replaces on machines without a GPU."""
     given: dict[str, Any] = {"devices": (DEVICE,), "free_bytes": 8 * GB} | choices
     shape = len(points), len(queries), points.shape[1]
     return plans.bits_cuda(*shape, k, metric=metric, **types_and_places(queries, points), **given)

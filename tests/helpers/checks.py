@@ -28,7 +28,7 @@ ELEMENTWISE = tuple(name for name, metric in METRICS.items() if metric.form == "
 
 POWERS = tuple(name for name in ELEMENTWISE if METRICS[name].degree not in (0, 1))
 
-# Dtypes of rows. ml_dtypes makes "bfloat16" a dtype of NumPy.
+# Dtypes of rows; importing ml_dtypes registers "bfloat16" with NumPy.
 DTYPES = ("float32", "float16", np.dtype(ml_dtypes.bfloat16).name, "float64", "uint8", "int8")
 
 
@@ -43,10 +43,11 @@ def assert_valid_neighbors(
     self_ids: Array | None = None,
     complete: bool = True,
 ) -> None:
-    """Check all conditions that any (m, k) answer over n points meets, whether its neighbours are right or not.
+    """Check the form of (m, k) lists of neighbours among n points, but not whether the neighbours are right.
 
-    Shapes, dtypes, layout, range of the ids, no id twice in a row, no point as its own neighbour, order by (value,
-    index), no NaN, no negative distance or -0.0, missing entries (only with ``complete=False``) last, as -1 and inf.
+    The conditions: shapes, dtypes and layout; ids in range, and none twice in a row; no point as its own neighbour;
+    order by (value, index); no NaN, no negative distance and no -0.0; missing entries, allowed only with
+    ``complete=False``, are last, as -1 at inf.
     """
     assert isinstance(found, Neighbors), f"a {type(found).__name__} is not Neighbors"
     distances, indices = found
@@ -104,7 +105,7 @@ def assert_same_neighbors(found: Neighbors, truth: Neighbors, *, metric: str = "
 
 
 def sizes(x: Array, metric: str) -> Array:
-    """Compute `size` of an elementwise metric for elements: f(q, x) <= size(q) + size(x)."""
+    """Compute a bound `size` for each element, by which the metric's term satisfies f(q, x) <= size(q) + size(x)."""
     record = METRICS[metric]
     if record.degree == 0:
         return (x != 0).astype(x.dtype)
@@ -114,7 +115,7 @@ def sizes(x: Array, metric: str) -> Array:
 
 
 def differences(x: Array, y: Array, metric: str) -> Array:
-    """Compute `difference` of an elementwise metric for elements: the term, if terms obey the triangle inequality."""
+    """Compute the bound `difference` for pairs of elements: the term itself if it obeys the triangle inequality."""
     record = METRICS[metric]
     assert record.value is not None
     return np.abs(x - y) if record.stretch > 1 else record.value(x[None], y[None])
@@ -130,7 +131,7 @@ def _first(bad: Array) -> str:
 
 
 def gaussian(n: int, d: int, seed: int = 0, dtype: npt.DTypeLike = np.float32) -> Array:
-    """Make plain N(0, 1) data, the only easy kind here: every library finds the right neighbours."""
+    """Make N(0, 1) data, the only easy kind in this module: every library finds the right neighbours."""
     return np.random.default_rng(seed).standard_normal((n, d)).astype(dtype)
 
 
@@ -159,7 +160,7 @@ def gps_metres(n: int, d: int = 3, seed: int = 0) -> Array:
 
 
 def tight_far_clusters(n: int, d: int, seed: int = 0) -> Array:
-    """Make 20 clusters of width 1 with centres 1e4 apart: centring on one mean does not help."""
+    """Make 20 clusters of width 1 with centres 1e4 apart: subtracting one mean does not avoid cancellation."""
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((20, d)) * 1e4
     return (centres[rng.integers(20, size=n)] + rng.standard_normal((n, d))).astype(np.float32)
@@ -172,12 +173,12 @@ def duplicates(n: int, d: int, seed: int = 0) -> Array:
 
 
 def all_equal(n: int, d: int, seed: int = 0) -> Array:
-    """Make n equal points: only the index decides the order."""
+    """Make n equal points, which only their indices order."""
     return np.repeat(gaussian(1, d, seed), n, axis=0)
 
 
 def one_hot(n: int, d: int, seed: int = 0) -> Array:
-    """Make unit vectors along random axes: there are two distances, 0 and sqrt(2)."""
+    """Make unit vectors along random axes, with only two different distances, 0 and sqrt(2)."""
     rows = np.zeros((n, d), np.float32)
     rows[np.arange(n), np.random.default_rng(seed).integers(d, size=n)] = 1
     return rows
@@ -253,12 +254,12 @@ HOSTILE: dict[str, Callable[[int, int, int], Array]] = {
 
 
 def accepted(rows: Array, metric: str) -> Array:
-    """Return rows as a metric accepts them, without signs if it refuses negative values."""
+    """Return rows that a metric accepts: absolute values if it refuses negative ones."""
     return np.abs(rows) if METRICS[metric].nonnegative else rows
 
 
 def in_range(rows: Array, metric: str) -> Array:
-    """Return rows as public functions accept them: in float64 if values would underflow or overflow float32."""
+    """Return rows that public functions accept: float64 if float32 distances would underflow or overflow."""
     record, largest = METRICS[metric], np.abs(rows.astype(np.float64)).max(initial=0)
     grows = record.products or (record.power > 1 and not record.angular)
     return rows.astype(np.float64) if grows and largest and not 1e-9 < largest < 1e9 else rows
@@ -267,8 +268,8 @@ def in_range(rows: Array, metric: str) -> Array:
 def check_interrupt(code: str, *, wait: float = 0.2) -> dict[str, str]:
     """Press Ctrl-C in a process that runs `code`: it stops within a second and no thread stays.
 
-    The code prints "started" when its long work begins, then "stopped TIME" and "threads COUNT" when it was
-    interrupted. All that it prints as two words is returned.
+    The code must print "started" when its long work begins, and "stopped TIME" and "threads COUNT" after the
+    interruption. All lines of two words that it prints are returned, as a dict.
     """
     environment = os.environ | {"PYTHONPATH": str(Path(tonari.__file__).parents[1])}
     with subprocess.Popen(
@@ -297,7 +298,7 @@ def check_interrupt(code: str, *, wait: float = 0.2) -> dict[str, str]:
 
 
 def look_for_copies_always(monkeypatch: Any) -> None:
-    """Let searches on the CPU of any size leave copies out, whatever this costs or saves."""
+    """Let searches on the CPU of any size look for copies among the rows and skip them, even if this takes longer."""
     from tonari.exact import tuning
     from tonari.exact.cpu.rows import copies
 

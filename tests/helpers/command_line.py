@@ -11,19 +11,19 @@ from click.testing import CliRunner, Result
 
 from tonari.cli import main
 
-# A process that starts in another directory finds the same package, also through a relative PYTHONPATH.
+# With absolute paths, a process that starts in another directory imports the same package.
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 def run(*arguments: str, code: int = 0) -> Result:
-    """Call tonari, and check its exit code."""
+    """Run the command tonari with these arguments in this process, and check its exit code."""
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == code, (result.exit_code, result.stdout, result.stderr)
     return result
 
 
 def refused(*arguments: str, code: int) -> str:
-    """Return the only line on stderr, after checking that stdout is empty."""
+    """Run a command that must fail, and return its only line on stderr; stdout must be empty."""
     result = run(*arguments, code=code)
     assert result.stdout == ""
     assert result.stderr.startswith("tonari: error: ")
@@ -32,5 +32,5 @@ def refused(*arguments: str, code: int) -> str:
 
 
 def as_json(*arguments: str) -> Any:
-    """Return the content of stdout, which must be JSON alone."""
+    """Run a command whose stdout must be one JSON value, and return that value."""
     return json.loads(run(*arguments, "--json").stdout)

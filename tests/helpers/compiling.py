@@ -1,4 +1,4 @@
-"""Programs that compile kernels for a GPU, also on machines without one."""
+"""Programs that compile kernels for a GPU, even on machines without one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def compiled(program: str, cache: Path) -> list[str]:
-    """Run a program that compiles kernels, without cached kernels or interpreter; return its output."""
+    """Run a program that compiles kernels, with an empty cache and without Triton's interpreter; return its output."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     found = subprocess.run(
         [sys.executable, "-c", program],

@@ -1,4 +1,4 @@
-"""Rows of which many are copies, and the first copies of each row."""
+"""Rows of which many are copies of others, and a plain search for the first copies of each row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def copied(n: int = N, d: int = D, dtype: str = "float32", metric: str = "euclid
 
 
 def counted(rows: Array, most: int) -> list[int]:
-    """Return the numbers of the first `most` copies of every row, counted one by one."""
+    """Return for every row the numbers of its first `most` copies, found by comparing rows one by one."""
     seen: dict[bytes, int] = {}
     kept = []
     for i, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""Sources of points that fail on Dask workers, in a module that the workers can import."""
+"""A source of points whose reading fails on Dask workers, in a module that the workers can import."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ class Points:
     path : Path
         A .npy file.
     notes : Path
-        A directory, where each process that is in the way leaves a note.
+        A directory, in which each failing or waiting call leaves an empty file.
     what : str
-        "dies": the first process that reads kills itself. "always dies": all of them. "fails": RuntimeError. "refuses":
-        ValueError. "waits": until there is a note "go", or for a minute.
+        How reading fails. "dies": the first process that reads kills itself. "always dies": every process does.
+        "fails": RuntimeError is raised. "refuses": ValueError is raised. "waits": reading waits until `notes` has a
+        file "go", or for a minute.
     """
 
     def __init__(self, path: Path, notes: Path, what: str) -> None:

@@ -1,4 +1,4 @@
-"""NN-Descent on the CPU: plans, points and the share of the true neighbours that is found."""
+"""Helpers for tests of NN-Descent on the CPU: plans, points, and the share of the true neighbours that is found."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def as_dtype(points: Array, dtype: str, metric: str) -> Array:
 
 
 def shared(indices: Array, truth: Neighbors) -> float:
-    """Return the share of the true neighbours that are listed."""
+    """Return the share of the true neighbours that the lists contain."""
     return float((indices[:, :, None] == truth.indices[:, None, :]).any(axis=1).mean())
 
 

@@ -1,4 +1,4 @@
-"""NN-Descent on CUDA, or in Triton's interpreter, the plain one to compare with, and conditions on lists."""
+"""Helpers for tests of NN-Descent on CUDA or in Triton's interpreter: plans, backends, and checks of lists."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tonari.nn_descent.reference import ReferenceBackend
 
 Array = np.ndarray[Any, Any]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
-MANY = 400 if HAS_CUDA else 24  # number of points: the interpreter takes a second for every few dozen
+MANY = 400 if HAS_CUDA else 24  # number of points; the interpreter takes a second for every few dozen points
 
 
 def plain_nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neighbors:
-    """Replace the exact search, which has its own tests and takes the interpreter minutes."""
+    """Search in NumPy, in place of the exact search on the device, which would take the interpreter minutes."""
     assert memory > 0
     found = brute(queries.numpy(), points.numpy(), k, metric)
     return Neighbors(torch.from_numpy(found.distances), torch.from_numpy(found.indices))
@@ -36,7 +36,7 @@ def plan_for(points: Array, k: int, metric: str = "euclidean", **choices: Any) -
 
 
 def steps_for(points: Array, k: int, metric: str = "euclidean", **choices: Any) -> tuple[CudaBackend, ReferenceBackend]:
-    """Return the steps on the device and the plain ones, for the same plan."""
+    """Return the backend on the device and the reference backend, for the same plan."""
     plan = plan_for(points, k, metric, **choices)
     return CudaBackend(tensor_of(points).to(DEVICE), plan), ReferenceBackend(points, plan)
 
@@ -47,7 +47,7 @@ def values_for(metric: str, n: int, d: int, seed: int = 0) -> Array:
 
 
 def check_lists(entries: Array, n: int) -> Array:
-    """Check that no row lists itself, an id twice or an invalid id; return the ids."""
+    """Check that entries are new, and that no row lists itself, an id twice or an invalid id; return the ids."""
     present = entries >= 0
     ids = np.where(present, entries & ID, -1)
     assert (entries[present] & NEW != 0).all()
@@ -60,6 +60,6 @@ def check_lists(entries: Array, n: int) -> Array:
 
 
 def recall_of(ids: Array, points: Array, k: int, metric: str) -> float:
-    """Return the share of the true neighbours that are listed."""
+    """Return the share of the true neighbours that the lists contain."""
     truth = brute(points, points, k, metric, self_ids=np.arange(len(points))).indices
     return float((ids[:, :, None] == truth[:, None, :]).any(axis=1).mean())

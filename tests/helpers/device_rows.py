@@ -1,6 +1,4 @@
-"""Small data on a device: CUDA, or the CPU in its place, where torch tensors count as on the device and arrays do
-not.
-"""
+"""Small data on a CUDA device, or on the CPU in its place, where tensors count as on the device and arrays do not."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ def there(x: Any) -> Any:
 
 
 def here(found: Neighbors) -> Neighbors:
-    """Return neighbours of tensors on the device as NumPy arrays."""
+    """Check that neighbours are tensors on the device, and return them as NumPy arrays."""
     for part in found:
         assert part.device.type == DEVICE
     return Neighbors(*(part.cpu().numpy() for part in found))

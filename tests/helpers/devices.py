@@ -17,7 +17,7 @@ if HAS_TORCH:
 needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="torch and Triton are not installed")
 on_cuda = pytest.mark.skipif(not HAS_CUDA, reason="needs a CUDA device")
 interpreted = pytest.mark.skipif(not HAS_TORCH or HAS_CUDA, reason="Triton interprets where there is no CUDA device")
-# For tests of kernels: on the GPU, or in the interpreter if there is none.
+# A mark for tests of kernels, which run on the GPU, or without one in the interpreter.
 on_device = pytest.mark.parametrize(
     "device", [pytest.param("cpu", marks=interpreted), pytest.param("cuda", marks=[pytest.mark.gpu, on_cuda])]
 )

@@ -1,4 +1,4 @@
-"""A disk that fails on request: this process ends at the N-th call that changes it, by SIGKILL or as in a power cut.
+"""A disk that fails on request: at the N-th call that writes, this process ends by SIGKILL or as in a power cut.
 
 The calls of ``os`` and of files by which the library writes are counted. At the requested call the process ends, before
 a call of ``os`` or in the middle of a write. In a power cut, everything that was not synced is lost as well:
@@ -30,14 +30,14 @@ class Disk:
     end_at : int, optional
         The number of the call at which the process ends, from 1 on.
     power_cut : bool
-        Whether what is not synced is lost.
+        Whether everything that is not synced is lost.
     end : callable
         Ends the process.
 
     Attributes
     ----------
     calls : list of str
-        What was called so far, in order.
+        The names of the counted calls so far, in order.
     """
 
     def __init__(self, end_at: int | None = None, *, power_cut: bool = False, end: Callable[[], None] | None = None):
@@ -51,7 +51,7 @@ class Disk:
         # ranges.
         self._unsynced: dict[tuple[int, int], tuple[int, bool, list[tuple[int, int]]]] = {}
         self._synced: set[tuple[int, int]] = set()
-        self._undo: list[tuple[str, Callable[[], None]]] = []  # for names: the directory, and its previous state
+        self._undo: list[tuple[str, Callable[[], None]]] = []  # for changed names: the directory, how to restore it
 
     def install(self) -> None:
         """Replace the functions."""
@@ -60,7 +60,7 @@ class Disk:
         io.open = builtins.open = self._open_file  # type: ignore[assignment, misc]
 
     def remove(self) -> None:
-        """Put the functions back."""
+        """Put the original functions back."""
         for name, real in self._real.items():
             setattr(os, name, real)
         io.open = builtins.open = self._real_open  # type: ignore[misc]
@@ -102,7 +102,7 @@ class Disk:
             new = not os.path.exists(path)
             self._real["mkdir"](path, mode, **more)
             if new:
-                # With the original functions, whose calls are not counted.
+                # This uses the original functions, whose calls are not counted.
                 self._named(path, lambda: (self.remove(), shutil.rmtree(path, ignore_errors=True)))
 
     def _replace(self, old: Any, new: Any) -> None:
@@ -179,7 +179,7 @@ class Disk:
             self._real["posix_fallocate"](descriptor, offset, size)
 
     def _fsync(self, descriptor: int) -> None:
-        """SIGKILL loses nothing, so the real call is unnecessary."""
+        """Record that a file is synced; the real call is unnecessary, since SIGKILL loses nothing."""
         with self._lock:
             self._count("fsync")
             about = os.fstat(descriptor)

@@ -1,9 +1,9 @@
-"""Seconds of each test file, by which files with long tests start first if several processes share them.
+"""The recorded seconds of each test file, by which the longest files start first if several processes share the tests.
 
     make test PYTEST='-n 2 --record-durations'      writes the files that ran to tests/durations.json
 
-At the end, processes take tests from each other (pytest-xdist's worksteal), so the last files should be short. A file
-without a record comes first, because its duration is unknown.
+At the end of a run, processes take tests from each other (pytest-xdist's worksteal), so the last files should be short.
+A file without a record starts first, because its duration is unknown.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Recorder:
         self.seconds: dict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add the setup, the call or the teardown of a test, from any process."""
+        """Add the seconds of the setup, the call or the teardown of a test, which ran in any process."""
         self.seconds[file_of(report.nodeid)] += report.duration
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
@@ -57,7 +57,7 @@ class Recorder:
 
 
 def configure(config: pytest.Config) -> None:
-    """Register the recorder if a run is to be recorded, in the process that receives all reports."""
+    """Register the recorder if the run is recorded, and only in the process that receives the reports of all others."""
     if not config.getoption("--record-durations"):
         return
     parts = {"keyword": "-k", "lf": "--last-failed", "maxfail": "--maxfail"}

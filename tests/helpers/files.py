@@ -1,4 +1,4 @@
-"""Files of points, and messages about damaged ones."""
+"""Files of points, and checks of the errors that damaged files raise."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def points_file(tmp_path: Path, suffix: str, shape: tuple[int, int] = (6, 5)) ->
 
 
 def refusal(path: Path, call: Any = read, **options: Any) -> str:
-    """Return the message of the ValueError that both reading and describing raise."""
+    """Return the message of the ValueError that reading and describing a file both raise."""
     with pytest.raises(ValueError, match=re.escape(str(path))) as caught:
         call(path, **options)
     return str(caught.value)
 
 
 def counts(message: str) -> tuple[int, list[int]]:
-    """Return (bytes found, bytes expected) from the message."""
+    """Return the numbers (bytes found, bytes expected) in a message."""
     found = re.search(r"found (\d+) bytes, expected ((?:at least )?(\d+)(?: or (\d+))?) bytes?", message)
     assert found, message
     return int(found[1]), [int(number) for number in found.groups()[2:] if number]

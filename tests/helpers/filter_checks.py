@@ -1,4 +1,4 @@
-"""Allowed points as a mask of shape (m, n), and the answer of plain NumPy among them."""
+"""Filters as a mask of shape (m, n), and the expected answers among allowed points, computed in NumPy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def nearest_allowed(queries: Array, points: Array, k: int, allowed: Mask, metric: str = "euclidean") -> Neighbors:
-    """Return the first k allowed points in the lists of all points."""
+    """Return the k nearest allowed points of each query, from lists of all points in order."""
     everything = brute(queries, points, len(points), metric)
     far = -np.inf if get_metric(metric).descending else np.inf
     distances = np.full((len(queries), k), far, everything.distances.dtype)
@@ -30,7 +30,7 @@ def nearest_allowed(queries: Array, points: Array, k: int, allowed: Mask, metric
 
 
 def cut(found: RadiusNeighbors, allowed: Mask) -> RadiusNeighbors:
-    """Return the allowed points in lists of all points within a radius."""
+    """Return only the allowed points of radius lists."""
     rows = np.repeat(np.arange(len(allowed)), np.diff(found.indptr))
     kept = allowed[rows, found.indices]
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=len(allowed)))])
@@ -38,7 +38,7 @@ def cut(found: RadiusNeighbors, allowed: Mask) -> RadiusNeighbors:
 
 
 def assert_equal(found: Any, truth: Any) -> None:
-    """Check every array of an answer: dtype, shape and bytes."""
+    """Check that two answers have the same dtypes, shapes and bytes."""
     for name, mine, right in zip(truth._fields, found, truth, strict=True):
         assert mine.dtype == right.dtype, f"{name}: {mine.dtype}, not {right.dtype}"
         assert mine.shape == right.shape, f"{name}: shape {mine.shape}, not {right.shape}"

@@ -1,4 +1,4 @@
-"""Lists and forms for tests of the update "gnnd" and of the updates that wang2021 compares it with."""
+"""Lists and forms of points for tests of the update "gnnd", and of the updates with which wang2021 compares it."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def assert_same_lists(found: Any, wanted: PlainLists) -> None:
 
 
 def proposals_to_few(n: int, size: int, segment: int, values: int, shape: tuple[int, ...]) -> tuple[Any, Any, Any, Any]:
-    """Make proposals (keys and ids of that shape) for the lists of only eight rows; return the lists before and after.
+    """Make proposals (keys and ids of this shape) for the lists of only eight rows; return the lists before and after.
 
-    Two of the rows get fewer proposals than their lists have room for. Distances take `values` different values.
+    Two of the rows get fewer proposals than their lists can hold. There are `values` different distances.
     """
     rng = np.random.default_rng(5)
     distances = 1 + rng.integers(0, values, (8, n)).astype(np.float32)

@@ -1,7 +1,7 @@
-"""A round of "gnnd" in plain NumPy: the specification of its kernels (wang2021, section 4). Not fast.
+"""A round of the update "gnnd" in plain NumPy: the slow specification of its kernels (wang2021, section 4).
 
-For given samples, a round has one result: from its entries and the proposals to it, a segment keeps the first by
-(distance, id), in whatever order proposals arrive. Only the choice of reverse samples depends on that order.
+Lists are divided into segments. Of its entries and the proposals to it, a segment keeps the first by (distance, id), so
+the result of a round does not depend on the order in which proposals arrive. Only the choice of reverse samples does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Array = npt.NDArray[Any]
 
 
 class PlainForm(NamedTuple):
-    """The points as rounds compare them; ``cuda/form.py`` makes them."""
+    """The points in the form in which rounds compare them, which ``cuda/form.py`` makes."""
 
     rows: Array
     query_terms: Array
@@ -40,7 +40,7 @@ class PlainLists(NamedTuple):
 
 
 def lists_of(form: PlainForm, entries: Array, size: int, segment: int) -> PlainLists:
-    """Put the entries of a start into lists, without duplicates and without the row itself."""
+    """Put initial entries into lists, without duplicates and without the row itself."""
     n = len(entries)
     empty = PlainLists(np.full((n, size), MISSING, np.int32), np.full((n, size), np.inf, np.float32))
     listed: list[dict[int, tuple[float, int]]] = []
@@ -74,7 +74,7 @@ def own_samples(lists: PlainLists, samples: int) -> tuple[Array, Array, PlainLis
 
 
 def joined(own: Array, reverse: Array) -> Array:
-    """Return own samples followed by the rows that sample this row, at most 2p, and -1 for repeated ones."""
+    """Join each row's own samples and its reverse samples, at most twice as many; repeated ids become -1."""
     n, samples = own.shape
     found = np.full((n, 2 * samples), MISSING, np.int32)
     for row in range(n):
@@ -87,7 +87,7 @@ def joined(own: Array, reverse: Array) -> Array:
 def proposals(
     form: PlainForm, new: Array, old: Array, boundary: int | None = None
 ) -> Iterator[tuple[int, int, int, int, float]]:
-    """Yield (row, kind, target, id, distance): among each row's samples, the nearest of each kind (algorithm 1)."""
+    """Yield (row, kind, target, id, distance): for each sample, the nearest other sample of its row (algorithm 1)."""
     for row in range(len(new)):
         kinds = new[row], old[row]
         for kind, (targets, others) in enumerate(((0, 0), (0, 1), (1, 0))):
@@ -102,7 +102,7 @@ def proposals(
 
 
 def inserted(lists: PlainLists, proposed: Iterator[tuple[int, int, float]], segment: int) -> PlainLists:
-    """Insert proposals (target, id, distance) as NEW entries; of each segment the first by (distance, id) stay."""
+    """Insert proposals (target, id, distance) as NEW entries; each segment keeps the first by (distance, id)."""
     listed = [
         {entry & ID: (value, entry) for value, entry in zip(*pair, strict=True) if entry >= 0}
         for pair in zip(lists.distances.tolist(), lists.entries.tolist(), strict=True)
@@ -115,7 +115,7 @@ def inserted(lists: PlainLists, proposed: Iterator[tuple[int, int, float]], segm
 def round_of(
     form: PlainForm, lists: PlainLists, new: Array, old: Array, segment: int, boundary: int | None = None
 ) -> PlainLists:
-    """Return the lists after the samples of all rows have met."""
+    """Return the lists after one round, in which the samples of every row are compared with each other."""
     found = ((target, id, value) for _, _, target, id, value in proposals(form, new, old, boundary))
     return inserted(lists, found, segment)
 

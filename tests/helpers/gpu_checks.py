@@ -64,7 +64,7 @@ def plan_of(
     memory: int | None = None,
     **overrides: Any,
 ) -> CudaPlan:
-    """Return a plan for arrays in host memory or for tensors."""
+    """Return a plan of a search among arrays in host memory, or among tensors."""
     return plans.exact_cuda(
         len(points),
         len(queries),
@@ -111,7 +111,7 @@ def check(queries: Any, points: Any, k: int, metric: str = "euclidean", **choice
 
 
 class Stop:
-    """A progress callback that interrupts at its first report."""
+    """A progress callback that raises KeyboardInterrupt at its first report."""
 
     def __call__(self, done: int, total: int) -> None:
         raise KeyboardInterrupt
@@ -136,14 +136,14 @@ def tensors(device: str, *arrays: Array) -> list[Any]:
 
 
 def tensor_of(array: Array) -> Any:
-    """Return an array as a tensor in host memory; bfloat16 is converted by way of float32, which has all its values."""
+    """Return an array as a tensor in host memory; bfloat16 is converted via float32, without loss."""
     if array.dtype == "bfloat16":
         return torch.from_numpy(array.astype(np.float32)).bfloat16()
     return torch.from_numpy(array)
 
 
 def numpy_of(x: Any) -> Array:
-    """Return an array or a tensor on any device as an array; bfloat16 becomes that of ml_dtypes."""
+    """Return an array or a tensor on any device as a NumPy array; bfloat16 becomes the dtype of ml_dtypes."""
     if isinstance(x, np.ndarray):
         return x
     return x.cpu().float().numpy().astype("bfloat16") if x.dtype == torch.bfloat16 else x.cpu().numpy()

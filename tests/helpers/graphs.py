@@ -26,7 +26,7 @@ def true_graph(points: Any = None, k: int = K, metric: str = "euclidean", includ
 
 
 def spoilt(change: Any, metric: str = "euclidean", include_self: bool = False) -> tuple[Any, Any]:
-    """Make lists of a true graph with a fault in those of points 4 and later."""
+    """Make the lists of a true graph, with a fault in the lists of points 4 and later."""
     graph = true_graph(metric=metric, include_self=include_self)
     change(graph.indices, graph.distances)
     return graph.indices, graph.distances
@@ -70,7 +70,7 @@ def _beyond(i: Any, d: Any) -> None:
     i[4, 4] = len(i)
 
 
-# The fault, the metric, and the message.
+# Each fault with a metric, and the message that it causes.
 SPOILT = {
     "an index beyond the points": (_beyond, "euclidean", "row 4 has an index outside -1 to"),
     "an id twice": (_repeated, "euclidean", "row 4 lists a point twice"),

@@ -1,4 +1,4 @@
-"""Conditions on an HTML page that depends on no other file."""
+"""A check that an HTML page is well-formed and uses no other file."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Calls of Triton's built-in functions in the interpreter: what a call computes is found once, and then repeated.
+"""Faster calls of Triton's built-in functions in the interpreter: the operations of a call are recorded and repeated.
 
-By the types and constants of its arguments, a built-in function, such as ``tl.where`` or the operator + of two tensors,
-chooses which arguments are cast and broadcast, and which functions of NumPy are applied. The interpreter makes these
-choices anew for every call, which takes twenty times as long as NumPy. Here, the first call with given types and
-constants runs Triton's code and records which functions of the interpreter's builder it calls; further calls with the
-same types and constants call only these functions. Operands of operators are not broadcast by themselves, because
-NumPy does it.
+From the types and constants of its arguments, a built-in function, such as ``tl.where`` or the operator + of two
+tensors, determines which arguments are cast and broadcast, and which functions of NumPy are applied. The interpreter
+determines this anew for every call, which takes twenty times as long as NumPy. Here, the first call with certain types
+and constants runs Triton's code, and records which functions of the interpreter's builder it calls; further calls with
+the same types and constants call only these functions. Operands of operators are not broadcast explicitly, because
+NumPy broadcasts them.
 
 A call with arguments of other kinds, such as tensor descriptors, runs Triton's code each time.
 """
@@ -24,17 +24,17 @@ from triton.runtime import interpreter
 
 BUILDER, Handle = interpreter.InterpreterBuilder, interpreter.TensorHandle
 PLAIN = frozenset([int, bool, str, type(None)])
-# Functions of the builder whose results are constants if they are called without tensors.
+# Functions of the builder that return constants if they are called without tensors.
 CONSTANT = ("get_", "create_make_range", "create_splat", "create_broadcast", "create_int_cast", "create_fp_to_fp")
 BROADCAST = ("create_splat", "create_broadcast")
 BOOL = np.dtype(bool)
-# Operators with which truth values need no other treatment than numbers.
+# Operators that treat truth values in the same way as numbers.
 OF_BITS = {np.bitwise_and, np.bitwise_or, np.bitwise_xor}
 OF_BITS |= {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal}
 
 
 class Unrepeatable(Exception):
-    """Raised where a call has to run in Triton's code each time."""
+    """Raised if a call cannot be repeated, so that Triton's code has to run each time."""
 
 
 class _Asked:
@@ -45,7 +45,7 @@ class _Asked:
 
 
 def _operators() -> dict[str, Any]:
-    """Return the functions of NumPy that the builder's operators of two tensors apply, by their names."""
+    """Return, for the builder's operators of two tensors by name, the functions of NumPy that they apply."""
     found = {}
     for name, member in inspect.getmembers(BUILDER, inspect.isfunction):
         if len(inspect.signature(member).parameters) == 3 and "binary_op" in member.__code__.co_names:
@@ -184,7 +184,7 @@ def _describe(given: Any, key: list[Any], handles: list[Any]) -> None:
 
 
 def _own(given: Any, handles: list[Any]) -> Any:
-    """Return an argument with handles of its own, which distinguish equal tensors of one call."""
+    """Return a copy of an argument with new handles, so that the same tensor in two arguments has two handles."""
     kind = type(given)
     if kind is core.tensor:
         handles.append(Handle(given.handle.data, given.handle.dtype))
@@ -199,7 +199,7 @@ def _own(given: Any, handles: list[Any]) -> Any:
 
 
 def _record(member: Any, arguments: Any, options: Any, semantic: Any) -> tuple[Any, Any]:
-    """Return the result of a call, and its plan: a function that returns the same result of other tensors' handles."""
+    """Return the result of a call, and a function that computes the same result from other tensors' handles."""
     handles: list[Any] = []
     own = [_own(each, handles) for each in arguments]
     own_options = {name: _own(each, handles) for name, each in options.items()}
@@ -217,7 +217,7 @@ def _record(member: Any, arguments: Any, options: Any, semantic: Any) -> tuple[A
 
 
 def _template(result: Any, recorder: Recorder) -> Any:
-    """Return how to make a result like this one: a tensor, several tensors, or nothing."""
+    """Return a template from which `_filled` makes results like this one: a tensor, several tensors, or None."""
     if result is None:
         return None
     if isinstance(result, tuple):
@@ -229,7 +229,7 @@ def _template(result: Any, recorder: Recorder) -> Any:
 
 
 def _used(template: Any) -> set[Any]:
-    """Return the places of the handles of a result."""
+    """Return the places of the handles that a template's results use."""
     if template is None:
         return set()
     return set().union(*map(_used, template)) if type(template) is list else {template[0]}
@@ -288,7 +288,7 @@ def _of_one_step(function: Any, places: list[tuple[int, int]], given: list[Any],
 
 
 def _broadcast_by_numpy(recorder: Recorder, used: set[Any]) -> dict[int, int]:
-    """Return the places of handles that need not be broadcast, and the places of the handles that they are made of."""
+    """Map the places of broadcast handles that can be skipped to the places of the handles before broadcasting."""
     same: dict[int, int] = {}
     for step in recorder.steps:
         users = [each for each in recorder.steps if any(place == step.at for _, place in each.places)]
@@ -300,7 +300,7 @@ def _broadcast_by_numpy(recorder: Recorder, used: set[Any]) -> dict[int, int]:
 
 
 def _shape(step: _Step, same: Mapping[int, int], seen: Sequence[Any]) -> tuple[int, ...]:
-    """Return the shape of an elementwise result if the handles in `same` are replaced by those they are made of."""
+    """Return the shape of an elementwise result if skipped broadcasts (`same`) are replaced by their operands."""
     given = list(step.arguments)
     for at, place in step.places:
         given[at] = seen[same.get(place, place)]
@@ -320,7 +320,7 @@ def _handle(data: Any, dtype: Any) -> Any:
 
 
 def _operator(op: Any, builder: Any) -> Callable[[Any, Any], Any]:
-    """Return the builder's operator that applies a function of NumPy."""
+    """Return a function that does what the builder's operator for a function of NumPy does, faster for most types."""
     plain = op in OF_BITS
 
     def operator(lhs: Any, rhs: Any) -> Any:

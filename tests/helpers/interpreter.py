@@ -1,9 +1,9 @@
-"""Triton's interpreter made faster, with the same results: a kernel's tests take a third of their time.
+"""A faster interpreter of Triton, with the same results: tests of kernels take a third of their time.
 
-The interpreter searches all of triton.language for built-in functions, which it replaces while a kernel runs, and
-repeats this for every function that the kernel calls. It computes whether integers overflow, and ignores the result
-unless it debugs. It gives every tensor of a kernel its own shape object, which is checked and printed again, although
-there are only a few different shapes.
+The original interpreter searches all of triton.language for built-in functions, which it replaces while a kernel runs,
+and repeats this for every function that the kernel calls. It computes whether integers overflow, and ignores the result
+unless it debugs. It gives every tensor of a kernel its own shape object, which is checked and formatted again, although
+there are only a few different shapes. The changes here avoid this work.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 
 def hasten() -> None:
-    """Let the interpreter do once for all what it repeats for every function, launch or tensor."""
+    """Change the interpreter so that it does work once that it would repeat for every function, launch or tensor."""
     _remember_builtins()
     _compute_no_overflows()
     _remember_shapes()
@@ -28,12 +28,12 @@ def _compute_no_overflows() -> None:
     from triton.runtime import interpreter
 
     builder = interpreter.interpreter_builder
-    assert not builder.options.debug  # otherwise it would stop a kernel whose integers overflow
+    assert not builder.options.debug  # in debug mode, it stops kernels whose integers overflow
     builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)
 
 
 def _remember_shapes() -> None:
-    """Let blocks of equal shape share one shape object, and compare possibly equal shapes as lists of integers."""
+    """Let blocks of equal shape share one shape object, and compare shapes as lists of integers."""
     from triton.language import core
     from triton.language.semantic import TritonSemantic
     from triton.runtime import interpreter

@@ -1,4 +1,4 @@
-"""The kernels of exact search on this machine's CPU, and a search by a plan that names one."""
+"""The CPU kernels of exact search that this machine can run, and searches by a plan that names one of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ISAS = _native.supported_isas()
 
 
 def ways(metric: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Return every (instruction set, precisions) of a metric: each choice of its precisions, from coarse to fine."""
+    """Return all (instruction set, precisions) of a metric, with every choice of precisions from coarse to fine."""
     found = []
     for isa in ISAS:
         screens = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in _native.kernel_names()]
@@ -24,7 +24,7 @@ def ways(metric: str) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def planned_search(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> Neighbors:
-    """Search with overrides of the plan, which are arguments of plan(); the plan chooses those that are None."""
+    """Search by a plan with these overrides; None leaves the choice to the plan."""
     n, d = points.shape
     choices = {name: choice for name, choice in choices.items() if choice is not None}
     plan = tonari.plan(n, len(queries), d, k, dtype=points.dtype, metric=metric, **{"threads": 1} | choices)

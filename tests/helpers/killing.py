@@ -2,11 +2,16 @@
 
     python -m tests.helpers.killing      one JSON object per line in, one per line out
 
-A build gets ``points``, ``out`` and the arguments of ``tonari.build_graph`` as ``given``; ``rows`` in a shard and
-``block`` (see helpers/shards.py); ``end_at`` and ``power_cut`` (helpers/disk.py), ``after`` seconds, or ``tasks``, the
-number of tasks after which the build is killed; ``log``, a file to which the name of every task is written when its
-record is complete; and ``begun``, a file to which the name of every task is written when it is computed. The answer has
-the exit status and the calls.
+The object of a build may have
+
+    points, out            two arguments of ``tonari.build_graph``; ``given`` has all others
+    rows, block            the number of rows in a shard and in a block (helpers/shards.py)
+    end_at, power_cut      the call at which the disk fails (helpers/disk.py)
+    after, or tasks        the seconds, or the number of tasks, after which the build is killed
+    log                    a file to which the name of every task is written when its record is complete
+    begun                  a file to which the name of every task is written when its computation begins
+
+The answer has the exit status and the list of counted calls.
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Builds:
-    """The server as its clients see it; a context manager."""
+    """A client of the server, which it starts; a context manager that ends the server."""
 
     def __enter__(self) -> Builds:
         import tonari
@@ -49,7 +54,7 @@ class Builds:
         self._process.communicate()
 
     def run(self, points: Path, out: Path, **more: Any) -> dict[str, Any]:
-        """Build, possibly up to the requested end; return the exit status, negative for a signal, and the calls."""
+        """Build until the requested end; return the exit status, negative for a signal, and the counted calls."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"points": str(points), "out": str(out), **more}) + "\n")
@@ -82,7 +87,7 @@ def _serve() -> None:
 
 
 def _leave_with(build: Any, wanted: dict[str, Any], pipe: int) -> None:
-    """End the forked process by status 0 or 1, whatever happens."""
+    """End the forked process with status 0, or 1 after an exception."""
     import traceback
 
     try:

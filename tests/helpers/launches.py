@@ -1,4 +1,4 @@
-"""The kernel variants that code launches."""
+"""Records which variants of kernels are launched."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import tonari.select.cuda
 
 launching = importlib.import_module("tonari.cuda.launch")
 for _found in pkgutil.iter_modules(tonari.select.cuda.__path__, "tonari.select.cuda."):
-    importlib.import_module(_found.name)  # kernels that a search imports only to launch them
+    importlib.import_module(_found.name)  # modules that a search imports only when it launches their kernels
 
 
 @contextmanager
 def launched() -> Iterator[list[tuple[Any, ...]]]:
-    """Record the variant of every launch in the context, under the name of its kernel; the launches are still made."""
+    """Record the variant of every kernel launched in the context, by the kernel's name, and launch it nevertheless."""
     usual, seen = launching.launch, list[tuple[Any, ...]]()
 
     def noting(kernel: Any, programs: int, arguments: Mapping[str, Any], **given: Any) -> None:

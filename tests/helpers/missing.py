@@ -1,4 +1,4 @@
-"""Rows with missing values."""
+"""Rows with missing values (NaN), for tests of nan_euclidean."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Array = Any
 
 
 def with_gaps(rows: Array, share: float, seed: int = 1) -> Array:
-    """Copy rows, with NaN in the place of a share of the numbers."""
+    """Copy rows, and replace a share of their numbers by NaN."""
     made = np.array(rows)
     made[np.random.default_rng(seed).random(made.shape) < share] = np.nan
     return made
@@ -28,7 +28,7 @@ def _ties() -> Array:
 
 
 def _blocks() -> Array:
-    """Two sets of rows without a common column, and rows without any number."""
+    """Make two sets of rows that have no common column, and rows that are all NaN."""
     rows = np.random.default_rng(5).standard_normal((90, 8)).astype(np.float32)
     rows[:40, :4] = rows[40:80, 4:] = np.nan
     rows[80:85] = np.nan

@@ -1,4 +1,4 @@
-"""Arrays of .npz files, which are closed at once: a file that is still open when it is freed is a warning."""
+"""The arrays of .npz files, which are closed at once, since Python warns of files that are still open when freed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ import numpy as np
 
 
 def arrays_of(path: str | Path) -> dict[str, Any]:
-    """Return the arrays of a file by their names."""
+    """Return the arrays in a file as a dict by their names."""
     with np.load(path, allow_pickle=False) as file:
         return dict(file)

@@ -8,7 +8,7 @@ import numpy as np
 
 
 class OnDevice:
-    """The attributes of an array on a device that are checked before the array is read."""
+    """An array with those attributes of a device array that are checked before the array is read."""
 
     def __init__(self, kind: int = 2, number: int = 0, rows: Any = None) -> None:
         self.rows = np.zeros((4, 2), np.float32) if rows is None else rows

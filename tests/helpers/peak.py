@@ -1,10 +1,10 @@
-"""The peak memory of a build of a graph, by kind of task.
+"""Measures the peak memory of a build of a graph for each kind of task.
 
     python -m tests.helpers.peak JSON      the arguments of tonari.build_graph
 
-Prints one JSON object: the budget, and by how many bytes the process' own memory (RssAnon, so without the pages of
-mapped files) exceeded at most what it was after a tiny build by the same route; in all, and while tasks of each kind
-were computed.
+Prints one JSON object: the budget, and the peaks of the process' own memory (RssAnon, which excludes the pages of
+mapped files), overall and during tasks of each kind. Peaks are relative to the memory after a tiny build by the same
+route.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Peak:
     Attributes
     ----------
     kind : str
-        What is going on.
+        The kind of the task that is running.
     highest : dict
-        The most bytes, by kind.
+        The largest number of bytes during each kind of task.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Peak:
 
 
 def main(given: dict[str, Any]) -> dict[str, Any]:
-    """Build, and return the peaks."""
+    """Build a graph, and return its budget and the peaks."""
     import numpy as np
 
     import tonari

@@ -1,4 +1,4 @@
-"""Plans for tests, from one list of keywords: fields of the problem, and overrides of the plan."""
+"""Plans for tests; keywords may be fields of the problem as well as overrides of the plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OF_PROBLEM = set(inspect.signature(make_problem).parameters)
 
 
 def problem(n: int, m: int, d: int, k: int, **given: Any) -> Problem:
-    """Make a problem, by default of float32 rows with the Euclidean metric."""
+    """Make a problem; default: float32 rows and the Euclidean metric."""
     return make_problem(n, m, d, k, **{"dtype": "float32", "metric": "euclidean"} | given)
 
 
@@ -30,13 +30,13 @@ def _split(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def exact(n: int, m: int, d: int, k: int, **given: Any) -> ExactPlan:
-    """Plan brute force on the CPU."""
+    """Plan an exact search by brute force on the CPU."""
     asked, rest = _split(given)
     return plan_on_cpu(problem(n, m, d, k, **asked), **rest)
 
 
 def exact_cuda(n: int, m: int, d: int, k: int, **given: Any) -> CudaPlan:
-    """Plan brute force on CUDA."""
+    """Plan an exact search by brute force on CUDA."""
     asked, rest = _split(given)
     return plan_on_cuda(problem(n, m, d, k, **asked), **rest)
 
@@ -54,6 +54,6 @@ def tree(n: int, m: int, d: int, k: int, **given: Any) -> TreePlan:
 
 
 def descent(n: int, d: int, k: int, **given: Any) -> DescentPlan:
-    """Plan NN-Descent."""
+    """Plan a graph by NN-Descent."""
     asked, rest = _split(given)
     return plan_descent(problem(n, n, d, k, self_join=True, **asked), **rest)

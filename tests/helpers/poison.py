@@ -1,7 +1,7 @@
-"""Memory that tonari allocates without filling it is poisoned: reading it before it is written gives a wrong answer.
+"""Fills memory that tonari allocates without initializing it with bad values, so that reading it gives a wrong answer.
 
-Fresh pages contain zeros, which look like values. Here ``empty`` of NumPy and of torch, called by a module of tonari,
-returns floating-point numbers that are NaN, and integers that are neither a valid index nor a valid count.
+Fresh pages contain zeros, which look like valid values. Here, if a module of tonari calls ``empty`` of NumPy or torch,
+it gets NaN as floating-point numbers, and integers that are neither a valid index nor a valid count.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import pytest
 
 from tests.helpers.devices import HAS_TORCH
 
-BYTE = 0xA5  # of an integer: -1515870811 as int32
+BYTE = 0xA5  # the value of each byte of an integer: -1515870811 as int32
 
 
 def poison_array(array: Any) -> Any:
-    """Fill an array of numbers or truth values; leave others alone."""
+    """Fill an array of numbers or truth values with bad values; leave other arrays unchanged."""
     if array.dtype.kind == "f" or array.dtype.name == "bfloat16":
         array.fill(np.nan)
     elif array.dtype.kind in "iu":
@@ -30,7 +30,7 @@ def poison_array(array: Any) -> Any:
 
 
 def poison_tensor(tensor: Any) -> Any:
-    """Fill a tensor, on any device."""
+    """Fill a tensor on any device with bad values."""
     import torch
 
     if tensor.dtype.is_floating_point:
@@ -42,7 +42,7 @@ def poison_tensor(tensor: Any) -> Any:
 
 
 def poison(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every function that allocates poison the memory that modules of tonari get."""
+    """Replace the functions that allocate memory, so that modules of tonari get poisoned memory from them."""
     for name in ("empty", "empty_like"):
         monkeypatch.setattr(np, name, _for_tonari(getattr(np, name), poison_array))
     if HAS_TORCH:

@@ -18,14 +18,14 @@ FLAGS = {
 }
 PROGRAM_ISAS = [isa for isa in _native.supported_isas() if isa in FLAGS]
 SANITIZE = os.environ.get("TONARI_SANITIZE")  # from CMakeLists.txt, whose sanitizer builds run these tests, too
-# What runs a program of the compiler that CXX names: an emulator, where the compiler is for another processor.
+# The emulator that runs compiled programs, if the compiler in CXX is for another processor.
 RUNNER = os.environ.get("TONARI_RUNNER", "").split()
 COMPILER = os.environ.get("CXX") or shutil.which("c++") or shutil.which("clang++")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 
 
 def output_of(isa: str, folder: Path, *sources: str) -> tuple[str, str, int]:
-    """Build the program of these files in `folder`, run it, and return its standard output, errors and exit status."""
+    """Compile these files in `folder`, run the program, and return its standard output, errors and exit status."""
     program = folder / isa
     command = [str(COMPILER), "-std=c++20", "-O1", "-ffp-contract=off", *FLAGS[isa], f"-I{ROOT / 'native'}"]
     if SANITIZE:

@@ -1,4 +1,4 @@
-"""Radius searches: limits that are hard to get right, and comparisons with the reference."""
+"""Helpers for tests of radius searches: limits with points exactly on them, and comparisons with the reference."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem
 from tonari.metrics.radius_reference import brute_within
 
-# Shares of all values within a limit; the value at that rank is the limit, so points lie exactly on it.
+# Shares of all values; the value at the rank of each share is a limit, so that points are exactly on it.
 SHARES = (0.0, 0.02, 0.1, 0.5, 1.0)
 
 
 def all_values(queries: Array, points: Array, metric: str, self_ids: Any = None) -> RadiusNeighbors:
-    """Return the lists of all points."""
+    """Return for each query the list of all points with their distances, in order."""
     dtype = np.float64 if np.float64 in (queries.dtype, points.dtype) else np.float32
     everything = np.full(len(queries), -np.inf if get_metric(metric).descending else np.inf, dtype)
     return brute_within(queries, points, everything, metric, self_ids=self_ids)
@@ -64,7 +64,7 @@ def check_within(
     memory: int | None = None,
     **choices: Any,
 ) -> None:
-    """Check that lists and counts of a method, by a plan with these choices, equal those of the reference."""
+    """Check that lists and counts by a method's plan with these overrides equal those of the reference."""
     own = np.arange(len(queries)) if self_join else None
     if truth is None:
         truth = brute_within(queries, points, limits, metric, self_ids=own)

@@ -1,4 +1,4 @@
-"""Data on which estimators with a radius are compared with scikit-learn's, and radii equal to distances."""
+"""Data and radii for comparing estimators with a radius with scikit-learn's; radii equal some distances exactly."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ def radius_on_a_value(points: checks.Array, metric: str, share: float = 0.1) -> 
 def lists_of(
     queries: checks.Array, points: checks.Array, radius: float, metric: str, *, own: bool = False
 ) -> RadiusNeighbors:
-    """Return the lists of the reference, with `own` without each row itself."""
+    """Return the radius lists of the reference; with `own`, lists exclude each row itself."""
     dtype = np.float64 if np.float64 in (queries.dtype, points.dtype) else np.float32
     limits = limits_for(radius, len(queries), dtype, closed=True, descending=False)
     return brute_within(queries, points, limits, metric, self_ids=np.arange(len(points)) if own else None)
 
 
 def parts_of(found: RadiusNeighbors, entries: Any) -> list[Any]:
-    """Return the part of an array for each list."""
+    """Divide an array into the parts that belong to each list."""
     return np.split(entries, found.indptr[1:-1])
 
 
 def peak_of(call: Callable[[], object]) -> int:
-    """Return the largest number of bytes of Python and NumPy that a call holds at once."""
+    """Return the peak number of bytes that Python and NumPy allocate during a call."""
     tracemalloc.start()
     try:
         call()

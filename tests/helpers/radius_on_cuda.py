@@ -1,4 +1,4 @@
-"""Radius searches for tests, by a method and a plan, compared with the reference bit by bit."""
+"""Radius searches on CUDA for tests, by a method and a plan, compared with the reference bit by bit."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def check_within(
     counted: bool = False,
     as_searched: tuple[Any, Any] | None = None,
 ) -> RadiusNeighbors:
-    """Find, or only count, the points within the limits, compare with the reference, and return the truth.
+    """List or count the points within the limits, compare with the reference, and return the reference's answer.
 
-    Queries and points are arrays; `as_searched` has both in the form that is searched, if that differs, such as
-    tensors.
+    Queries and points are arrays in host memory; `as_searched` has the queries and points to search, if these are, for
+    example, tensors.
     """
     truth = brute_within(queries, points, limits, plan.metric, self_ids=np.arange(len(queries)) if self_join else None)
     asked, rows = as_searched or (held(queries), held(points))

@@ -1,4 +1,4 @@
-"""Made-up rows, and a history of the code to judge them by, for tests of tables in documents."""
+"""Made-up rows of benchmark results and a made-up history of the code, for tests of tables in documents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def earlier(**columns: Any) -> Row:
 
 
 class Judge(History):
-    """A history in which the given commits are older than the code."""
+    """A history in which these commits are older than the present code."""
 
     complete = True
 

@@ -1,4 +1,4 @@
-"""Scopes of points, as calls with rules search them."""
+"""Scopes of points, in which searches with filters look, for tests."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ class Prepared(Points):
 def scope_of(
     rows: Any, metric: str = "euclidean", *, place: Any = None, kind: type[Points] = Points, **given: Any
 ) -> Scope:
-    """Return the scope of checked rows; `given` are fields of the call."""
+    """Return a scope of checked rows; `given` sets fields of its call."""
     return Scope(points=kind(rows, Call(metric=get_metric(metric), place=place or CpuPlace(), **given)))

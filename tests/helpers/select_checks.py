@@ -1,4 +1,4 @@
-"""For tests of k-selection: hard values, every method with the options that matter, and one assertion.
+"""Helpers for tests of k-selection: hard values, every method with its relevant options, and one assertion.
 
 ``test_select_checks.py`` shows that the assertion fails for wrong answers, and that values have the named properties.
 """
@@ -85,12 +85,12 @@ def variants(table: dict[str, list[dict[str, Any]]]) -> list[Any]:
     ]
 
 
-# Maker(rng, rows, n, dtype) -> array of that dtype; bfloat16 is made as float32 and rounded afterwards.
+# Each maker(rng, rows, n, dtype) returns an array of the dtype; for bfloat16, float32 values are rounded afterwards.
 Maker = Callable[[np.random.Generator, int, int, str], Array]
 
 
 def _scaled(numbers: Array, dtype: str) -> Array:
-    """Make numbers of about 1 in a dtype that may be an integer."""
+    """Convert numbers of about 1 to a dtype, after scaling if it is an integer dtype."""
     if dtype in FLOATS:
         return numbers.astype("float32" if dtype == "bfloat16" else dtype)
     limits = np.iinfo(dtype)
@@ -102,17 +102,17 @@ def random(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array:
 
 
 def ascending(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array:
-    """Make ascending values: queues are final after k values."""
+    """Make ascending values: queues no longer change after k values."""
     return np.sort(random(rng, rows, n, dtype), axis=1)
 
 
 def descending(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array:
-    """Make descending values: queues accept all of them."""
+    """Make descending values: every value enters a queue."""
     return ascending(rng, rows, n, dtype)[:, ::-1].copy()
 
 
 def equal(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array:
-    """Make one value per row: only the index decides."""
+    """Make rows of equal values: only the index decides."""
     return np.repeat(random(rng, rows, 1, dtype), n, axis=1)
 
 
@@ -121,9 +121,7 @@ def two_valued(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array
 
 
 def organ_pipe(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array:
-    """Make values that ascend and descend again: the middle is the worst pivot, and every value but one occurs
-    twice.
-    """
+    """Make values that ascend, then descend: the middle is the worst pivot, and all values but one occur twice."""
     column = np.arange(n)
     return np.tile(_scaled(np.minimum(column, n - 1 - column) / 50, dtype), (rows, 1))
 
@@ -138,7 +136,7 @@ def median_of_three_killer(rng: np.random.Generator, rows: int, n: int, dtype: s
 
 
 def infinities(rng: np.random.Generator, rows: int, n: int, dtype: str) -> Array:
-    """Make inf or -inf in a third of the places; for whole numbers, the largest and the smallest."""
+    """Make values of which a third are inf or -inf; for integers, the largest or the smallest number."""
     values = random(rng, rows, n, dtype)
     limits = (-np.inf, np.inf) if dtype in FLOATS else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     which = rng.integers(0, 6, (rows, n))
@@ -193,13 +191,13 @@ MAKERS: dict[str, Maker] = {
 
 
 def make(maker: str, rows: int, n: int, dtype: str, seed: int = 0) -> Any:
-    """Make values by name: a NumPy array, or a torch tensor for bfloat16."""
+    """Make the values of this name: a NumPy array, or a torch tensor for bfloat16."""
     values = MAKERS[maker](np.random.default_rng([seed, rows, n]), rows, n, dtype)
     return torch.from_numpy(values).to(torch.bfloat16) if dtype == "bfloat16" else values
 
 
 def some_lengths(rows: int, n: int, seed: int = 0) -> Array:
-    """Make lengths from 0 to n, which include both if there are two rows."""
+    """Make row lengths from 0 to n; with two rows or more, both extremes occur."""
     lengths = np.random.default_rng([seed, rows, n]).integers(0, n + 1, rows)
     lengths[:1], lengths[1:2] = 0, n
     return lengths
@@ -236,8 +234,8 @@ def assert_same(found: Selection, truth: Selection, *, sorted: bool = True) -> N
 def assert_smallest(found: Selection, values: Any, k: int, *, largest: bool = False) -> None:
     """Check a selection of tensors without NaN on their device without sorting, for rows too long to sort.
 
-    The pairs must be k different ones in order. If exactly k pairs of the row do not come after the last of them, the
-    pairs are right.
+    The k selected pairs must be different, and in order. They are the smallest if exactly k pairs of the row are not
+    after the last one.
     """
     best, columns = found
     rows, n = values.shape
@@ -246,7 +244,7 @@ def assert_smallest(found: Selection, values: Any, k: int, *, largest: bool = Fa
     assert columns.dtype == torch.int32, f"indices are {columns.dtype}"
     _assert_each((columns >= 0) & (columns < n), 0, "index out of range")
     places = torch.arange(n, dtype=torch.int32, device=values.device)
-    block = max(1, 2**24 // n)  # rows at once
+    block = max(1, 2**24 // n)  # rows that are checked together
     for begin in range(0, rows, block):
         ours, at, theirs = (part[begin : begin + block] for part in (best, columns, values))
         _assert_each(ours == theirs.gather(1, at.long()), begin, "value of another column")
@@ -265,7 +263,7 @@ def _assert_each(right: Any, begin: int, what: str) -> None:
 
 
 def _bits(selection: Selection, *, ordered: bool) -> Array:
-    """Return (bits of the value, index) of shape (rows, k, 2), in order of the index unless `ordered`."""
+    """Return pairs (bits of the value, index) of shape (rows, k, 2), sorted by index unless `ordered`."""
     values, indices = selection
     if not isinstance(values, np.ndarray):
         values = values.view(torch.int16).numpy() if values.dtype == torch.bfloat16 else values.numpy()

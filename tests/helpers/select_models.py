@@ -1,4 +1,4 @@
-"""Slow models of the queues and of Hierarchical Partition, which count the same operations as the kernels.
+"""Slow models of the queues and of Hierarchical Partition that count the same operations as the kernels.
 
 An entry is (rank of its value among all values, index); a pad is larger than every entry. The rows [W i, W i + W) form
 a group: a step has the entries that the lanes of a group compare at the same time, and aligned queues of a group merge
@@ -38,13 +38,14 @@ def run_model(
     Parameters
     ----------
     values : array of shape (rows, n)
-        NaN comes last.
+        The values; NaN is ordered last.
     lengths : int64 array of shape (rows,)
+        The number of values in each row.
     options : the options record of the method
     lanes : int
         Rows per group.
     indices : int32 array of shape (rows, k)
-        Output, filled from the left; the remaining entries keep their values.
+        Output: the indices of each row's smallest values; if the row is shorter than k, further entries are unchanged.
     counters : Counters
         Output: all counts of the method.
     """
@@ -98,7 +99,7 @@ class _InsertionQueues:
             self._insert(lane, step[lane])
 
     def _insert(self, lane: int, entry: Entry, size: int | None = None) -> None:
-        """Insert into the first `size` positions: drop their head, and move each larger entry one position forward."""
+        """Insert into the first `size` positions: drop their head, and move larger entries one position forward."""
         at = 0
         while at + 1 < (size or self.size) and self.entries[lane][at + 1] > entry:
             self._write(lane, at, self.entries[lane][at + 1])
@@ -119,7 +120,7 @@ class _HeapQueues(_InsertionQueues):
         while (children := range(2 * hole + 1, min(2 * hole + 3, self.size))) and max(
             heap[children[0] : children[-1] + 1]
         ) > entry:
-            child = max(children, key=lambda place: (heap[place], -place))  # the left one if equal
+            child = max(children, key=lambda place: (heap[place], -place))  # the left child if both are equal
             self._write(lane, hole, heap[child])
             hole = child
         self._write(lane, hole, entry)

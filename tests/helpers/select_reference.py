@@ -1,4 +1,4 @@
-"""The definition of a selection, NumPy's stable sort of every row, and the slow models that count operations.
+"""The reference of k-selection: NumPy's stable sort of every row, and slow models that count operations.
 
     ascending    order of values, NaN last, -0.0 equal to 0.0, ties by column: numpy.argsort(row, kind="stable")
     largest      the same order of -values, or of ~values for integers
@@ -44,9 +44,9 @@ def select_k_reference(
     method : str
         "auto" sorts; insertion, heap, merge_queue and hierarchical run their models, which fill ``counters``.
     sorted, threads
-        No effect here.
+        Accepted, but without effect.
     lanes : int, optional
-        Rows that a model processes together. Default: as on the CPU, 8 for float64, else 16. On a GPU it would be 32.
+        Rows that a model processes together. Default: as on the CPU, 8 for float64, else 16; kernels on a GPU have 32.
     """
     matrix, dtype = inputs.as_values(values, "values")
     if not isinstance(matrix, np.ndarray):

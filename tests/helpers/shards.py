@@ -1,4 +1,4 @@
-"""Helpers for tests of graphs larger than memory: plans of many small shards, budgets that need them, and builds."""
+"""Helpers for tests of graphs larger than memory: plans with many small shards, tight budgets, and builds."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ api = importlib.import_module("tonari.api.shards")
 def plans_of(
     rows: int, block: int | None = None, clusters: int | None = None, route: str | None = None, group: int = 2
 ) -> Callable[..., ShardPlan]:
-    """Return a planner of shards of at most this number of rows for any memory; they are joined or read by groups."""
+    """Return a planner that ignores `memory` and makes shards of at most `rows` rows, which are handled in groups."""
 
     def planned(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
         made, n = _PLANNED(sizes, method, memory), sizes.source.n
@@ -69,9 +69,9 @@ def by_shards(
     route: str | None = None,
     group: int = 2,
 ) -> None:
-    """Let builds that start in this process have shards of this number of rows."""
+    """Let builds that start in this process have shards with at most this number of rows."""
     monkeypatch.setattr(build, "plan_build", plans_of(rows, block, clusters, route, group))
-    if route == "exact-pairs":  # whatever is faster
+    if route == "exact-pairs":  # even if another method is expected to be faster
         monkeypatch.setattr(across, "can_join", lambda metric, d, isa: get_metric(metric).form == "gemm")
 
 
@@ -87,7 +87,7 @@ def tight_memory(
 ) -> int:
     """Return a budget in bytes with which one thread builds a graph of the source in `shards` shards or more.
 
-    With queries: a budget with which it searches the source for the queries.
+    With `queries`, return a budget with which one thread searches the source for these queries.
     """
     m = None if queries is None else as_source(queries).n
     sizes = Sizes(as_source(source), k, metric, recall, (), 1, m)
@@ -111,7 +111,7 @@ def lists(graph: KNNGraph) -> Neighbors:
 
 
 def assert_exact(graph: KNNGraph, points: Any, k: int, metric: str = "euclidean") -> None:
-    """Check that a graph has the bits of the exact graph that is built in memory."""
+    """Check that a graph has the same bits as the exact graph built in memory."""
     truth = tonari.knn_graph(points, k, metric=metric, method="exact")
     assert graph.method == "exact"
     assert_same_neighbors(lists(graph), lists(truth), metric=metric)
@@ -123,7 +123,7 @@ def contents(folder: Path) -> list[str]:
 
 
 def clustered(n: int, d: int = 8, seed: int = 0) -> Array:
-    """Make overlapping clusters of different sizes, with some repeated rows."""
+    """Make points in overlapping clusters of different sizes, with some repeated rows."""
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((max(2, n // 50), d)) * 2
     rows = (centres[rng.integers(len(centres), size=n) ** 2 % len(centres)] + rng.standard_normal((n, d))).astype(
@@ -134,7 +134,7 @@ def clustered(n: int, d: int = 8, seed: int = 0) -> Array:
 
 
 class Shuffled:
-    """An executor that runs tasks in a random order on several workers, which get the job pickled."""
+    """An executor that runs tasks in random order on several workers, each with a pickled copy of the job."""
 
     def __init__(self, seed: int, workers: int) -> None:
         self._rng, self.workers = np.random.default_rng(seed), workers
@@ -157,30 +157,30 @@ def by_executor(monkeypatch: pytest.MonkeyPatch, executor: Any) -> None:
     monkeypatch.setattr(api, "_executor", lambda *_: executor)
 
 
-# ---------------------------------------------------------------- small builds of files
+# ---------------------------------------------------------------- small builds from files
 
-SMALL = {"exact": 60, "clusters": 80, "ggm": 60}  # rows of a shard, by route
+SMALL = {"exact": 60, "clusters": 80, "ggm": 60}  # number of rows in a shard, by route
 COMPLETE = ["distances.npy", "indices.npy", "lock", "manifest.json"]
 
 
 def small_points(folder: Path) -> Path:
-    """Write 240 points; return the file."""
+    """Write 240 points to a file, and return its path."""
     np.save(folder / "points.npy", clustered(240))
     return folder / "points.npy"
 
 
 def small(points: Any, out: Path, method: str = "exact", **more: Any) -> tonari.KNNGraph:
-    """Build a graph of 4 neighbours."""
+    """Build a graph with 4 neighbours per point from a file of points."""
     given: dict[str, Any] = {"method": method, "threads": 1} | ({} if method == "exact" else {"recall": 0.9})
     return tonari.build_graph(points, 4, out, **given | more)
 
 
 class Stopped(Exception):
-    """Raised to end a build."""
+    """The exception that ends a build early."""
 
 
 def stopped(points: Any, out: Path, method: str, after: int | str, patch: pytest.MonkeyPatch, **more: Any) -> None:
-    """Start a build that ends after a number of tasks, or before the task of this name."""
+    """Start a build, and end it early: after a number of tasks, or before the task of this name."""
     finish, done = Workspace.finish, []
 
     def until(files: Workspace, task: str, made: Any) -> None:

@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 
 
 def uniform(n: int, d: int, seed: int = 0, density: float = 0.15) -> Array:
-    """Make positive numbers at random places."""
+    """Make rows with positive numbers at random places."""
     rng = np.random.default_rng(seed)
     return np.where(rng.random((n, d)) < density, rng.random((n, d)), 0.0)
 
@@ -26,19 +26,19 @@ def words(n: int, d: int, seed: int = 0) -> Array:
 
 
 def signed(n: int, d: int, seed: int = 0) -> Array:
-    """Make numbers of both signs, whose products cancel."""
+    """Make rows with numbers of both signs, whose products cancel."""
     return words(n, d, seed) * np.where(np.random.default_rng(seed + 1).random((n, d)) < 0.5, -1.0, 1.0)
 
 
 def shared(n: int, d: int, seed: int = 0) -> Array:
-    """Make one column that all rows share, with nearly the same number."""
+    """Make rows that share one column, with nearly the same number in it."""
     rows = uniform(n, d, seed) * 1e-4
     rows[:, d // 2] = 1 + 1e-7 * np.arange(n)
     return rows
 
 
 def copies(n: int, d: int, seed: int = 0) -> Array:
-    """Make few different rows, including empty ones."""
+    """Make rows of which only a few are different, some of them empty."""
     rows = uniform(5, d, seed)
     rows[2] = 0
     return rows[np.random.default_rng(seed).integers(0, 5, n)]
@@ -60,7 +60,7 @@ def near_copies(n: int, d: int, seed: int = 0) -> Array:
 
 
 def wide_range(n: int, d: int, seed: int = 0) -> Array:
-    """Make rows of tiny to huge length, with entries far below the others of their row."""
+    """Make rows of tiny to huge length, some of whose entries are far smaller than the others."""
     rng = np.random.default_rng(seed)
     return signed(n, d, seed) * 10.0 ** rng.integers(-8, 8, (n, 1)) * 10.0 ** rng.integers(-4, 1, (n, d))
 
@@ -89,7 +89,7 @@ def radius_of(metric: str) -> dict[str, float]:
 
 
 def as_dense(rows: Any, metric: str) -> Any:
-    """Rows as dense functions take them: sets are bool."""
+    """Return rows in dense form; rows of sets become bool."""
     return rows != 0 if metric == "jaccard" else rows
 
 

@@ -1,4 +1,4 @@
-"""The steps of a search on a device, in order: launched kernels, and waits of the host for results."""
+"""Records the steps of a search on a device in order: launched kernels, and waits of the host for results."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.helpers.launches import launching
 
-WAITS = {"_local_scalar_dense", "nonzero"}  # operators whose results the host needs
+WAITS = {"_local_scalar_dense", "nonzero"}  # torch operators that wait, since the host needs their results
 
 
 class _Operators(TorchDispatchMode):
-    """Record torch operators that wait, or all operators."""
+    """Records the torch operators that wait, or all torch operators."""
 
     def __init__(self, steps: list[str], *, every: bool) -> None:
         super().__init__()
@@ -70,6 +70,6 @@ def steps(*, every: bool = False) -> Iterator[list[str]]:
 
 
 def in_short(given: list[str]) -> str:
-    """Format steps in one line, with a number for consecutive equal steps: "pack 2*screen wait"."""
+    """Format steps in one line, and count consecutive equal steps: "pack 2*screen wait"."""
     counted = [(name, len(list(same))) for name, same in itertools.groupby(given)]
     return " ".join(name if count == 1 else f"{count}*{name}" for name, count in counted)

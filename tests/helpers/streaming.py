@@ -1,4 +1,4 @@
-"""Helpers for tests of streams: small data, ways to divide it, and an index that counts requests."""
+"""Helpers for tests of streams: small data, its division into chunks, and an Index that records requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ N, M, D, K = 400, 60, 6, 5
 
 
 def soon(holds: Callable[[], bool], seconds: float = 5.0) -> bool:
-    """Return whether a condition becomes true within some seconds."""
+    """Wait some seconds for a condition, and return whether it became true."""
     until = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > until:
@@ -50,7 +50,7 @@ def joined(found: Iterable[Neighbors]) -> Neighbors:
 
 
 def cut(rows: Array, *sizes: int) -> Iterator[Array]:
-    """Divide into chunks of these sizes and one chunk of the rest."""
+    """Divide rows into chunks of these sizes, and a last chunk with the remaining rows."""
     for size in sizes:
         yield rows[:size]
         rows = rows[size:]

@@ -1,4 +1,4 @@
-"""A pytest plugin that replaces scikit-learn's estimators by tonari's, and writes the outcomes of the tests to a file.
+"""A pytest plugin that replaces scikit-learn's estimators by tonari's, and writes the tests' outcomes to a file.
 
 The environment variable OUTCOMES names the file: a JSON object with the outcomes of each test, by its name without
 parameters. An outcome is "passed", "skipped" or the text of the exception.
@@ -24,7 +24,7 @@ _outcomes: dict[str, list[str]] = {}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Put tonari's classes in the places where tests, and scikit-learn's function `dbscan`, look for scikit-learn's."""
+    """Replace scikit-learn's classes by tonari's wherever tests, and scikit-learn's function `dbscan`, look them up."""
     for name in estimators.__all__:
         for module in HOMES.get(name, (sklearn.neighbors,)):
             setattr(module, name, getattr(estimators, name))

@@ -9,7 +9,7 @@ HOPPER = ("cuda", 90, 32)
 
 
 class TargetAlone:
-    """Reports the target to compile for.
+    """A driver that reports the target to compile for, and only records which kernels are loaded.
 
     Attributes
     ----------

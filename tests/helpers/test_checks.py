@@ -32,7 +32,7 @@ def _changed(truth: Neighbors, **cells: Any) -> Neighbors:
 
 
 def _swapped(truth: Neighbors) -> Neighbors:
-    """Exchange the ids of the first two columns of row 2 but not their distances, so that the row is still sorted."""
+    """Exchange the ids of the first two columns of row 2, but not their distances, so that distances still ascend."""
     return _changed(truth, indices={(2, 0): truth.indices[2, 1], (2, 1): truth.indices[2, 0]})
 
 

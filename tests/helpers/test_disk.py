@@ -1,4 +1,4 @@
-"""The disk that fails: which calls it counts, where it ends, and what a power cut removes."""
+"""The disk that fails: the calls that it counts, where it ends the process, and the data that a power cut removes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def end() -> None:
 
 
 def until(end_at: int | None, work: Callable[[], object], *, power_cut: bool = True) -> list[str]:
-    """Work until a call, and return the calls."""
+    """Work until the call at which the disk fails, and return the counted calls."""
     disk = Disk(end_at, power_cut=power_cut, end=end)
     disk.install()
     try:

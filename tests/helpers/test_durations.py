@@ -1,4 +1,4 @@
-"""The record of durations: its files exist, long ones start first, and only a complete run is recorded."""
+"""The record of durations: its files exist, the longest start first, and only complete runs are recorded."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def a_form(points: Array) -> PlainForm:
 
 
 def reverse_of(own: Array, room: int) -> Array:
-    """Return the first rows that sample each point."""
+    """Return for each point the first rows that have it among their samples."""
     found = np.full((len(own), room), -1, np.int32)
     for point in range(len(own)):
         rows = np.flatnonzero((own == point).any(axis=1))[:room]

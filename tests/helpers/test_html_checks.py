@@ -1,4 +1,4 @@
-"""Pages that the check of HTML refuses."""
+"""The check of HTML refuses pages that are not well-formed or use other files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repeated calls of Triton's built-in functions give what Triton's own code gives."""
+"""Recorded and repeated calls of Triton's built-in functions return the results of Triton's own code."""
 
 from __future__ import annotations
 

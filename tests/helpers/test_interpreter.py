@@ -1,4 +1,4 @@
-"""Triton's interpreter replaces the same functions, and refuses the same shapes, as without our changes."""
+"""The faster interpreter replaces the same functions, and refuses the same shapes, as the original one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In tests, memory that tonari allocates without filling it is NaN or a sentinel; memory of other libraries is not."""
+"""In tests, uninitialized memory of tonari contains NaN or a sentinel; memory of other libraries does not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if HAS_TORCH:
 
 
 def as_tonari(code: str) -> Any:
-    """Evaluate an expression in a module of tonari."""
+    """Evaluate an expression as if a module of tonari contained it."""
     names = {"__name__": "tonari.anything", "np": np} | ({"torch": torch} if HAS_TORCH else {})
     return eval(code, names)
 

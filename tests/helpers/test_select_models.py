@@ -17,7 +17,7 @@ OPTIONS = {"buffer": "none", "buffer_size": 16, "group": None, "levels": None, "
 
 @pytest.mark.parametrize("method", MODELS)
 def test_models_select(method: str) -> None:
-    """For all options, the model's answer equals a stable sort."""
+    """For all options, the model's answer equals that of a stable sort."""
     rng = np.random.default_rng(0)
     choices = {
         "buffer": ["none", "own", "full", "sorted"] if method != "hierarchical" else ["none"],
@@ -48,7 +48,7 @@ def _count(method: str, rows: list[list[float]], k: int, lanes: int = 16, **opti
 
 
 def _queues(kind: Any, entries: list[int], counters: Counters, *more: Any) -> Any:
-    """Make one lane's queue that contains `entries`."""
+    """Make the queues of a single lane, with `entries` in its queue."""
     counters.updates, counters.merges = np.zeros(len(entries), np.int64), 0
     queues = kind(len(entries), 1, counters, *more)
     queues.entries = [[(value, 100 + at) for at, value in enumerate(entries)]]

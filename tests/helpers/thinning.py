@@ -1,12 +1,13 @@
-"""The cases of a parametrized test that the thin suite runs: every two values of two parameters occur together once.
+"""Chooses the cases of a parametrized test that the thin suite runs: all pairs of values occur.
 
 Most faults depend on one value of one parameter or on the values of two (Kuhn, Wallace and Gallo 2004). If a test has
 three parameters or more, a covering array stays in the thin suite: each value of a parameter occurs with each value of
-every other parameter, as far as the full product has such cases. The other cases get the marker ``full``. Among the
-cases without the marker ``exhaustive``, every three values occur together; the remaining cases also have this marker.
+every other parameter, if the full product has such a case. The other cases get the marker ``full``. Those that are not
+needed for all triples of values of three parameters to occur also get the marker ``exhaustive``.
 
-Where Triton's interpreter runs the kernels, a case takes a thousand times as long as compiled code. There, each value
-of each parameter stays once, and all other cases are ``full`` and ``exhaustive``. They run on machines with a GPU.
+If Triton's interpreter runs the kernels, a case takes a thousand times as long as compiled code. Then the chosen cases
+only contain each value of each parameter once; all other cases are ``full`` and ``exhaustive``, and run on machines
+with a GPU.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-# Parameters of a case, as positions of values in their lists.
+# The parameters of a case, as positions of their values in the lists of values.
 Case = tuple[int, ...]
 
-# Metrics that use the kernels of another metric on a GPU: for the interpreter, one metric of each class is enough.
+# Metrics that use the kernels of another metric on a GPU; the interpreter needs to run only one metric of each class.
 SAME_KERNELS = {"sqeuclidean": "euclidean", "correlation": "cosine"}
 
 
 def covering(cases: Sequence[Case], strength: int = 2) -> list[int]:
-    """Return positions of cases that contain all combinations in the list, chosen greedily, the same in every run.
+    """Choose cases greedily that together contain all combinations of values, the same in every run; return positions.
 
     `strength` is the size of the combinations of values of different parameters: 1 for every value, 2 for every pair.
 
@@ -45,7 +46,7 @@ def covering(cases: Sequence[Case], strength: int = 2) -> list[int]:
         for values in each:
             holders[values].append(at)
     missing, gain, taken = set(holders), [len(each) for each in held], []
-    best_first = [(-len(each), at) for at, each in enumerate(held)]  # a heap of gains, some of them outdated
+    best_first = [(-len(each), at) for at, each in enumerate(held)]  # a heap; some gains are outdated
     heapq.heapify(best_first)
     while missing:
         stale, best = heapq.heappop(best_first)
@@ -75,7 +76,7 @@ def mark_beyond_pairs(items: Sequence[pytest.Item]) -> None:
 
 
 def markers_of(parameters: Sequence[dict[str, Any]], *, interpreted: bool) -> list[list[str]]:
-    """Return the marks of each case of a test: none, ``full``, or both ``full`` and ``exhaustive``."""
+    """Return the markers of each case of a test: none, ``full``, or both ``full`` and ``exhaustive``."""
     thin = chosen(parameters, 1 if interpreted else 2, interpreted=interpreted)
     full = thin if interpreted else thin | chosen(parameters, 3)
     return [[] if at in thin else ["full"] if at in full else ["full", "exhaustive"] for at in range(len(parameters))]
@@ -84,8 +85,7 @@ def markers_of(parameters: Sequence[dict[str, Any]], *, interpreted: bool) -> li
 def chosen(parameters: Sequence[dict[str, Any]], strength: int, *, interpreted: bool = False) -> set[int]:
     """Return the positions of the cases in a covering array.
 
-    Where Triton's interpreter runs the kernels, a case is left out if its metric has the kernels of another case's
-    metric.
+    If Triton's interpreter runs the kernels, a case is left out if its metric uses another case's kernels.
     """
     same: set[str] = set()
     if interpreted:
@@ -96,9 +96,9 @@ def chosen(parameters: Sequence[dict[str, Any]], strength: int, *, interpreted: 
 
 
 def _cases(parameters: Sequence[dict[str, Any]]) -> list[Case]:
-    """Return parameters by name as positions; two cases have the same position where their values look the same."""
+    """Return each case's parameters as positions of values; values that look the same have the same position."""
     seen: dict[str, dict[Any, int]] = defaultdict(dict)
-    looks: dict[int, Any] = {}  # by the identity of values, which many cases share
+    looks: dict[int, Any] = {}  # a cache by the identity of values, which many cases share
 
     def position(name: str, value: Any) -> int:
         if id(value) not in looks:

@@ -1,4 +1,4 @@
-"""Searches by a tree on CUDA for tests, by a plan with overrides; without a GPU, the CPU replaces the device."""
+"""Searches by a tree on CUDA for tests, by a plan with overrides; without a GPU, the CPU stands in for the device."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 
 
 def plan_for(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> TreePlan:
-    """Return a plan for one device, or for a stand-in if there is none."""
+    """Return a plan for one CUDA device, which the CPU replaces on machines without a GPU."""
     given: dict[str, Any] = {"devices": (DEVICE,), "free_bytes": 8 * GB} | choices
     return plans.tree(
         len(points),
@@ -36,7 +36,7 @@ def plan_for(queries: Any, points: Any, k: int, metric: str = "euclidean", **cho
 
 
 def search(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> Neighbors:
-    """Prepared and searched by a plan; for a self-join pass the same rows twice."""
+    """Prepare the points and search them by a plan; for a self-join pass the same rows twice."""
     queries, points = (held(rows) if isinstance(rows, np.ndarray) else rows for rows in (queries, points))
     progress = choices.pop("progress", None)
     self_join = choices.get("self_join", False)

@@ -1,4 +1,4 @@
-"""Trees in plain NumPy, and searches of them by plans with any choices."""
+"""Trees built in plain NumPy, and searches of them by plans with overrides."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from tonari.kdtree.reference import build_reference
 Array = npt.NDArray[Any]
 
 ISAS = [isa for isa in TREE_ISAS if isa in _native.supported_isas()]
-# Choices of a plan for each traversal; buffers are so small that some are half full before all queries have started.
+# Plan overrides for each traversal; buffers are so small that some are half full before all queries have started.
 WAYS: list[dict[str, Any]] = [{"traversal": "walk"}, {"traversal": "buffered", "buffer": 3}]
 
 
 def ways(metric: str, dtype: npt.DTypeLike) -> list[dict[str, Any]]:
-    """Return choices for each traversal that a metric and a tree of some dtype have."""
+    """Return plan overrides for each traversal that supports a metric and a tree of this dtype."""
     return WAYS if metric in ("euclidean", "sqeuclidean") and dtype == np.float32 else WAYS[:1]
 
 
 class Count:
-    """Counts what a search reports."""
+    """A progress bar that only adds up the amounts that a search reports."""
 
     def __init__(self) -> None:
         self.done = 0
@@ -43,7 +43,7 @@ class Count:
 
 
 def tree_of(points: Array, *, leaf: int = 8, height: int | None = None, double: bool | None = None) -> Tree:
-    """The plain NumPy tree."""
+    """Build a tree in plain NumPy."""
     height = plan_height(len(points), leaf) if height is None else height
     return build_reference(points, height, points.dtype == np.float64 if double is None else double)
 
@@ -59,7 +59,7 @@ def searched(
     rounds: Rounds | None = None,
     **choices: Any,
 ) -> tuple[Neighbors, Visits]:
-    """Search by a plan with these choices, and check that every query is counted once."""
+    """Search by a plan with these overrides, and check that progress counts every query once."""
     choices = {"threads": 1, "isa": ISAS[-1]} | choices
     made = plans.tree(len(points), len(queries), points.shape[1], k, dtype=points.dtype, metric=metric, **choices)
     count = Count()

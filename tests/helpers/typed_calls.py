@@ -1,6 +1,6 @@
-"""Calls as users write them, for mypy alone: a wrong name or type of a shared option is an error.
+"""Calls as users write them, which only mypy reads: a wrong name or type of a shared option must be an error.
 
-Strict mypy also reports an `ignore` that it does not need. So `make lint` fails if a wrong call below is accepted.
+Strict mypy also reports unneeded `ignore` comments, so `make lint` fails if mypy accepts a wrong call below.
 """
 
 from __future__ import annotations

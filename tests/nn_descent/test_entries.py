@@ -41,8 +41,8 @@ def test_entries_and_blocks_of_them() -> None:
     assert first.tolist() == [[3 | NEW, -1], [0 | NEW, 7 | NEW]]
     assert steps.entries_of(np.array([[3, -1]], np.int32), new=False).tolist() == [[3, -1]]
     second = random_entries(50, 6, 0)[:2]
-    both = steps.beside(first, second)
+    both = steps.joined_entries(first, second)
     assert both.shape == (2, 7)
     assert both[:, :2].tolist() == first.tolist()
     assert both[:, 2:].tolist() == second[:, :5].tolist()
-    assert steps.beside(first, first[:, :0])[:, 2:].tolist() == [[MISSING] * 5] * 2
+    assert steps.joined_entries(first, first[:, :0])[:, 2:].tolist() == [[MISSING] * 5] * 2

@@ -50,6 +50,17 @@ def test_auto_takes_the_nearest_timing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(calls) == {"radix"}
 
 
+def test_no_network_sorts_keys_of_64_bits_by_timings_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = {"device": "cuda", "rows": 16, "n": 1024, "k": 8, "bytes": 4, "method": "bitonic", "options": {}}
+    monkeypatch.setattr("tonari.select.auto.load_table", lambda: [entry])
+    choose.cache_clear()
+    assert choose("cuda", 16, 1024, 8, "float32")[0] == "bitonic"
+    assert choose("cuda", 16, 1024, 8, "float64")[0] == "threshold"
+    monkeypatch.setitem(entry, "bytes", 8)
+    assert choose("cuda", 17, 1024, 8, "float64")[0] == "bitonic"
+    choose.cache_clear()
+
+
 @pytest.mark.parametrize(("dtype", "longest"), [("float32", 256), ("uint8", 256), ("float64", 128)])
 def test_short_rows_are_sorted_side_by_side(dtype: str, longest: int) -> None:
     for rows, k in ((1, 1), (10**6, 20), (100, longest)):

@@ -60,7 +60,7 @@ def test_new_lists_are_merged_as_empty_ones_are(
     expected = lists.empty_lists(worker, 22)
     for rows, found in parts:
         lists.merge_into(worker, expected, rows, found)
-    made = lists.joined(worker, 22, parts)
+    made = lists.merged_parts(worker, 22, parts)
     assert made.distances.dtype == np.float32
     assert made.indices.dtype == np.int32
     np.testing.assert_array_equal(made.distances, expected.distances)

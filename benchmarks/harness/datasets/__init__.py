@@ -2,7 +2,7 @@
 
 ====================  ==============================================================================================
 ``photographs``       real SIFT descriptors, their principal components, pixels and patches of photographs
-``made_up``           rows by formulas: Gaussian, clustered, far from the origin, copies
+``made_up``           synthetic rows: Gaussian, clustered, half zeros, uniform
 ``sky``               a synthetic catalogue of the sky
 ``gist``              rows like GIST descriptors, of windows of photographs
 ``hard``              rows for exact search on a GPU, made on the device; some are hard for the screen

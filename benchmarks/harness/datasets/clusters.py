@@ -4,9 +4,9 @@
 ``sift``      real SIFT descriptors of photographs (``photographs.sift_photo``), d = 128. Beyond their number
               (1.7 million), copies follow: each block of real rows is rotated about the mean by a separate random
               rotation, and every entry is moved by N(0, 4).
-``mixture``   one affine cluster for every 10,000 rows, at least 100: 12 to 30 random directions each, whose strength
-              falls as 1/sqrt(1), 1/sqrt(2), ..., 25 in all per entry; centres 15 N(0, 1) per entry, so that clusters
-              overlap; N(0, 1) per entry on top
+``mixture``   one affine cluster for every 10,000 rows, but at least 100 clusters. Each has 12 to 30 random directions
+              whose strengths fall as 1/sqrt(1), 1/sqrt(2), ... and give a spread of 25 per entry. Centres are
+              15 N(0, 1) per entry, so that clusters overlap; noise of N(0, 1) is added to every entry.
 ``gist``      filter responses in windows of photographs, as in GIST descriptors, d = 960 (``gist``)
 ``gaussian``  independent N(0, 1): the hardest data for approximate graphs, since no points are near each other
 ============  =======================================================================================================
@@ -21,7 +21,7 @@ from . import gist, hard, photographs
 
 KINDS = ("sift", "mixture", "gist", "gaussian")
 SEED = 0
-# Number of values that are made at once.
+# Number of values that are drawn at once.
 BLOCK = 1 << 25
 
 CLUSTER_ROWS, LEAST_CLUSTERS = 10_000, 100
@@ -93,7 +93,7 @@ def _sift(n: int, where: str) -> Any:
 
     try:
         return torch.from_numpy(photographs.sift_photo(n).points).to(where)
-    except (RuntimeError, ValueError):  # there are not so many
+    except (RuntimeError, ValueError):  # fewer than n real descriptors exist
         return grown(torch.from_numpy(photographs.every_sift().copy()).to(where).to(torch.float32), n, where)
 
 

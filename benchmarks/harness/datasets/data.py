@@ -23,6 +23,6 @@ def split(rows: Array, n: int) -> Data:
 
 
 def blocks(rows: Array, size: int = 1 << 18) -> Iterator[Array]:
-    """Yield views of some rows at a time, so that temporary arrays stay small."""
+    """Yield consecutive blocks of rows as views, so that temporary arrays stay small."""
     for start in range(0, len(rows), size):
         yield rows[start : start + size]

@@ -1,7 +1,8 @@
 """Rows of few dimensions for the benchmarks of the k-d tree, as tensors on the device of the run.
 
-In host memory, the other modules of this folder make them. On a GPU, the GPU makes them by the same distributions, with
-other random numbers, ten million rows in a moment; the rows of a stream are made chunk by chunk.
+Rows in host memory are made by the other modules of this folder. Rows on a GPU are drawn there from the same
+distributions with other random numbers, which takes a moment for ten million rows. The rows of a stream are made chunk
+by chunk.
 
 ===============  ====================================================================================================
 ``sift``         principal components of real SIFT descriptors (``photographs.pca_sift``)

@@ -25,7 +25,7 @@ PICTURE = 512
 WINDOW = (32, 128)
 LEAST_SHARE = 0.6
 GAIN = (0.7, 1.3)
-# The finest scale's cycles per pixel; spreads of a filter in octaves (as logarithms) and in angle.
+# Cycles per pixel at the finest scale, and the spread of each filter over frequencies, in octaves.
 FINEST = 0.3
 OCTAVES = 0.55
 BLOCK = 1 << 14
@@ -56,7 +56,7 @@ def gist(n: int, where: str, seed: int) -> Any:
 
 
 def responses(picture: Any) -> Any:
-    """Magnitudes (height, width, 3, 20) of all filters' responses to a picture (height, width, 3) of 8-bit values."""
+    """Return magnitudes (height, width, 3, 20) of all filters' responses to an 8-bit picture (height, width, 3)."""
     import torch
 
     height, width = picture.shape[:2]
@@ -77,7 +77,7 @@ def responses(picture: Any) -> Any:
 
 
 def integral(maps: Any) -> Any:
-    """Sums (height + 1, width + 1, filters), float64, over all pixels above and to the left."""
+    """Return sums (height + 1, width + 1, filters), float64, over all pixels above and to the left of each corner."""
     import torch
 
     height, width = maps.shape[:2]
@@ -87,7 +87,8 @@ def integral(maps: Any) -> Any:
 
 
 def means(sums: Any, place: Any) -> Any:
-    """Means (rows, 16, filters), float32, over the cells of windows; a place is top, left and size, each 0 to 1."""
+    """Return means (rows, 16, filters), float32, over the cells of windows; `place` has their top, left and size, 0 to
+    1."""
     import torch
 
     height, width = (size - 1 for size in sums.shape[:2])

@@ -8,7 +8,7 @@
 ``patches``         colours of windows of photographs, d = 768 (``patches``)
 ``topics``          like embeddings of text, of length 1 (``topics``)
 ``slow topics``     the same with variances that fall as i ** -0.5, not as 1 / i
-``few directions``  N(0, 1) in 16 random directions, and noise of length 1/2 in all
+``few directions``  N(0, 1) in 16 random directions, and noise of length 1/2 in all columns
 ``offset 1e3``      Gaussian rows with 1000 added to every entry, rounded to float32 once, after the addition
 ``offset 1e6``      the same with a million: float32 has steps of 1/16 there
 ``tight``           N(0, 1) clouds around 20 centres drawn as 10,000 x N(0, 1): their distance dwarfs their size
@@ -83,7 +83,7 @@ def make(kind: str, n: int, m: int, d: int, where: str, *, host: bool = False) -
 
 
 def make_halves(kind: str, n: int, m: int, d: int, where: str) -> DeviceData:
-    """Return points and queries of a random kind as float16 in host memory, whose pages many threads write."""
+    """Return points and queries of a random kind as float16 in host memory, filled by many threads."""
     import torch
 
     law = _law(kind, n, d, where, torch.Generator(where).manual_seed(0))

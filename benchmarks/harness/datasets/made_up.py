@@ -1,4 +1,4 @@
-"""Rows by formulas; queries are drawn from the distribution of the points."""
+"""Synthetic rows; queries are drawn from the distribution of the points."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .data import Data, split
 
 
 def gaussian(n: int, m: int, d: int, *, dtype: str = "float32", seed: int = 0) -> Data:
-    """Return independent N(0, 1) entries."""
+    """Return points and queries with independent N(0, 1) entries."""
     rng = np.random.default_rng(seed)
     return split(rng.standard_normal((n + m, d), dtype=np.float32).astype(dtype, copy=False), n)
 
@@ -47,5 +47,5 @@ def half_zeros(n: int, m: int, d: int, *, seed: int = 0) -> Data:
 
 
 def uniform(n: int, m: int, d: int, *, seed: int = 0) -> Data:
-    """Return independent entries, uniform from 0 to 1; float32."""
+    """Return points and queries with independent entries, uniform from 0 to 1; float32."""
     return split(np.random.default_rng(seed).random((n + m, d), dtype=np.float32), n)

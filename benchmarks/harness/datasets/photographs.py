@@ -20,7 +20,7 @@ SIFT_WIDTH = 128
 SIFT_GRID = ((8, 3), (12, 4), (20, 5), (32, 6))
 PICTURES = {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".bmp"}
 COMPONENTS = 27
-# Every 17th descriptor is enough for directions.
+# Principal directions are computed from every 17th descriptor, which is enough.
 PCA_STEP = 17
 # How far copies of real rows are displaced. Principal components: N(0, 1) times this per entry, about the distance of
 # nearest neighbours. Pixels: uniformly to both sides, by at most half a grey level or half a pixel.
@@ -82,7 +82,7 @@ def _sift_rows(n: int, m: int) -> tuple[Array, Array]:
 
 
 def every_sift() -> Array:
-    """Return all descriptors of TONARI_SIFT, or else of the photographs, (rows, 128) uint8."""
+    """Return all descriptors in the file TONARI_SIFT, or else all of the photographs, (rows, 128) uint8."""
     named = os.environ.get("TONARI_SIFT")
     return read_bvecs(Path(named)) if named else _sift_of_photographs()
 
@@ -170,7 +170,7 @@ def pca_sift(n: int, m: int, d: int, *, seed: int = 0) -> Data:
 
 @functools.cache
 def principal_components() -> Array:
-    """All descriptors in their original order, on their 27 principal directions: (rows, 27) float32.
+    """Return all descriptors in their original order, projected to their 27 principal directions: (rows, 27) float32.
 
     The rows come from the file that TONARI_SIFT names, else from the photographs (see :func:`sift_photo`).
     """
@@ -186,8 +186,8 @@ def principal_components() -> Array:
 def pixels(n: int, m: int, *, seed: int = 0) -> Data:
     """Return red, green, blue, and x and y in pixels of photographs side by side: (n, 5) whole numbers, float32.
 
-    Drawn without repetition from 5 million pixels; if n + m is larger, the rest are copies displaced by at most half a
-    grey level or pixel.
+    They are drawn without repetition from 5 million pixels; if n + m is larger, the rest are copies, displaced by at
+    most half a grey level or pixel.
     """
     rng = np.random.default_rng(seed)
     rows = _extended(all_pixels(), n, m, rng, lambda shape: rng.uniform(-PIXEL_NOISE, PIXEL_NOISE, shape))

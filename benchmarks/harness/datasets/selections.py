@@ -4,9 +4,9 @@
 ``random``      N(0, 1) for floats, every whole number equally likely for integers
 ``uniform``     [0, 1)
 ``exponential`` floats with density exp(-x)
-``leading``     float32 whose first 20 bits are equal and whose last 12 are random: hard for methods by digits
+``leading``     float32 whose first 20 bits are equal and whose last 12 are random: hard for radix methods
 ``ascending``   every row 0, 1, 2, ..., in steps where the type has fewer values than the row
-``descending``  the same in reverse: with enough values each is smaller than all before it
+``descending``  the same in reverse: each value is at most all values before it
 ``equal``       the same value everywhere
 ``repeated``    16 values, each equally likely
 ``sift``        euclidean distances between real SIFT descriptors, disjoint queries and points
@@ -25,7 +25,7 @@ from . import photographs
 
 EXAMPLE = ROOT / "examples" / "sift-photo-10k.bvecs"
 KINDS = ("random", "uniform", "exponential", "leading", "ascending", "descending", "equal", "repeated", "sift")
-# Values are independent, so a smaller shape can be a part of a larger one.
+# Kinds whose values are independent: an array of a smaller shape can be a part of a larger array.
 POOLED = ("random", "uniform", "exponential", "repeated")
 REPEATED_VALUES = 16
 LEADING_BITS = 20
@@ -74,7 +74,7 @@ def make(kind: str, rows: int, n: int, dtype: str, device: str) -> Any:
 
 
 class Pool:
-    """Independent values of many shapes from one array: each shape is a view of its beginning."""
+    """One array of independent values, whose beginning is viewed as an array of any smaller shape."""
 
     def __init__(self, count: int, dtype: str, device: str, kind: str = "random") -> None:
         self.count = count
@@ -86,7 +86,7 @@ class Pool:
 
 
 def sift_rows(count: int) -> np.ndarray:
-    """Return real descriptors (count, 128), uint8, from a file that ``sift_photo`` finds, else from the example file.
+    """Return real descriptors (count, 128), uint8, from the source of ``sift_photo``, else from the example file.
 
     Raises
     ------
@@ -103,8 +103,7 @@ def sift_rows(count: int) -> np.ndarray:
 
 
 def sift_size(rows: int, n: int) -> tuple[int, int]:
-    """Return the wanted (rows, n), or the largest for the example file, if it is the only one: four points per
-    query."""
+    """Return (rows, n), reduced to the largest such shape, four points per query, if only the example file exists."""
     try:
         sift_rows(rows + n)
     except ValueError:

@@ -10,7 +10,7 @@ import numpy as np
 from .data import Array, Data, blocks, split
 
 POPULATIONS = 12
-# N(0, 1) numbers for one row of magnitudes: brightness, four colours, extent, and an error for each magnitude.
+# Number of N(0, 1) draws for a row of magnitudes: brightness, four colours, extent, an error for each magnitude.
 MAGNITUDE_DRAWS = 6 + 15
 COLOUR_SPREAD = (0.25, 0.12, 0.08, 0.08)
 
@@ -50,7 +50,7 @@ def fill_magnitudes(rows: Any, kind: Any, draws: Any, sky: Sky) -> None:
     infrared = red - ri
     bands = (green + ug, green, red, infrared, infrared - iz)
     error = 0.02 * 10 ** (0.15 * (red - 18))
-    # A galaxy loses light to the point-spread function, less to Petrosian's aperture, none to its own model.
+    # Of a galaxy's light, the point-spread function misses some, Petrosian's aperture less, and its own model none.
     extent = sky.extended[kind] * abs(0.4 + 0.2 * draws[:, 5])
     for j in range(min(d, 15)):
         model, band = divmod(j, 5)
@@ -64,9 +64,9 @@ def magnitudes(n: int, m: int, d: int = 10, *, seed: int = 0) -> Data:
     """Return a synthetic catalogue like SDSS photometry: a correlated mixture of stars and galaxies in 5 bands;
     float32.
 
-    Columns: u, g, r, i, z under the point-spread function, under the galaxy model, under Petrosian's aperture (15),
-    then the four colours of each (27): the first 5, 10, 15 and 27 are gieseke2014's psf, psf + model, all magnitudes
-    and everything. Errors grow towards the faint end.
+    The 27 columns are the magnitudes u, g, r, i, z by the point-spread function, by the galaxy model and in Petrosian's
+    aperture (15 columns), then the four colours of each of these three. The first 5, 10, 15 and 27 columns are the
+    feature sets "psf", "psf + model", "all magnitudes" and "all" of gieseke2014. Errors grow towards faint objects.
     """
     if not 1 <= d <= 27:
         raise ValueError(f"a catalogue row has 1 to 27 columns, got d = {d}")

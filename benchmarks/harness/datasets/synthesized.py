@@ -15,11 +15,12 @@ import numpy as np
 from . import photographs
 
 SEED = 0
-BLOCK = 1 << 16  # rows per seed
+BLOCK = 1 << 16  # rows that one seed makes
 CLUSTER_ROWS = 100
 QUANTILES = 256
-# The number of strongest directions of a cluster, and a share of the spread of the rest. With these numbers, the rows
-# have the local intrinsic dimension of the real rows; with cuVS's 32 and the whole spread, twice that.
+# The number of directions of a cluster that are kept, and the factor of the spread in all other directions. With these
+# numbers, the rows have the local intrinsic dimension of the real rows; with cuVS's 32 directions and a factor of 1,
+# their dimension would be twice as high.
 DIRECTIONS, BESIDE = 8, 0.35
 _ITERATIONS = 8
 
@@ -115,7 +116,7 @@ def learn(rows: Any) -> Law:
     directions = rows.new_zeros((count, q, d))
     rest, far = rows.new_zeros(count), rows.new_zeros((count, QUANTILES))
     for cluster, (end, size) in enumerate(zip(ends.tolist(), sizes.tolist(), strict=True)):
-        if size < 2:  # a cluster of one row would give copies of it
+        if size < 2:  # a cluster of one row could only give copies of that row
             far[cluster] = away.norm(dim=1).median()
             rest[cluster] = 1.0
             continue

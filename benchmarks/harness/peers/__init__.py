@@ -6,6 +6,7 @@
 ``estimators``  scikit-learn's estimators and tonari's, each in a separate process
 ``graphs``      pynndescent in a separate process, cuVS's nn_descent on the device
 ``radius``      faiss, scikit-learn and cKDTree, for all points within a radius, each in a separate process
+``sparse``      sparse_dot_topn, similaripy and scikit-learn, for sparse rows, each in a separate process
 ``trees``       fast_hdbscan, for minimum spanning trees, in a separate process
 ==============  =====================================================================================================
 """

@@ -1,10 +1,10 @@
 """The libraries with which tonari is compared on a CPU, with one interface.
 
-``PEERS[name].prepare(points, metric, threads)`` builds the peer's index and returns ``search(queries, k)``, which
-gives ``(distances, indices)``: distances in tonari's meaning (true L2 for euclidean, 1 - similarity for cosine and
-correlation, similarity for inner_product), best first. ``PEERS[name].missing()`` is the reason why the peer cannot
-run here, or None. All take float32. faiss and sklearn call BLAS; pykdtree and ckdtree (SciPy's, which holds float64)
-are k-d trees with the leaves that they choose themselves.
+``PEERS[name].prepare(points, metric, threads)`` builds the peer's index and returns ``search(queries, k)``, which gives
+``(distances, indices)``: distances in tonari's meaning (true L2 for euclidean, 1 - similarity for cosine and
+correlation, similarity for inner_product), best first. ``PEERS[name].missing()`` is the reason why the peer cannot run
+here, or None. All take float32. faiss and sklearn call BLAS; pykdtree and ckdtree (SciPy's, which stores float64) are
+k-d trees with the default sizes of their leaves.
 
 For a fair comparison, a ``RunningPeer`` has a separate process, exactly the given number of threads (``machine.pin``
 also restricts it to as many processors), and the OpenBLAS kernels that a measurement finds to be the fastest.
@@ -91,7 +91,8 @@ def _prepare_faiss(points: Array, metric: str, threads: int) -> Search:
 
 
 def _prepare_panorama(points: Array, metric: str, threads: int) -> Search:
-    # FAISS's exact index for one query at a time: principal columns first, the rest only of points that may be near.
+    # FAISS's exact index for single queries: it reads the first principal columns, and further columns only of points
+    # that may still be near.
     import faiss
 
     faiss.omp_set_num_threads(threads)
@@ -119,7 +120,7 @@ SCIKIT_METRICS = {
     "linf": "chebyshev",
     "minkowski:3": "minkowski",
 }
-POWERS = {"minkowski:3": 3.0}  # scikit-learn's p, which other metrics do not use
+POWERS = {"minkowski:3": 3.0}  # scikit-learn's argument p; other metrics have none
 
 
 def _prepare_sklearn(points: Array, metric: str, threads: int) -> Search:
@@ -137,14 +138,14 @@ def _prepare_sklearn(points: Array, metric: str, threads: int) -> Search:
 
 
 def _prepare_pykdtree(points: Array, metric: str, threads: int) -> Search:
-    # Its number of threads is OMP_NUM_THREADS, with which the process was started.
+    # pykdtree uses OMP_NUM_THREADS threads; the variable was set when the process was started.
     from pykdtree.kdtree import KDTree
 
     tree = KDTree(points)
 
     def search(queries: Array, k: int) -> tuple[Array, Array]:
         distances, indices = tree.query(queries, k, sqr_dists=metric == "sqeuclidean")
-        # For k = 1 it returns arrays of one axis.
+        # For k = 1, pykdtree returns arrays of one axis.
         return distances.reshape(len(queries), k), indices.reshape(len(queries), k).astype(np.int64)
 
     return search
@@ -157,7 +158,7 @@ def _prepare_ckdtree(points: Array, metric: str, threads: int) -> Search:
     order = {"l1": 1, "linf": np.inf}.get(metric, 2)
 
     def search(queries: Array, k: int) -> tuple[Array, Array]:
-        # Ranks in a list, so that arrays for k = 1 keep their second axis.
+        # A list of ranks instead of k, so that results keep their second axis for k = 1.
         distances, indices = tree.query(queries, list(range(1, k + 1)), p=order, workers=threads)
         return distances, indices
 
@@ -182,7 +183,7 @@ PEERS: dict[str, Peer] = {
 
 
 class Request(NamedTuple):
-    """Search rows ``start`` to ``stop`` of the queries; ``single``: one call a row; ``prepared``: keep the index."""
+    """Search rows ``start`` to ``stop`` of the queries; ``single``: one call per row; ``prepared``: keep the index."""
 
     start: int
     stop: int

@@ -26,14 +26,13 @@ from typing import Any
 
 Search = Callable[[Any, int], Any]
 
-# Number of scores that torch has in memory at once.
+# Largest number of scores that torch's contestants compute at once, before topk.
 TILE_BYTES = 1 << 33
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A library, the type of its rows, and the way to call it. ``compiles``: it uses Triton, so that it can be
-    warmed."""
+    """A library, the type of its rows, and the way to call it. ``compiles``: it uses Triton, so a warm-up runs it."""
 
     name: str
     module: str

@@ -1,8 +1,9 @@
 """scikit-learn's estimators and tonari's, which have the same interface, each in its own process with the same data.
 
-Both are called by the same code. Most of the time of a grid search is spent in scikit-learn around them. This part then
-takes equally long for both: it depends on the loaded modules, and the process of a run has loaded other modules.
-scikit-learn runs with the OpenBLAS kernels that a measurement finds to be the fastest (``cpu.fastest_blas_core``).
+Both are called by the same code. Most of the time of a grid search is spent in scikit-learn itself, outside of the
+estimators. This time depends on the modules that a process has loaded, so it is equal for both only in processes that
+have loaded the same modules. scikit-learn runs with the OpenBLAS kernels that a measurement finds to be the fastest
+(``cpu.fastest_blas_core``).
 """
 
 from __future__ import annotations
@@ -21,13 +22,12 @@ from .. import children
 
 OURS, SKLEARN = "tonari", "sklearn"
 MODULES = {OURS: ("tonari.estimators",), SKLEARN: ("sklearn.neighbors", "sklearn.cluster", "sklearn.impute")}
-# What `fit` knows.
+# The estimators that `fit` accepts.
 RADIUS, OUTLIERS, CLUSTERS, IMPUTER = "NearestNeighbors", "LocalOutlierFactor", "DBSCAN", "KNNImputer"
 
 
 class Searched(NamedTuple):
-    """The result of a grid search: the mean score of each candidate, the best candidate, and its classes of the
-    queries."""
+    """The result of a grid search: the candidates' mean scores, the best candidate, and its classes for the queries."""
 
     scores: Any
     best: int
@@ -56,7 +56,7 @@ class Estimators:
         self._child.ask(("transform", n_neighbors))
 
     def lists(self, rows: Any) -> tuple[Any, Any]:
-        """Return the distances and indices that the last graph stores for some rows, in its order."""
+        """Return the distances and indices of some rows of the last graph, in the order of their storage."""
         found: tuple[Any, Any] = self._child.ask(("lists", rows))
         return found
 
@@ -72,16 +72,16 @@ class Estimators:
     def fit(self, name: str, parameters: Mapping[str, Any]) -> None:
         """Fit an estimator of this name to the points.
 
-        RADIUS also lists the neighbours of each point, by `n_neighbors` if that is a parameter; IMPUTER fills the
-        points.
+        RADIUS also finds neighbours of each point: the `n_neighbors` nearest if that is a parameter, else all within
+        the radius. IMPUTER also fills the missing values of the points.
         """
         self._child.ask(("fit", (name, dict(parameters))))
 
     def fitted(self) -> tuple[Any, ...]:
-        """Return the result of the last estimator.
+        """Return what the last fitted estimator found.
 
-        RADIUS: the lengths of lists, and their distances and indices in order of both; OUTLIERS: negative factors;
-        CLUSTERS: labels and the numbers of core points; IMPUTER: the points.
+        RADIUS: the lengths of all lists, and their entries' distances and indices, sorted by (distance, index);
+        OUTLIERS: negative outlier factors; CLUSTERS: labels and row numbers of core points; IMPUTER: the filled points.
         """
         found: tuple[Any, ...] = self._child.ask(("fitted", None))
         return found
@@ -134,7 +134,7 @@ def _serve(connection: Connection, modules: Sequence[str], path: str) -> None:
             kept = None
             kept = _class(modules, "KNeighborsTransformer")(n_neighbors=value, n_jobs=-1).fit_transform(points)
         elif verb == "lists":
-            # scikit-learn's matrix does not define the order of entries, but keeps the order of the lists.
+            # scikit-learn does not promise the order of a matrix's entries, but stores them in the order of its lists.
             entries = kept.indptr[value][:, None] + np.arange(kept.indptr[1])
             answer = kept.data[entries], kept.indices[entries]
         elif verb == "search":

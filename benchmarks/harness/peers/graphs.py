@@ -1,8 +1,8 @@
 """The libraries with which approximate graphs are compared: pynndescent on the CPU, cuVS's nn_descent on CUDA.
 
 pynndescent compiles in its first calls. It is therefore run twice on a few thousand rows in its process, and the
-difference of the two times is stored as ``compile_seconds``. It has as many threads as tonari. Its lists contain the
-point itself, so k + 1 neighbours are requested. cuVS (see ``peers.cuda``) leaves its graph in host memory.
+difference of the two times is stored as ``compile_seconds``. It runs with as many threads as tonari. Its lists contain
+the point itself, so k + 1 neighbours are requested. cuVS (see ``peers.cuda``) leaves its graph in host memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..proof import without_self
 PYNNDESCENT, CUVS = "pynndescent", "cuvs nn_descent"
 MODULES = {PYNNDESCENT: "pynndescent", CUVS: "cuvs"}
 WARM_ROWS = 4096
-# cuVS's graph is wider than requested, and is wider still while it is built (1.5 times, as its documentation advises).
+# cuVS's lists have 64 neighbours, more than are requested; during the build 96: 1.5 times as many, as it advises.
 CUVS_DEFAULTS = {"graph_degree": 64, "intermediate_graph_degree": 96, "max_iterations": 10}
 
 
@@ -45,7 +45,7 @@ class Pynndescent:
         self._child = children.Child(_serve, str(path), threads, variables=variables)
 
     def warm(self, settings: dict[str, Any]) -> float:
-        """Compile for these settings; return the seconds beyond those of the work."""
+        """Compile for these settings; return the seconds that compiling took."""
         return float(self._child.ask(("warm", settings)))
 
     def build(self, settings: dict[str, Any]) -> int | None:
@@ -54,7 +54,7 @@ class Pynndescent:
         return peak
 
     def lists(self, rows: Any) -> Any:
-        """Return the ids of some rows of the last graph, without the point itself; -1 if one is missing."""
+        """Return the neighbours in some rows of the last graph, without the point itself; -1 if one is missing."""
         indices = self._child.ask(("lists", rows))
         return without_self(indices, rows)
 
@@ -112,6 +112,6 @@ def cuvs_graph(points: Any, settings: dict[str, Any]) -> Any:
 
 
 def cuvs_lists(index: Any, rows: Any) -> Any:
-    """Return the ids of some rows, without the point itself, as int64."""
+    """Return the neighbours in some rows of the graph, without the point itself, as int64."""
     indices = np.asarray(index.graph)[rows].astype(np.int64)
     return without_self(indices, rows)

@@ -91,7 +91,7 @@ RADIUS_PEERS = {
 
 
 class Asked(NamedTuple):
-    """Count for the first `rows` queries."""
+    """A request to count the points within the radius of the first `rows` queries."""
 
     rows: int
     radius: float
@@ -131,7 +131,7 @@ class RunningRadiusPeer:
         self._child = children.Child(_serve, name, *map(str, paths), metric, threads, variables=variables)
 
     def count(self, rows: int, radius: float) -> Counted:
-        """Count for the first queries, and wait for the answer."""
+        """Have the peer count for the first queries, and return its answer."""
         found: Counted = self._child.ask(Asked(rows, radius))
         return found
 

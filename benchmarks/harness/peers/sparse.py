@@ -24,7 +24,7 @@ from .cpu import Array, limit_threads
 
 
 class Task(NamedTuple):
-    """The k nearest rows by a metric, or only those of them with at least a similarity."""
+    """The search for the k nearest rows by a metric, or only for those whose similarity reaches a limit."""
 
     metric: str
     k: int
@@ -138,7 +138,7 @@ class RunningSparsePeer:
         self._child = children.Child(_serve, name, str(path), task, threads, variables=variables)
 
     def find(self, rows: int) -> Found:
-        """Search for the first rows, and wait for the answer."""
+        """Have the peer search for the first rows, and return its answer."""
         found: Found = self._child.ask(rows)
         return found
 

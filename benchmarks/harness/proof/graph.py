@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 # Number of sampled rows on which exact search itself is proved.
 TRUSTED = {"cpu": 4, "cuda": 16}
-# Bars hold for the recall of at most this many neighbours, even if k is larger.
+# If k is larger than this, bars on recall are for this many nearest neighbours only.
 RANK = 10
-# Not the seed of the graphs: a run measures its recall on its own sample, and stops by this measurement.
+# Not the seed of the graphs: a build stops by the recall of its own sample, so this sample has to be another one.
 SAMPLE_SEED = 20_211
 
 
@@ -69,8 +69,8 @@ class GraphTruth:
                 raise WrongAnswer(f"{name} of row {self.rows[wrong.argmax()]}: the exact engine is wrong")
 
     def values_of(self, ids: Any) -> Any:
-        """Return float32 distances of points listed for the sample, (len(rows), any); -1 is missing, and infinitely
-        far."""
+        """Return float32 distances from the sampled rows to their points `ids`, (len(rows), any); inf where an id is
+        -1."""
         import torch
 
         from tonari.metrics.reference import returned, values_at
@@ -84,8 +84,7 @@ class GraphTruth:
         return returned(values_at(queries, listed, places), np.float32)
 
     def check(self, found: Answer, k: int) -> int:
-        """Raise WrongAnswer unless all rows are in order and the sample's distances are exact; return the number
-        sampled."""
+        """Raise WrongAnswer unless all rows are in order and the sample's distances exact; return the sample's size."""
         import torch
 
         check_rows(*found, self.n, self.n, k, graph=True)
@@ -97,7 +96,7 @@ class GraphTruth:
         return len(self.rows)
 
     def check_exact(self, found: Answer, k: int) -> int:
-        """Raise WrongAnswer unless the sample's rows are the exact ones."""
+        """Raise WrongAnswer unless the lists of the sampled rows are those of the exact graph."""
         import torch
 
         check_rows(*found, self.n, self.n, k, graph=True)
@@ -109,7 +108,7 @@ class GraphTruth:
         return len(self.rows)
 
     def recall(self, ids: Any, k: int) -> Recall:
-        """Return the recall of the first k that are listed for the sample, with its interval; duplicates count once."""
+        """Return the recall of the first k entries in the sample's lists, with its interval; duplicates count once."""
         from tonari.metrics.recall import neighbors_recall
 
         listed = once(ids[:, :k])

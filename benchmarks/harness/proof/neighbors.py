@@ -54,7 +54,7 @@ def sample_rows(m: int, count: int = PROVED_ROWS) -> Any:
 
 
 def lane_sum(term: Callable[[int], Any], d: int) -> Any:
-    """Return term(0) + ... + term(d - 1) in the reference's order: 16 lanes, which are added in halves."""
+    """Return term(0) + ... + term(d - 1) as the reference adds it: 16 partial sums, then repeatedly half to half."""
     import torch
 
     first = term(0)
@@ -69,8 +69,7 @@ def lane_sum(term: Callable[[int], Any], d: int) -> Any:
 
 
 def squares_of(queries: Any, points: Any) -> Any:
-    """Return squared distances in float64; both arguments are float64, have columns first, (d, ...), and are
-    broadcast."""
+    """Return squared distances between float64 rows whose columns are the first axis, (d, ...), with broadcasting."""
 
     def term(i: int) -> Any:
         difference = queries[i] - points[i]
@@ -94,7 +93,7 @@ def truth(queries: Any, points: Any, k: int, where: str, *, own: Any = None) -> 
     queries, points : tensors of shape (m, d) and (n, d), on any device
     where : device that computes
     own : tensor of shape (m,), optional
-        The point that each query is, left out by its number.
+        The number of the point that each query is; this point is left out of the query's list.
 
     Returns
     -------
@@ -110,7 +109,8 @@ def truth(queries: Any, points: Any, k: int, where: str, *, own: Any = None) -> 
     for start in range(0, n, step):
         slab = _columns_first(points[start : start + step], where)[:, None, :]
         width = slab.shape[2]
-        # Distances are not negative: their bits are in their order, and an index below them decides between equals.
+        # Distances are not negative, so their bits have the same order as their values; the index in the lower bits
+        # orders equal distances.
         keys = distances_of(rows, slab).view(torch.int32).to(torch.int64) << 32
         keys |= torch.arange(start, start + width, device=where)
         if own is not None:
@@ -173,7 +173,8 @@ class Proof:
         self.distances, self.indices = truth(self.queries, points, k, where, own=own)
 
     def check(self, found: Answer, k: int) -> int:
-        """Raise WrongAnswer unless every row is in order and the proved rows have these bits; return their number."""
+        """Raise WrongAnswer unless all rows are in order and the proved rows have the true bits; return their
+        number."""
         import torch
 
         check_rows(*found, self.m, self.n, k, graph=self.graph)
@@ -197,7 +198,8 @@ class Proof:
     def recall(self, indices: Any, k: int) -> tuple[float, int]:
         """Return the share of a peer's points that are no farther than the true k-th, and the number of compared rows.
 
-        The first queries are compared, by distance, so any order of ties is right; duplicates count once.
+        The peer has answered the first queries. Points are compared by distance, so any order of ties is right;
+        duplicates count once.
         """
         import torch
 
@@ -226,7 +228,7 @@ def check_reference(
     count = int(np.clip(REFERENCE_WORK // points.size, 4, REFERENCE_ROWS))
     chosen = np.random.default_rng(0).permutation(len(queries))[:count]
     own = chosen.astype(np.int64) if graph else None
-    if reference.get_metric(metric).changed:  # whose values are float64 for rows of any dtype
+    if reference.get_metric(metric).changed:  # a metric of transformed rows returns float64
         queries, points = queries.astype(np.float64), points.astype(np.float64)
     truth = reference.brute(queries[chosen], points, k, metric, self_ids=own)
     for name, ours, true in (
@@ -247,8 +249,8 @@ def agreement(ours: Any, theirs: Any, queries: Any, points: Any, metric: str) ->
     """Return the share of a peer's indices that ours has too; WrongAnswer if distances differ by more than its
     rounding.
 
-    Rank by rank: the j-th smallest of numbers each changed by at most t changes by at most t. The peer sums d float32
-    products, so t = 8 eps sqrt(d) x the size of what it sums: |q|^2 + max |x|^2 for squared L2, |q| max |x| for
+    Distances are compared rank by rank: if each number changes by at most t, so does the j-th smallest. The peer sums d
+    float32 products, so t = 8 eps sqrt(d) x the size of what it sums: |q|^2 + max |x|^2 for squared L2, |q| max |x| for
     inner products, 1 for cosines, the distance itself for the elementwise metrics. Peers answer the first rows only.
     """
     distances, indices = theirs

@@ -17,13 +17,13 @@ from .rows import WrongAnswer
 Array = npt.NDArray[Any]
 
 PROVED_ROWS = 4
-# Number of values that are proved at a time, if all rows are proved.
+# Number of values that are proved together if all rows are proved.
 PROVED_VALUES = 2**27
 PROOF = "a stable sort"
 
 
 def smallest(row: Array, k: int) -> Array:
-    """Return the columns of the k smallest in the order of a stable sort: sorts the values up to the k-th stably."""
+    """Return the columns of the k smallest in the order of a stable sort, by sorting only values up to the k-th."""
     bound = np.partition(row, k - 1)[k - 1]
     columns = np.flatnonzero(row <= bound)
     return columns[np.argsort(row[columns], kind="stable")][:k]
@@ -100,8 +100,8 @@ def _as_numpy(tensor: Any) -> Array:
 def prove_both(tensor: Any, k: int, ordered: Any, unordered: Any) -> int:
     """Raise WrongAnswer unless both answers are right in all rows; return the number of rows.
 
-    If pairs ascend, they are k different pairs. If exactly k pairs of the row do not exceed the last one, these are the
-    k smallest.
+    If an answer's pairs (value, column) ascend, they are k different pairs. If exactly k pairs of the row do not exceed
+    the last one, the answer's pairs are the k smallest.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""The kinds of cells of a table: functions that make such kinds, which read the results.
+"""The kinds of cells in tables. Each function here returns a kind: a function that makes a cell from the results.
 
 A kind is called with the conditions of its table, line and column, and returns text and the rows from which it is made.
 """
@@ -82,12 +82,12 @@ def spread_text(rows: Sequence[Row]) -> str:
 
 
 def text(words: str) -> Kind:
-    """Show the same words for any rows."""
+    """Show fixed words."""
     return lambda results, where: Cell(words)
 
 
 def seconds(beside: Where | None = None, *, bold: bool = False) -> Kind:
-    """Show seconds of the newest run; with `beside`, of the newest run that measured those rows too."""
+    """Show seconds of the newest run; with `beside`, of the newest run that also has rows with those conditions."""
 
     def cell(results: Results, where: Where) -> Cell:
         row = results.pairs(where, {**where, **beside})[-1][0] if beside else results.runs(where)[-1]
@@ -130,7 +130,7 @@ def against_newest(**theirs: Any) -> Kind:
 
 
 def against_of_runs(**theirs: Any) -> Kind:
-    """Show a peer's seconds in the newest run and in all runs that have both."""
+    """Show a peer's seconds in the newest run with ours, and the range in all runs that have both."""
 
     def cell(results: Results, where: Where) -> Cell:
         pairs = results.pairs(where, {**where, **theirs})
@@ -167,7 +167,7 @@ def version(library: str) -> Kind:
 
 
 def over(ours: Where) -> Kind:
-    """Show the ratio of seconds to another contestant's, which has its own parameters, in the newest run with both."""
+    """Show the ratio of seconds to another contestant's, in the newest run with both; their parameters may differ."""
 
     def cell(results: Results, where: Where) -> Cell:
         shared = {name: wanted for name, wanted in where.items() if not name.startswith("parameters")}
@@ -241,7 +241,7 @@ def recall(form: str = ".4f", *, at: str = "") -> Kind:
 
 
 def at_recall() -> Kind:
-    """Show seconds, and the recall at 10 that was reached."""
+    """Show seconds, and the recall at 10 that was reached in this time."""
 
     def cell(results: Results, where: Where) -> Cell:
         row = results.runs(where)[-1]
@@ -261,7 +261,7 @@ def per_second(form: Callable[[float], str] = lambda found: f"{digits(found / 1e
 
 
 def bars_kept() -> Kind:
-    """Show how many of the selected rows meet their bar."""
+    """Show the number of rows that meet their bar, among those that meet the conditions."""
 
     def cell(results: Results, where: Where) -> Cell:
         rows = _judged(results, where)
@@ -271,7 +271,7 @@ def bars_kept() -> Kind:
 
 
 def largest_value(form: str = ".2f") -> Kind:
-    """Show the largest value that the bars of the selected rows measure."""
+    """Show the largest value among the rows that have a bar and meet the conditions."""
 
     def cell(results: Results, where: Where) -> Cell:
         rows = _judged(results, where)
@@ -325,5 +325,5 @@ def joined(*kinds: Kind, by: str = " / ") -> Kind:
 
 
 def asking(kind: Kind, **where: Any) -> Kind:
-    """Return a kind of cell with more or other conditions."""
+    """Return a kind of cell with additional or replaced conditions."""
     return lambda results, asked: kind(results, {**asked, **where})

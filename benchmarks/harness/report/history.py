@@ -1,4 +1,4 @@
-"""Whether code has changed since it was measured, by git."""
+"""Find out by git whether code has changed since it was measured."""
 
 from __future__ import annotations
 

@@ -82,9 +82,9 @@ class Results:
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Results:
-        """Keep the rows from which tables are made.
+        """Return the results without rows from which no table is made.
 
-        Dropped are rows that only give the reason why something was not measured, rows of a smaller size, and rows of
+        These are rows that only give the reason why something was not measured, rows of reduced size, and rows of
         comparisons of two commits.
         """
         whole = (row for row in rows if row["scale"] == 1 and row["stage"] != COMPARED)
@@ -97,8 +97,7 @@ class Results:
 
     @cached_property
     def _of_case(self) -> dict[Any, list[Row]]:
-        """Return the rows of a case, which are stored by case because documents need thousands; for a pattern, all
-        rows."""
+        """Return the rows of one case from a dictionary, since documents look up thousands; for a pattern, all rows."""
         found: dict[Any, list[Row]] = {}
         for row in self.rows:
             found.setdefault(row["case"], []).append(row)
@@ -141,7 +140,7 @@ class Results:
 
 
 def _only(rows: Sequence[Row], where: Where) -> Row:
-    """Return the fullest row of one measurement: a contestant with several bars has a row for each."""
+    """Return the row of a measurement that has the most columns: a contestant with several bars has a row for each."""
     if len({str(row["seconds_median"] or row["extras"]) for row in rows}) > 1:
         told = sorted(
             {" ".join(str(row[name]) for name in ("who", "stage", "m", "n", "k", "parameters")) for row in rows}

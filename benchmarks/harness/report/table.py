@@ -20,8 +20,8 @@ STALE = "†"
 LEGEND = f"{STALE} Measured before the latest changes to the code that it measures."
 ALL_STALE = "All figures on this page were measured before the latest changes to the code that they measure."
 ALL_FRESH = "All figures on this page were measured with the code as it is."
-SLICED = "\\* Timed on a part of the queries, and scaled to all."
-# If the names of cases are longer than this, a command has their common beginning, or no case.
+SLICED = "\\* Extrapolated from a part of the queries."
+# If the names of all cases are longer than this, a command names the cases by their common beginning, or not at all.
 CASES_LENGTH = 60
 
 
@@ -55,7 +55,7 @@ class Table:
     ----------
     where : conditions of all cells; conditions of columns override those of lines, and these override those here
     head : heading of the first column
-    caption : the end of the sentence below a table without commands; "": the commands are below the table
+    caption : if not empty, the end of the sentence below the table, which then has no commands below it
     """
 
     columns: Sequence[Column]
@@ -80,8 +80,8 @@ class Filled:
     def text(self, history: History, *, page_is_old: bool = False) -> str:
         """Return the table in Markdown, and below it where, when and how it was measured.
 
-        Cells that are older than their code are marked, unless all are: then a note on the page says so
-        (`page_is_old`). A table with a caption has no marks: it is a summary of tables that have them, and its dates
+        Cells that are older than their code are marked, unless all cells of the page are; then a note on the page says
+        so (`page_is_old`). A table with a caption has no marks: it is a summary of tables that have them, and its dates
         are in the caption.
         """
         table = self.table

@@ -9,11 +9,11 @@ METRICS = {"euclidean": "euclidean", "angular": "cosine"}
 
 
 class Tonari(BaseANN):
-    """An Index per data set; single queries and batches have the same answers."""
+    """An algorithm of ann-benchmarks: a `tonari.Index`, whose answers to single queries and batches are equal."""
 
     def __init__(self, metric):
         if metric not in METRICS:
-            # What this benchmark expects for metrics that an algorithm does not have.
+            # ann-benchmarks expects this exception for metrics that an algorithm does not support.
             raise NotImplementedError(f"metric {metric!r}: expected one of {', '.join(METRICS)}")
         self._metric = METRICS[metric]
         self.name = f"tonari({metric})"

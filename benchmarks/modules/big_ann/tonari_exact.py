@@ -5,7 +5,7 @@ from benchmark.datasets import DATASETS
 
 import tonari
 
-# Of that benchmark; its radii are squared, as are the distances that FAISS gives.
+# The benchmark's names; its radii are squared, like the distances that FAISS returns.
 METRICS = {"euclidean": "sqeuclidean", "ip": "inner_product", "angular": "cosine"}
 
 
@@ -27,7 +27,7 @@ class TonariExact(BaseANN):
         self._index = tonari.Index(DATASETS[dataset]().get_dataset(), metric=self._metric)
 
     def load_index(self, dataset):
-        return False  # packing takes less time than reading what is packed
+        return False  # packing the points again takes less time than reading packed points
 
     def query(self, X, k):
         self.res = self._index.search(X, k).indices

@@ -1,4 +1,4 @@
-"""gieseke2014, buffer k-d trees: its figures on our tree, by the walk and by its own buffered traversal.
+"""gieseke2014, buffer k-d trees: its figures, with tonari's traversal of the tree (walk) and the paper's (buffered).
 
 The sizes are the paper's own on CUDA.
 """

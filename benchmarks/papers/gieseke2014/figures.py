@@ -1,10 +1,10 @@
 """gieseke2014, section 4.3: figures 2, 3a, 5 and 6 on this machine. n = 10^6 points, k = 10, synthetic magnitudes.
 
-Each figure has rows of both traversals: the walk, and the paper's buffered traversal.
+Each figure has rows of two traversals of one tree: tonari's walk, and the paper's buffered traversal.
 
 - Figure 2: seconds against the height of the tree.
-- Figure 3a: with and without locality. The paper compares full buffers with none; here queries are sorted by their
-  first leaf, or searched in their original order. The number of queries varies.
+- Figure 3a: seconds against the number of queries, with and without locality. The paper compares full buffers with
+  none; here queries are sorted by their first leaf, or searched in their original order.
 - Figure 5: seconds against k, compared with brute force and, on a processor, with pykdtree.
 - Figure 6: seconds against n, compared with the same.
 - Table 2, for d = 10: 10^7 queries of 2 x 10^6 points, compared with brute force.
@@ -46,8 +46,8 @@ SIZES = (1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 18, 1 << 19, 1 << 20)
 LARGEST_LEAF = 1 << 14
 LEAST_LEAF = {"cpu": 8, "cuda": 48}
 QUERY_SHARES = (1000, 300, 100, 30, 10, 3, 1)
-# A call that takes more seconds than this is timed on fewer queries; and the number of queries from which its time is
-# estimated.
+# A call that would take more seconds than this is timed on fewer queries. Its time is estimated from a call with this
+# number of queries.
 LONGEST = 4.0
 PILOT_ROWS = {"cpu": 2048, "cuda": 1 << 18}
 
@@ -85,7 +85,7 @@ def neighbours(run: Run, case: Case) -> None:
 
 
 def sizes(run: Run, case: Case) -> None:
-    """Figure 6: other numbers of points; the last one is the case's."""
+    """Figure 6: several numbers of points, the last of which is the case's."""
     for size in (*(size for size in SIZES if size < case.n), case.n):
         one = case.resized(n=size)
         data = data_of(run, one)
@@ -115,7 +115,7 @@ def rows_for(run: Run, case: Case, call_of: Callable[[int], Callable[[], Any]]) 
 
 
 def tree(run: Run, case: Case, data: DeviceData, expected: Answer, **choices: Any) -> None:
-    """Write a row for each traversal by a plan, of a tree of the height that the plan chooses."""
+    """Write a row for each traversal, of a tree of the height that the plan chooses."""
     for who, traversal in ((TREE, "walk"), (BUFFERED, "buffered")):
         planned = Planned(run, case, data, traversal=traversal, **choices)
         facts = {"who": who, "stage": "search", "proof": PROOF, "recall": 1.0} | planned.columns()

@@ -52,7 +52,7 @@ def panels(figure: str, rows: Sequence[Row]) -> list[Panel]:
 
 
 def series_of(figure: str, row: Row) -> str:
-    """Return the curve to which a row belongs."""
+    """Return the name of the curve to which a row belongs."""
     name = str(row["who"])
     if figure == "3a":
         order = "sorted by leaf" if row["extras"]["sort"] else "as they came"
@@ -71,7 +71,7 @@ def curves(figure: str, rows: Sequence[Row]) -> Iterator[tuple[str, float, float
 
 
 def parts_of(figure: str, row: Row) -> dict[str, float]:
-    """Return the seconds of a row by curve."""
+    """Return the seconds in a row by the names of its curves: one, or in figure 4 one for each phase."""
     if figure != "4":
         return {series_of(figure, row): row["seconds_median"]}
     parts = {"everything": row["seconds_median"]}

@@ -1,8 +1,9 @@
 """gieseke2014, abstract and figure 4: the GPU compared with the processor of its host, in one run.
 
-The walk on all cores represents the paper's k-d tree on all cores, and the buffered traversal on one core is the
-paper's. Rows of the processor have its name and its number of threads; a row of the GPU has its speed-up over each of
-them. Calls that would take longer than a few seconds are timed on the first queries and scaled.
+tonari's walk on all cores stands for the paper's k-d tree on all cores. The buffered traversal on one core is the same
+algorithm as in the paper. Rows of the processor have its name and its number of threads; a row of the GPU has its
+speed-up over each of the two. Calls that would take longer than a few seconds are timed on the first queries and
+scaled.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Both traversals of one tree compared, and the parts of the time of the buffered one.
+"""The walk compared with the buffered traversal of the same tree, and the phases of the buffered traversal.
 
-`compare` times the walk, the buffered traversal and brute force alternately. Each traversal uses the height that tonari
-chooses for it, with queries sorted by their first leaf and in their original order. Then both use one tree of several
-heights.
+`compare` times the walk, the buffered traversal and brute force alternately. First, each traversal uses a tree of the
+height that tonari chooses for it, with queries sorted by their first leaf and in their original order. Then both
+traversals use the same tree, for several heights.
 
 `phases` has the paper's figures 4 and 3 (b): the seconds for finding leaves, for comparing queries with leaves, and on
 CUDA for sorting the waiting queries, against the number of queries. On a processor, the seconds of a phase are summed
@@ -38,7 +38,7 @@ AS_THEY_CAME = "as they came"
 
 
 def compare(run: Run, case: Case) -> None:
-    """The case `rounds`."""
+    """Time both traversals and brute force: the case `rounds`."""
     data = data_of(run, case)
     found = proved(run, case, data)
     walk, buffered = (Planned(run, case, data, traversal=traversal) for traversal in ("walk", "buffered"))
@@ -61,7 +61,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def at_height(run: Run, case: Case, data: DeviceData, expected: Answer, height: int) -> None:
-    """Write rows of both traversals of a tree of some height; the ratio is to the walk of the same tree."""
+    """Write rows of both traversals of a tree of this height; ratios are to the walk of the same tree."""
     planned = Planned(run, case, data, height=height)
     facts = {"stage": "search", "proof": PROOF, "recall": 1.0} | planned.columns()
     both = [
@@ -90,7 +90,7 @@ def phases(run: Run, case: Case) -> None:
 
 
 def told(run: Run, counted: Any) -> dict[str, Any]:
-    """Return columns with the counts of the buffered traversal."""
+    """Return columns with the counters of the buffered traversal."""
     note = f"{counted.rounds} rounds, buffers emptied {counted.emptied} times, {counted.full} with one half full"
     names = ("find_seconds", "process_seconds", "sort_seconds")
     columns = {name: getattr(counted, name) / (run.threads or 1) for name in names}

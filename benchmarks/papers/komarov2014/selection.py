@@ -1,11 +1,13 @@
-"""komarov2014, Results: quick multi-select against insertion, sorting, digits and one core; figures 5 to 10, table 2.
+"""komarov2014, Results: quick multi-select compared with other selections; figures 5 to 10 and table 2.
 
-Figures 5 and 6 compare with the insertion of Garcia et al.: figure 5 varies n and k with enough rows to fill the
-device, figure 6 the rows and k at one n. Our copy of the paper lacks the ranges; n and k of figure 5 are those of
-tang2015. Figures 7 (truncated bitonic sort) and 8 (radix selection) keep rows x n constant and vary their ratio; the
-paper's radix selection took one row at a time, ours takes all. Figure 10 has std::nth_element on one core; here it is
-NumPy's partition on one core, whose loop is similar, and torch.topk. Figure 9 shows when the device is full: time per
-row against rows. Table 2 is the spread of the time over data sets, here rows of different kinds with one shape.
+- Figures 5 and 6: insertion (Garcia et al.). Figure 5 varies n and k, with enough rows to fill the device; figure 6
+  varies the number of rows and k. Our copy of the paper lacks the ranges; figure 5 has the n and k of tang2015.
+- Figures 7 and 8: truncated bitonic sort, and radix selection. The product of rows and n is constant, their ratio
+  varies. The paper's radix selection processes one row after the other, ours all rows at once.
+- Figure 9: time per row against the number of rows, which shows when the device is full.
+- Figure 10: one core. The paper has std::nth_element; here it is NumPy's partition, with a similar loop, and
+  torch.topk.
+- Table 2: the spread of the time over data sets, here over rows of different kinds with the same shape.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""matsumoto2015, V-C: the min-max heap compared with halving, for the survivors of the paper's threshold.
+"""matsumoto2015, V-C: the min-max heap compared with tonari's halving, on values that survive the paper's threshold.
 
     T = k-th smallest of n_S = 8 k samples of a row; the values at or below T, packed           not timed
     the k smallest of the survivors, finish "heap" or "halving"                                 timed, taking turns
 
-Of n = 64 k or 128 k values about 8 k or 16 k survive. The finishes may take one sample, which has no k-th value, and
-none of halving's rank if k is more than 1 / 38 of the survivors. So neither finish has a threshold of its own.
+Of n = 64 k or 128 k values, about 8 k or 16 k survive. Both finishes are called with a sample of a single value, which
+has no k-th value, and halving samples nothing by itself if k is more than 1 / 38 of the survivors. So neither finish
+computes a threshold of its own, and only the finishes are compared.
 
-"whole" is sampling, pruning and the heap in one call, with as many samples. Its time minus that of the heap alone is
-the cost of sampling and pruning.
+"whole" is sampling (8 k samples), pruning and the heap in one call. Its time minus that of the heap alone is the cost
+of sampling and pruning.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from .search import pruned
 from .selection import DATA, QUERIES, SIZES_K
 
 FINISHES = ("heap", "halving")
-# Too few samples for a threshold.
+# A number of samples that is too small for a threshold.
 TOO_FEW = 1
 SAMPLES_OVER_K = 8
 # n divided by k.
@@ -55,7 +56,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def measure(run: Run, proof: Proof, data: str, left: int) -> list[dict[str, Any]]:
-    """Prove and time the finishes for about ``left`` times k survivors, and the whole with the heap."""
+    """Prove and time both finishes for about ``left`` times k survivors, and the whole selection with the heap."""
     import torch
 
     select_k, k, n = run.tonari.select_k, proof.k, proof.tensor.shape[1]

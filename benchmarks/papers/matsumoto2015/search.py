@@ -34,7 +34,7 @@ SAMPLES_PER_K = (8, 32)
 
 
 class Survivors(NamedTuple):
-    """The survivors of a batch in host memory: (rows, width); of each row the first ``lengths`` values are valid."""
+    """The survivors of a batch in host memory, (rows, width); the first ``lengths`` values of each row are valid."""
 
     distances: Any
     indices: Any
@@ -52,7 +52,7 @@ def pruned(select_k: Any, matrix: Any, columns: Any, k: int) -> tuple[Any, Any, 
     Returns
     -------
     values, ids : tensors (rows, width), float32 and int32, by ascending column and padded to the longest row
-    lengths : int64 tensor (rows,), of which the survivors of each row are
+    lengths : int64 tensor (rows,), the number of survivors of each row
     """
     import torch
 
@@ -115,7 +115,7 @@ class Pipeline:
             for start in range(0, len(queries), self.batch):
                 left, ready = self.prune(queries[start : start + self.batch])
                 waiting.append(cpu.submit(self.sort, left, ready))
-                # Two batches in host memory: one is sorted, one arrives.
+                # Two batches are in host memory: one is sorted while the next is copied.
                 if len(waiting) == 2:
                     found.append(waiting.pop(0).result())
             found += [future.result() for future in waiting]
@@ -188,7 +188,7 @@ def sample_sizes(case: Case) -> Iterator[int]:
 
 
 def measure(run: Run, case: Case, pipeline: Pipeline, queries: Any, proof: Any, seconds: float) -> dict[str, Any]:
-    """Write a row for TH-heap."""
+    """Write a row for TH-heap with a number of samples."""
     import torch
 
     _, indices = pipeline.search(queries)

@@ -165,7 +165,7 @@ def _per_query(row: dict[str, Any]) -> float | None:
     return None if value is None else value * 1e6 / float(row["m"])
 
 
-# Figures that compare with other methods: the varied number, its label, and the curves.
+# For each figure that compares with other methods: the number that varies, its label, and the curves.
 RIVALRIES: dict[str, tuple[str, str, Callable[[dict[str, Any]], float | None]]] = {
     "10": ("n", "n", _milliseconds),
     "11": ("k", "k", _milliseconds),

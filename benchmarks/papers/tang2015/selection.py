@@ -5,8 +5,9 @@ improvement is the seconds of the bare queue divided by those of the queue with 
 aligned one except in figure 5 and where table I says otherwise.
 
 The number of updates of the insertion queue has a closed form. Of values in random order, the i-th is among the j
-smallest so far with probability min(1, j / i); then it, or a value that it moves, is written at the place of the j-th
-smallest. So a row of n values writes there E(j) = sum over i <= n of min(1, j / i) = j + j (H_n - H_j) times.
+smallest so far with probability min(1, j / i); in this case the place of the j-th smallest is written, by the new value
+or by a value that it moves. For a row of n values, this place is therefore written E(j) = sum over i <= n of min(1, j /
+i) = j + j (H_n - H_j) times.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ def panels(figure: str, rows: Sequence[dict[str, Any]]) -> list[Panel]:
 
 
 def _along(rows: Sequence[dict[str, Any]], axis: str) -> list[dict[str, Any]]:
-    """Return those rows in which only k or n varies; the other number has the most frequent value."""
+    """Return the rows in which only one of k and n varies; the other has its most frequent value."""
     other = "n" if axis == "k" else "k"
     values = [row[other] for row in rows]
     return [row for row in rows if row[other] == max(set(values), key=values.count)] if rows else []

@@ -1,4 +1,4 @@
-"""wang2021, GNND: figures 4 to 7, by the product's update "gnnd" and by the paper's rounds with other updates."""
+"""wang2021, GNND: figures 4 to 7, by tonari's update "gnnd" and by the paper's rounds with other updates."""
 
 from __future__ import annotations
 

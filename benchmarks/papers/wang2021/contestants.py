@@ -1,4 +1,4 @@
-"""Contestants that build graphs by wang2021's rounds: the benchmarks' own rounds, and the product's update "gnnd"."""
+"""Contestants that build graphs by wang2021's rounds: those of ``rounds`` here, and tonari's update "gnnd"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...suites.nn_descent.merge import MERGE, Merged
 from . import rounds as pushing
 
 GNND = "tonari gnnd"
-# For runs with a given number of rounds; like those by PAPER, they do not end at a recall.
+# Settings for a fixed number of rounds: as with PAPER, a build does not stop at a recall.
 ENDLESS = {name: PAPER[name] for name in ("recall", "sample")}
 
 
@@ -52,7 +52,7 @@ class PushedGraph(OurGraph):
 
 
 class Watched(Unrepeatable):
-    """A graph whose rounds are timed, each from the start of the call to the end of its measurement."""
+    """A graph whose rounds are timed: the seconds of a round are counted from the start of the call to its end."""
 
     began = 0.0
 
@@ -81,14 +81,14 @@ class Watched(Unrepeatable):
 
 
 def gnnd(run: Run, case: Case, samples: int, rounds: int) -> OurGraph:
-    """Build by the product's update from its random start, with a given number of rounds."""
+    """Return a contestant that builds by tonari's update "gnnd" from random lists, with a fixed number of rounds."""
     name = GNND if samples == pushing.SAMPLES else f"{GNND}, p = {samples}"
     settings = ENDLESS | {"samples": samples, "rounds": rounds}
     return Unrepeatable(run, case, name, method="nn-descent", update="gnnd", seed=SEED, **settings)
 
 
 class MergedBy(Merged):
-    """The graphs of two parts, merged by the rounds of an update (GGM); all start with the same two graphs."""
+    """The graphs of two parts, merged by the rounds of an update (GGM); all updates start with the same two graphs."""
 
     def __init__(self, run: Run, case: Case, update: str, recall: float) -> None:
         super().__init__(run, case, recall=recall, seed=SEED, update=update)

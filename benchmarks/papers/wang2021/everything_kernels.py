@@ -2,10 +2,11 @@
 
     tiles    the distances of a row's samples, three tiles [TILE, TILE], targets first: NEW to NEW, NEW to OLD, and OLD
              to NEW
-    merge    a target's TILE distances and its list of SIZE, behind one lock for the list: each goes to the place that
-             its rank among both is. The paper sorts the distances by a network first; ranks come to the same order
+    merge    a program locks the list of a target, and merges its SIZE entries with the target's TILE distances: each
+             entry is written at its rank among both. The paper first sorts the distances by a sorting network; ranks
+             give the same order
 
-Samples, products, distances and locks are those of the product's kernels.
+Samples, products, distances and locks are those of tonari's kernels.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def everything_kernel(
             column = columns + tl.sum((fresh[:, None] & (nearer == 0)).to(tl.int32), axis=0)
             before = precedes(distance[None, :], id[None, :], distance[:, None], id[:, None]) & fresh[None, :]
             rank = tl.sum(nearer.to(tl.int32), axis=1) + tl.sum(before.to(tl.int32), axis=1)
-            tl.debug_barrier()  # all programs have read the values that are overwritten now
+            tl.debug_barrier()  # all threads have read the values that are overwritten now
             tl.store(entries + column, entry, mask=column < SIZE)
             tl.store(distances + column, value, mask=column < SIZE)
             tl.store(entries + rank, id | NEW, mask=fresh & (rank < SIZE))

@@ -1,11 +1,12 @@
 """wang2021's figures 4 to 7 as rows of results.
 
-- Figure 4: φ, the sum of all distances, after each round: ours and the paper's, from the same 32 random neighbours.
+- Figure 4: φ, the sum of all distances, after each round of tonari and of the paper, from the same 32 random
+  neighbours.
 - Figure 5: recall against time of the ablation: r1 inserts all matched pairs, r2 the nearest pair of each batch with
   one lock per list, and "locks" the same with a lock per segment.
 - Figure 6: recall against time of the paper's update, of its variant without locks, and of tonari's "gnnd", which
-  measures its recall after each round. The suite nn_descent has ours and the peers on the same cases.
-- Figure 7: recall against time of merging two halves, by our rounds and by the paper's.
+  measures its recall after each round. The suite nn_descent has tonari's default and the peers on the same cases.
+- Figure 7: recall against time of merging two halves, by tonari's rounds and by the paper's.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ...suites.nn_descent.curves import PAPER, RANDOM, RECALLS, ROUNDS, one_by_o
 from .contestants import ENDLESS, GNND, MergedBy, PushedGraph, Watched, gnnd
 
 PHI_ROUNDS = 14
-# Lists of 32 start with 32 random neighbours, the same that "gnnd" draws as its p.
+# Lists of 32 entries start with the 32 random neighbours (the paper's p) that "gnnd" draws.
 PULLED = PAPER | {"list_size": PAPER["n_hubs"], "rounds": PHI_ROUNDS}
 PUSHED = ENDLESS | {"update": "gnnd", "start": "random", "samples": PAPER["n_hubs"], "rounds": PHI_ROUNDS}
 ABLATION = ("locks", "r2", "r1")  # r1 takes minutes for a million points
@@ -54,7 +55,7 @@ def ablation(run: Run, case: Case) -> None:
 
 
 def curve(run: Run, case: Case) -> None:
-    """Figure 6: write a row for every update and number of rounds, as long as there is time."""
+    """Figure 6: write a row for every update and number of rounds, until the time of the run is up."""
     _pushed(run, case, UPDATES)
     one_by_one(run, case, [gnnd(run, case, samples, rounds) for samples in SAMPLES for rounds in ROUNDS])
 

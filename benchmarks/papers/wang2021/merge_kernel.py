@@ -1,11 +1,12 @@
-"""The update without locks: all proposals exist, sorted, before any list changes.
+"""The update of lists without locks: all proposals of neighbours are written and sorted before any list changes.
 
-    proposal    64 bits, the target above the bits of its distance, as kernels/cross.py of the product writes them
-    list        one segment of SIZE, as kernels/lists.py of the product has it
+    proposal    64 bits: the target, and below it the bits of the distance, as tonari's kernels/cross.py writes them
+    list        one segment of SIZE entries, as in tonari's kernels/lists.py
 
-A program handles ROWS rows, and CHUNK proposals to each of them at once. Pairs of a chunk and a list, [ROWS, CHUNK,
-SIZE], are compared once. This counts the entries that precede a proposal, and the proposals that precede an entry.
-Proposals and entries go to the place of their rank; duplicates of the list or of earlier proposals are left out.
+A program merges proposals into the lists of ROWS rows, CHUNK proposals for each row in a step. A step compares each
+proposal of a chunk with each entry of the row's list, [ROWS, CHUNK, SIZE]: this counts the entries that precede a
+proposal, and the proposals that precede an entry. Their ranks among all follow from these counts; proposals that repeat
+an entry or an earlier proposal are left out.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _INFINITE = tl.constexpr(float("inf"))
 
 @triton.jit(do_not_specialize=["n"])
 def merge_kernel(
-    # inputs: ascending by target, then by distance; int64 [n + 1], where each target's begin
+    # inputs: proposals, ascending by target, then by distance; int64 [n + 1], the first proposal of each target
     keys_ptr,
     ids_ptr,
     firsts_ptr,

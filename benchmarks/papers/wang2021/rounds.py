@@ -1,6 +1,6 @@
-"""wang2021 (GNND), section 4: its rounds without the product's measurements, and with other updates of the lists.
+"""wang2021 (GNND), section 4: its rounds without tonari's measurements of recall, and with other updates of the lists.
 
-Samples, matching and locks are the product's (``tonari.nn_descent.papers.cuda.gnnd``). Here a graph is made by a fixed
+Samples, matching and locks are tonari's (``tonari.nn_descent.papers.cuda.gnnd``). Here a graph is made by a fixed
 number of rounds from p random neighbours, and exact values are computed once, at the end.
 """
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tonari.core.results.neighbors import Neighbors
     from tonari.nn_descent.papers.cuda.gnnd import Lists
 
-BLOCK = 1 << 16  # number of rows whose proposals exist at once
+BLOCK = 1 << 16  # number of rows whose proposals are in memory at once
 
 
 def build(
@@ -72,7 +72,7 @@ def build(
 
 
 def finish(points: Any, lists: Lists, k: int) -> Neighbors:
-    """Return the first k of all listed points, by exact values."""
+    """Return the k nearest listed points of every row, by exact distances."""
     import torch
 
     from tonari.core.results.neighbors import Neighbors

@@ -1,10 +1,10 @@
-"""Updates of the lists other than the product's, with its samples, matching and locks; they need torch.
+"""Updates of the lists that tonari does not have, with tonari's samples, matching and locks; they need torch.
 
-- ``locks``, the paper's and the product's: the nearest of each batch, a spinlock for each segment of 32 entries.
-- ``r2``, of the paper's ablation (section 6.2): the nearest of each batch, one spinlock for each list.
-- ``r1``, of the same: all that is matched is merged into the lists, one spinlock for each.
-- ``proposals``: the nearest of each batch, sorted by target and merged by rank into lists of one segment; reverse
-  samples come by rank (``reverse_of`` of ours). Nothing is locked, and every run makes the same graph.
+- ``locks``, of the paper and of tonari: inserts the nearest pair of each batch; one spinlock for 32 entries of a list.
+- ``r2``, of the paper's ablation (section 6.2): inserts the nearest pair of each batch; one spinlock for each list.
+- ``r1``, of the same ablation: merges all matched pairs into the lists; one spinlock for each list.
+- ``proposals``: sorts the nearest pairs of all batches by target, and merges them by rank into lists of one segment.
+  Reverse samples are also chosen by rank (tonari's ``reverse_of``). Nothing is locked; all runs make the same graph.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tonari.nn_descent.papers.cuda.gnnd import Lists, Spinlocks, rows_of_a_progr
 from .everything_kernels import everything_kernel, tiles_kernel
 from .merge_kernel import merge_kernel
 
-TILES_BLOCK = 1 << 12  # number of rows whose distances exist at once, 12 (2p)² bytes each
+TILES_BLOCK = 1 << 12  # number of rows whose distances are in memory at once, 12 (2p)² bytes each
 CHUNK = 32  # number of proposals that are merged at once
-WARPS = 4  # warps of matching; a program that takes locks has one warp
+WARPS = 4  # warps of a program that matches samples; a program that takes locks has one warp
 
 
 class OneLock(Spinlocks):
-    """One lock for each list."""
+    """Spinlocks of which each guards a whole list."""
 
     def __init__(self, n: int, list_size: int, device: Any) -> None:
         super().__init__(n, list_size, device, list_size)
@@ -38,7 +38,7 @@ class Everything(OneLock):
     """All matched pairs are inserted into the lists."""
 
     def renew(self, form: Form, lists: Lists, new: Any, old: Any, rows: range, boundary: int | None) -> None:
-        """Match the samples of some rows, and merge all of them; graphs are not merged in this way."""
+        """Match the samples of some rows, and merge all pairs into the lists; `boundary` (of merges) is ignored."""
         tile, device = new.shape[1], new.device
         samples = {"new_ptr": new, "old_ptr": old}
         for first in range(rows.start, rows.stop, TILES_BLOCK):
@@ -53,14 +53,15 @@ class Everything(OneLock):
 
 
 class Proposals(OneLock):
-    """Updates in two phases: all proposals exist and are sorted before any list changes."""
+    """An update in two phases: all proposals are written and sorted before any list changes."""
 
     def reverse(self, samples: Any, room: int) -> Any:
-        """Return, for each point, up to `room` of the rows that sample it, and that rank it best."""
+        """Return, for each point, up to `room` rows that have it among their samples, those where its rank is best
+        first."""
         return reverse_of(samples, samples.shape[1], room)
 
     def insert(self, lists: Lists, keys: Any, ids: Any) -> None:
-        """Merge proposals of any shape."""
+        """Merge proposals, arrays of any shape, into the lists."""
         proposed = (keys.view(-1) >= 0).nonzero()[:, 0]
         keys, order = keys.view(-1)[proposed].sort()
         ids = ids.view(-1)[proposed[order]]

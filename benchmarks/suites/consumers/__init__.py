@@ -1,21 +1,20 @@
 """Calls by users of scikit-learn, UMAP and astropy, timed with tonari and with the library that they use today.
 
 ================  ====================================================================================================
-``transformer``   KNeighborsTransformer.fit_transform, beside scikit-learn's, in a process each
-``grid-*``        GridSearchCV of KNeighborsClassifier, beside scikit-learn's, in a process each; most of it is
-                  scikit-learn's own work, for both
-``radius``        NearestNeighbors.radius_neighbors, LocalOutlierFactor and DBSCAN, beside scikit-learn's, in a process
-``outliers``      each
-``dbscan*``
-``gaps``          NearestNeighbors by nan_euclidean, of rows with missing values, and KNNImputer, beside
-``imputer``       scikit-learn's, in a process each
-``umap``          the neighbours that UMAP(n_neighbors=15) begins with, beside pynndescent with the arguments that
-                  umap-learn gives it; compiled before the clock starts
-``umap-sift``     the same of real descriptors, and beside pynndescent with its own defaults
-``umap-first``    the same in a fresh process, from the import on: pynndescent is loaded from numba's cache on disk, and
-                  compiles what that cannot hold
-``sky-match``     match_coordinates_sky of two catalogues, beside astropy's
-``sky-around``    search_around_sky within ten arcminutes, beside astropy's
+``transformer``   KNeighborsTransformer.fit_transform
+``grid-*``        GridSearchCV of KNeighborsClassifier; most of the time is scikit-learn's own work, for both
+``radius``        NearestNeighbors.radius_neighbors
+``outliers``      LocalOutlierFactor
+``dbscan*``       DBSCAN
+``gaps``          NearestNeighbors by nan_euclidean, of rows with missing values
+``imputer``       KNNImputer
+``umap``          the neighbours that UMAP(n_neighbors=15) begins with; the peer is pynndescent with the arguments that
+                  umap-learn passes to it, compiled before the clock starts
+``umap-sift``     the same for real descriptors; pynndescent is also timed with its own defaults
+``umap-first``    the same in a fresh process, imports included; numba loads a part of pynndescent's compiled code from
+                  its cache on disk, and compiles the rest
+``sky-match``     match_coordinates_sky of two catalogues
+``sky-around``    search_around_sky within ten arcminutes
 ================  ====================================================================================================
 """
 
@@ -31,11 +30,11 @@ from ...harness.run import Run
 from . import density, estimators, sky, umap
 
 D = 50
-QUERIES = 256  # whose classes are compared
+QUERIES = 256  # queries whose predicted classes are compared
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """The call of a case, for comparing versions."""
+    """Return the call of a case, for comparing versions."""
     calls = {
         estimators.transform: estimators.transform_call,
         estimators.grid: estimators.grid_call,

@@ -3,7 +3,7 @@
 ===========  ========================================================================================================
 ``mixture``  overlapping affine clusters (``datasets.clusters``)
 ``blobs``    round clusters of 50 random centres in a cube: some overlap
-``gaps``     N(0, 1) per entry, but a fifth of the entries is NaN
+``gaps``     N(0, 1) per entry; a fifth of the entries are NaN
 ``sift``     the strongest principal components of real SIFT descriptors
 ===========  ========================================================================================================
 """
@@ -21,7 +21,7 @@ from ...harness.run import Run
 CLASSES = 5
 CENTRES, SIDE, WIDTH = 50, 10.0, 0.3  # of blobs
 GAPS = 0.2  # share of missing entries
-NOISE = 0.1  # share of labels that are drawn
+NOISE = 0.1  # share of labels that are drawn at random
 
 
 def points_of(run: Run, case: Case) -> Any:
@@ -37,14 +37,14 @@ def points_of(run: Run, case: Case) -> Any:
 
 
 def blobs(n: int, d: int) -> Any:
-    """Round clusters, float64: centres in a cube of side 10, N(0, 0.3) per entry about them."""
+    """Return round clusters, float64: centres in a cube of side 10, and N(0, 0.3) per entry around them."""
     rng = np.random.default_rng(0)
     centres = SIDE * rng.random((CENTRES, d))
     return centres[rng.integers(CENTRES, size=n)] + WIDTH * rng.standard_normal((n, d))
 
 
 def gaps(n: int, d: int) -> Any:
-    """Normal numbers, float64, with missing entries."""
+    """Return normal numbers, float64, with missing entries."""
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((n, d))
     rows[rng.random(rows.shape) < GAPS] = np.nan
@@ -52,7 +52,7 @@ def gaps(n: int, d: int) -> Any:
 
 
 def components(rows: Any, d: int) -> Any:
-    """The d strongest principal components of some rows, float32."""
+    """Return the d strongest principal components of some rows, float32."""
     centred = rows - rows.mean(axis=0, dtype=np.float64)
     _, directions = np.linalg.eigh(np.cov(centred.T))
     return np.ascontiguousarray(centred @ directions[:, : -d - 1 : -1], dtype=np.float32)

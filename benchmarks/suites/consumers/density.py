@@ -1,4 +1,4 @@
-"""Lists within a radius, outlier factors and clusters, compared with scikit-learn's; each has its own process.
+"""Lists within a radius, outlier factors and clusters, compared with scikit-learn's, which has its own process.
 
 Our lists are proved on a sample of rows against tonari.metrics.radius_reference, factors by their definition, and
 clusters by the counts of a sample of rows. scikit-learn must find the same lists and labels, and equal factors up to
@@ -21,8 +21,8 @@ from .data import points_of
 from .estimators import contestants, refused, write
 
 PROVED_ROWS = 64
-FACTORS = 4  # of these rows whose factors are proved: each needs the neighbours of its neighbours' neighbours
-ROUNDING = 1e-7  # of a factor, relative to it
+FACTORS = 4  # proved outlier factors: each needs the neighbours of a row's neighbours' neighbours
+ROUNDING = 1e-7  # relative error of a factor
 
 
 def fitted(run: Run, case: Case) -> None:
@@ -48,13 +48,13 @@ def fitted(run: Run, case: Case) -> None:
 
 
 def asked(case: Case) -> tuple[str, dict[str, Any]]:
-    """The estimator of a case, and its parameters."""
+    """Return the name of a case's estimator, and the estimator's parameters."""
     parameters = dict(case.parameters)
     return parameters.pop("estimator"), parameters
 
 
 def prove_lists(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], rows: Any) -> None:
-    """Raise WrongAnswer unless a sample of rows has the reference's lists."""
+    """Raise WrongAnswer unless the lists of a sample of rows are those of the reference."""
     lengths, distances, indices = ours
     if "n_neighbors" in parameters:
         prove_nearest(distances.reshape(len(points), -1), indices.reshape(len(points), -1), points, rows)
@@ -94,7 +94,7 @@ def prove_values(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any],
 
 
 def prove_factors(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], rows: Any) -> None:
-    """Raise WrongAnswer unless a sample has the factors that the definition gives for the reference's neighbours."""
+    """Raise WrongAnswer unless a sample of factors has the values that the definition gives for the true neighbours."""
     from tonari.metrics.reference import brute
 
     rows = rows[:FACTORS]
@@ -117,8 +117,7 @@ def prove_factors(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any]
 
 
 def prove_clusters(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], rows: Any) -> None:
-    """Raise WrongAnswer unless the core rows of a sample agree with the reference's counts and share a cluster with
-    all core rows within the radius."""
+    """Raise WrongAnswer unless a sample of rows has the labels, and the core rows, that follow from the reference."""
     labels, ids = ours
     core = np.zeros(len(labels), bool)
     core[ids] = True
@@ -134,7 +133,7 @@ def prove_clusters(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any
 
 
 def within(points: Any, radius: float, rows: Any) -> Any:
-    """The reference's lists of some rows."""
+    """Return the reference's lists of some rows."""
     from tonari.metrics.radius_reference import brute_within
 
     return brute_within(points[rows], points, np.full(len(rows), radius))
@@ -152,7 +151,7 @@ PROOFS = {RADIUS: prove_lists, OUTLIERS: prove_factors, CLUSTERS: prove_clusters
 
 
 def call(run: Run, case: Case) -> Callable[[], Any]:
-    """The estimator of a case, in this process: for comparing versions."""
+    """Return a call that fits the estimator of a case in this process, for comparing versions."""
     from tonari import estimators
 
     points, (name, parameters) = points_of(run, case), asked(case)

@@ -24,8 +24,8 @@ from .data import CLASSES, labels_of, points_of
 CANDIDATES, FOLDS = (3, 5, 10), 3
 PROVED_ROWS = 64
 FAITHFUL = 0.999  # the share of our neighbours that scikit-learn has to have: it computes in float32
-LOOP_SECONDS = 0.25  # of a loop of grid searches
-LONG_ROUNDS = 3  # at most, of calls that take seconds
+LOOP_SECONDS = 0.25  # least seconds of a loop of grid searches
+LONG_ROUNDS = 3  # most rounds of calls that take seconds
 
 
 @contextlib.contextmanager
@@ -41,7 +41,7 @@ def contestants(run: Run, case: Case, points: Any, **more: Any) -> Iterator[dict
 
 
 def refused(run: Run, case: Case) -> bool:
-    """If the case cannot be measured, write the reason."""
+    """If the case cannot be measured, write a row with the reason and return True."""
     why_not = estimators.missing()
     if why_not:
         run.write(case, [{"who": OURS, "note": why_not}])
@@ -83,7 +83,7 @@ def transform(run: Run, case: Case) -> None:
 
 
 def prove_lists(lists: tuple[Any, Any], rows: Any, points: Any, k: int) -> dict[str, Any]:
-    """Return the columns of some rows of our matrix.
+    """Return the column numbers in some rows of our matrix.
 
     Raises WrongAnswer unless each row starts with the point itself, at distance 0."""
     from tonari.metrics.reference import brute
@@ -157,7 +157,7 @@ def same_search(ours: Searched, theirs: Searched) -> None:
 
 
 def transform_call(run: Run, case: Case) -> Callable[[], Any]:
-    """The graph of a case, made in this process."""
+    """Return a call that makes the graph of a case in this process."""
     from tonari.estimators import KNeighborsTransformer
 
     points = points_of(run, case)
@@ -165,7 +165,7 @@ def transform_call(run: Run, case: Case) -> Callable[[], Any]:
 
 
 def grid_call(run: Run, case: Case) -> Callable[[], Any]:
-    """The grid search of a case, in this process."""
+    """Return a call that runs the grid search of a case in this process."""
     from sklearn.model_selection import GridSearchCV
 
     from tonari.estimators import KNeighborsClassifier

@@ -21,12 +21,12 @@ from .estimators import OURS, write
 ASTROPY = "astropy"
 PROOF = "separations of all pairs"
 PROVED_ROWS = 64
-ROUNDS = 9  # at most
+ROUNDS = 9  # most rounds
 Catalogues = tuple[tuple[Any, Any], tuple[Any, Any]]  # longitudes and latitudes of each, degrees
 
 
 def catalogues(case: Case) -> Catalogues:
-    """Positions that fill the sphere evenly."""
+    """Return two catalogues of positions that fill the sphere evenly."""
     rng = np.random.default_rng(0)
     return tuple(  # type: ignore[return-value]
         (rng.uniform(0, 360, size), np.degrees(np.arcsin(rng.uniform(-1, 1, size)))) for size in (case.m, case.n)
@@ -54,7 +54,7 @@ def match(run: Run, case: Case) -> None:
 
 
 def call_of(library: Any, case: Case) -> Callable[[], Any]:
-    """The call of a library, with coordinates of astropy."""
+    """Return the call of a library with astropy's coordinates."""
     from astropy.coordinates import SkyCoord
 
     first, second = (SkyCoord(*each, unit="deg") for each in catalogues(case))
@@ -67,7 +67,7 @@ def call_of(library: Any, case: Case) -> Callable[[], Any]:
 
 
 def version_call(_: Run, case: Case) -> Callable[[], Any]:
-    """The call of a case with columns of degrees, for comparing versions: astropy is not needed."""
+    """Return the call of a case with columns of degrees, for comparing versions: astropy is not needed."""
     import tonari.compat.astropy as library
 
     first, second = (library.sky(ra=each[0], dec=each[1]) for each in catalogues(case))

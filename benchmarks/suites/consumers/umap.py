@@ -1,8 +1,8 @@
-"""The neighbours that UMAP starts with, compared with pynndescent, which umap-learn calls; in warm and fresh processes.
+"""The neighbours that UMAP starts with, by tonari and by pynndescent (as umap-learn), in warm and fresh processes.
 
-Ours are ``tonari.knn_graph(points, 14).to_umap()``, exact and by NN-Descent with pynndescent's measured recall as
-``recall=``. Distances are proved on a sample of points, and exact lists by comparison with the exact engine, which is
-proved itself.
+tonari's are ``tonari.knn_graph(points, 14).to_umap()``, exact and by NN-Descent; NN-Descent gets the recall that was
+measured for pynndescent as ``recall=``. Distances are proved on a sample of points, and exact lists by comparison with
+the exact engine, which is proved itself.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from ...harness.run import Run, seconds_of
 from .data import points_of
 
 EXACT, DESCENT = "tonari exact", "tonari nn_descent"
-BESIDE_EXACT, BESIDE_RECALL = PYNNDESCENT, f"{PYNNDESCENT} at its recall"  # what bars are on
+BESIDE_EXACT, BESIDE_RECALL = PYNNDESCENT, f"{PYNNDESCENT} at its recall"  # quantities that have bars
 OF_RECALL = f"recall over {PYNNDESCENT}'s"
 PROOF = "distances of tonari.metrics.reference"
-SAMPLE = 2000  # points that recall is measured on
-ROUNDS = 2  # of fresh processes, at most: pynndescent compiles for half a minute
+SAMPLE = 2000  # points on which recall is measured
+ROUNDS = 2  # most rounds of fresh processes: pynndescent compiles for half a minute
 
 
 def settings_of(case: Case) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def step(tonari: Any, points: Any, k: int, options: dict[str, Any]) -> Any:
 
 
 def call(run: Run, case: Case, **options: Any) -> Callable[[], Any]:
-    """Our call of a case."""
+    """Return tonari's call of a case."""
     points = points_of(run, case)
     return lambda: step(run.tonari, points, case.k, run.options() | options)
 
@@ -118,7 +118,7 @@ def proved(truth: GraphTruth, found: Any, k: int, *, exact: bool) -> dict[str, A
 
 
 def recall_of(truth: GraphTruth, lists: Any, k: int) -> dict[str, Any]:
-    """Return columns about the recall of the sample."""
+    """Return columns about the recall of the sampled points."""
     found = truth.recall(lists, k)
     recall = {"recall": found.by_distance, "recall_low": found.low, "recall_high": found.high}
     return {"proved": len(lists)} | recall
@@ -156,7 +156,7 @@ def first(run: Run, case: Case) -> None:
 
 
 def first_step(path: str, k: int, threads: int) -> None:
-    """Import tonari and make UMAP's neighbours of the points in a file: work of a fresh process."""
+    """Import tonari and find UMAP's neighbours of the points in a file: the work of a fresh process."""
     import tonari
 
     step(tonari, np.load(path), k, {"threads": threads, "progress": False})

@@ -1,7 +1,7 @@
 """Prove a screen: for some queries, compare its bounds for every group with scores in float64.
 
-A minimum must be a lower bound of the scores of all members of its group, and as tight as the error bound allows. A
-group that is not listed must have no member below the row's threshold.
+The screen's value of a group (its minimum) must be a lower bound of the scores of all members, and as tight as the
+error bound allows. A group that a row's list leaves out must have no member below the row's threshold.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from ...harness.datasets.hard import DeviceData
 from ...harness.proof import WrongAnswer
 
 PROVED_ROWS = 32
-# Values that are held in float64 at once: 1 GB.
+# Number of float64 values in memory at once: 1 GB.
 BLOCK = 1 << 27
 UNIT = 2.0**-24
 
 
 class Packed(NamedTuple):
-    """Rows, their packed form, and the size of groups."""
+    """Points and queries, their packed rows, the packing parameters, and the number of points in a group."""
 
     data: DeviceData
     queries: Any
@@ -32,9 +32,9 @@ class Packed(NamedTuple):
 def check_lists(lists: Any, thresholds: Any, rows: Any, packed: Packed) -> int:
     """Raise WrongAnswer unless the lists of some rows are right; return their number without lists that overflowed.
 
-    An entry is 16 times the number of a group, plus a bit for each of its parts that may hold a point at or below the
-    threshold; it counts where its minimum is below +inf. The claimed lower bound
-    is the minimum for a listed group, and the threshold for other groups and for parts without a bit.
+    An entry of a list is 16 times the number of a group, plus a bit for each part of the group that may have a point at
+    or below the threshold; entries whose minimum is +inf are padding. The lower bound that a list claims is the minimum
+    for a listed group, and the threshold for other groups and for parts without a bit.
     """
     import torch
 
@@ -64,16 +64,16 @@ def check_lists(lists: Any, thresholds: Any, rows: Any, packed: Packed) -> int:
 
 
 def proved_rows(m: int) -> Any:
-    """Queries to prove, NumPy."""
+    """Return the row numbers of the queries to prove, NumPy."""
     return np.unique(np.linspace(0, m - 1, PROVED_ROWS).astype(int))
 
 
 def check_bounds(lower: Any, listed: Any, rows: Any, packed: Packed) -> int:
     """Raise WrongAnswer unless the lower bounds of some rows hold for every group; return the number of rows.
 
-    With E the bound that the screen subtracts for a tile, the minimum of a listed group lies below its smallest score
-    by at most 2 E + 3 γ max |a|, and rounding: E as subtracted, E as the products' error, γ|a| as what `low` and its
-    sum lose.
+    Let E be the error bound that the screen subtracts for a tile. The minimum of a listed group is below the group's
+    smallest score by at most 2 E + 3 γ max |a|, apart from rounding: E is subtracted, the products may be wrong by E,
+    and γ|a| bounds the rounding of `low` and of its sum.
     """
     import torch
 

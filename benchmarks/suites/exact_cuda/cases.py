@@ -11,7 +11,7 @@ from . import codes, cold, contracted, contracted_host, figures, host, screen, s
 
 # flashlib keeps k neighbours in registers, and is not timed with a larger k.
 FLASH_K = 64
-MANY_QUERIES = 256  # of which the first is timed
+MANY_QUERIES = 256  # single queries, of which the first is timed
 ALL = tuple(PEERS)
 WITHOUT_FLASH = tuple(name for name in ALL if not name.startswith("flash"))
 SOME = ("torch float32", "cuvs", "flash float32")
@@ -23,7 +23,7 @@ def _case(name: str, n: int, m: int, d: int, k: int = 10, **changes: Any) -> Cas
 
 
 def seconds(bound: float, home: str = "H100") -> Bar:
-    """A bar: at most `bound` seconds."""
+    """Return the bar "at most `bound` seconds"."""
     return Bar("seconds", bound, most=True, home=home)
 
 
@@ -50,7 +50,7 @@ def _searches() -> list[Case]:
 
 
 def _one_shot() -> list[Case]:
-    """Searches of k = 10 that pack the points within the call, for Gaussian rows, integers, and integers with noise."""
+    """Return searches with k = 10, points packed within the call: Gaussian rows, integers, integers with noise."""
     kinds = {"gaussian": "gaussian", "half": "bytes + half", "noise": "bytes + noise"}
     changes: dict[str, Any] = {"peers": ()}
     once = [
@@ -66,8 +66,7 @@ def _one_shot() -> list[Case]:
 
 
 def _cold() -> list[Case]:
-    """First calls: with small and large k, of data whose rows are searched again, of integers with other queries, of
-    graphs by each method, and of an index with a single query."""
+    """Return first calls: small and large k, hard rows, integers, graphs by each method, a single query."""
     wanted = {"k10": (10, "gaussian", 3.0), "k256": (256, "gaussian", 3.0), "tight": (10, "tight", 3.0)}
     changes: dict[str, Any] = {"peers": (), "work": cold.cold_start, "cost": 60.0}
     cases = [
@@ -107,7 +106,7 @@ def _contracted(kind: str, m: int, d: int, **changes: Any) -> Case:
 
 
 def _in_host_memory(name: str, millions: int, **changes: Any) -> Case:
-    """Points in host memory whose contracted rows are on the device; at most twice as slow as these rows alone."""
+    """Return a search of points in host memory with contracted rows on the device; bar: twice their search alone."""
     bars = (Bar(contracted_host.OF_RESIDENT, 2.0, most=True, home=""),)
     options: dict[str, Any] = {
         "data": "few directions",
@@ -121,7 +120,7 @@ def _in_host_memory(name: str, millions: int, **changes: Any) -> Case:
 
 
 def _codes(name: str, millions: int, d: int, rate: float, **changes: Any) -> Case:
-    """Bytes in host memory that are searched by codes on the device, which has 80 GB."""
+    """Return a search of rows of bytes in host memory by codes on a device of 80 GB."""
     bars = (Bar(codes.RATE, rate), Bar(codes.DEVICE_BYTES, 72e9, most=True, home=""))
     options: dict[str, Any] = {"data": "synthesized bytes", "dtype": "uint8", "prepared": True, "peers": ()}
     options |= {"bars": bars, "warm_scale": 0.01, "work": codes.codes}

@@ -1,4 +1,4 @@
-"""Bytes in host memory whose codes are on the device, compared with sums of whole numbers over all points."""
+"""Searches of rows of bytes in host memory, by their codes on the device; proved by integer sums over all points."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .reports import levels_of, reports
 
 PROVED = 200
 BATCH = 2048
-STEP = 1 << 20  # rows made, or compared, at once
-MEMORY_SHARE = 0.85  # of the host's, for the points
+STEP = 1 << 20  # number of rows that are made or compared at once
+MEMORY_SHARE = 0.85  # share of the host's memory that the points may take
 RATE = "queries/s"
 RATE_AT_ONCE = "queries/s in one call"
 DEVICE_BYTES = "device bytes"
 
 
 def codes(run: Run, case: Case) -> None:
-    """Prove a search by codes, then time it in batches of 2,048 queries and all at once, from and to host memory."""
+    """Prove a search by codes; time it for batches of 2,048 queries and for all at once, from and to host memory."""
     needed, there = case.n * case.d, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > MEMORY_SHARE * there:
         run.write(case, [{"who": "tonari", "note": f"needs {needed} bytes of host memory, of {there}"}])
@@ -77,7 +77,7 @@ def made(case: Case, where: str) -> tuple[Any, Any]:
 
 
 def in_use(devices: list[str]) -> int:
-    """Return the most memory that is in use on one of some devices, by any library."""
+    """Return the bytes in use, by any library, on the device where most are in use."""
     import torch
 
     free = [torch.cuda.mem_get_info(device) for device in devices]
@@ -109,7 +109,7 @@ class WholeTruth:
         self.squares, self.indices = kept >> 32, kept & (2**32 - 1)
 
     def check(self, found: Answer) -> int:
-        """Raise WrongAnswer unless every row is in order, and the compared rows are true; return their number."""
+        """Raise WrongAnswer unless all rows are in order and the compared rows are right; return their number."""
         import torch
 
         check_rows(*found, *self.shape, self.k)

@@ -52,7 +52,7 @@ def main(asked: str) -> None:
 
 
 def kernels_compiled() -> int:
-    """The number of kernels in Triton's cache, which was empty."""
+    """Return the number of kernels in Triton's cache, which was empty when the process started."""
     return sum(1 for _ in Path(os.environ["TRITON_CACHE_DIR"]).rglob("*.cubin"))
 
 

@@ -1,9 +1,9 @@
-"""Searches that screen all dimensions, some dimensions, and the number that a pilot chooses, in one run.
+"""Searches that screen rows in all columns, in fewer columns, and in the number that a pilot chooses, side by side.
 
-Graphs take long, so only the first and the last are built. All searches must return the bits of the search in all
-dimensions. Rows of bytes are first searched in float16, and all searches must return its bits. The bars are for the
-choice of the pilot. In a ``prepared`` case, the points are prepared before the clock starts. The preparation has a
-separate row, and so has an Index, which chooses after some searches; then the bars are for the Index.
+Graphs take long, so they are built only in all columns and by the pilot. All searches must return the same bits as the
+search in all columns; for rows of bytes, as a search in float16. The bars are on the time with the pilot's choice. In a
+``prepared`` case, the points are prepared before the clock starts. The preparation then has a separate row, and so has
+an Index that chooses its number of columns after some searches; the bars are on the time of this Index.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LONGEST = 20.0
 
 
 def contracted(run: Run, case: Case) -> None:
-    """Time each number of columns; the first number is that of all columns."""
+    """Time a search with each number of columns; the first number is all columns."""
     from tonari.exact.cuda import dispatch
 
     data = load(run, case)
@@ -72,7 +72,7 @@ def contracted(run: Run, case: Case) -> None:
 
 
 def living(run: Run, case: Case, points: Any, queries: Any, truth: list[Any], whole: float) -> None:
-    """Return an Index that was searched until it contracted its points, at most for LONGEST seconds."""
+    """Return an Index after as many searches as it takes to contract its points, for LONGEST seconds at most."""
     index = run.tonari.Index(points, metric=case.metric, method="exact", progress=False)
 
     def call() -> Any:
@@ -92,7 +92,7 @@ def living(run: Run, case: Case, points: Any, queries: Any, truth: list[Any], wh
 
 
 def plan_of(run: Run, case: Case, points: Any, queries: Any, form_dim: int | str) -> Any:
-    """The plan of a case whose rows are on the device."""
+    """Return the plan of a case whose rows are on the device."""
     from tonari import inputs
     from tonari.exact.cuda.planning import plan_on_cuda
     from tonari.metrics.problem import make_problem

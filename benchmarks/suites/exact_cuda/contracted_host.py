@@ -19,8 +19,8 @@ from .contracted import plan_of
 from .reports import levels_of, reports
 
 FORM_DIM = 64
-PROVED = 16  # rows, each compared with all points in float64
-MEMORY_SHARE = 0.9  # of the host's, for the points
+PROVED = 16  # number of proved queries, each compared with all points in float64
+MEMORY_SHARE = 0.9  # share of the host's memory that the points may take
 OF_RESIDENT = "of a resident search of f"
 
 

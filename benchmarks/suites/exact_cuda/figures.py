@@ -19,7 +19,7 @@ BY_K, BY_D = "search-k", "search-d"
 
 
 def figures(rows: Sequence[Row]) -> Iterator[Figure]:
-    """Searches among a million points, and graphs, by the newest run of each case."""
+    """Return the figures of searches among a million points and of graphs, from the newest run of each case."""
     yield from growth.figures(rows)
     timed = [row for row in rows if row["seconds_median"] and row["scale"] == 1 and row["who"] in NAMES]
     found = newest([row for row in timed if row["case"].startswith((BY_K, BY_D))], "case")
@@ -35,7 +35,7 @@ def figures(rows: Sequence[Row]) -> Iterator[Figure]:
 
 
 def curves(rows: Sequence[Row], axis: str) -> Curves:
-    """Milliseconds of each contestant against a column."""
+    """Return the milliseconds of each contestant against a column of the rows."""
     return {
         name: sorted((row[axis], row["seconds_median"] * 1e3) for row in rows if row["who"] == who)
         for who, name in NAMES.items()

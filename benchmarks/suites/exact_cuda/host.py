@@ -1,4 +1,4 @@
-"""Points in host memory, several GPUs, and comparisons of all bits with the CPU."""
+"""Searches among points in host memory, searches on several GPUs, and comparisons of answers with the CPU's bits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from .search import ours, proof_of, proved_and_timed
 
 BUDGET = "6GB"
 BUDGET_BYTES = 6 * 10**9
-# Parts of the queries, for points that do not fit on the device together with their packed copy.
+# The memory limit of cases whose points fit on the device only without their packed copy, and the numbers by which
+# these cases divide the number of queries.
 TIGHT = "3GB"
 SHARES = (1, 16, 256, 4096)
 BETTER = "over the better route"
@@ -26,14 +27,14 @@ BITS_DTYPES = ("float32", "uint8", "float64", "float16")
 
 
 def load(run: Run, case: Case) -> DeviceData:
-    """The data of a case, in host memory."""
+    """Return the data of a case, in host memory."""
     shape = (case.data, case.n, case.queries, case.d)
     found: DeviceData = run.keep(("host", *shape), lambda: make(*shape, run.where, host=True))
     return found
 
 
 def streamed(run: Run, case: Case) -> None:
-    """Time points that are copied slab by slab within a budget; compare with points on the device, and with PCIe."""
+    """Time a search that copies points slab by slab within a budget; compare with resident points and with PCIe."""
     data = load(run, case)
     proof = proof_of(run, case, data)
     held = ours(run, case, DeviceData(data.points.to(run.where), data.queries.to(run.where)), proof)
@@ -64,7 +65,8 @@ def streamed(run: Run, case: Case) -> None:
 def routes(run: Run, case: Case) -> None:
     """Time each route for points in host memory, and the route that the plan chooses, for many and for few queries.
 
-    "host_refine" is the division of work of matsumoto2015: the GPU screens a packed copy, the CPU refines candidates.
+    The route "host_refine" divides the work as matsumoto2015 does: the GPU screens packed rows, the CPU refines
+    candidates.
     """
     data = load(run, case)
     proof = proof_of(run, case, data)
@@ -118,7 +120,7 @@ def several(run: Run, case: Case) -> None:
 
 
 def bits(run: Run, case: Case) -> None:
-    """Compare all bits of the CPU's and the GPU's answers, for every metric and for Euclidean rows of every type."""
+    """Compare the bits of the CPU's and the GPU's answers, for every metric and for Euclidean rows of every type."""
     from tonari.metrics import METRICS
 
     for metric in METRICS:

@@ -1,4 +1,4 @@
-"""Reports of the engine about its searches: the number of rows that each precision level certified."""
+"""Reports that exact search logs: the number of rows that were certified at each precision level."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class _Reports(logging.Handler):
-    """Keeps the reports that the engine logs."""
+    """A logging handler that keeps these reports."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -35,7 +35,7 @@ def reports() -> Iterator[list[Any]]:
 
 
 def levels_of(found: Sequence[Any]) -> str | None:
-    """Return the number of rows that each precision level certified, over all reports; None if there is no report."""
+    """Return the number of rows that were certified at each precision level, over all reports; None without reports."""
     if not found:
         return None
     total: dict[str, int] = {}

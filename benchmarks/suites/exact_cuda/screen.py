@@ -1,7 +1,7 @@
-"""The screen alone, from float16 rows to group minima, compared with a matrix product of the same run.
+"""The screen alone, from float16 rows to group minima, compared with a matrix product that is timed alternately.
 
-It has two forms: all minima, and the groups at or below a threshold from a sample, as in searches of many points. The
-time does not include packing, or the sample with its thresholds.
+The screen has two forms: it returns all minima, or only the groups at or below a threshold that comes from a sample, as
+in searches of many points. The time does not include packing, or the sample and its thresholds.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def screen_rows(run: Run, case: Case, data: DeviceData) -> None:
 
 
 def dense(run: Run, case: Case, packed: Packed, bars: Any) -> None:
-    """All minima."""
+    """Measure the screen that returns the minima of all groups."""
     import torch
 
     from tonari.exact.cuda.rows.groups import group_count
@@ -76,7 +76,7 @@ def dense(run: Run, case: Case, packed: Packed, bars: Any) -> None:
 
 
 def below(run: Run, case: Case, packed: Packed, sampled: Any, sample: Any) -> None:
-    """Groups at or below the threshold of a sample."""
+    """Measure the screen that lists the groups at or below the threshold of each row, which comes from a sample."""
     import torch
 
     from tonari.exact.cuda.rows.groups import group_count

@@ -41,7 +41,7 @@ def proof_of(run: Run, case: Case, data: DeviceData) -> Any:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """The call that is timed, for comparing versions."""
+    """Return the call that is timed, for comparing versions."""
     return calls_of(run.tonari, case, load(run, case))[0]
 
 
@@ -95,7 +95,7 @@ def search(run: Run, case: Case) -> None:
 
 
 def ours(run: Run, case: Case, data: DeviceData, proof: Any) -> float:
-    """Prove and time tonari on a case; return the median of its seconds."""
+    """Prove and time tonari on a case, write its rows, and return the median of its seconds."""
     timing, facts = proved_and_timed(run, case, calls_of(run.tonari, case, data), proof)
     facts["who"] = "tonari"
     measured = {"seconds": timing.median}
@@ -108,7 +108,7 @@ def ours(run: Run, case: Case, data: DeviceData, proof: Any) -> float:
 
 
 def against(run: Run, case: Case, data: DeviceData, proof: Any, seconds: float) -> None:
-    """Time the peers on a case; return the verdicts on bars that name peers, of which the fastest counts."""
+    """Time the peers on a case; return the verdicts on the bars that refer to peers, of which the fastest counts."""
     found: dict[str, float] = {}
     for name in case.peers:
         if not run.wants(name):

@@ -1,4 +1,4 @@
-"""Compiles the kernels of the cases before anything is timed, in many processes at once.
+"""Compile the kernels of all cases before anything is timed, in many processes at once.
 
 On a new machine Triton compiles for minutes, one kernel after another; its cache on disk is shared. A warm-up runs each
 case once in a separate process, without proof and clock: it makes the same calls as the measurement, so the same
@@ -26,13 +26,13 @@ from ...harness.run import Run, say
 
 POLL_SECONDS = 0.1
 WHERE = "cuda:0"
-# Part of the budget that a warm-up may take, and of the device's memory.
+# Share of the time budget, and of the device's memory, that a warm-up may take.
 WARM_SHARE = 0.5
 MEMORY_SHARE = 0.8
 
 
 class NoProof:
-    """Finds nothing wrong."""
+    """A proof that accepts every answer, for warm-ups."""
 
     def check(self, found: Any, k: int) -> int:
         return 0
@@ -42,7 +42,7 @@ class NoProof:
 
 
 class NoCeilings:
-    """Measures nothing."""
+    """Ceilings that are not measured, for warm-ups."""
 
     def gemm(self) -> float:
         return 1.0
@@ -88,7 +88,7 @@ class Child:
     log: IO[bytes]
 
     def last_words(self) -> str:
-        """Return the last lines of its output."""
+        """Return the last lines of the process's output."""
         self.log.seek(0)
         lines = self.log.read().decode(errors="replace").strip().splitlines()
         return " | ".join(lines[-3:])

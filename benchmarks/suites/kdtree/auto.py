@@ -1,9 +1,9 @@
-"""method="auto" compared with the two methods from which it chooses, over a grid of points and queries.
+"""method="auto" compared with the two methods from which it chooses, over a grid of numbers of points and queries.
 
-The time is that of a ``tonari.search`` from rows to neighbours, with the build and with auto's examination of the data.
-``value`` is auto's time divided by the time of the faster method; each time is the least of some rounds in turns. The
-bar is for every cell. If a few queries show that a method is far slower than the other, it is not timed, and its row
-has its estimated time.
+The time is that of ``tonari.search`` from rows to neighbours, including the build of a tree and auto's trials on the
+data. ``value`` is auto's time divided by the time of the faster method; each time is the least of several alternating
+rounds. Every cell of the grid has this bar. If a few queries show that a method is far slower than the other, it is not
+timed, and its row has its estimated time.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from ...harness.run import LONG, Run
 from .search import AUTO, EXACT, TREE, data_of, speed
 
 ON, WITHIN = "over the better one", 1.2
-OTHER_WITHIN = 1.15  # on data whose times auto's costs were not fitted to
+OTHER_WITHIN = 1.15  # the bar for data whose times were not used to fit auto's costs
 METHODS = {TREE: "kdtree", EXACT: "exact", AUTO: "auto"}
 LARGEST = {"cpu": (1_000_000, 100_000), "cuda": (2_000_000, 1_000_000)}
-# Parts of the largest numbers of points and queries.
+# The largest numbers of points and queries are divided by these.
 SHARES_N = (1, 10, 100)
 SHARES_M = (1, 10, 100, 1000)
 # A method is not timed if it would take this many times as long as the other one.
@@ -33,7 +33,7 @@ CELL_SECONDS = 10.0
 
 
 def grid(run: Run, case: Case) -> None:
-    """All cells of a case's data."""
+    """Measure all cells of the grid for the data of a case."""
     data = data_of(run, case)
     for share_n in SHARES_N:
         for share_m in SHARES_M:

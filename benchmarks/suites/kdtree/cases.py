@@ -19,7 +19,7 @@ def _case(name: str, device: str, n: int, m: int, d: int, k: int = 10, **changes
 
 
 def _against(pykdtree: float, ckdtree: float = 3.0) -> tuple[Bar, ...]:
-    """Times faster than each."""
+    """Return bars on the speed-up over each of the two peers."""
     return Bar("pykdtree", pykdtree, home=""), Bar("ckdtree", ckdtree, home="")
 
 
@@ -158,7 +158,7 @@ def _cuda() -> list[Case]:
 
 
 def _auto() -> list[Case]:
-    """Cells of the grid with the same number of columns; they take as long as all other cases, so by name only."""
+    """Return a case for each grid. Grids run by name only: they take as long as all other cases together."""
     found = []
     for device in ("cpu", "cuda"):
         n, m = auto.LARGEST[device]

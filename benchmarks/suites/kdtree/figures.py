@@ -17,7 +17,7 @@ NAMES = {
 
 
 def figures(rows: Sequence[Row]) -> Iterator[Figure]:
-    """Searches of SIFT's leading components on a processor, by the newest run of each case that has a peer."""
+    """Return the figure of searches of SIFT's leading components on a CPU; newest runs of cases with peers count."""
     searches = [row for row in rows if row["device"] == "cpu" and row["stage"] == "search" and row["scale"] == 1]
     timed = [row for row in searches if row["data"] == "sift" and row["seconds_median"] and row["who"] in NAMES]
     found = newest(timed, "case")

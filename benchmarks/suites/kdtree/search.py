@@ -1,10 +1,10 @@
 """Searches, builds and graphs by the k-d tree: proved, timed in turns with other contestants, judged.
 
-A search is timed on a prepared index, as the paper times its query phase; the build is a separate case. The proof
-compares a sample of rows with tonari.metrics.reference bit for bit, checks the order of all rows, compares brute force
-on its part of the queries bit for bit, and compares the answer of the timed call with the proved one. A contestant that
-would take too long gets only the first queries; its seconds are scaled, as ``rows_timed`` shows. Each peer has a
-separate process.
+A search is timed on a prepared index, as gieseke2014 times its query phase; the build is a separate case. The proof
+compares a sample of rows with tonari.metrics.reference bit for bit, checks the order of all rows, and compares the
+answer with that of brute force, on as many queries as brute force has time for. The timed call must return the proved
+answer. A contestant that would take too long gets only the first queries; its seconds are scaled, as ``rows_timed``
+shows. Each peer has a separate process.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from ...harness.run import LONG, Run, say, seconds_of
 
 TREE, AUTO, EXACT = "tonari kdtree", "tonari auto", "tonari exact"
 ANEW = "tonari kdtree, trees built"
-SLABS = 8  # of the points, each with a tree
+SLABS = 8  # number of slabs into which the points are divided, each with a tree
 # Queries whose visits are counted.
 COUNTED = 4096
-# Pairs that two cores sort exactly in about 20 s; a GPU has time for all rows that are proved in other cases.
+# Number of pairs whose exact distances two cores sort in about 20 s; a GPU can prove as many rows as in other cases.
 PROVED_PAIRS_ON_CPU = 1 << 26
 
 
@@ -110,18 +110,18 @@ def place_of(run: Run) -> dict[str, Any]:
 
 
 def index_of(run: Run, data: DeviceData, method: str) -> Any:
-    """A prepared index of a case's points."""
+    """Return a prepared index of a case's points."""
     return run.tonari.Index(run.device.values(data.points), method=method, **run.options())
 
 
 def searcher(run: Run, case: Case, data: DeviceData, index: Any, rows: int | None = None) -> Callable[[], Any]:
-    """A search of the first `rows` queries, or all."""
+    """Return a search of the first `rows` queries, or of all."""
     queries = run.device.values(data.queries[:rows])
     return lambda: index.search(queries, case.k, **run.options())
 
 
 class Found(NamedTuple):
-    """An index of the tree, its answer, and columns about the proof and the plan."""
+    """A prepared index, its proved answer, and columns about the proof and the plan."""
 
     index: Any
     answer: Answer
@@ -138,7 +138,7 @@ def proved(run: Run, case: Case, data: DeviceData) -> Found:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """A search of a prepared tree (of one chunk of a stream), or the graph, for comparing versions."""
+    """Return a search of a prepared tree (one chunk of a stream) or a graph's build, for comparing versions."""
     data = data_of(run, case.resized(m=case.chunk) if case.chunk else case)
     if case.graph:
         points = run.device.values(data.points)
@@ -206,7 +206,7 @@ def write_rows(
 ) -> None:
     """Return a row of the tree for each bar, then a row for each other contestant."""
     mine = timings[TREE]
-    # A contestant's time divided by the tree's, or brute force's by auto's if a bar is on that ratio.
+    # The time of a contestant divided by the tree's, or the time of brute force by auto's if a bar is on that ratio.
     measured = {"seconds": mine.median} | {name: timing.median / mine.median for name, timing in timings.items()}
     if AUTO in timings and EXACT in timings:
         measured["exact over auto"] = timings[EXACT].median / timings[AUTO].median
@@ -272,7 +272,8 @@ def graph(run: Run, case: Case) -> None:
     facts = {"proof": PROOF, "proved": rows, "recall": 1.0, "stage": "with build"} | planned.columns()
     timings, _ = clocked(run, case, data, contestants, answer)
     write_rows(run, case, facts, contestants, timings, {})
-    # The rows differ, because each point finds itself here. Only the share of the build in the time is measured.
+    # In this search each point finds itself, so its lists differ from the graph's. It shows the build's share of the
+    # time.
     call = planned.call(case.m, case.k)
     found = as_answer(call(), run.where)
     check_rows(*found, case.m, case.n, case.k)
@@ -281,7 +282,7 @@ def graph(run: Run, case: Case) -> None:
 
 
 def slabs(run: Run, case: Case) -> None:
-    """Time slabs of points with rows and answers in host memory, for trees that are kept and trees built per search."""
+    """Time a search of points in slabs, from and to host memory, with trees that are kept or built per search."""
     from tonari.methods.registry import method_for
 
     data = data_of(run, case)

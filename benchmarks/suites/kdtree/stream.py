@@ -1,8 +1,8 @@
-"""Streams of queries from their source to their destination: made on the device, from host memory, from file to file.
+"""Streams of queries, timed from source to destination: made on the device, from and to host memory, from file to file.
 
-Some queries and answers of every chunk are kept, and compared with the true answers after the clock has stopped, so the
-timed answers are proved. gieseke2014 answered 1.178 billion queries in chunks of ten million; on CUDA a case has a
-tenth of that.
+Some queries and answers of every chunk are kept and proved after the clock has stopped, so the proof is about the timed
+answers themselves. gieseke2014 answered 1.178 billion queries in chunks of ten million; a case on CUDA has a tenth of
+these queries.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from ...harness.rows import merged
 from ...harness.run import Run
 from .search import COUNTED, TREE, Planned, data_of, index_of, speed
 
-KEPT_ROWS = 16  # of each chunk
-# Chunks in host memory that are searched again and again.
+KEPT_ROWS = 16  # number of rows of each chunk that are proved
+# Number of different chunks in host memory; a stream repeats them.
 READY = 2
 
 
 class Kept:
-    """Rows of a stream for the proof: the queries on their way in, the answers on their way out."""
+    """The rows of a stream that are proved: some queries of each chunk, and their answers."""
 
     def __init__(self) -> None:
         self.queries: list[Any] = []
         self.answers: list[Answer] = []
 
     def passing(self, chunks: Iterable[Any]) -> Iterator[Any]:
-        """The chunks as they are."""
+        """Yield the chunks unchanged, and keep some queries of each."""
         import torch
 
         for chunk in chunks:
@@ -46,13 +46,13 @@ class Kept:
             yield chunk
 
     def keep(self, found: Any) -> int:
-        """Keep rows of a chunk's answer; return the number of its queries."""
+        """Keep the answers to the kept queries of a chunk; return the number of all its queries."""
         rows = sample_rows(len(found.indices), KEPT_ROWS)
         self.answers.append(as_answer(type(found)(*(part[rows] for part in found)), "cpu"))
         return len(found.indices)
 
     def prove(self, points: Any, k: int, where: str) -> int:
-        """Raise WrongAnswer unless all kept rows have the bits of the true answer; return their number."""
+        """Raise WrongAnswer unless all kept answers have the true bits; return their number."""
         import torch
 
         if len(self.queries) != len(self.answers):
@@ -94,11 +94,11 @@ def several(run: Run, case: Case) -> None:
 
 
 def passing(run: Run, case: Case, index: Any, chunks: Any, points: Any, facts: dict[str, Any], note: str) -> None:
-    """Time a stream through an index, prove some of its rows, and write it down."""
+    """Time a stream of queries to an index, prove some of its answers, and write its row."""
     kept = Kept()
     run.device.settle()
     started = time.perf_counter()
-    # Keeping rows brings them to the host: the last chunk is whole when the clock stops.
+    # Keeping rows copies them to the host, which waits: the last chunk is complete when the clock stops.
     passed = sum(kept.keep(found) for found in index.search_chunks(kept.passing(chunks), case.k, progress=False))
     seconds = time.perf_counter() - started
     write(run, case, facts, note, seconds, passed, kept.prove(points, case.k, run.where))
@@ -149,7 +149,7 @@ def file_stream(run: Run, case: Case) -> None:
 
 
 def write_fbin(path: Path, chunks: Iterable[Any], m: int, d: int) -> None:
-    """Rows as Big-ANN's .fbin."""
+    """Write rows to a file in Big-ANN's format .fbin."""
     with path.open("wb") as file:
         np.array([m, d], np.uint32).tofile(file)
         for chunk in chunks:
@@ -157,14 +157,14 @@ def write_fbin(path: Path, chunks: Iterable[Any], m: int, d: int) -> None:
 
 
 def read_ibin(path: Path) -> tuple[Any, Any]:
-    """Indices and distances of Big-ANN's ground truth, mapped."""
+    """Return the mapped indices and distances of a ground-truth file in Big-ANN's format."""
     m, k = (int(value) for value in np.fromfile(path, np.uint32, 2))
     ids = np.memmap(path, np.int32, "r", offset=8, shape=(m, k))
     return ids, np.memmap(path, np.float32, "r", offset=8 + ids.nbytes, shape=(m, k))
 
 
 def write(run: Run, case: Case, facts: dict[str, Any], note: str, seconds: float, passed: int, proved: int) -> None:
-    """The rows about one stream."""
+    """Write the rows about one stream."""
     if passed != case.m:
         raise WrongAnswer(f"{passed} answers to {case.m} queries")
     timing = Timing(seconds, seconds, seconds, 1)

@@ -1,4 +1,4 @@
-"""Approximate graphs (NN-Descent, merging) compared with exact graphs, auto, pynndescent and cuVS."""
+"""Approximate graphs, by NN-Descent and by merging, compared with exact graphs, auto, pynndescent and cuVS."""
 
 from .cases import SUITE
 

@@ -1,9 +1,9 @@
 """Graphs by NN-Descent, by exact search, by auto and by the peers: proved, timed in turns, judged.
 
 The time is from raw points to the finished graph, with all steps: checks, packing, start, rounds, and the run's own
-measurement of recall. Every contestant is warmed, and makes one graph, which is proved, and whose peak memory is
-measured. Then they are timed in turns. A graph that takes longer than VERY_LONG is not made again: the proved run is
-the timed one. A graph that is made again must have the same bits.
+measurement of recall. Every contestant is warmed up, then builds one graph, which is proved and whose peak memory is
+measured. Then all contestants are timed alternately; a graph that is built again must have the same bits. If a build
+takes longer than VERY_LONG, it is not repeated: the time of the proved build counts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .contestants import (
 )
 
 INDEX_BYTES = DISTANCE_BYTES = 4
-# The screen's copy: float16 on CUDA, at most float32 on a processor.
+# Bytes per value of the rows' packed copy: float16 on CUDA, at most float32 on a CPU.
 SCREEN_BYTES = {"cpu": 4, "cuda": 2}
 GRAPHS = 3
 RECALL_BARS = ("recall@10", "recall@k")
@@ -41,14 +41,14 @@ MEMORY = "memory"
 
 
 class Look(NamedTuple):
-    """Facts about a contestant: seconds of its first graph, and columns."""
+    """A contestant's first graph: its seconds, and columns of results about it."""
 
     seconds: float
     facts: dict[str, Any]
 
 
 def first_look(run: Run, case: Case, one: Contestant, truth: GraphTruth) -> Look:
-    """Warm a contestant, let it make the graph once, prove it."""
+    """Warm a contestant up, let it build the graph once, and prove the graph."""
     warmed = one.warm()
     run.free()
     peak = Peak(run.where)
@@ -98,7 +98,7 @@ def clocked(
 
 
 def build(run: Run, case: Case) -> None:
-    """A case's graph by everyone."""
+    """Build a case's graph by every contestant, and write the rows."""
     truth = truth_of(run, case)
     with contextlib.ExitStack() as stack:
         given = {"recall": case.target, "seed": SEED, **case.parameters}
@@ -155,7 +155,7 @@ def write(run: Run, case: Case, found: dict[str, tuple[Timing, dict[str, Any]]],
 
 
 def allowed_bytes(run: Run, case: Case) -> float:
-    """Return the bytes of the input, its copy for the screen, and three graphs."""
+    """Return the target for memory: the bytes of the input, of its packed copy, and of three graphs."""
     points = points_of(run, case)
     screen = points.numel() * SCREEN_BYTES[run.device.kind]
     graph = case.n * case.k * (INDEX_BYTES + DISTANCE_BYTES)
@@ -173,6 +173,6 @@ def verdicts(run: Run, bars: Sequence[Bar], measured: dict[str, float]) -> list[
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """The graph by NN-Descent, for comparing versions."""
+    """Return the build of a graph by NN-Descent, for comparing versions."""
     graph = OurGraph(run, case, DESCENT, method="nn-descent", recall=case.target, seed=SEED, **case.parameters)
     return graph.make

@@ -61,24 +61,24 @@ def report_columns(found: Any) -> dict[str, Any]:
 
 
 class Contestant(Protocol):
-    """A contestant, which builds graphs of a case's points."""
+    """A library or method that builds graphs of a case's points."""
 
     name: str
-    share: float  # of the rows, that the clock sees
+    share: float  # share of the rows that the timed call processes
     settings: dict[str, Any]
 
     def warm(self) -> dict[str, Any]:
-        """Compile all kernels; return columns about this."""
+        """Compile all kernels; return columns about the compilation."""
 
     def call(self) -> None:
-        """Do the work once."""
+        """Build the graph once; this call is timed."""
 
     def judged(self, truth: GraphTruth) -> dict[str, Any]:
         """Return columns about the last graph; raise WrongAnswer if it is wrong."""
 
 
 class OurGraph:
-    """A graph by ``tonari.knn_graph``; settings that are no arguments of it are overrides of the plan."""
+    """A graph by ``tonari.knn_graph``; settings that are not arguments of this function are overrides of the plan."""
 
     share = 1.0
     arguments = ("method", "recall", "seed", "start")
@@ -115,7 +115,7 @@ class OurGraph:
         return {}
 
     def make(self) -> Any:
-        """The graph of all points."""
+        """Return the graph of all points."""
         return self._graph(None)
 
     def call(self) -> None:
@@ -144,7 +144,7 @@ class OurGraph:
 
 
 class ExactSlice:
-    """The exact engine on the first rows of a graph; the points are packed before the clock starts."""
+    """Exact search for the first rows of a graph; the points are packed before the clock starts."""
 
     def __init__(self, run: Run, case: Case, rows: int) -> None:
         self.name, self.share = EXACT, rows / case.n
@@ -154,7 +154,7 @@ class ExactSlice:
         self._index: Any = None
 
     def warm(self) -> dict[str, Any]:
-        # Not earlier, because the graphs of the others need the memory.
+        # The index is made only now, because the graphs of other contestants need the memory before.
         points = self._run.device.values(points_of(self._run, self._case))
         self._index = self._run.tonari.Index(points, method="exact", **self._run.options())
         self.call()
@@ -190,7 +190,7 @@ class TheirGraph:
 
     @property
     def _given(self) -> dict[str, Any]:
-        # It lists the point itself.
+        # pynndescent lists the point itself.
         return {"n_neighbors": self._case.k + 1} | self.settings
 
     def warm(self) -> dict[str, Any]:
@@ -213,7 +213,7 @@ class TheirGraph:
 
 
 def sampled(found: Answer, truth: GraphTruth) -> Any:
-    """Lists of the sample, in host memory."""
+    """Return the lists of the sampled rows, in host memory."""
     import torch
 
     return found.indices[torch.from_numpy(truth.rows).to(found.indices.device)].cpu().numpy()

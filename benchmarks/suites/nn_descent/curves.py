@@ -1,7 +1,7 @@
 """Recall against time: all contestants, each with a range of settings, on the same points.
 
-tonari builds graphs for several recalls and for several numbers of probes. It also starts from random lists of
-wang2021's size (64 neighbours; the first 32 and as many reverse neighbours are sampled) and runs a number of rounds;
+tonari builds graphs for several recalls and for several numbers of probes. It also runs several numbers of rounds from
+random lists of wang2021's size (64 neighbours, of which the first 32 are sampled, with as many reverse neighbours);
 `papers.wang2021` has the paper's own rounds on the same cases. pynndescent runs with few rounds and with longer lists,
 cuVS with several degrees and rounds, and the exact engine once.
 """
@@ -52,14 +52,14 @@ CUVS: tuple[dict[str, Any], ...] = (
 
 
 def ours() -> list[tuple[str, dict[str, Any]]]:
-    """Our points of the curves."""
+    """Return the contestants of tonari, one for each point of its curves."""
     found: list[tuple[str, dict[str, Any]]] = [(DESCENT, {"recall": recall}) for recall in RECALLS]
     found += [(PROBED, {"recall": 0.99, "n_probe": probes}) for probes in PROBES]
     return found + [(RANDOM, PAPER | {"rounds": rounds}) for rounds in ROUNDS]
 
 
 def curve(run: Run, case: Case) -> None:
-    """Write a row for each point of each curve, until the time is up."""
+    """Write a row for each point of each curve, until the run's time is up."""
     with contextlib.ExitStack() as stack:
         contestants: list[Contestant] = [OurGraph(run, case, EXACT, method="exact")]
         contestants += [
@@ -77,7 +77,7 @@ def curve(run: Run, case: Case) -> None:
 
 
 def one_by_one(run: Run, case: Case, contestants: Sequence[Contestant]) -> None:
-    """Write a row for each contestant, until the time is up."""
+    """Write a row for each contestant, until the run's time is up."""
     truth = truth_of(run, case)
     slowest = 0.0
     for one in contestants:

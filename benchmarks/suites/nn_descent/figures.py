@@ -14,7 +14,7 @@ CURVE = "curve-"
 
 
 def figures(rows: Sequence[Row]) -> Iterator[Figure]:
-    """The curves of each device that has rows."""
+    """Return the figure of each device that has rows."""
     whole = [row for row in rows if row["seconds_median"] and row["scale"] == 1 and row["case"].startswith(CURVE)]
     found = newest(whole, "device", "case", "who")
     for device in ("cpu", "cuda"):
@@ -25,7 +25,7 @@ def figures(rows: Sequence[Row]) -> Iterator[Figure]:
 
 
 def panels(rows: Sequence[Row]) -> list[Panel]:
-    """One panel for the curves of each data set."""
+    """Return one panel for each data set."""
     found = []
     for case in dict.fromkeys(row["case"] for row in rows):
         own = [row for row in rows if row["case"] == case]

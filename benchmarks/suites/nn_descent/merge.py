@@ -15,7 +15,7 @@ OF_WHOLE, BELOW_WHOLE = "of the whole build", "recall below the whole build"
 
 
 class Merged(OurGraph):
-    """The merge of two graphs, of the first ``split`` points and of the others, built before the clock starts."""
+    """The merge of the graphs of the first ``split`` points and of the others, both built before the clock starts."""
 
     def __init__(self, run: Run, case: Case, **settings: Any) -> None:
         super().__init__(run, case, MERGE, **settings)
@@ -41,14 +41,14 @@ class Merged(OurGraph):
 
     def warm(self) -> dict[str, Any]:
         smaller = min(self._case.split, self._case.n - self._case.split)
-        # A small graph is split in the same ratio; its smaller part must also have k neighbours.
+        # A small graph is split in the same ratio, but both parts must have more than k points.
         if self._case.n > WARM_ROWS and smaller * WARM_ROWS > 2 * self._case.k * self._case.n:
             self._graph(WARM_ROWS)
         return {}
 
 
 def merge(run: Run, case: Case) -> None:
-    """Time one graph of a case's points, and the merge of two."""
+    """Time the graph of all points of a case, and the merge of the graphs of two parts."""
     truth = truth_of(run, case)
     given = {"recall": case.target, "seed": SEED}
     contestants: list[Contestant] = [

@@ -1,4 +1,4 @@
-"""k-selection: the bars of select_k, few long rows, every method over a grid of shapes, and shapes of every kind."""
+"""Cases of k-selection: cases with bars, few long rows, all methods over a grid of shapes, and shapes of every kind."""
 
 from ...harness.case import Suite
 from . import bars, few, grid, topk

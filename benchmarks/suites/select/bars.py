@@ -32,7 +32,7 @@ NANS_OF = {"cuda": ("refuse", "last", "graph"), "cpu": ("refuse", "last")}
 ADVERSE = ("leading", "ascending", "descending", "equal")
 WITHIN = 1 / 1.5
 LARGEST_K = 2048
-# Seconds of timing per case at full size.
+# Seconds for which each case of full size is timed.
 SECONDS = {"cuda": 0.4, "cpu": 15.0}
 PEERS_OF = {"cuda": ("torch.topk",), "cpu": ("torch.topk", "numpy")}
 SHORT = ("numpy", "numpy-values")
@@ -56,7 +56,7 @@ def _case(
 
 
 def cases() -> Iterator[Case]:
-    """Cases with bars for an H100 and for two threads of a CPU. Random data come first in each shape."""
+    """Return cases with bars for an H100 and for two threads of a CPU; random data are the first case of each shape."""
     for n in (2**15, 2**17, 2**20):
         for rows in (2**11, 2**12, 2**13):
             for k in (10, 64, 256):

@@ -1,6 +1,7 @@
-"""``select_k`` of few long rows, as sparse attention and sampling ask for them, compared with ``torch.topk``.
+"""``select_k`` of few long rows, as in sparse attention and sampling, compared with ``torch.topk``.
 
-Every cell is judged like the other bars: without a wait for the check for NaN, and as a CUDA graph.
+Every cell (a shape and k) is judged twice: with ``nan="last"``, which does not wait for the device, and as a replayed
+CUDA graph.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ PEER, BAR = "torch.topk", 1.5
 
 
 def cases() -> Iterator[Case]:
-    """A case for each cell; by name only."""
+    """Return a case for each cell; they run by name only."""
     for dtype, rows, n, k in product(DTYPES, ROWS, COLUMNS, SIZES_K):
         name = f"few-{rows}x{n}-k{k}" + ("" if dtype == "float32" else f"-{dtype}")
         yield Case(

@@ -5,8 +5,8 @@ rows, which are slow for methods with a running minimum. The table of ``auto`` i
 (``select_learn``), so that no cell is very slow. Then ``auto`` and the best named method are timed in turns; the bar is
 1.1 times the seconds of the latter.
 
-``other-float32`` is a grid between the cells of that grid. Nothing is learnt from it, so it shows the quality of the
-table.
+``other-float32`` is a second grid, with shapes between those of the first. Nothing is learnt from it, so it shows the
+quality of the table.
 
 A method is not timed on a cell if it took more than HOPELESS times as long as the best method, and long enough to
 matter, on a cell with the same number of rows, at most this n and at most this k. (With more rows it may be faster,
@@ -29,7 +29,7 @@ from .measure import call_of, columns, measure, over, size, speed, tried
 
 ON, BAR, OTHER_BAR = "best named", 1.1, 1.15
 BESIDE = "beside auto"
-# Seconds of timing for each variant of a cell, and for ``auto`` and the best variant.
+# Seconds for which each variant of a cell is timed, and for which ``auto`` and the best variant are timed.
 SECONDS = 0.05
 CONTENDS = 2.0
 HOPELESS = 20.0
@@ -45,7 +45,7 @@ SIZES_N = {
 OTHER_K = (20, 100, 700)
 OTHER_ROWS = {"cuda": (3, 50, 700, 5000), "cpu": (3, 50, 1000)}
 OTHER_N = {"cuda": (3000, 60_000, 500_000), "cpu": (3000, 60_000, 500_000)}
-# Values of one cell.
+# Number of values in one cell.
 LARGEST = {"cuda": 2**30, "cpu": 2**26}
 GROUPS = (4, 8, 16, 32, 64)
 QUEUE_OPTIONS: tuple[dict[str, Any], ...] = (
@@ -58,7 +58,7 @@ QUEUE_OPTIONS: tuple[dict[str, Any], ...] = (
 
 
 class Shape(NamedTuple):
-    """One cell of the grid."""
+    """One cell of the grid: a dtype, a shape and k."""
 
     dtype: str
     rows: int
@@ -67,7 +67,7 @@ class Shape(NamedTuple):
 
 
 def variants(device: str) -> list[tuple[str, dict[str, Any]]]:
-    """Named methods with the options that make sense."""
+    """Return the named methods, each with the options that make sense for it."""
     found = [(queue, options) for queue in ("insertion", "heap", "merge_queue") for options in QUEUE_OPTIONS]
     found += [("hierarchical", {"group": group}) for group in GROUPS]
     found += [("quick", {"unit": unit}) for unit in ("warp", "block")] if device == "cuda" else [("quick", {})]
@@ -91,13 +91,13 @@ def shapes(run: Run, dtype: str, *, learnt: bool = True) -> Iterator[Shape]:
 
 
 class History:
-    """Which variants were hopeless where."""
+    """The cells on which each variant was hopeless."""
 
     def __init__(self) -> None:
         self._hopeless: dict[str, list[Shape]] = {}
 
     def learn(self, shape: Shape, seconds: Mapping[str, float]) -> None:
-        """Seconds of the variants of one cell."""
+        """Record the seconds of the variants on one cell."""
         best = min(seconds.values())
         for name, value in seconds.items():
             if value > HOPELESS * best and value > MATTERS:

@@ -1,4 +1,4 @@
-"""The table of ``auto``, learnt from the measured grid: for each cell the method of least cost.
+"""The table by which ``auto`` chooses, learnt from the measured grid: the method of least cost for each cell.
 
 The cost of a method is its seconds on random rows, or its seconds on descending rows divided by 1.5 if that is more:
 descending rows may take half as long again. Newly measured cells replace cells of the table; all others stay.

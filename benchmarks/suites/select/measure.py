@@ -22,7 +22,7 @@ LIBRARIES = ("tonari", "numpy", "torch", "triton")
 # Seconds above which a call is timed only once, and above which it is not timed.
 LONG = 0.5
 CAPS = {"cuda": 2.0, "cpu": 20.0}
-# NumPy gets this many rows of a paper's case, because it has one thread; its time is scaled to all rows.
+# In cases of papers, NumPy gets only this many rows, because it uses one thread; its time is scaled to all rows.
 NUMPY_ROWS = 16
 
 
@@ -40,7 +40,7 @@ def numpy_values(values: Any, k: int) -> tuple[Any]:
 
 
 def torch_select(tensor: Any, k: int) -> tuple[Any, Any]:
-    """The k smallest of each row by torch.topk."""
+    """Return the k smallest of each row by torch.topk."""
     import torch
 
     found = torch.topk(tensor, k, dim=1, largest=False, sorted=True)
@@ -55,12 +55,12 @@ PEERS: dict[str, Callable[[Any, int], tuple[Any, ...]]] = {
 
 
 def over(run: Run) -> bool:
-    """Return whether the time of the run is up."""
+    """Return whether the run's time is up."""
     return not run.reaches(0.0)
 
 
 def size(run: Run, rows: int, n: int) -> tuple[int, int]:
-    """Scale a shape down to the size of this run."""
+    """Return a shape, scaled down by the scale of this run."""
     return max(1, round(rows * run.scale)), max(1, round(n * run.scale))
 
 
@@ -86,7 +86,7 @@ def speed(run: Run, timing: Timing, nbytes: int) -> Row:
 
 
 def columns(proof: Proof, method: str, options: dict[str, Any], *, data: str = "random", nan: str = "last") -> Row:
-    """Return columns that describe the measured selection."""
+    """Return the columns of results that describe the measured selection."""
     m, n = proof.tensor.shape
     ours = {"who": "tonari", "parameters": {"method": method, "nan": nan, **options}}
     return {
@@ -151,12 +151,12 @@ def measure(
 
 
 def estimate(run: Run, tensor: Any, k: int, method: str, options: dict[str, Any], nan: str) -> float:
-    """Return a lower bound of the seconds of all rows, measured on the first ones; 0 if there are no other rows."""
+    """Return a lower bound of the seconds for all rows, from a call on the first rows; 0 if these are all rows."""
     part = run.device.slice_rows
     if len(tensor) <= part:
         return 0.0
     small = call_of(run, tensor[:part], k, method, options, nan)
-    small()  # compiles
+    small()  # compiles kernels
     return run.device.whole(run.device.once(small), part, len(tensor))
 
 

@@ -24,7 +24,7 @@ from .measure import LONG, call_of, over, size, speed, tried
 
 ON, BAR = "torch.topk", 1.5
 IN_ORDER, ANY_ORDER = "in order", "in any order"
-# Of timing a cell.
+# Seconds for which a cell is timed.
 SECONDS = 0.04
 SIZES_ROWS = {"cuda": (1, 2, 16, 128, 2**11, 2**15, 10**6), "cpu": (1, 16, 2**10)}
 SIZES_N = {
@@ -32,7 +32,7 @@ SIZES_N = {
     "cpu": (2**6, 2**10, 2**13, 2**17, 2**20),
 }
 SIZES_K = (1, 10, 64, 256, 1024, 4096, 20_000, 65_536)
-# float32 values of a cell, and of a cell that only compiles kernels.
+# Largest number of float32 values in a cell that is timed, and in a cell that only compiles kernels.
 LARGEST = {"cuda": 2**31, "cpu": 2**24}
 LARGEST_WARM = 2**28
 
@@ -73,7 +73,7 @@ def warm(cells: Sequence[Cell]) -> None:
 
 
 def warm_all(cells: Sequence[Cell]) -> None:
-    """Compile for all cells except the largest ones, in a process for each k, because they share no kernels."""
+    """Compile for all cells except the largest, in one process for each k, because different k share no kernels."""
     context = multiprocessing.get_context("spawn")
     small = [cell for cell in cells if cell.rows * cell.n <= LARGEST_WARM]
     children = [
@@ -108,7 +108,7 @@ def every_shape(run: Run, case: Case) -> None:
 
 
 def measure_cell(run: Run, case: Case, cell: Cell, tensor: Any) -> list[Row]:
-    """Return the rows of both libraries for each contract, or a note."""
+    """Return the rows of both libraries, in order and in any order, or a note."""
     sizes = {"m": cell.rows, "n": cell.n, "k": cell.k}
     found = tried(run, f"{cell.rows} x {cell.n}, k = {cell.k}", lambda: {"rows": judged_rows(run, case, cell, tensor)})
     rows: list[Row] = found["rows"] if "rows" in found else [{"who": "tonari"} | found]
@@ -116,7 +116,7 @@ def measure_cell(run: Run, case: Case, cell: Cell, tensor: Any) -> list[Row]:
 
 
 def judged_rows(run: Run, case: Case, cell: Cell, tensor: Any) -> list[Row]:
-    """Prove, time and judge both contracts."""
+    """Prove, time and judge both comparisons: rows in order, and rows in any order."""
     calls = {
         IN_ORDER: call_of(run, tensor, cell.k, "auto", {}, "last"),
         ANY_ORDER: call_of(run, tensor, cell.k, "auto", {"sorted": False}, "last"),
@@ -141,7 +141,7 @@ def judged_rows(run: Run, case: Case, cell: Cell, tensor: Any) -> list[Row]:
 
 
 def topk(tensor: Any, k: int, *, ordered: bool) -> Callable[[], Any]:
-    """Return the call of the peer."""
+    """Return the call of ``torch.topk``."""
     import torch
 
     return lambda: torch.topk(tensor, k, dim=1, largest=False, sorted=ordered)

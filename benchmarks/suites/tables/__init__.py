@@ -1,4 +1,4 @@
-"""The tables of the documents as data, by the names of their blocks, and the code that each suite measures.
+"""The tables of the documents as data, by the names of their blocks; and, for each suite, the code that it measures.
 
 A paper's rows are in the file of the suite that it belongs to, and so are its tables.
 """

@@ -1,8 +1,8 @@
-"""The code that each suite and paper measures, by device; rows are stale if this code has changed since."""
+"""The code that each suite and paper measures on each device: a row is stale if this code has changed since."""
 
 from __future__ import annotations
 
-# Code that all of tonari uses.
+# Code that all methods use.
 _SHARED = ("src/tonari/core", "src/tonari/inputs", "src/tonari/metrics", "native/core", "native/simd")
 _EXACT_CPU = ("src/tonari/exact/cpu", "native/exact", "native/select")
 _EXACT_CUDA = ("src/tonari/exact/cuda", "src/tonari/select/cuda", "src/tonari/cuda")
@@ -49,8 +49,8 @@ _CODE: dict[tuple[str, str], tuple[str, ...]] = {
     ("komarov2014", "cuda"): (*_SELECT_CUDA, "src/tonari/exact/cuda"),
     ("gieseke2014", "cpu"): _KDTREE_CPU,
     ("gieseke2014", "cuda"): _KDTREE_CUDA,
-    # Updates of lists that tonari does not use are in the benchmarks.
+    # Updates of lists that only the paper has are in the benchmarks.
     ("wang2021", "cuda"): ("benchmarks/papers/wang2021", *_DESCENT_CUDA),
 }
-# Notes name the code by the first path.
+# Notes about stale rows name the code by its first path.
 CODE = {key: (*paths, *_SHARED) for key, paths in _CODE.items()}

@@ -1,4 +1,4 @@
-"""Calls of users of scikit-learn and UMAP, compared with the same calls of these libraries."""
+"""Tables about calls by users of scikit-learn and UMAP, compared with the same calls of these libraries."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 

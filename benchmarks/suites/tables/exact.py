@@ -1,4 +1,4 @@
-"""The exact engine, on processors and on GPUs."""
+"""Tables about exact search, on CPUs and on GPUs."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 
@@ -22,6 +22,7 @@ from ...harness.report.cells import (
     times,
 )
 from ...harness.report.table import Column, Line, Table
+from .. import growth
 from .machines import EPYC, EPYC_ZEN4, H100, H200, XEON
 
 PROCESSORS = {
@@ -49,9 +50,9 @@ SKLEARN = {
 
 
 def _cpu(machine: Mapping[str, Any], isa: str) -> Table:
-    """One machine and instruction set, compared with faiss, over all runs."""
+    """Return the table of a machine and instruction set, compared with faiss, over all runs."""
     lines = [Line(label, {"case": case}) for label, case in CPU_CASES.items()]
-    if (machine, isa) == (XEON, "avx512"):  # these two were not measured there
+    if (machine, isa) == (XEON, "avx512"):  # cosine and l1 were not measured there
         lines = [line for line in lines if line.where["case"] != "metric-cosine"]
     else:
         lines.append(Line("l1, Gaussian × 128, compared with scikit-learn", {"case": "l1"}, SKLEARN))
@@ -83,7 +84,7 @@ BYTES, ONE = {"case": "graph-sift-u8"}, {"case": "one-query-1m"}
 
 
 def trillions(gflops: float) -> str:
-    """10⁹ operations/s in 10¹²."""
+    """Write 10⁹ operations/s as 10¹² operations/s."""
     return f"{gflops / 1e3:.2f}"
 
 
@@ -133,6 +134,16 @@ TABLES: dict[str, Table] = {
             Line("graph, 1,000,000 × 768", {"case": "contracted-graph-patches", **CHOSEN, **H200}),
             Line("search, 10,000 × 1,000,000 × 768", {"case": "contracted-patches", **CHOSEN, **H200}),
         ),
+    ),
+    "exact-growth-h200": Table(
+        where={"suite": "exact_cuda", "who": "tonari", **H200},
+        columns=(
+            Column("tonari", seconds(bold=True)),
+            Column("torch.mm + topk, float32", against(**TORCH32), sparse=True),
+            Column("flash_knn, float32", against(**FLASH32), sparse=True),
+            Column("its recall", asking(recall(), **FLASH32), sparse=True),
+        ),
+        lines=[Line(f"{n:,} × 768", {"case": f"{growth.CASE}{n}"}) for n in growth.ON_CUDA],
     ),
     "exact-h100": Table(
         where={"suite": "exact_cuda", "who": "tonari", **H100},

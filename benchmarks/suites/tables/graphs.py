@@ -1,4 +1,4 @@
-"""Approximate graphs by NN-Descent, compared with exact graphs and peers."""
+"""Tables about approximate graphs by NN-Descent, compared with exact graphs and peers."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 

@@ -1,4 +1,4 @@
-"""The k-d tree: searches, builds, streams, and the figures of gieseke2014."""
+"""Tables about the k-d tree: searches, builds, streams, and the figures of gieseke2014."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 

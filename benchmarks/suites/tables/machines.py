@@ -1,4 +1,4 @@
-"""The machines of the tables."""
+"""The machines whose rows the tables show."""
 
 XEON = {"machine": "Intel(R) Xeon(R) Processor (family 6 model 207)", "threads": 2}
 EPYC = {"machine": "AMD EPYC (family 26 model 2)", "threads": 2}

@@ -15,17 +15,17 @@ TONARI, OTHERS = "tonari", "brute force of other libraries"
 
 
 def _timed(library: str, who: str) -> Kind:
-    """A peer's name, its seconds, and in brackets the ratio of its seconds to ours."""
+    """Show a peer's name, its seconds, and in brackets the ratio of its seconds to tonari's."""
     return joined(text(library), against(who=who), by=" ")
 
 
 def _line(label: str, ours: Mapping[str, Any], beside: str, *others: Kind) -> Line:
-    """One line: our seconds in the newest run that also has this peer, and cells of peers."""
+    """Return a line: tonari's seconds in the newest run that also has the peer `beside`, and the cells of peers."""
     return Line(label, ours, {TONARI: seconds({"who": beside}, bold=True), OTHERS: joined(*others, by=", ")})
 
 
 def _wrong(library: str, who: str) -> Kind:
-    """A peer's name and its recall in the same run."""
+    """Show a peer's name and its recall in the same run."""
     return joined(text(f"{library}: recall"), asking(recall_alone(".3f"), who=who), by=" ")
 
 
@@ -44,7 +44,7 @@ TABLES: dict[str, Table] = {
                 _timed("cuVS", "cuvs"),
             ),
             _line(
-                "graph of 1,000,000 × 960, clusters; H100",
+                "graph of 1,000,000 × 960, synthetic clusters; H100",
                 {**CUDA, "case": "graph-960"},
                 "torch float32",
                 _timed("torch", "torch float32"),
@@ -57,13 +57,13 @@ TABLES: dict[str, Table] = {
                 _wrong("cuVS", "cuvs"),
             ),
             _line(
-                "graph of 50,000 × 960, photographs; 2 cores",
+                "graph of 50,000 × 960, image features; 2 Zen 4 cores",
                 {**CPU, "case": "graph-gist-960"},
                 "faiss",
                 _timed("FAISS", "faiss"),
             ),
         ),
-        caption="; k = 10, Euclidean, float32; preparation of the points included. In brackets: how many times as long "
-        "as tonari, in all runs that timed both. Offset: 1,000 is added to every number.",
+        caption="; k = 10, Euclidean, float32, with preparation of the points. In brackets: the time divided by "
+        "tonari's, in all runs with both. Offset: added to every number. tonari's recall is 1.0 on sampled rows.",
     ),
 }

@@ -1,4 +1,4 @@
-"""select_k compared with torch.topk and NumPy, and the tables of tang2015."""
+"""Tables about select_k, compared with torch.topk and NumPy, and the tables of tang2015."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 
@@ -45,7 +45,7 @@ def _shape(m: int, n: int) -> str:
 
 
 def _bars(m: int, n: int, ks: Sequence[int]) -> list[Line]:
-    """Lines about a shape, one for each k."""
+    """Return the lines about a shape, one for each k."""
     return [Line(f"{_shape(m, n)}, k = {k}" if k == ks[0] else f"k = {k}", {"case": f"bars-{m}x{n}-k{k}"}) for k in ks]
 
 
@@ -80,7 +80,7 @@ def _in_order(stage: str) -> Kind:
     return joined(asking(seconds(), who="tonari", stage=stage), asking(seconds(), who="torch.topk", stage=stage))
 
 
-# Series of table I -> its name in our rows.
+# Series of table I -> its name in rows of results.
 SERIES = {
     "insertion": "insertion",
     "heap": "heap",
@@ -96,7 +96,7 @@ SERIES = {
     "radix": "radix",
     "torch.topk": "torch.topk",
 }
-# Seconds of the paper's Tesla C2075 at k = 256, as it prints them.
+# Seconds on the paper's Tesla C2075 at k = 256, as printed in the paper.
 PAPER = dict(
     zip(
         SERIES, ("3.56 s", "0.41 s", "2.24 s", "0.29 s", "0.24 s", "0.15 s", "0.14 s", "0.53 s", "0.22 s"), strict=False

@@ -1,4 +1,4 @@
-"""Graphs in a directory, of points that need not fit in memory."""
+"""Tables about graphs in directories, of points that need not fit in memory."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 

@@ -12,9 +12,10 @@ farthest.py    farthest
 shards.py      build_graph, build_neighbors: for more points than fit in memory
 verifying.py   verify: compares the answer of another library with the exact answer
 
-A function first looks at its metric and its rows. given/ answers if the caller defines the distances, and sparse/ if
-rows are sparse. arguments/ has the arguments that several functions have and that change the rows, the points that may
-be found, or the results. one_radius.py prepares rows for the clusters of `tonari.estimators`.
+A function first inspects its metric and its rows. If the caller defines the distances, given/ computes the answer; if
+the rows are sparse, sparse/ does. arguments/ handles shared arguments that transform the rows (weights), restrict the
+points that may be found (filters), or change the results (ties, gradients). one_radius.py prepares rows for the
+clustering estimators in `tonari.estimators`.
 
 `plan` and `explain` are in `tonari.methods`, `select_k` in `tonari.select`.
 """

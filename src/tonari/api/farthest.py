@@ -1,4 +1,4 @@
-"""`tonari.farthest`: the points with the largest distances."""
+"""`tonari.farthest`: the k points with the largest distances from each query."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ def farthest(
     queries, points : arrays of shape (m, d) and (n, d)
         As for :func:`search`, in host memory, and not sparse.
     k : int
-        1 to n.
+        Points per query, 1 to n.
     metric : str
-        "euclidean" or "sqeuclidean". By "cosine", "correlation" and "inner_product", the farthest points of q are the
-        nearest points of -q. For weights, multiply the columns by the roots of the weights.
+        "euclidean" or "sqeuclidean". For other metrics: by "cosine", "correlation" and "inner_product", the farthest
+        points of q are the nearest points of -q, which :func:`search` finds. For weighted distances, multiply the
+        columns by the square roots of the weights.
     threads, progress
         As for :func:`search`.
 
@@ -60,13 +61,14 @@ def farthest(
     Raises
     ------
     TypeError, ValueError
-        As for :func:`search`; also for another metric.
+        As for :func:`search`; also for any other metric, and for sparse rows.
 
     Notes
     -----
     A search by inner product selects candidates, and a bound on all rounding errors proves that no point is farther
-    (``tonari.exact.cpu.farthest``). If the bound proves nothing, as for many points at nearly the same distance, all
-    distances are computed, which takes far longer than :func:`search`. Float64 copies of the rows are in memory.
+    (``tonari.exact.cpu.farthest``). For queries whose candidates the bound cannot prove complete, as with many points
+    at nearly the same distance, all distances are computed, which takes far longer than :func:`search`. Memory holds
+    float64 copies of the rows.
 
     Examples
     --------

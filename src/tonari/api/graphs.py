@@ -112,18 +112,18 @@ def knn_graph(
         As for :func:`search`. The graph of sparse rows is exact.
     metric : str, function or Triton function
         As for :func:`search`; for "precomputed", `points` is the (n, n) array of all distances, and the diagonal is not
-        read. For "nn-descent" on CUDA it may also be a function decorated with ``triton.jit``: f(q, x)
-        of two float64 tensors, applied to each pair of elements of two points and summed. It must be >= 0, and 0 for
-        equal elements. The graph's metric is then called "triton:" followed by the function's name.
+        read. For "nn-descent" on CUDA it may also be a function f(q, x) decorated with ``triton.jit``, which takes two
+        float64 tensors of coordinates. The distance of two points is the sum of f over their coordinates; f must be
+        >= 0, and 0 for equal coordinates. The graph's metric is then named "triton:" followed by the function's name.
     k : int
         Neighbours per point, 1 to n - 1. A point is never its own neighbour: its row number is excluded, so its
         duplicates are found.
     method : str
         As for :func:`search`, or "nn-descent": an approximate method for many points in more than a few dimensions, on
         the CPU or on one CUDA device. It finds nearly all true neighbours, and their distances equal those of exact
-        search. The same seed gives the same graph for any number of threads, except with ``update="gnnd"``. If `recall`
-        is given, "auto" chooses NN-Descent if it is expected to be clearly faster, and builds the exact graph if
-        NN-Descent does not reach the recall.
+        search. The same seed gives the same graph for any number of threads, except with ``update="gnnd"``. With
+        `recall`, "auto" chooses NN-Descent if it is expected to be clearly faster than the exact graph, and builds
+        the exact graph if NN-Descent then misses the recall.
     recall : float, optional
         Share of the true neighbours to find, below 1. NN-Descent compares a random sample of rows with the exact answer
         and stops once the graph has this recall with 97.5 % confidence; a warning says if it cannot reach it. Default:
@@ -132,13 +132,13 @@ def knn_graph(
         Seed of the random choices of NN-Descent. Default: 0.
     start : "clusters", "random" or KNNGraph, optional
         The initial neighbours of NN-Descent: members of near clusters (default), random points (default of "gnnd"), or
-        the neighbours in another graph of the same points, of any metric and k.
+        the neighbours in another graph of the same points, which may have another metric and k.
     update : "pull" or "gnnd", optional
-        For ``method="nn-descent"`` on CUDA: how a round updates the lists. "pull" (default): each point reads the lists
-        of its neighbours and writes only its own. "gnnd": the rounds of wang2021 (section 4), in which points insert
-        into each other's lists under locks. "gnnd" starts at random by default and supports euclidean, sqeuclidean,
-        cosine, correlation and inner_product. Its distances are exact too, but another run with the same seed may find
-        other neighbours.
+        For ``method="nn-descent"`` on CUDA: how each round of NN-Descent updates the neighbour lists. "pull" (default):
+        each point reads the lists of its neighbours and writes only its own. "gnnd": the rounds of wang2021
+        (section 4), in which points insert into each other's lists under locks. "gnnd" starts at random by default and
+        supports euclidean, sqeuclidean, cosine, correlation and inner_product. Its distances are exact too, but another
+        run with the same seed may find other neighbours.
     include_self : bool
         Put the point itself into column 0, as one of the k neighbours, at distance 0 (for "inner_product" at <x, x>). k
         may then be 1 to n.
@@ -146,21 +146,21 @@ def knn_graph(
         For a metric that is a function: compute the distance of two points once, and use it in both lists. f(a, b) must
         equal f(b, a), which is not checked.
     where : bool array of shape (n,), optional
-        Mask of the points that may be neighbours. Every point keeps a row of its own, including points outside the
-        mask. Only for exact graphs, like `batch`. A graph that was built with `where`, `batch` or `exclude_within`
-        names them in `filters`, and cannot be merged or changed.
+        Mask of the points that may be neighbours. Points outside the mask still have a row of neighbours. `where`,
+        `batch` and `exclude_within` are supported for exact graphs only. A graph that was built with any of them names
+        them in `filters`, and cannot be merged or changed.
     batch : int array of shape (n,), optional
         The group of each point, such as the number of its cloud, as whole numbers in any order. A point's neighbours
         are in its own group. For clouds of known lengths: ``numpy.repeat(numpy.arange(len(lengths)), lengths)``. If a
         group has fewer than k other points, its rows end with -1 at distance inf (-inf for "inner_product").
     exclude_within : int, optional
         Points whose row numbers differ by at most this number are not neighbours: the Theiler window of a time series,
-        because a point resembles the points just before and after it. Memory does not depend on it. Only for exact
-        graphs, like `where`. If fewer than k points are outside the window, rows end with -1.
+        because a point resembles the points just before and after it. A wider window takes no more memory. If fewer
+        than k points are outside the window of a point, its row ends with -1, as for `batch`.
     ties : str
         "first" (default): k neighbours; among points at the k-th distance, the smallest row numbers are returned.
-        "all": also all other points at the distance of the k-th, as :class:`RadiusNeighbors`, by an exact method and
-        without `include_self`.
+        "all": also all other points at the k-th distance; the result is then :class:`RadiusNeighbors`. This needs an
+        exact method, and excludes `include_self`.
     differentiable : bool
         Let gradients flow from each distance to both of its points, as for :func:`search`.
     plan : Plan, optional
@@ -169,8 +169,14 @@ def knn_graph(
     Returns
     -------
     KNNGraph, or with ``ties="all"`` RadiusNeighbors(indptr, indices, distances)
-        Its arrays belong to the library of the points and are on their device. The `report` of an approximate graph
-        has the measured recall.
+        A :class:`KNNGraph` has `indices` and `distances` of shape (n, k), with the dtypes and the order of
+        :func:`search`. Arrays belong to the library of the points and are on their device. The `report` of an
+        approximate graph has the measured recall.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for :func:`search`, with k at most n - 1; also for options that the method does not support.
 
     Warns
     -----
@@ -237,21 +243,22 @@ def merge(
     Parameters
     ----------
     graph_a, graph_b : KNNGraph
-        Two graphs with the same metric, k and include_self, each exact or approximate.
+        Two graphs with the same metric, k and include_self. Each may be exact or approximate.
     points_a, points_b : arrays of shape (n_a, d) and (n_b, d)
         The points of each graph, of the same dtype, both in host memory or both on one device. The distances of 64 rows
         of each graph are recomputed, so a graph of other points, or of the same points in another order, is refused.
     recall : float
-        Share of the true neighbours to find for the points of each side, as for :func:`tonari.knn_graph`. Neighbours
-        that a graph lacks among its own points are not searched for.
+        Share of the true neighbours to find, below 1, for the points of each graph, as for :func:`tonari.knn_graph`.
+        Only neighbours across the two graphs are searched for: if an approximate graph lacks a neighbour among its own
+        points, the merge does not look for it.
     seed : int
         Seed of the random choices.
     update : "pull" or "gnnd", optional
-        On CUDA: how the rounds update the lists, as for :func:`tonari.knn_graph`; "gnnd" is the merge of wang2021 (GGM,
-        section 5.1). If one side is small, all pairs are compared instead, without rounds.
+        On CUDA: how the rounds of NN-Descent update the neighbour lists, as for :func:`tonari.knn_graph`; "gnnd" is the
+        merge of wang2021 (GGM, section 5.1). If one set is small, all pairs are compared instead, without rounds.
     device, threads, memory, progress
         As for :func:`tonari.knn_graph`. The function copies all points into one array, in addition to `memory`, unless
-        both sides are adjacent slices of one array. :func:`tonari.build_graph` builds graphs of more points than fit in
+        both sets are adjacent slices of one array. :func:`tonari.build_graph` builds graphs of more points than fit in
         memory.
 
     Returns
@@ -259,7 +266,7 @@ def merge(
     KNNGraph of n_a + n_b points
         The row numbers of b are increased by n_a. The arrays belong to the library of points_a and are on its device.
         If both graphs are exact and one is small, the result is exact; otherwise `report` has the measured recall of
-        the side with the lower recall.
+        the set with the lower recall.
 
     Raises
     ------

@@ -54,17 +54,18 @@ def kth_distance(
     points : array of shape (n, d)
         Or sparse rows, as for :func:`search`.
     k : int
-        1 to n - 1. A point is not its own neighbour: its row number is excluded.
+        Which neighbour, 1 to n - 1. A point is not its own neighbour: its row number is excluded.
     symmetric : bool
-        As for :func:`knn_graph`.
+        For a metric that is a function: compute each distance once, as for :func:`knn_graph`.
     progress : None, bool or callable(done, total)
         Counts rows.
 
     Returns
     -------
     array of shape (n,)
-        float32, or float64 if the points are float64, in the library and on the device of the points. For
-        "inner_product" the k-th largest similarity.
+        The k-th distance of each point, in the order of the points; for "inner_product" the k-th largest similarity.
+        The dtype is that of distances in :func:`search`. The array belongs to the library of the points and is on
+        their device.
 
     Raises
     ------
@@ -109,9 +110,9 @@ def _last(lists: Lists) -> Any:
 
 
 def _in_blocks(rows: Any, k: int, size: int, call: Call, bar: Progress) -> Any:
-    """Return the k-th values of all rows by searching block after block in points that are prepared once."""
+    """Return the k-th distance of every row, for which the rows are searched block by block in points prepared once."""
     n, those, out = len(rows), Points(rows, call), None
-    made = those.decided(rows[:size], k + 1, False)  # before points are prepared, so that a refusal counts them too
+    made = those.decided(rows[:size], k + 1, False)  # before points are prepared, so that a refusal counts their memory
     prepared = made.method.prepare(rows, made.plan, call.progress) if made.prepared is None else made.prepared
     for begin in range(0, n, size):
         part = slice(begin, min(begin + size, n))
@@ -128,7 +129,7 @@ def _in_blocks(rows: Any, k: int, size: int, call: Call, bar: Progress) -> Any:
 
 
 def _kth(found: Neighbors, part: slice, k: int) -> Any:
-    """Return the k-th value of each row of a block, not counting the row itself."""
+    """Return the distance of each row in a block to its k-th nearest other point."""
     distances, indices = found
     own = np.arange(part.start, part.stop)[:, None]
     before = indices[:, :k] == (own if isinstance(indices, np.ndarray) else indices.new_tensor(own))

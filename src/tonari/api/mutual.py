@@ -40,16 +40,16 @@ def mutual_neighbors(
     """Find the mutual nearest neighbours (MNN) of two sets of points, exactly.
 
     A point p of a and a point q of b are a pair if q is among the k points of b nearest to p, and p is among the k
-    points of a nearest to q.
-    Batch correction of single-cell data joins batches by such pairs [1]_. With k = 1, every point is in at most one
-    pair, and the pairs are the matches that pass a cross-check.
+    points of a nearest to q. Batch correction of single-cell data uses such pairs as anchors between batches [1]_. With
+    k = 1, every point is in at most one pair, and the pairs are the matches that pass a cross-check.
 
     Parameters
     ----------
     points_a, points_b : arrays of shape (n_a, d) and (n_b, d)
-        As the queries and points of :func:`search`; sparse rows too.
+        As the queries and points of :func:`search`, sparse rows included.
     k : int
-        1 to the number of points of the smaller set. An empty set has no pairs.
+        Neighbours per point that count, 1 to the number of points in the smaller set. If a set is empty, there are no
+        pairs.
     metric : str or function
         As for :func:`search`, except "precomputed".
     progress : None, bool or callable(done, total)
@@ -58,8 +58,8 @@ def mutual_neighbors(
     Returns
     -------
     Pairs(left, right, distances)
-        Row numbers of a and of b, and the distance of each pair, ordered by (left, distance, right), in the library and
-        on the device of points_a.
+        For each pair its row numbers in `points_a` and in `points_b`, and its distance, ordered by (left, distance,
+        right). Dtypes are as for :func:`search`. The arrays belong to the library of `points_a` and are on its device.
 
     Raises
     ------
@@ -68,8 +68,8 @@ def mutual_neighbors(
 
     Notes
     -----
-    Ties go to the smaller row number: if a point has more than k points up to its k-th distance, only the ones with the
-    smallest numbers count.
+    Ties go to the smaller row number: if several points are at the k-th distance of a point, those with the smallest
+    row numbers are among its k nearest.
 
     References
     ----------
@@ -114,7 +114,7 @@ def mutual_neighbors(
 
 
 def _one_row(points: Any) -> Any:
-    """Return a row of the width, dtype and library of an array without rows."""
+    """Return one row of ones with the width, dtype and library of an array without rows."""
     width = np.shape(points)[1]
     if inputs.kind_of(points) == "torch":
         return points.new_ones((1, width))
@@ -125,7 +125,7 @@ def _one_row(points: Any) -> Any:
 def _both_ways(
     points_a: Any, points_b: Any, k: Any, change: Change | None, options: Options
 ) -> tuple[Neighbors, Neighbors]:
-    """Search each of two sets of points for the nearest in the other."""
+    """Find the k nearest points in the other set for every point of each set."""
     arrays = {"points_a": points_a, "points_b": points_b}
     call = Call.of(arrays, options if change is None else options._replace(metric=change.base))
     if change is not None:

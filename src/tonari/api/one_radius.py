@@ -1,4 +1,4 @@
-"""Rows that are prepared once; then all rows, or some of them, are searched within one radius."""
+"""Rows that are prepared once, and among which neighbours of all or some rows are found within one radius."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from tonari.metrics.changes.change import change_for
 
 
 def one_radius(rows: Any, radius: float, **options: Any) -> OneRadius | SparseOneRadius:
-    """Prepare dense or sparse rows; see :class:`OneRadius`."""
+    """Prepare dense or sparse rows for searches within one radius; see :class:`OneRadius`."""
     return (SparseOneRadius if are_sparse(rows) else OneRadius)(rows, radius, **options)
 
 
 class OneRadius:
-    """Rows in host memory, prepared for searches within one radius; results are NumPy arrays.
+    """Dense rows in host memory, prepared for searches within one radius; results are NumPy arrays.
 
-    Distances are between the compared rows, which are transformed for some metrics (``metrics/changes/``).
+    For some metrics, rows are transformed before they are compared (``metrics/changes/``); distances in results are
+    then those of the base metric between the transformed rows.
 
     Parameters
     ----------
     rows : array of shape (n, d)
     radius : float
-        A row is within the radius if its returned distance is at most this number.
+        A row is a neighbour if its distance by `metric`, as :func:`tonari.search` returns it, is at most this number.
     metric, method, device, threads, memory
         As for :func:`tonari.radius_search`. `memory` does not include results.
     **columns
@@ -42,7 +43,7 @@ class OneRadius:
     Attributes
     ----------
     row_bytes : int
-        The bytes of a compared row, which :meth:`lists` copies for each requested row.
+        The bytes that :meth:`lists` takes for a copy of each requested row.
 
     Examples
     --------
@@ -95,7 +96,7 @@ class OneRadius:
 
 
 class SparseOneRadius:
-    """Sparse rows, prepared for one radius; the arguments, attributes and methods are as in :class:`OneRadius`."""
+    """Sparse rows, prepared for searches within one radius, with the interface of :class:`OneRadius`."""
 
     def __init__(self, rows: Any, radius: float, *, metric: str = "euclidean", **options: Any) -> None:
         columns = {name: options.pop(name) for name in ("weights", "VI", "covariance", "V") if name in options}

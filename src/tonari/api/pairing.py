@@ -57,30 +57,31 @@ def pairs(
     Parameters
     ----------
     points : array of shape (n, d)
-                Or sparse rows, as for :func:`search`.
-
+        Or sparse rows, as for :func:`search`.
     radius, min_similarity : float
         One number, as for :func:`radius_search`.
     closed : bool
         Whether a distance equal to the radius is within it.
     metric : str or function
-        As for :func:`search`. A function f is called with the row of the smaller number, and with the rows after it:
-        the distance of a pair is f(left, right). "precomputed" reads the matrix above its diagonal.
+        As for :func:`search`. A function f(a, B) is called with a row a and a block B of rows with larger numbers, so
+        the distance of a pair is that of f(left, right). "precomputed" reads the matrix above its diagonal.
     where : bool array of shape (n,), optional
-        Points that may be in a pair.
+        Mask of the points that may be in a pair.
     exclude_within : int, optional
-        Points whose row numbers differ by at most this are not a pair, as for :func:`radius_graph`.
+        Points whose row numbers differ by at most this number are not a pair, as for :func:`radius_graph`.
     out : path, optional
         Write the pairs to this .npy file, block by block, so that there may be more than fit in memory. The file
         contains records with the fields ``left``, ``right`` and ``distance``; ``numpy.load(out, mmap_mode="r")`` maps
         it. It appears when it is complete, and replaces an older file. Not supported for "haversine" and "minkowski:p".
     memory : int or str, optional
-        As for :func:`search`. It does not include the pairs in memory: all of them, or about 8 million with `out`.
+        As for :func:`search`. It does not include pairs that are in memory: the whole result, or with `out` about
+        8 million pairs.
 
     Returns
     -------
     Pairs(left, right, distances), or the Path of the file
-        Pairs with ``left < right``, ordered by (left, distance, right), in the library and on the device of the points.
+        The row numbers of each pair, ``left < right``, and its distance, ordered by (left, distance, right). Dtypes are
+        as for :func:`search`. The arrays belong to the library of the points and are on their device.
 
     Raises
     ------
@@ -124,7 +125,7 @@ def pairs(
     if path is None:
         if window is None:
             found = wanted.pairs(slice(0, len(rows)), progress)
-        else:  # block by block, since most pairs of a block may be within the window
+        else:  # block by block, since the window may drop most pairs that a block finds
             with Progress(progress, total=len(rows), seconds=None, label="pairs", unit="row") as bar:
                 blocks = list(_blocks(wanted.found, len(rows), bar)) or [wanted.pairs(slice(0, 0), False)]
             found = Pairs(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
@@ -147,18 +148,20 @@ def _sparse_pairs(wanted: SparsePairs, progress: ProgressLike, path: Path | None
 
 
 class _Wanted(NamedTuple):
-    """A request for all pairs of points within limits.
+    """A request for all pairs of points whose distances are within limits.
 
     Attributes
     ----------
     points : DecidedPoints, optional
-        None if there are no points.
+        The points that may be in a pair; None if there are none.
     limits : array of shape (points,)
+        The largest distance of each point to another point of a pair.
     ids : int64 array of shape (points,), optional
-        The row numbers of these points among all n.
+        The row numbers of these points among all points, if a mask excludes others.
     n : int
+        The number of all points.
     window : int, optional
-        Pairs of rows whose numbers differ by at most this are left out.
+        Pairs of rows whose numbers differ by at most this number are dropped.
     """
 
     points: DecidedPoints | None
@@ -168,11 +171,11 @@ class _Wanted(NamedTuple):
     window: int | None
 
     def found(self, rows: slice) -> Pairs:
-        """Find the pairs of a block of rows, without progress."""
+        """Find the pairs of a block of rows with later rows, without showing progress."""
         return self.pairs(rows, False)
 
     def pairs(self, rows: slice, progress: ProgressLike) -> Pairs:
-        """Find the pairs of each of the given rows with later rows.
+        """Find the pairs of some rows with later rows.
 
         The arrays are of the library of the points; without points they are NumPy arrays.
         """
@@ -190,7 +193,7 @@ class _Wanted(NamedTuple):
 
 
 def _blocks(find: Callable[[slice], Pairs], n: int, bar: Progress) -> Iterator[Pairs]:
-    """Yield the pairs of each block of n rows; memory determines the length of a block."""
+    """Yield the pairs of block after block; the number of pairs in a block determines the length of the next."""
     begin, size = 0, tuning.PAIRS_FIRST_ROWS
     while begin < n:
         rows = slice(begin, min(begin + size, n))

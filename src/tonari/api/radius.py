@@ -65,14 +65,14 @@ def radius_search(
     queries, points : arrays of shape (m, d) and (n, d)
         As for :func:`search`, or sparse rows.
     radius : float or array of shape (m,)
-        One radius for all queries, or one for each: at least 0, possibly infinite. A point is inside if its returned
-        distance is at most the radius. For "sqeuclidean" the radius is compared with squared distances.
+        One radius for all queries, or one for each: at least 0, possibly infinite. A point is within the radius if its
+        returned distance is at most the radius. For "sqeuclidean" the radius is compared with squared distances.
     min_similarity : float or array of shape (m,)
-        A lower bound of the similarity, instead of a radius. "inner_product" requires it: a point is inside if its
-        inner product is at least this. For "cosine" and "correlation" it means the radius ``1 - min_similarity``,
-        computed in float64.
+        The smallest similarity, instead of a radius. "inner_product" requires it: a point is found if its inner product
+        is at least this number. For "cosine" and "correlation" it means the radius ``1 - min_similarity``, computed in
+        float64.
     closed : bool
-        Whether a distance equal to the radius is within it.
+        Whether a distance equal to the radius (a similarity equal to `min_similarity`) is within it. Default: True.
     max_neighbors : int, optional
         Return at most this number of points for each query: the nearest ones within the radius.
     where, exclude, query_groups, point_groups, groups, exclude_within
@@ -87,21 +87,21 @@ def radius_search(
     Returns
     -------
     RadiusNeighbors(indptr, indices, distances)
-        The neighbours of query i are ``indices[indptr[i]:indptr[i + 1]]``, ordered by (returned distance, index), and
-        their distances are in the same place of ``distances``. The arrays belong to the library of the queries and are
-        on their device; dtypes are as for :func:`search`.
+        ``indptr`` is int64 of shape (m + 1,). The neighbours of query i are ``indices[indptr[i]:indptr[i + 1]]``,
+        ordered by (returned distance, index), and their distances are ``distances[indptr[i]:indptr[i + 1]]``, with the
+        dtypes of :func:`search`. The arrays belong to the library of the queries and are on their device.
 
     Raises
     ------
     TypeError, ValueError
         As for :func:`search`; also for a radius that is negative, NaN or of another shape, a radius for a metric that
-        needs `min_similarity` (or the reverse), and a `min_similarity` that is not finite. A radius that is infinite
-        is refused for rows with distances that overflow.
+        needs `min_similarity` (or the reverse), and a `min_similarity` that is not finite. An infinite radius is
+        refused if a distance overflows.
 
     Notes
     -----
-    The returned distance decides whether a point is inside. The result is therefore the same, bit for bit, as computing
-    all distances and keeping those within the radius, for every method, number of threads and device
+    The returned distance decides whether a point is within the radius. The result therefore has, for every method,
+    number of threads and device, the same bits as computing all distances and keeping those within the radius
     (docs/exactness.md).
 
     Examples
@@ -149,7 +149,7 @@ def radius_count(
 ) -> Any:
     """Count the points within a radius of every query, exactly.
 
-    For most counted points a bound proves that they are inside, and no exact distance is computed.
+    For most counted points a bound proves that they are within the radius, and no exact distance is computed.
 
     Parameters
     ----------
@@ -163,13 +163,13 @@ def radius_count(
     Returns
     -------
     int64 array of shape (m,)
-        In the library and on the device of the queries.
+        The count of each query, in the library and on the device of the queries.
 
     Raises
     ------
     TypeError, ValueError
-        As for :func:`radius_search`. Values that overflow or underflow are refused only if the count depends on them:
-        for a radius that is infinite or too small for its dtype.
+        As for :func:`radius_search`. Distances that overflow or underflow are refused only if the count depends on
+        them: if the radius is infinite, or smaller than the smallest normal number of the distances' dtype.
 
     Examples
     --------
@@ -222,15 +222,20 @@ def radius_graph(
     where, batch
         A mask of the points that may be found, and the group of each point, as for :func:`knn_graph`.
     exclude_within : int, optional
-        Points whose row numbers differ by at most this are not neighbours, as for :func:`knn_graph`.
+        Points whose row numbers differ by at most this number are not neighbours, as for :func:`knn_graph`.
     differentiable : bool
         Let gradients flow from each distance to both of its points, as for :func:`search`.
 
     Returns
     -------
     RadiusNeighbors(indptr, indices, distances)
-        As for :func:`radius_search`, with a row for each point. A point is not its own neighbour: its row number is
+        As for :func:`radius_search`, with one list for each point. A point is not its own neighbour: its row number is
         excluded, so its duplicates are found.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for :func:`radius_search`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Graphs and neighbours of more points than fit in memory: `tonari.build_graph`, `tonari.build_neighbors`."""
+"""Graphs and searches for data larger than memory: `tonari.build_graph` and `tonari.build_neighbors`."""
 
 from __future__ import annotations
 
@@ -52,8 +52,9 @@ def build_graph(
 ) -> KNNGraph:
     """Build the k-nearest-neighbour graph of more points than fit in memory, in a directory.
 
-    Points are read by ranges of rows, and finished tasks are stored on disk. If a build ends early (Ctrl-C, kill -9, a
-    power cut, a full disk), the same call continues it and repeats at most the tasks that were running.
+    The build is divided into tasks, which read ranges of rows; finished tasks are stored on disk. If a build ends early
+    (Ctrl-C, kill -9, a power cut, a full disk), the same call continues it and repeats at most the tasks that were
+    running.
 
     Parameters
     ----------
@@ -65,17 +66,19 @@ def build_graph(
     k : int
         Neighbours per point, 1 to n - 1. A point is never its own neighbour.
     out : path
-        A directory. It is created if it does not exist; if it does, it must be empty or hold an earlier run.
+        The directory of the graph. It is created if it does not exist; if it does, it must be empty or hold an earlier
+        run of this function.
     metric : str
+        A name in ``tonari.metrics.METRICS`` or ``ALIASES``.
     method : "auto", "exact", "clusters" or "ggm"
         "exact": every slab of rows is compared with every other; the graph has the bits of :func:`tonari.knn_graph`.
         "clusters": rows are distributed to overlapping shards so that near rows share a shard; the graph of each shard
         is built separately, and the lists of each row are merged. "ggm": a graph is built for each shard, and every two
-        graphs are merged once (wang2021, section 5). "auto": "exact" without a recall, else the method with the least
+        graphs are merged once (wang2021, section 5). "auto": "exact" without `recall`, else the method with the least
         expected time.
     recall : float, optional
-        Share of the true neighbours to find, below 1, for "auto", "clusters" and "ggm" (the last two have the default
-        0.99). The recall is measured by comparing a sample of rows with the exact answer; if it is not reached, a
+        Share of the true neighbours to find, below 1, for "auto", "clusters" and "ggm". Default: 0.99 for "clusters"
+        and "ggm". The recall is measured by comparing a sample of rows with the exact answer; if it is not reached, a
         warning says so.
     seed : int
         Seed of the random choices of "clusters" and "ggm".
@@ -102,6 +105,7 @@ def build_graph(
     overwrite : bool
         Whether to replace the files of another call, complete or not. Files of other programs are never touched.
     progress : None, bool or callable(done, total)
+        As for :func:`tonari.knn_graph`.
 
     Returns
     -------
@@ -112,11 +116,11 @@ def build_graph(
     ------
     TypeError, ValueError
         An argument is invalid; a row has values that the metric does not accept (the message names it); the source has
-        changed; or the directory belongs to another graph or has damaged files.
+        changed since the run began; or the directory belongs to another graph or has damaged files.
     tonari.core.errors.BudgetExceeded
         `memory` is too small; the message says how much is needed.
     BlockingIOError
-        Another process builds in this directory.
+        Another process is building in this directory.
     OSError
         The disk is or would become full, or a file is missing.
 
@@ -127,10 +131,11 @@ def build_graph(
 
     Notes
     -----
-    With logging at INFO, the logger "tonari" reports the plan before the start: the limits on host memory, device
-    memory and disk space that the build keeps to. See docs/scale.md.
+    At level INFO, the logger "tonari" reports the plan before the build starts: the host memory, device memory and disk
+    space that the build never exceeds. See docs/scale.md.
 
-    The graph's `record` says how each kind of task ran, also in runs that were interrupted; the directory keeps it.
+    The graph's `record`, which the directory stores, says how each kind of task ran, including tasks of interrupted
+    runs.
 
     Examples
     --------
@@ -202,20 +207,22 @@ def build_neighbors(
     Parameters
     ----------
     source, queries : path, sequence of paths, array, or object
-        The points and the queries, of the same dtype and width; as for :func:`tonari.build_graph`. There must be at
-        least one query; :func:`tonari.search_to_file` accepts files without rows.
+        The points (`source`) and the queries, of the same dtype and width, as for :func:`tonari.build_graph`. There
+        must be at least one query; :func:`tonari.search_to_file` also accepts files without rows.
     k : int
         Neighbours per query, 1 to the number of points.
     out : path
-        A directory. It is created if it does not exist; if it does, it must be empty or hold an earlier run.
+        The directory of the result, as for :func:`tonari.build_graph`.
     metric : str
+        A name in ``tonari.metrics.METRICS`` or ``ALIASES``.
     device, executor, threads, memory, resume, overwrite, progress
         As for :func:`tonari.build_graph`.
 
     Returns
     -------
     Neighbors
-        Arrays of mapped files; see :func:`tonari.open_neighbors`.
+        Two mapped arrays of shape (m, k) with the dtypes and the order of :func:`tonari.search`; see
+        :func:`tonari.open_neighbors`.
 
     Raises
     ------
@@ -301,7 +308,7 @@ def _executor(given: Any, request: Request) -> Executor:
     devices = request.devices
     if isinstance(given, str) and given == "local":
         return LocalExecutor(devices)
-    distributed = sys.modules.get("distributed")  # a caller with a client has imported it
+    distributed = sys.modules.get("distributed")  # a caller with a Dask client has imported it
     if distributed is not None and isinstance(given, distributed.Client):
         for name, rows in (("source", request.source), ("queries", request.queries)):
             if isinstance(rows, ArraySource):

@@ -50,7 +50,7 @@ def mutual_reachability_tree(
 ) -> SpanningTree:
     """Find the minimum spanning tree by mutual reachability distance, which HDBSCAN uses, exactly.
 
-    The weight of a pair is the maximum of its distance and the core distances of both points. The core distance of a
+    The weight of a pair of points is the maximum of their distance and their two core distances. The core distance of a
     point is the distance to its min_samples-th nearest point, counting the point itself (Campello, Moulavi and Sander,
     Density-based clustering based on hierarchical density estimates, PAKDD 2013, definitions 1 to 3 and section 3.2).
     All distances are the exact ones that :func:`knn_graph` returns.
@@ -67,16 +67,16 @@ def mutual_reachability_tree(
     method : str
         As for :func:`search`.
     memory : int or str, optional
-        The budget of each search, as for :func:`search`, including the lists that it returns. Stored lists and edges
-        are not included: about 50 n (min_samples + 5) bytes of host memory.
+        The budget of each search, as for :func:`search`, including the lists that the search returns. Lists and edges
+        that are kept between searches are not included: about 50 n (min_samples + 5) bytes of host memory.
     progress : None, bool or callable(done, total)
         Counts edges of the tree.
 
     Returns
     -------
     SpanningTree
-        NumPy arrays of n - 1 edges and their weights: float32; float64 for float64 points and for transformed rows, as
-        for "haversine", "minkowski:p" and with `weights`. Edges are ordered by (weight, smaller end, larger end). If
+        NumPy arrays: `edges` of shape (n - 1, 2) and their `weights` of shape (n - 1,), with the dtype of distances in
+        :func:`search`. Edges are ordered by (weight, smaller end, larger end). If
         several minimum spanning trees exist, the one whose edges are first in this order is returned, on every machine
         and device. For "haversine", "minkowski:p", "hellinger" and "braycurtis", edges are ordered by their values
         before the arcsine, the root or the division, instead of by their weights (see :func:`search`).
@@ -125,17 +125,17 @@ def mutual_reachability_tree(
 
 
 class _Known(NamedTuple):
-    """The k-d tree of the points, and its plan."""
+    """A k-d tree of the points, and the plan by which it was built."""
 
     tree: Tree
     plan: TreePlan
 
 
 def _tree_of(rows: Any, call: Call, made_by: str) -> _Known | None:
-    """Build the k-d tree of points on the CPU if a k-d tree found their lists, or if there are few points.
+    """Build a k-d tree to find the spanning tree with, if it is expected to be fast; else return None.
 
-    Return None for many points whose lists were found otherwise, for points on CUDA, and if the tree does not fit
-    into memory.
+    The tree is built if a k-d tree already found the neighbour lists (`made_by`), or if there are few points. It is not
+    built for points on CUDA, or if it does not fit into memory.
     """
     if not isinstance(rows, np.ndarray) or call.place.devices or len(rows) > MOST_POINTS:
         return None
@@ -151,10 +151,11 @@ def _tree_of(rows: Any, call: Call, made_by: str) -> _Known | None:
 
 
 def _searcher(points: Any, call: Call) -> Search:
-    """Return the function that finds the nearest points of other components.
+    """Return a function that finds for some points their nearest points in other components.
 
-    For few rows it uses points that are prepared once, at the first call. Many rows belong to large components and
-    search far away, so each such call chooses its method. If memory is limited, the prepared points are freed first.
+    A call with few rows searches points that the first such call prepared. A call with many rows chooses its own
+    method, since the rows then belong to large components and their neighbours are far away; if memory is limited, it
+    first frees the prepared points.
     """
     prepared: list[Points] = []
     call = dataclasses.replace(call, progress=False)
@@ -174,7 +175,7 @@ def _searcher(points: Any, call: Call) -> Search:
 
 
 def _bounds_of(rows: Any, call: Call) -> Bounds | None:
-    """Return a function that bounds distances to other components from below, or None if the points have no bound."""
+    """Return a function that bounds distances to other components from below; None for metrics without such a bound."""
     if not (isinstance(rows, np.ndarray) and call.metric.squares):
         return None
     return Projections(inputs.as_floats(rows), squared=not call.metric.root, memory=call.memory).bounds

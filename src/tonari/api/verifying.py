@@ -1,4 +1,4 @@
-"""`tonari.verify`: compare the neighbours that any program found with the exact ones."""
+"""`tonari.verify`: compare neighbours that any program found with the exact neighbours."""
 
 from __future__ import annotations
 
@@ -44,23 +44,24 @@ def verify(
     seed: int = 0,
     **shared: Unpack[MetricOptions],
 ) -> Verification:
-    """Compare the neighbours that any program found with the exact ones, on a random sample of rows.
+    """Compare neighbours that any program found with the exact neighbours, on a random sample of rows.
 
     Parameters
     ----------
     queries : array of shape (m, d), or None
-        None: the lists are a graph of the points, in which a point is not its own neighbour.
+        As for :func:`search`. None means that the lists are a graph of the points (m = n), in which a point is not its
+        own neighbour.
     points : array of shape (n, d)
-        For "precomputed", queries are the (m, n) distances and points None, or queries are None and points the (n, n)
-        distances of a graph, as for :func:`search` and :func:`knn_graph`.
+        As for :func:`search`. For "precomputed", pass the (m, n) distances as `queries` and None as `points`, or for a
+        graph None as `queries` and the (n, n) distances as `points`.
     indices : integers of shape (m, k)
-        The row numbers of the points that were found for each query; -1 for missing ones.
+        The row numbers of the points that were found for each query, in any order; -1 for missing neighbours.
     distances : array of shape (m, k), optional
         The distances that were found, which are compared with the exact distances of the listed points.
     metric, weights, VI, covariance, V, transform
         As for :func:`search`.
     sample : int
-        Number of rows to compare, drawn without replacement; at most all rows.
+        Number of rows to compare, drawn without replacement; if it exceeds m, all rows are compared.
     seed : int
         Seed of the sample: the same seed compares the same rows.
     device, threads, memory, progress
@@ -69,8 +70,8 @@ def verify(
     Returns
     -------
     Verification
-        ``print`` shows it as a report. Its ``exact`` is True if every compared row lists k of its nearest points; any
-        of several tied points counts.
+        ``print`` shows it as a report. Its ``exact`` is True if every compared row lists k nearest points; of several
+        points that tie at the k-th distance, any may be listed.
 
     Raises
     ------
@@ -79,8 +80,8 @@ def verify(
 
     Notes
     -----
-    The values of the listed points are computed in float64 and rounded once, as in an answer of :func:`search`. A point
-    counts as a true neighbour if its distance is at most four roundings larger than the true k-th distance.
+    The distances of the listed points are computed in float64 and rounded once, as in a result of :func:`search`. A
+    point counts as a true neighbour if its distance exceeds the true k-th distance by at most four roundings.
 
     Examples
     --------
@@ -156,7 +157,7 @@ is 12 (row 2, point 3: 16 given, 4 exact)
 
 
 def _verify_given(call: GivenCall, indices: Any, distances: Any, *, own: bool, sample: int, seed: int) -> Verification:
-    """Compare lists with the neighbours by distances that the caller gives; the distance to itself is not read."""
+    """Compare lists with the exact neighbours by the caller's distances; those of points to themselves are not read."""
     values = call.values
     listed = _listed(indices, values.m, "points" if own else "queries")
     numbers = _given(distances, listed.shape)
@@ -185,7 +186,7 @@ def _verify_given(call: GivenCall, indices: Any, distances: Any, *, own: bool, s
 
 
 def missing_values(rows: npt.NDArray[Any], points: npt.NDArray[Any], ids: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Compute the distance of each query to the points that are listed for it; inf without a common column."""
+    """Compute the "nan_euclidean" distance of each query to its listed points; inf if rows have no common column."""
     of = np.repeat(np.arange(len(rows)), ids.shape[1])
     values = pair_values(rows, points, of, ids.ravel()).reshape(ids.shape)
     values[np.isnan(values)] = np.inf
@@ -193,19 +194,19 @@ def missing_values(rows: npt.NDArray[Any], points: npt.NDArray[Any], ids: npt.ND
 
 
 def _drawn(m: int, sample: int, seed: int) -> npt.NDArray[np.int64]:
-    """Draw the rows that are compared, ascending."""
+    """Draw the row numbers to compare, in ascending order."""
     return np.sort(generator(seed, Purpose.VERIFIED).choice(m, min(sample, m), replace=False)).astype(np.int64)
 
 
 def _rows(x: Any, name: str, bits: bool) -> Any:
-    """Return rows without a copy, as an array in host memory or a tensor on CUDA; the search checks their values."""
+    """Return rows as an array in host memory or a tensor on CUDA, without a copy; their values are not checked."""
     if inputs.place_of(x, name) is None:
         return inputs.as_bits(x, name) if bits else inputs.as_rows(x, name, check_values=False)
     return inputs.as_device_bits(x, name) if bits else inputs.as_device_rows(x, name)
 
 
 def _taken(rows: Any, ids: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """Copy some rows to host memory."""
+    """Copy the rows of these numbers to host memory."""
     return inputs.held(inputs.to_host(inputs.rows_at(rows, ids)))
 
 
@@ -239,6 +240,6 @@ def _given(distances: Any, shape: tuple[int, ...]) -> npt.NDArray[Any] | None:
 
 
 def _without_self(found: Neighbors, rows: npt.NDArray[np.int64]) -> Neighbors:
-    """Remove each row's own entry from k + 1 nearest points; the last entry of a row without its own."""
+    """Drop each row itself from its k + 1 nearest points, or the last point if the row is not among them."""
     last = np.argsort(found.indices == rows[:, None], axis=1, kind="stable")[:, :-1]
     return Neighbors(*(np.take_along_axis(part, last, axis=1) for part in found))

@@ -1,4 +1,4 @@
-"""The checked arguments of a radius search, and how equal calls are answered again."""
+"""The checked arguments of a radius search, and the caching of how equal calls are answered."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ from tonari.methods.rows.points import DecidedPoints, Points
 
 
 class Verb(NamedTuple):
-    """A public function that searches within one radius, as it answers equal calls again.
+    """How a public function computes its result from prepared points, to answer an equal call without planning.
 
     Attributes
     ----------
     run : function(DecidedPoints, queries, limits) -> answer
-    counts, own, later : bool
-        Whether points are counted; whether the queries are the points, and no point finds itself; and whether points
-        find only later points.
+    counts : bool
+        Whether points are counted, not listed.
+    own : bool
+        Whether the queries are the points, and no point finds itself.
+    later : bool
+        Whether the queries are the points, and each finds only points after itself.
     finish : function(RadiusNeighbors) -> answer, optional
-        With `own`, the last step after a search in one native call.
+        With `own`, the conversion of a native call's lists to the result; default: none.
     """
 
     run: Callable[[DecidedPoints, Any, npt.NDArray[Any]], Any]
@@ -55,7 +58,7 @@ class WithinCall(NamedTuple):
 
     @classmethod
     def of(cls, call: Call, queries: Any, points: Any, radius: Any, min_similarity: Any, closed: Any) -> WithinCall:
-        """Check the rows and the radii of a call of a public function."""
+        """Check the rows and the radii that a caller passed to a public function."""
         rows, base = call.both(queries, points)
         limits = call.limits(base, rows, radius=radius, min_similarity=min_similarity, closed=closed)
         return cls(rows, Points(base, call), limits)
@@ -63,14 +66,14 @@ class WithinCall(NamedTuple):
     def decided(self, verb: Verb | None) -> WithinCall:
         """Choose the method and the plan of a search without filters, and cache how equal calls are answered.
 
-        Without `verb` or without queries, the call is returned unchanged.
+        Without `verb` (how the public function computes its result) or without queries, return this record unchanged.
         """
         rows, those, limits = self
         if verb is None or not len(rows):
             return self
         made = those.decided_within(rows, limits, those.call.progress)
         if not those.call.place.devices:
-            self._keep(verb, made.decision._replace(prepared=None))  # the next call has other points
+            self._keep(verb, made.decision._replace(prepared=None))  # an equal call has other points
         return self._replace(points=made)
 
     def _keep(self, verb: Verb, decision: Decision) -> None:
@@ -91,7 +94,7 @@ class WithinCall(NamedTuple):
         repeated.keep(decision, (base,) if verb.own else (rows, base), quick, again)
 
     def found(self, given: Given, most: Any, *, self_join: bool = False) -> RadiusNeighbors:
-        """Find the allowed points within the limits, or only the `most` nearest of them."""
+        """Find the allowed points within the limit of every query, or only the `most` nearest of these."""
         most = None if most is None else inputs.check_count(most, "max_neighbors")
         rules = given.rules(len(self.queries), len(self.points), own=self_join)
         if not len(self.queries):
@@ -102,7 +105,7 @@ class WithinCall(NamedTuple):
         return asking.within(self.points, self.queries, self.limits, rules, most, progress, self_join=self_join)
 
     def counted(self, given: Given) -> Any:
-        """Count the allowed points within the limits."""
+        """Count the allowed points within the limit of every query."""
         rows, those, limits = self
         rules = given.rules(len(rows), len(those))
         if not len(rows):
@@ -113,7 +116,7 @@ class WithinCall(NamedTuple):
 
 
 def _of_itself(quick: repeated.Way, finish: Callable[[RadiusNeighbors], Any] | None) -> repeated.Way:
-    """Return a function of points that are also the queries."""
+    """Turn a function of queries and points into a function of points, which are also the queries."""
 
     def joined(points: Any) -> Any:
         found = quick(points, points)

@@ -1,4 +1,4 @@
-"""`tonari.search_to_file`."""
+"""`tonari.search_to_file`: the k nearest points of a stream of queries, written to a file."""
 
 from __future__ import annotations
 
@@ -62,12 +62,13 @@ def search_to_file(
         iterable is read on a thread of its own; its arrays may be of any kind that :func:`tonari.search` accepts, may
         have any number of rows, including 0, and may reuse one buffer.
     points : Index, array of shape (n, d), or path
-        An array or a file is prepared as :class:`tonari.Index` does.
+        The points to search. An array or a file is first made into a :class:`tonari.Index`.
     k : int
+        Neighbours per query, 1 to the number of points.
     out : path
         The output, in the ground-truth format of Big-ANN (.ibin): indices as int32, distances as float32 (float64
-        distances are rounded). The file appears when it is complete. An existing file of this name is refused, since it
-        does not record which search wrote it.
+        distances are rounded). The file appears when it is complete. An existing file of this name is refused unless
+        `overwrite` is True, since it does not record which search wrote it.
     rows : int, optional
         The exact number of queries; required for an iterable that is not a list.
     chunk_rows : int, optional
@@ -78,7 +79,7 @@ def search_to_file(
     overwrite : bool
         Replace an existing file `out` when the new one is complete.
     metric, weights, VI, covariance, V, transform, method, device, threads, memory
-        As for :class:`tonari.Index`. Not allowed if `points` is an Index, which has its own.
+        As for :class:`tonari.Index`. Refused if `points` is an Index, which has its own.
     progress : None, bool or callable(done, total)
         Counts queries. The bar shows their rate and the remaining time; None shows it on a terminal if the work takes
         more than two seconds.
@@ -86,13 +87,13 @@ def search_to_file(
     Returns
     -------
     Path
-        The path of the file; :func:`tonari.io.read_ground_truth` reads it.
+        The path of the file, which :func:`tonari.io.read_ground_truth` reads.
 
     Raises
     ------
     TypeError, ValueError
         As for :func:`tonari.search` (rows are numbered from the beginning of the stream) and, for files,
-        :func:`tonari.io.read`; also if an iterable has another number of rows, or the unfinished file is damaged or
+        :func:`tonari.io.read`; also if an iterable does not have `rows` rows, or the unfinished file is damaged or
         belongs to another search.
     BlockingIOError
         Another process is writing to `out`.

@@ -1,7 +1,7 @@
-"""Search among rows of bits, by the number of bits that differ between two rows, or that both have set.
+"""Search among rows of bits, by the number of bits that differ between two rows, or by the share of common bits.
 
-    plan.py          the plan of a search on the CPU, its memory, and refusals
-    cpu/             packs rows; searches for the nearest rows, within a radius, and among listed points
+    plan.py          the plan of a search on the CPU, its memory, and the reasons for refusing one
+    cpu/             packs rows; searches for the nearest rows, within a radius, and in lists of points
     cuda/            has its own plan; computes the values of all pairs by products of bits, and selects from them
     cuda/kernels/    kernels that unpack rows, multiply them, and compare listed pairs
 

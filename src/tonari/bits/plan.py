@@ -16,8 +16,8 @@ from tonari.costs.model import bits_seconds
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics import BIT_METRICS
 
-LANES, WORD = 16, 4  # points of a packed group, bytes of a word: native/bits/pack.hpp
-MOST_BYTES, MOST_POINTS = 1 << 21, (1 << 33) - 1  # native/bits/value.hpp
+LANES, WORD = 16, 4  # points in a packed group, and bytes of a word: native/bits/pack.hpp
+MOST_BYTES, MOST_POINTS = 1 << 21, (1 << 33) - 1  # the longest rows and the most points: native/bits/value.hpp
 
 OVERRIDES = {
     "query_block": Override("queries per task"),
@@ -31,7 +31,7 @@ OVERRIDES_ON_CUDA = {
 
 @dataclass(frozen=True, kw_only=True)
 class BitsPlan(Plan):
-    """Every choice of one search among rows of bits on the CPU.
+    """The plan of a search among rows of bits on the CPU.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ def refusal(problem: Problem) -> str | None:
 def _block(m: int, threads: int) -> int:
     """Return the number of queries per task.
 
-    Few queries are one block, so that each point is read once; the points are divided among the threads.
+    Few queries form a single block, so that each point is read once; the points are then divided among the threads.
     """
     even = m > tuning.QUERY_BLOCK and m >= tuning.LEAST_BLOCK * threads
     return min(tuning.QUERY_BLOCK, -(-m // threads) if even else m)
@@ -141,7 +141,7 @@ def _made(problem: Problem, isa: str, threads: int, block: int, work: float, pac
     blocks = -(-m // block)
     parts = min(groups, -(-threads // blocks))
     running = min(threads, blocks * parts) if parts == 1 else parts * blocks
-    # The bytes of a list that grew by doubling, of the query, and of its limits.
+    # Bytes of a query in a task: a list whose capacity grows by doubling, the query's words, and its limit.
     row = 2 * 8 * (2 * k + tuning.SPARE_PAIRS) + words * WORD + 64
     return BitsPlan(
         **problem.plan_fields(),

@@ -1,20 +1,20 @@
-"""Tuned numbers of searches of bits: they affect the speed, but no answer."""
+"""Tuning constants of searches among rows of bits: they affect the speed, but no answer."""
 
-# Case: bits hamming-1024, hamming-256 on cpu. Chosen on: not recorded.
-QUERY_BLOCK = 64  # queries per task, so few that their words and a group of points fit in the first-level cache
-LEAST_BLOCK = 8  # smaller blocks read the points too often; their points are divided among the threads instead
+# Case: bits hamming-1024, hamming-256 on cpu. Chosen on: an unrecorded machine.
+QUERY_BLOCK = 64  # queries per task, few enough for their words and a group of points to fit in the first-level cache
+LEAST_BLOCK = 8  # the fewest queries in a block; for fewer, the points are divided among threads instead
 SPARE_PAIRS = 32  # entries of a query's list beyond 2 k
-PACKED_BYTES = 1 << 24  # bytes packed between two checks for Ctrl-C
-SCANNED_WORDS = 1 << 24  # words of 16 points compared between two checks: some tens of milliseconds
+PACKED_BYTES = 1 << 24  # bytes packed between two tests for Ctrl-C
+SCANNED_WORDS = 1 << 24  # words of 16 points compared between two tests for Ctrl-C: some tens of milliseconds
 
-# Case: bits hamming-1024 on cuda. Chosen on: not recorded.
-BLOCK_ON_CUDA = 4096  # queries at once: when unpacked, they stay in the second-level cache
-PAIRS = 1 << 29  # pairs whose values are in memory at once
-UNPACKED_BYTES = 1 << 30  # most bytes of the unpacked points, and of the unpacked queries
-SELECTING_BYTES = 1 << 30  # scratch of a selection, which processes rows in blocks
-WIDER = 8  # slabs are halved until they have this many times the queries of a block; then both are halved
-STEP_SECONDS = 2.5e-4  # seconds of launching the comparison of a block with a slab: about twelve kernels
+# Case: bits hamming-1024 on cuda. Chosen on: an unrecorded machine.
+BLOCK_ON_CUDA = 4096  # the most queries in a block, which stay in the second-level cache when they are unpacked
+PAIRS = 1 << 29  # the most pairs whose values are in memory at once
+UNPACKED_BYTES = 1 << 30  # the most bytes of the unpacked points, and of the unpacked queries
+SELECTING_BYTES = 1 << 30  # scratch memory of a selection, which processes rows in blocks
+WIDER = 8  # if memory is short, slabs are halved until they have this many times a block's rows, and then blocks too
+STEP_SECONDS = 2.5e-4  # seconds to launch the comparison of a block with a slab, about twelve kernels
 
 # Not measured.
-LISTED_ENTRIES = 1 << 26  # most entries of padded lists on the device
-WIDENING = 1.25  # longest list of a launch, relative to the shortest
+LISTED_ENTRIES = 1 << 26  # the most entries of padded lists on the device
+WIDENING = 1.25  # the longest list of a launch, relative to the shortest

@@ -25,17 +25,17 @@ from tonari.shards.state import bytes_of
 
 logger = logging.getLogger("tonari")
 
-# Arrays of an .npz file.
+# The arrays in an .npz file with a graph, with neighbours, and with lists of different lengths.
 _GRAPH = {"about", "indices", "distances"}
 _NEIGHBORS = {"indices", "distances"}
 _LISTS = {"indptr", "indices", "distances"}
-# Exceptions that the library raises for data, files and machines that it cannot use. Any other exception is a defect
-# and keeps its traceback.
+# Exceptions that the library raises for unusable data, files and machines, which are reported as one line. Any other
+# exception is a bug and is shown with its traceback.
 _REFUSALS = (ValueError, TypeError, OSError, ImportError, MemoryError)
 
 
 class Program(click.Group):
-    """A group of commands that reports every failure as one line on stderr (JSON with --json) and an exit code."""
+    """A click group whose commands report every failure as one line on stderr (JSON with --json) and an exit code."""
 
     def main(
         self,
@@ -45,7 +45,7 @@ class Program(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run the command line and exit; if `standalone_mode` is False, return the result or raise instead."""
+        """Run the command line and exit; with ``standalone_mode=False``, return the result or raise the error."""
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         as_json = "--json" in (sys.argv[1:] if args is None else args)
@@ -87,7 +87,7 @@ def _where_to_look(error: click.ClickException) -> str:
 
 
 def _describe(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror:  # raised by the system, not worded by this library
+    if isinstance(error, OSError) and error.strerror:  # an error of the operating system
         return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     return str(error) or ("out of memory" if isinstance(error, MemoryError) else type(error).__name__)
 
@@ -120,9 +120,10 @@ def check_output(path: Path, suffixes: Iterable[str], *, inputs: Iterable[Path],
 def kind_of(path: Path) -> Literal["graph", "index", "neighbours", "lists", "points"]:
     """Return the kind of a file from its header alone; the rest of the file may be damaged.
 
-    The names of its arrays show whether an .npz file is a graph, neighbours, or lists of different lengths, as of a
-    search within a radius. The size of an .ibin file shows whether it contains neighbours. HDF5 files may contain both
-    points and neighbours: they count as points. A directory is a graph. An Index is recognised by its first bytes.
+    The names of its arrays show whether an .npz file contains a graph, neighbours, or lists of different lengths, such
+    as the result of a search within a radius. The size of an .ibin file shows whether it contains neighbours. An HDF5
+    file may contain both points and neighbours, and counts as points. A directory counts as a graph. A saved Index is
+    recognised by its first bytes.
     """
     if path.is_dir():
         return "graph"
@@ -139,7 +140,7 @@ def kind_of(path: Path) -> Literal["graph", "index", "neighbours", "lists", "poi
 
 
 def emit(facts: dict[str, Any], text: str, *, as_json: bool, inputs: Inputs | None = None) -> None:
-    """Print the result as one JSON object, `facts`, or as `text`; also print the description of the input."""
+    """Print the result, `facts` as one JSON object or else `text`, together with the description of the input files."""
     if inputs is not None and inputs.facts:
         facts, text = facts | {"read": inputs.facts}, inputs.text + text
     say(json.dumps(facts, allow_nan=False) if as_json else text)
@@ -148,7 +149,7 @@ def emit(facts: dict[str, Any], text: str, *, as_json: bool, inputs: Inputs | No
 def emit_output(
     output: Path, facts: dict[str, Any], text: str, started: float, *, as_json: bool, inputs: Inputs
 ) -> None:
-    """Print the number of results, the output file or directory and its size, and the seconds since `started`."""
+    """Print the number of results, the output and its size, and the seconds that have passed since `started`."""
     seconds = time.perf_counter() - started
     size = bytes_of(output) if output.is_dir() else output.stat().st_size
     facts = {"output": str(output), **facts, "seconds": seconds, "bytes": size}
@@ -158,7 +159,7 @@ def emit_output(
 
 @contextlib.contextmanager
 def warnings_as_lines() -> Iterator[None]:
-    """Show the library's warnings as lines on stderr, in the form of errors, once the work is done."""
+    """Collect the library's warnings, and print each as one line on stderr after the work, as errors are printed."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
@@ -167,14 +168,14 @@ def warnings_as_lines() -> Iterator[None]:
 
 
 class _Printable(logging.Formatter):
-    """A formatter of lines that escapes control characters."""
+    """A log formatter that escapes control characters."""
 
     def format(self, record: logging.LogRecord) -> str:
         return printable(super().format(record))
 
 
 def log_handler() -> logging.Handler:
-    """Return a handler that writes lines to stderr in the form of errors."""
+    """Return a log handler that writes each record as one line to stderr, as errors are printed."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Printable("tonari: %(message)s"))
     return handler

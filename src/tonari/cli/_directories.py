@@ -1,4 +1,4 @@
-"""Results in a directory, for commands whose points may be larger than memory."""
+"""Output to a directory, for commands whose points may be larger than memory."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tonari.shards.state import read_state
 
 
 def names_a_directory(output: str) -> bool:
-    """Whether an output is an existing directory, or a name that ends with a slash."""
+    """Return whether the output is an existing directory, or a name that ends with a slash."""
     return output.endswith(("/", os.sep)) or Path(output).is_dir()
 
 
 def refuse(context: click.Context, names: Iterable[str], why: str) -> None:
-    """Refuse options that have no effect for this output."""
+    """Raise a usage error, with the reason `why`, if the user has set one of the named options."""
     for parameter in context.command.params:
         given = context.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT
         if given and parameter.name in names:
@@ -30,12 +30,12 @@ def refuse(context: click.Context, names: Iterable[str], why: str) -> None:
 
 
 def load_graph(path: Path) -> KNNGraph:
-    """Load a graph from its file, or map it from its directory."""
+    """Load a graph from a file, or memory-map it from a directory."""
     return KNNGraph.open(path) if path.is_dir() else KNNGraph.load(path)
 
 
 def check_points(points: Path, key: str | None, graph: Path) -> None:
-    """Refuse a file of points if it holds a graph or neighbours instead."""
+    """Raise an error if the file of points contains a graph or neighbours, as when arguments are swapped."""
     kind = "points" if key is not None else _common.kind_of(points)
     if kind != "points":
         what = "a graph" if kind == "graph" else "neighbours"
@@ -44,7 +44,7 @@ def check_points(points: Path, key: str | None, graph: Path) -> None:
 
 @contextlib.contextmanager
 def told(folder: Path, *, force: bool) -> Iterator[None]:
-    """Print on stderr the plan of a build before it starts, its warnings, and, after Ctrl-C, the way to continue it."""
+    """Print to stderr a build's plan before it starts, its warnings, and, after Ctrl-C, the command that resumes it."""
     try:
         with _plans_as_lines(), _common.warnings_as_lines():
             yield

@@ -1,4 +1,4 @@
-"""The arguments and options that several commands have, and the values that they stand for."""
+"""The arguments and options that several commands share, and the conversion of their values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def _checked(check: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """Return a callback that replaces the value of an option by that of a function; its ValueErrors name the option."""
+    """Return a click callback that replaces an option's value by `check(value)`, and names the option in its errors."""
 
     def callback(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
         try:
@@ -44,7 +44,7 @@ def _search_method(name: str) -> str:
 
 
 def _device(value: str) -> str | list[str]:
-    """Return a device, or several that are separated by commas."""
+    """Check one device, or several that are separated by commas, which are returned as a list."""
     device = value.split(",") if "," in value else value
     parse_device(device)
     return device
@@ -61,12 +61,12 @@ def _verbose(context: click.Context, parameter: click.Parameter, count: int) -> 
 
 
 def file_argument(name: str) -> Callable[[Decorated], Decorated]:
-    """Declare a file to read; its reader checks that it exists and is sound."""
+    """Declare an argument for an input file, whose existence and contents its reader checks later."""
     return click.argument(name, metavar=name.upper(), type=click.Path(path_type=Path))
 
 
 def output_option(formats: str, *, directories: bool = False) -> Callable[[Decorated], Decorated]:
-    """Declare -o and --force; with `directories`, the output may be a directory, as a str that keeps a final slash."""
+    """Declare -o and --force; with `directories`, -o also accepts a directory, as a str that keeps a final slash."""
 
     def decorate(command: Decorated) -> Decorated:
         text = f"Output file: {formats}. It is written whole or not at all."
@@ -120,7 +120,7 @@ ties_option = click.option(
 
 
 def check_ties_output(context: click.Context, output: str) -> None:
-    """Refuse an output that cannot hold lists of different lengths."""
+    """Raise a usage error unless the output is a .npz file, the only format for --ties all."""
     if not output.lower().endswith(".npz"):
         message = f"{output} cannot be combined with --ties; name a .npz file"
         raise click.BadParameter(message, context, param_hint="'-o'")
@@ -201,7 +201,7 @@ COLUMNS = {
 
 
 def columns_options(command: Decorated) -> Decorated:
-    """Declare --VI, --covariance, --V and --transform: files of arrays that transform the rows."""
+    """Declare --VI, --covariance, --V and --transform: .npy files of arrays that define a transformation of rows."""
     for name, text in reversed(COLUMNS.items()):
         kind = click.Path(path_type=Path)
         command = click.option(f"--{name}", name, metavar="FILE.npy", type=kind, help=text)(command)
@@ -209,13 +209,13 @@ def columns_options(command: Decorated) -> Decorated:
 
 
 def with_columns(options: dict[str, Any]) -> dict[str, Any]:
-    """Replace the files of :func:`columns_options` by their arrays, and leave out options without a file."""
+    """Replace the files of the options in :func:`columns_options` by their arrays; drop options that are not set."""
     read = {name: read_array(options[name]) for name in COLUMNS if options[name] is not None}
     return {name: value for name, value in options.items() if name not in COLUMNS} | read
 
 
 def read_array(path: Path) -> npt.NDArray[Any]:
-    """Map a .npy file of any dtype."""
+    """Memory-map the array in a .npy file, of any dtype."""
     fix = "Save the array with numpy.save."
     with open_regular(path), parsing(path, size_of(path), "an array of numbers", fix):
         array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)

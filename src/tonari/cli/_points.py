@@ -1,4 +1,4 @@
-"""The points that commands read: the columns of a table, the names of its rows, and their printed description."""
+"""Input of points: the choice of table columns, the names of rows, and the printed description of each input."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def _names(context: click.Context, parameter: click.Parameter, given: str | None) -> list[str] | None:
-    """Split names at commas; one in quotation marks may contain commas."""
+    """Split a list of names at commas; a name in quotation marks may contain commas."""
     return None if given is None else next(csv.reader([given])) or [""]
 
 
@@ -71,7 +71,7 @@ _NAMED = (".csv", ".tsv", ".parquet", ".arrow")
 
 
 def check_named(context: click.Context, output: Path, read: Inputs) -> None:
-    """Refuse --id for an output that can store only row numbers."""
+    """Raise a usage error for --id if the output can store only row numbers."""
     if read.ids is not None and output.suffix.lower() not in _NAMED:
         message = f"{output}: a {output.suffix} file holds row numbers, not names; name one of {' '.join(_NAMED)}"
         raise click.BadParameter(message, context, param_hint="'--id'")
@@ -79,14 +79,14 @@ def check_named(context: click.Context, output: Path, read: Inputs) -> None:
 
 @dataclass
 class Inputs:
-    """The points that a command reads.
+    """A reader of a command's input files, which applies the options about columns and records descriptions.
 
     Parameters
     ----------
     columns, drop : list of str, optional
-        The columns of each input that is a table.
+        The columns to read from tables, or the columns to leave out.
     ids : str, optional
-        The column that names the rows of each input that is a table.
+        The column of a table with the names of its rows.
     """
 
     columns: Sequence[str] | None
@@ -107,12 +107,12 @@ class Inputs:
                 self.choice = Choice(drop=(*self.choice.drop, self.ids))
 
     def check(self, paths: Sequence[Path]) -> None:
-        """Refuse options about columns if no input is a table."""
+        """Raise an error if options about columns are set and no input is a table."""
         if self.choice and not any(is_table(path) for path in paths):
             is_table(paths[0], self.choice)
 
     def read(self, path: Path, key: str | None) -> Any:
-        """Read points, a matrix or sparse rows, and record their description."""
+        """Read points, as a matrix or as sparse rows, and record their description."""
         if key is None and is_sparse(path):
             rows = read_sparse(path, expansion(None))
             self.note(path, rows.shape[0], rows.shape[1], None)
@@ -122,7 +122,7 @@ class Inputs:
         return points
 
     def read_queries(self, path: Path, key: str | None, points: Any) -> Any:
-        """Read queries. A file without rows, whose width is unknown, gives zero queries as wide as the points."""
+        """Read queries; for a file without rows, return zero queries with as many columns as the points."""
         none = no_rows(path, points.shape[1])
         if none is None:
             return self.read(path, key)
@@ -131,16 +131,16 @@ class Inputs:
         return none
 
     def note(self, path: Path, rows: int, columns: int, names: Sequence[str] | None) -> None:
-        """Record the description of an input for printing."""
+        """Record the shape and column names of an input, which are printed with the result."""
         listed_names = None if names is None else list(names)
         self.facts.append({"path": str(path), "rows": rows, "columns": columns, "names": listed_names})
 
     def describe(self, path: Path, key: str | None) -> io.FileInfo:
-        """Describe points."""
+        """Return the description of a file of points, with the chosen columns."""
         return io.describe(path, key=key, columns=self._choice(path).columns, drop=self._choice(path).drop or None)
 
     def names_of_rows(self, path: Path) -> Array | None:
-        """Read the column that names the rows; None without --id, or for a file that is not a table."""
+        """Read the column of row names; return None without --id, or if the file is not a table."""
         if self.ids is None or not is_table(path):
             return None
         return read_column(path, self.ids) if dtype_without_rows(path) is None else np.empty(0, np.int64)
@@ -150,7 +150,7 @@ class Inputs:
 
     @property
     def text(self) -> str:
-        """The descriptions, one line for each file."""
+        """The recorded descriptions as text, one line for each file."""
         return "".join(
             f"read {one['path']}, {one['rows']:,} x {one['columns']:,}"
             + (f": {listed(one['names'])}" if one["names"] else "")

@@ -1,4 +1,4 @@
-"""The options --radius and --min-similarity."""
+"""The options --radius and --min-similarity, and their check against the metric."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ min_similarity_option = click.option(
 
 
 def check_radius(context: click.Context, metric: str, radius: float | None, min_similarity: float | None) -> bool:
-    """Return whether a radius or a similarity is set; refuse an argument that does not apply to the metric."""
+    """Return whether --radius or --min-similarity is set; raise a usage error if it does not apply to the metric."""
     record = get_metric(metric)
     if radius is not None and min_similarity is not None:
         raise click.UsageError("--radius and --min-similarity exclude each other; leave one out", context)

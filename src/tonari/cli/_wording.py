@@ -1,4 +1,4 @@
-"""Translation of the library's hints, which name Python's arguments, to options of the command line."""
+"""Translation of hints in the library's messages, which name Python arguments, to command-line options."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _WORDS = tuple(
 )
 
 
-# Besides control characters, those that change the order in which text is shown.
+# Characters that change the direction of displayed text, and so could disguise a file name.
 _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def printable(text: str) -> str:
-    """Escape control characters, which file names and contents may include.
+    """Escape control characters and characters that reverse text, which file names and contents may include.
 
     >>> from tonari.cli._wording import printable
     >>> printable("a\\x1b]0;title\\x07.npy")
@@ -48,7 +48,7 @@ def printable(text: str) -> str:
 
 
 def in_words(message: str) -> str:
-    """Replace the Python parameters in a message's hints with command-line options.
+    """Replace the Python arguments in a message's hints by command-line options.
 
     >>> from tonari.cli._wording import in_words
     >>> in_words("a.npz: found 2 arrays, expected one. Choose with key=: x, y")

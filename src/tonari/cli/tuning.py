@@ -1,4 +1,4 @@
-"""Tuned numbers of the command line."""
+"""Tuning constants of the command line."""
 
-# Not measured: a bound of memory.
+# Not measured: a bound on memory.
 NAMED_AT_ONCE = 1 << 20  # pairs whose row numbers are replaced by names in one step

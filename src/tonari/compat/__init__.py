@@ -1,4 +1,6 @@
-"""Lookalikes of other libraries: their names, arguments and results, with exact neighbours. Import each separately.
+"""Drop-in functions and classes with the names, arguments and results of other libraries, but tonari's exact search.
+
+Each subpackage is imported by itself, for example ``from tonari.compat.scipy import KDTree``.
 
 scipy/                     KDTree of scipy.spatial
 faiss/                     knn, IndexFlat, IndexFlatL2, IndexFlatIP
@@ -8,7 +10,8 @@ pytorch3d.py               knn_points, knn_gather
 astropy/                   match_coordinates_sky, search_around_sky, match_one_to_one
 arguments.py               checks of arguments that all of them use
 
-A lookalike translates arguments, calls tonari's functions, and returns results in the form of the other library. Each
-argument has the same meaning as in the other library, or is refused by name. ``docs/compat.md`` lists all arguments;
-the docstring of each module lists its functions, its refusals and its differences.
+A drop-in function translates its arguments, calls tonari's functions, and returns results in the form of the other
+library. Each argument has the same meaning as in the other library, or is refused with an error that names it.
+``docs/compat.md`` lists all arguments; the docstring of each module lists what it supports, what it refuses, and how
+its answers differ from the original's.
 """

@@ -1,4 +1,4 @@
-"""Arguments of other libraries, checked and translated."""
+"""Checks and conversions of arguments that the drop-in functions for several libraries share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tonari.inputs.arrays.kinds import from_host
 
 
 def leave_out(value: Any, default: Any, name: str, why: str) -> None:
-    """Refuse any value of an unsupported argument except its default.
+    """Raise Unsupported if an argument that tonari does not support differs from its default.
 
     >>> from tonari.compat.arguments import leave_out
     >>> leave_out(0.1, 0, "eps", "answers are exact")
@@ -27,7 +27,7 @@ def leave_out(value: Any, default: Any, name: str, why: str) -> None:
 
 
 def number_of(value: Any, name: str, *, least: float = -math.inf) -> float:
-    """Check an argument that is one number, possibly infinite.
+    """Check that an argument is a real number of at least `least`, possibly infinite, and return it as a float.
 
     >>> from tonari.compat.arguments import number_of
     >>> number_of(-1, "r", least=0.0)
@@ -44,7 +44,7 @@ def number_of(value: Any, name: str, *, least: float = -math.inf) -> float:
 
 
 def threads_of(workers: Any, name: str) -> int | None:
-    """Return the number of threads for an argument `workers`; -1 gives None, which means all processors.
+    """Translate an argument such as SciPy's `workers` into tonari's `threads`: -1 becomes None, the default.
 
     >>> from tonari.compat.arguments import threads_of
     >>> threads_of(-1, "workers"), threads_of(3, "workers")
@@ -60,7 +60,7 @@ def threads_of(workers: Any, name: str) -> int | None:
 
 
 def numbers_of(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
-    """Return real numbers of any dtype as an array in host memory; `shape` is the expected shape, for messages.
+    """Return an array or tensor of real numbers as a NumPy array; error messages name `shape` as the expected shape.
 
     >>> from tonari.compat.arguments import numbers_of
     >>> numbers_of([1j], "x", "(n,)")

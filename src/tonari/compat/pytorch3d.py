@@ -1,14 +1,14 @@
-"""The interface of ``pytorch3d.ops.knn_points``, with tonari's neighbours.
+"""Drop-in for ``pytorch3d.ops.knn_points`` and ``knn_gather``.
 
-Import it by ``from tonari.compat.pytorch3d import knn_points``.
+Import them by ``from tonari.compat.pytorch3d import knn_points``.
 
 ==============================  ====================================================================================
 covered                         how
 ==============================  ====================================================================================
 ``knn_points``                  squared distances for norm 2, sums of differences for norm 1; gradients to p1 and p2
-``knn_gather``                  the rows of p2, or their features
-``lengths1``, ``lengths2``      as in PyTorch3D; rows beyond a length are ignored, and may be NaN
-``K`` above a length            the entries of missing neighbours, at the end, are 0
+``knn_gather``                  the points of p2, or features of them, at the indices that ``knn_points`` returned
+``lengths1``, ``lengths2``      as in PyTorch3D: rows beyond a cloud's length are padding and may be NaN
+``K`` above a cloud's length    the entries of missing neighbours, at the end of a list, are 0
 ``return_sorted``               checked, no effect: neighbours are always in ascending order of distance
 ``version``                     checked, no effect: tonari chooses how to search
 ------------------------------  ------------------------------------------------------------------------------------
@@ -49,9 +49,9 @@ class KNN(NamedTuple):
     dists : tensor of shape (N, P1, K)
         Distances, ascending; 0 for missing neighbours.
     idx : int64 tensor of shape (N, P1, K)
-        Row numbers within the cloud in p2; 0 for missing neighbours.
+        Row numbers within a cloud of p2; 0 for missing neighbours.
     knn : tensor of shape (N, P1, K, D), or None
-        The rows of p2; 0 for missing neighbours.
+        The coordinates of the neighbours; 0 for missing ones. None unless `return_nn` is True.
     """
 
     dists: Any
@@ -84,7 +84,7 @@ def knn_points(
     version : int
         -1 to 3; it has no effect.
     return_nn : bool
-        Whether to return the rows of p2 in addition.
+        Whether to return the coordinates of the neighbours too, as `knn`.
     return_sorted : bool
         No effect: neighbours are always sorted.
 
@@ -138,12 +138,12 @@ def knn_points(
 
 @not_compiled
 def knn_gather(x: Any, idx: Any, lengths: Any = None) -> Any:
-    """Gather the rows of points, or of their features, whose numbers :func:`knn_points` has returned.
+    """Gather the neighbours' coordinates or features for the indices that :func:`knn_points` returned.
 
     Parameters
     ----------
     x : tensor of shape (N, P2, U)
-        The points, or features of them.
+        The points p2, or a row of features for each of them.
     idx : int64 tensor of shape (N, P1, K)
     lengths : int tensor of shape (N,), optional
         Number of points in each cloud.
@@ -170,7 +170,7 @@ def knn_gather(x: Any, idx: Any, lengths: Any = None) -> Any:
 
 
 def _check_tensor(x: Any, name: str) -> None:
-    """Check clouds of points."""
+    """Check a batch of clouds: a floating tensor of shape (clouds, points, columns)."""
     if inputs.kind_of(x) != "torch" or not x.is_floating_point():
         what = f"{inputs.name_of_dtype(x)} of torch" if inputs.kind_of(x) == "torch" else type(x).__name__
         raise TypeError(f"{name}: expected a torch tensor of a floating dtype, got {what}")
@@ -179,7 +179,7 @@ def _check_tensor(x: Any, name: str) -> None:
 
 
 def _check_clouds(p1: Any, p2: Any) -> None:
-    """Check two batches of clouds against each other."""
+    """Check that two batches of clouds have the same number of clouds and columns, and the same device."""
     _check_tensor(p1, "p1")
     _check_tensor(p2, "p2")
     if p1.shape[0] != p2.shape[0] or p1.shape[2] != p2.shape[2] or not p1.shape[2]:
@@ -192,7 +192,7 @@ def _check_clouds(p1: Any, p2: Any) -> None:
 
 
 def _rows(clouds: Any, present: Any, name: str) -> Any:
-    """Return the points of all clouds; on CUDA the kernels check their values."""
+    """Return the points of all clouds as rows, without padding; check their values unless kernels on CUDA do so."""
     rows = clouds[present]
     if not rows.is_cuda:
         inputs.as_rows(rows.detach(), f"{name} (without padding)")
@@ -200,7 +200,7 @@ def _rows(clouds: Any, present: Any, name: str) -> Any:
 
 
 def _present(clouds: Any, lengths: Any, name: str) -> Any:
-    """Return a mask of the rows that are points, of shape (N, P)."""
+    """Return a mask of shape (N, P) that is True for points and False for padding."""
     import torch
 
     count, most = clouds.shape[:2]

@@ -1,4 +1,4 @@
-"""Tuning constants of the lookalike functions: they affect the speed, but no answer."""
+"""Tuning constants of the drop-in functions: they affect speed and memory, but no answer."""
 
-# Not measured: a bound of memory.
+# Not measured: a bound on memory.
 NORMALIZED = 1 << 20  # elements that faiss.normalize_L2 converts at once

@@ -1,4 +1,4 @@
-"""The points that each query of a radius search may find, in the form that kernels on the CPU read."""
+"""The rules for the points that each query of a radius search may find, in the form that kernels on the CPU read."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Allowed:
     ----------
     native : _native.Allowed
     rows : int64 array, optional
-        For each query, its row in the arrays of the rules; None if query i has row i.
+        For each query, its row in the arrays that `native` stores; None if query i has row i.
     """
 
     native: _native.Allowed
     rows: npt.NDArray[np.int64] | None = None
 
     def of(self, places: npt.NDArray[np.int64]) -> Allowed:
-        """Return the same rules for some of the queries, by their positions."""
+        """Return the same rules for the queries at the positions `places`, in this order."""
         rows = places if self.rows is None else self.rows[places]
         return Allowed(self.native.of_rows(rows), rows)
 

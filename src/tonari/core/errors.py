@@ -1,4 +1,4 @@
-"""Exceptions with different meanings for callers. Invalid arguments raise plain TypeError or ValueError."""
+"""Exceptions that callers may want to handle differently. Invalid arguments raise plain TypeError or ValueError."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ class Unsupported(ValueError):
 
 
 class BudgetExceeded(ValueError):
-    """The request needs more memory than it may use; the message says how much it needs.
+    """The request needs more memory than its budget allows; the message says how much it needs.
 
     Attributes
     ----------
     least : int, optional
-        The bytes that would be enough, if known.
+        A budget in bytes that would be enough, if known.
     """
 
     def __init__(self, message: str, *, least: int | None = None) -> None:

@@ -1,7 +1,7 @@
-"""Hints for missing names: the counterparts in tonari of names from other libraries.
+"""Hints for users of other libraries: tonari's counterparts of names that tonari does not have.
 
-`ATTRIBUTES` covers modules and classes, `ARGUMENTS` the arguments of public functions. Other names raise the usual
-error.
+`ATTRIBUTES` has the names of attributes of modules and classes, `ARGUMENTS` those of arguments of public functions. All
+other names raise the usual error.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 _GRAPH_LISTS = "distances and indices are arrays: graph.distances, graph.indices"
 
-# By the name of a module or class, then by that of the attribute.
+# Module or class -> missing attribute -> hint.
 ATTRIBUTES: dict[str, dict[str, str]] = {
     "tonari": {
         "load": "tonari.KNNGraph.load and tonari.Index.load open what save wrote; tonari.io.read opens arrays",
@@ -170,7 +170,7 @@ _SIMILAR = "tonari.radius_search and pairs take min_similarity=; here the k near
 
 ATTRIBUTES["cKDTree"] = ATTRIBUTES["KDTree"]
 
-# By the name of the argument. If it has a counterpart in a public function, the hint names the counterpart instead.
+# Unknown argument -> hint. If the function has an argument with the same meaning, the hint names that argument.
 ARGUMENTS: dict[str, str] = {
     **dict.fromkeys(("n_neighbors", "top_k", "topk", "k_neighbors", "num_neighbors", "neighbors"), _K),
     **dict.fromkeys(("n_jobs", "workers", "num_threads", "num_workers", "nthreads"), "threads are threads="),
@@ -200,13 +200,13 @@ ARGUMENTS: dict[str, str] = {
 
 
 def attribute_error(owner: str, name: str, what: str) -> AttributeError:
-    """Return the error for an attribute that is missing from a module or an object of a class."""
+    """Return the AttributeError for an attribute that a module, or an object of a class, does not have."""
     hint = ATTRIBUTES.get(owner, {}).get(name)
     return AttributeError(f"{what} has no attribute {name!r}" + (f"; {hint}" if hint else ""))
 
 
 def missing_from(module: str) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a module."""
+    """Return a ``__getattr__`` for a module, which raises errors with hints."""
 
     def missing(name: str) -> Any:
         raise attribute_error(module, name, f"module {module!r}")
@@ -215,7 +215,7 @@ def missing_from(module: str) -> Callable[[str], Any]:
 
 
 class Hinted:
-    """A base class whose AttributeError names the counterpart of another library's attribute, from `ATTRIBUTES`."""
+    """A base class whose AttributeError has the hint of `ATTRIBUTES` for an attribute of another library."""
 
     __slots__ = ()
 
@@ -226,7 +226,7 @@ class Hinted:
 
 
 def argument_hint(name: str, known: Any = ()) -> str:
-    """Return "; " and a hint for an unknown argument, such as its name in tonari; "" without a hint."""
+    """Return "; " and a hint for an unknown argument, such as its name in tonari; "" for an argument without a hint."""
     hint = ARGUMENTS.get(name, "")
     if name in ("radius", "r", "threshold", "min_similarity") and "radius" in known:
         hint = "a threshold is radius= or min_similarity="
@@ -234,7 +234,7 @@ def argument_hint(name: str, known: Any = ()) -> str:
 
 
 def unexpected(error: TypeError, verb: str, known: Any) -> TypeError | None:
-    """Return an error with a hint for an argument of another function or library."""
+    """Return a TypeError with a hint in place of `error`, for an argument of another library; None without a hint."""
     found = re.search(r"got an unexpected keyword argument '(\w+)'", str(error))
     if found is None or found[1] in known:
         return None

@@ -1,4 +1,4 @@
-"""Queries with lists of points of different lengths, and the distribution of their comparisons among threads."""
+"""Searches in which each query has its own list of points, and their distribution among threads."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from tonari.core.results.neighbors import Neighbors
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """The listed points of each of m queries.
+    """The points that each of m queries is compared with: one list of points per query, stored in a common array.
 
     Attributes
     ----------
     numbers : int64 array
-        Row numbers of points. The lists of several queries may share a part of this array.
+        Row numbers of points. The lists of several queries may overlap in this array.
     begins, ends : int64 arrays of shape (m,)
         Query i is compared with the points ``numbers[begins[i]:ends[i]]``, which are in ascending order.
     self_ids : int64 array of shape (m,), optional
-        For each query a point that it must not find, or -1.
+        For each query the number of a point that it must not find, or -1.
     """
 
     numbers: npt.NDArray[np.int64]
@@ -45,16 +45,16 @@ class Listed:
         return self.ends - self.begins
 
     def batches(self, device: Any, *, widening: float, most: int) -> Iterator[Batch]:
-        """Yield all queries in batches whose lists have similar lengths; shorter lists are padded with -1.
+        """Yield all queries in batches of similar list lengths; within a batch, shorter lists are padded with -1.
 
         Parameters
         ----------
         device : torch.device
         widening : float
-            In a batch, the longest list has at most this multiple of the length of the shortest; lists of up to 16
-            points may always share a batch.
+            The longest list of a batch is at most this many times as long as the shortest; lists of up to 16 points may
+            always share a batch.
         most : int
-            The largest number of entries in a batch of more than one query.
+            The largest number of list entries, with padding, in a batch of more than one query.
         """
         import torch
 
@@ -76,7 +76,7 @@ class Listed:
 
 
 class Batch(NamedTuple):
-    """Queries whose lists are in one tensor on a device.
+    """Some queries and their lists, which are the rows of one tensor on a device.
 
     Attributes
     ----------
@@ -92,12 +92,12 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class ListedSearch:
-    """A search for the k nearest of the listed points of each query on the CPU.
+    """A search on the CPU for the k nearest points of each query among its listed points.
 
     Attributes
     ----------
     native : callable
-        Searches some queries, on one thread.
+        Searches the lists of some queries on one thread.
     seconds : callable(m, pairs, d, isa)
         The expected seconds on one core for comparing `pairs` pairs of m queries and their points.
     """
@@ -143,12 +143,12 @@ def in_blocks(
     threads: int | None,
     progress: ProgressLike,
 ) -> None:
-    """Call `call` on consecutive blocks that together contain all rows; calls may run on any thread.
+    """Call `call` on consecutive blocks that together contain all rows, from several threads if that is faster.
 
     Parameters
     ----------
     lengths : int64 array of shape (m,)
-        The length of the list of each row.
+        The length of each row's list; blocks have about the same sum of lengths.
     seconds : float
         The seconds that one core would take for all rows.
     call : callable(slice)

@@ -1,4 +1,4 @@
-"""The interface of a method: one instance per name and device, registered in methods/registry.py."""
+"""The interface of all methods, of which methods/registry.py registers one instance per name and device."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class GraphLists(NamedTuple):
     found : Neighbors of shape (n, k)
         The nearest other points of each point, on the same device as the points.
     report : optional
-        The report of an approximate method about its run.
+        The report of an approximate method about its run, such as its recall.
     seed : int, optional
         The random seed that the method used.
     """
@@ -39,14 +39,14 @@ class GraphLists(NamedTuple):
 
 
 class Method(ABC):
-    """A way to build k-NN graphs.
+    """A method of building k-NN graphs on one kind of device.
 
     Attributes
     ----------
     name, device : str
         For example "exact" and "cuda".
     exact : bool
-        Whether results are always exact; a method that is not exact may miss neighbours.
+        Whether results are always exact; other methods may miss neighbours.
     """
 
     name: ClassVar[str]
@@ -59,7 +59,7 @@ class Method(ABC):
 
     @abstractmethod
     def plan(self, problem: Problem, **given: Any) -> Any:
-        """Plan a search or a graph; `given` has the values of fields that the caller sets.
+        """Plan a search or a graph; `given` has the plan's fields that the caller sets.
 
         Raises
         ------
@@ -68,7 +68,7 @@ class Method(ABC):
         BudgetExceeded
             The problem does not fit into memory.
         ValueError
-            An override is invalid.
+            The value of a field that the caller sets is invalid.
         """
 
     @abstractmethod
@@ -95,30 +95,30 @@ class Method(ABC):
             lists.
         progress : None, bool or callable(done, total)
         patience : float, optional
-            Factor on the work that the plan expects, after which an approximate method gives up.
+            A multiple of the work that the plan expects, after which an approximate method gives up.
         """
 
 
 class Preparation(NamedTuple):
-    """Prepared points and the plan of their preparation."""
+    """Prepared points, and the plan by which they were prepared."""
 
     plan: Any
     points: Any
 
 
 class SearchMethod(Method):
-    """A method that also answers queries.
+    """A method that also finds the neighbours of queries.
 
     Attributes
     ----------
     filters : bool
-        Whether searches within limits apply the rules of a request.
+        Whether searches within a radius can apply rules for the points that each query may find (`Within.allowed`).
     """
 
     filters: ClassVar[bool] = False
 
     def kind(self, problem: Problem, searched: int = 0) -> str:
-        """Return the name of the preparation that a problem needs; prepared points fit every search of the same kind.
+        """Return the kind of preparation that a problem needs; prepared points fit every search of the same kind.
 
         `searched` is the number of queries that have been searched among these points so far.
         """
@@ -127,16 +127,16 @@ class SearchMethod(Method):
     def prepare_kind(
         self, points: Any, problem: Problem, searched: int, before: Preparation | None, progress: ProgressLike = None
     ) -> Preparation:
-        """Plan and prepare points for a new kind of search.
+        """Plan and prepare points for a kind of search that existing prepared points do not fit.
 
-        `before` is the preparation for the first kind of search, if this method made it. It is returned if a new
+        `before` is the preparation for the first kind of search, if this method made it. It is returned again if a new
         preparation would be no better.
         """
         plan = self.plan(problem)
         return Preparation(plan, self.prepare(points, plan, progress))
 
     def warm(self, plan: Any, *, self_join: bool, progress: ProgressLike = None) -> int:
-        """Compile the kernels that searches by a plan launch, and return their number; 0 on the CPU."""
+        """Compile the kernels that searches by this plan launch, and return their number, which is 0 on the CPU."""
         return 0
 
     @abstractmethod
@@ -144,17 +144,17 @@ class SearchMethod(Method):
         """Prepare points for searches."""
 
     def held_bytes(self, prepared: Any, plan: Any) -> int:
-        """Return the number of bytes that prepared points take between searches; on CUDA, on each device."""
+        """Return the bytes that prepared points take between searches (on CUDA, on each device)."""
         return int(plan.packed_bytes + plan.copied_bytes)
 
     def release(self, prepared: Any) -> None:
-        """Free prepared data that a later search can compute again; the default implementation frees nothing."""
+        """Free data of prepared points that a later search can compute again; by default, nothing is freed."""
 
     @abstractmethod
     def search(
         self, queries: Any, prepared: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None
     ) -> Neighbors:
-        """Search prepared points. Results are NumPy arrays, or tensors on the device of the queries.
+        """Find the k nearest prepared points of every query, as NumPy arrays or tensors on the device of the queries.
 
         In a self-join the queries are the points, and no point is its own neighbour.
         """
@@ -162,7 +162,7 @@ class SearchMethod(Method):
     def find_within(self, request: Within, prepared: Any, plan: Any, progress: ProgressLike = None) -> RadiusNeighbors:
         """Find all prepared points whose returned distance is at most the limit of the query.
 
-        For similarities, the value must be at least the limit.
+        For similarities, find all points whose value is at least the limit.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class SearchMethod(Method):
         Returns
         -------
         RadiusNeighbors
-            Lists ordered by (returned distance, index), on the device of the queries.
+            Lists in the order of (returned distance, index), on the device of the queries.
         """
         raise Unsupported(f"method={self.name!r} on {self.device} does not search within a radius")
 
@@ -185,7 +185,7 @@ class SearchMethod(Method):
         raise Unsupported(f"method={self.name!r} on {self.device} does not count within a radius")
 
     def count_once(self, request: Within, points: Any, plan: Any) -> Any:
-        """Prepare the points for this count alone, and count as :meth:`count_within` does."""
+        """Prepare the points only for this count, and count as :meth:`count_within` does."""
         return self.count_within(request, self.prepare(points, plan, False), plan, False)
 
     def search_listed(
@@ -199,7 +199,7 @@ class SearchMethod(Method):
         threads: int | None = None,
         found: Neighbors | None = None,
     ) -> Neighbors:
-        """Find the k nearest among the listed points of each query; the result is on the device of the queries.
+        """Find for each query the k nearest among its listed points; the result is on the device of the queries.
 
         Parameters
         ----------
@@ -207,16 +207,17 @@ class SearchMethod(Method):
         k : int
         metric : str
         listed : Listed
-            The lists of points, in host memory.
+            The list of points of each query, in host memory.
         threads : int, optional
             The number of threads on the CPU.
         found : Neighbors of shape (m, k), optional
-            On the CPU, the arrays for the result. Default: new arrays.
+            On the CPU, the arrays that receive the result. Default: new arrays.
 
         Returns
         -------
         Neighbors of shape (m, k)
-            Entries are -1 at inf (-inf for similarities) if fewer than k points are listed.
+            If a query has fewer than k listed points, the remaining entries have index -1 and distance inf (-inf for
+            similarities).
         """
         raise Unsupported(f"method={self.name!r} on {self.device} compares no lists")
 
@@ -234,53 +235,54 @@ class SearchMethod(Method):
         raise Unsupported(f"method={self.name!r} on {self.device} counts no lists")
 
     def prepare_within(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
-        """Prepare points for radius searches; each search may pass all queries of the plan, or a block of them."""
+        """Prepare points for radius searches, each of which may have all queries of the plan or a block of them."""
         return self.prepare(points, plan, progress)
 
     def search_once(
         self, queries: Any, points: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None
     ) -> Neighbors:
-        """Prepare the points for this search alone, and search them; in a self-join they are also the queries."""
+        """Prepare the points only for this search, and search them; in a self-join, the points are also the queries."""
         prepared = self.prepare(points, plan, progress)
         return self.search(queries, prepared, plan, self_join=self_join, progress=progress)
 
     def search_unchecked(
         self, queries: Any, points: Any, plan: Any, *, progress: ProgressLike = None
     ) -> Neighbors | None:
-        """Search like :meth:`search_once`, but check the values of the rows during the search.
+        """Search as :meth:`search_once` does, but check the values of all rows during the search, not before it.
 
-        Return None if a value is not finite, or if the method does not check values during a search.
+        Returns None if a value is not finite, or if the method cannot check values during a search.
         """
         return None
 
     def quick_search(self, queries: Any, points: Any, prepared: Any, plan: Any) -> Quick | None:
-        """Return a function that searches rows like these in one native call; None if there is none.
+        """Return a function that repeats this search for similar rows in one native call, or None if there is none.
 
         Parameters
         ----------
         queries, points : rows
-            Later ones have the same shapes and dtypes. The function takes both, and checks that all values are finite,
-            except the values of prepared points.
+            Examples of the rows of later searches, which have the same shapes and dtypes. The function takes both
+            arrays, and checks that all values are finite, except those of prepared points.
         prepared : optional
-            The prepared points, if all searches are among them.
+            The prepared points, if later searches are among the same points.
         plan : Plan
 
         Returns
         -------
         function(queries, points) -> (Neighbors, bool) or None
-            None if a value may be refused. The bool is True if all distances are far from the ends of float32.
+            The function returns None if a value may have to be refused; the caller then searches with all checks. The
+            bool is True if all distances are far from overflow and underflow in float32.
         """
         return None
 
     def quick_within(self, request: Within, points: Any, prepared: Any, plan: Any) -> Quick | None:
-        """Return a function like that of :meth:`quick_search`, for a request without rules and with one limit for all.
+        """Return a function like that of :meth:`quick_search` for radius searches without rules and with one limit.
 
-        Its first result is a RadiusNeighbors.
+        Its first result is a RadiusNeighbors instead of a Neighbors.
         """
         return None
 
     def quick_count(self, request: Within, points: Any, prepared: Any, plan: Any) -> Quick | None:
-        """Return a function like that of :meth:`quick_within` that returns counts, or None."""
+        """Return a function like that of :meth:`quick_within`, which returns only the counts, or None."""
         return None
 
     def build_graph(
@@ -299,15 +301,15 @@ class SearchMethod(Method):
 
 
 class TreeMethod(SearchMethod):
-    """A method whose running time depends on the data and can be estimated from a few queries."""
+    """A search method whose running time depends on the data, and can be estimated from the visits of a few queries."""
 
     def prepare_once(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
-        """Prepare points for one search with the plan's k.
+        """Prepare points for a single search with the plan's k.
 
-        Copies of a row that cannot be in any answer may be left out.
+        Points may be left out if so many copies of the same row precede them that they cannot be in any answer.
         """
         return self.prepare(points, plan, progress)
 
     @abstractmethod
     def visits(self, queries: Any, prepared: Any, plan: Any) -> tuple[float, float, float]:
-        """Return the mean numbers of leaves, nodes and points that these queries visit."""
+        """Search these queries, and return the mean numbers of leaves, nodes and points that one of them visits."""

@@ -1,4 +1,4 @@
-"""A method on the CPU, which excludes the queries of a self-join by their row numbers."""
+"""The base class of search methods on the CPU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tonari.core.results.neighbors import Neighbors
 
 
 class OnCpu(SearchMethod):
-    """A method on the CPU. In a self-join, each query excludes the point with its own row number."""
+    """A search method on the CPU, whose self-joins exclude each query's own point by its row number."""
 
     device = "cpu"
     filters = True
@@ -28,7 +28,7 @@ class OnCpu(SearchMethod):
         self_ids: npt.NDArray[np.int64] | None,
         progress: ProgressLike = None,
     ) -> Neighbors:
-        """Search prepared points; query i does not find point ``self_ids[i]``."""
+        """Find the k nearest prepared points of every query, except point ``self_ids[i]`` for query i."""
 
     def search(
         self, queries: Any, prepared: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None
@@ -37,5 +37,5 @@ class OnCpu(SearchMethod):
 
 
 def own_rows(queries: npt.NDArray[Any], self_join: bool) -> npt.NDArray[np.int64] | None:
-    """Return for each query of a self-join its row number among the points; None if the search is no self-join."""
+    """Return the row number of each query's own point in a self-join, or None if the search is no self-join."""
     return np.arange(len(queries), dtype=np.int64) if self_join else None

@@ -12,7 +12,7 @@ from tonari.core.units import MIB
 
 
 class Override(NamedTuple):
-    """A field of a plan that a caller may set.
+    """The description of a plan's field that callers may set.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Override(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The choices for one search or graph that are made before it runs; each method adds its own fields.
+    """The choices for one search or graph that are made before it runs; every method adds fields of its own.
 
     Attributes
     ----------
@@ -48,8 +48,8 @@ class Plan:
     threads : int
         CPU threads; 0 on CUDA.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
-        Bytes beyond the input (on CUDA, for each device): points in the layout of the method, rows copied from host
-        memory, temporary buffers, and results.
+        Bytes beyond the input (on CUDA, on each device): for points in the layout of the method, for rows copied from
+        host memory, for temporary buffers, and for results.
     seconds : float
         Expected duration, by the cost model of the method.
     """
@@ -73,28 +73,27 @@ class Plan:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes beyond the input; on CUDA, for each device."""
+        """The memory beyond the input in bytes; on CUDA, on each device."""
         return self.packed_bytes + self.copied_bytes + self.working_bytes + self.output_bytes
 
     @property
     def workers(self) -> int:
-        """Number of threads, or of devices on CUDA."""
+        """The number of threads, or of devices on CUDA."""
         return self.threads or len(self.devices)
 
     @property
     def devices_chosen(self) -> str:
-        """The number of devices and the reason for it; "" for a fixed number."""
+        """The number of devices and the reason for it, as a phrase; "" if there was no choice."""
         return ""
 
     @property
     def replayable(self) -> bool:
-        """Whether a search that is repeated with new values may be captured as a CUDA graph and replayed."""
+        """Whether searches that differ only in their values may be captured as a CUDA graph and replayed."""
         return False
 
     @property
     def packs_anew(self) -> str:
-        """A sentence about the points that each search packs again, and the memory that would keep them packed; else
-        ""."""
+        """A phrase with the number of points that stay packed, and the memory that keeps all packed; "" if all do."""
         return ""
 
     def for_problem(self, problem: Problem) -> Plan:
@@ -113,13 +112,13 @@ class Plan:
         return table(self.as_dict())
 
     def _repr_html_(self) -> str:
-        """Return the fields as a table, which notebooks show."""
+        """Return the fields as an HTML table, for notebooks."""
         return html.table([(name, shown(name, value)) for name, value in self.as_dict().items()])
 
 
 @dataclass(frozen=True)
 class WrittenPlan:
-    """The fields of a plan that was read from a file."""
+    """A plan that was read from a file, which consists only of named fields."""
 
     fields: dict[str, Any]
 

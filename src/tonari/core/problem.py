@@ -1,4 +1,4 @@
-"""The problem: everything that defines a search or a graph, in one record. Each call of a public function makes one."""
+"""The problem: one record with everything that defines a search or a graph, made by every call of a public function."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tonari.core.results.neighbors import value_dtype
 
 
 class PlanFields(TypedDict):
-    """The fields of a problem that its plan contains, too."""
+    """The fields that a problem and its plan have in common."""
 
     n: int
     m: int
@@ -23,7 +23,7 @@ class PlanFields(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A search for the k nearest of n points to each of m queries in d dimensions, and the place where it runs.
+    """A search for the k nearest of n points to each of m queries in d dimensions, and the devices that it may use.
 
     :func:`tonari.metrics.problem.make_problem` makes and checks it; code below the API does not check it again.
 
@@ -36,17 +36,17 @@ class Problem:
     metric : str
         The name of the metric.
     self_join : bool
-        The queries are the points, and no point is its own neighbour.
+        Whether the queries are the points; no point is then its own neighbour.
     devices : tuple of str
         "cuda:0" and so on; empty for the CPU.
     may_take_fewer : bool
-        Whether a method may use only the first few devices, if it expects to be faster on them.
+        Whether a method may use only the first few of the devices, if it expects to be faster on these.
     host_points, host_queries : bool
-        On CUDA: whether points and queries are in host memory and are copied to the devices.
+        On CUDA, whether the points and the queries are in host memory, and have to be copied to the devices.
     threads : int or None
-        CPU threads; None leaves the choice to the planner.
+        CPU threads; None if the planner is to choose their number.
     memory : int or None
-        Budget beyond the input in bytes (on CUDA, per device); None allows all memory that is free.
+        The memory budget beyond the input in bytes (on CUDA, per device); None allows all free memory.
     """
 
     n: int
@@ -70,7 +70,7 @@ class Problem:
         return "cuda" if self.devices else "cpu"
 
     def plan_fields(self) -> PlanFields:
-        """Return the fields of this problem that its plan contains, too."""
+        """Return the fields that this problem and its plan have in common."""
         return {
             "n": self.n,
             "m": self.m,
@@ -84,5 +84,5 @@ class Problem:
 
     @property
     def value_dtype(self) -> str:
-        """dtype of the returned distances."""
+        """The dtype of the returned distances."""
         return value_dtype(self.dtype, self.query_dtype)

@@ -1,4 +1,4 @@
-"""Ranges of rows split into slices."""
+"""Split ranges of rows into slices."""
 
 from __future__ import annotations
 

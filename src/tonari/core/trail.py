@@ -1,17 +1,18 @@
-"""The trail of a call: a record, on request, of its attempts and of its choices after the plan.
+"""The record of a call, kept on request: its plan, its later choices and its attempts.
 
     current          the record of the call in this context; None if the call is not recorded
-    recording()      the context of a call that is recorded
-    part()           the context of a search inside the call, such as the search of a sample, with a record of its own
-    unrecorded()     the context of work that is not part of the answer, such as a rehearsal
-    decided()        a choice that is made while the call runs, with the reason; also logged at INFO
+    recording()      a context whose calls are recorded
+    part()           a context for a search inside the call, such as that of a sample, with a record of its own
+    unrecorded()     a context for work that does not belong to the answer, such as a rehearsal
+    decided()        records a choice that is made while the call runs, with its reason, and logs it at INFO
 
 An attempt is one pass over some rows; a row is proved when its answer is known to be exact. If a call makes several
-other calls, their records are added up; parts with the same title are added up too. :mod:`tonari.io.record` reads
-records of files.
+other calls, their records are added up, and so are parts with the same title. :mod:`tonari.io.record` reads the records
+that files contain.
 
-Code that takes only microseconds reads ``current.get()`` itself, and records nothing if it is None. A thread that works
-for a call adds to the record of that call (:func:`carried`); calls that run at the same time have separate records.
+Code that must not take longer than microseconds reads ``current.get()`` itself, and records nothing if that is None. A
+thread that works for a call adds to the record of this call (:func:`carried`). Calls that run at the same time have
+separate records.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tonari.core.units import duration
 
 logger = logging.getLogger("tonari")
 
-_writing = threading.Lock()  # while a step is added: threads of one call share its record
+_writing = threading.Lock()  # held to add a step, because the threads of a call share its record
 
 
 class Choice(NamedTuple):
@@ -42,7 +43,7 @@ class Choice(NamedTuple):
     what : str
         The subject, such as "columns".
     why : str
-        A sentence that says what was chosen, and why.
+        A sentence with the choice and its reason.
     """
 
     what: str
@@ -53,7 +54,7 @@ class Choice(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """One way to search rows, such as a comparison in int8; several passes of the same name count as one attempt.
+    """One way of searching rows, such as a screen in int8; passes of the same name count as one attempt.
 
     Attributes
     ----------
@@ -62,10 +63,10 @@ class Attempt(NamedTuple):
     rows : int
         Number of rows that were searched.
     proved : int or None
-        Number of rows whose answer was proved exact by it; None for an attempt that proves no answer, such as a round
+        Number of rows whose answer this attempt proved exact; None for attempts that prove no answers, such as a round
         of NN-Descent.
     seconds : float or None
-        Duration; None on CUDA unless the record is timed.
+        Duration of the attempt; None on CUDA unless the record is timed.
     note : str
         Other facts; "" for none.
     """
@@ -86,7 +87,7 @@ Step: TypeAlias = "Choice | Attempt | Record"
 
 
 class PlanFields(Protocol):
-    """The interface of a plan: of a method, of a build in a directory, or of a plan that was read from a file."""
+    """The interface of a plan of any kind: for a search, for a build in a directory, or read from a file."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, for JSON."""
@@ -101,21 +102,22 @@ class Record:
     title : str
         The name of the call.
     rows : int
-        Number of rows whose neighbours are searched. In an exact search, exactly one attempt proves each row. 0 for
-        work without a search, such as merging lists in a directory.
+        Number of rows whose neighbours are searched. In an exact search, each row is proved by exactly one attempt. 0
+        for work without a search, such as merging lists in a directory.
     timed : bool
-        Whether attempts on CUDA wait for the device, so that they have a duration.
+        Whether attempts on CUDA wait for the device, so that their duration is known.
     method : str
-        The first chosen method; "" if an earlier search was replayed, or if several searches produced the answer.
+        The method that was chosen first; "" if an earlier search was replayed, or if several searches produced the
+        answer.
     reason : str
-        The reason for the method; "" if the caller named it.
+        The reason for choosing the method; "" if the caller named the method.
     plan : Plan, optional
         The plan of the method; None if `method` is "".
     steps : list of Choice, Attempt and Record
-        Ordered by their beginning. A Record among them describes a search for something other than the answer, such as
-        the true neighbours of a sample, or a call or stage within the call, such as the graphs of all shards.
+        In the order of their beginning. A Record among them describes a search for something other than the answer,
+        such as the true neighbours of a sample, or a call or stage within the call, such as the graphs of all shards.
     seconds : float
-        Duration of the call. Durations of the tasks of a stage, which may run at the same time, are added up.
+        Duration of the call; for a stage, the sum over its tasks, even if they ran at the same time.
     """
 
     title: str
@@ -134,26 +136,26 @@ class Record:
 
     @property
     def attempts(self) -> list[Attempt]:
-        """The attempts at the rows of the call."""
+        """The attempts at searching the rows of the call."""
         return [step for step in self.steps if isinstance(step, Attempt)]
 
     @property
     def parts(self) -> list[Record]:
-        """The records of searches for anything other than the answer, such as the neighbours of a sample."""
+        """The records of inner calls, and of searches for something other than the answer, such as that of a sample."""
         return [step for step in self.steps if isinstance(step, Record)]
 
     @property
     def proved(self) -> int:
-        """Number of rows that all attempts together proved."""
+        """The number of rows whose answers were proved exact, over all attempts."""
         return sum(attempt.proved or 0 for attempt in self.attempts)
 
     def planned(self, method: str, reason: str, plan: PlanFields | None) -> None:
-        """Record the first method and plan of the call, unless another search of the call has already done so."""
+        """Record the method and plan of the call's first search; later searches of the call change nothing."""
         if not self.method:
             self.method, self.reason, self.plan = method, reason, plan
 
     def decided(self, what: str, why: str) -> None:
-        """Record a choice, unless the same choice or too many choices about the same subject are recorded already."""
+        """Record a choice, unless it is recorded already, or too many choices about the same subject are."""
         with _writing:
             known = [choice.why for choice in self.choices if choice.what == what]
             if len(known) >= tuning.RECORDED_CHOICES:
@@ -162,7 +164,7 @@ class Record:
                 self.steps.append(Choice(what, why))
 
     def tried(self, name: str, rows: int, proved: int | None, seconds: float | None = None, note: str = "") -> None:
-        """Record a pass over some rows; passes of the same name are added up, with the note of the last one."""
+        """Record a pass over some rows; passes of the same name are added up, and the note of the last one is kept."""
         with _writing:
             for at, step in enumerate(self.steps):
                 if isinstance(step, Attempt) and step.name == name:
@@ -173,7 +175,7 @@ class Record:
             self.steps.append(Attempt(name, rows, proved, seconds, note))
 
     def part(self, title: str, rows: int) -> Record:
-        """Return the record of the searches with this title, which find something other than the answer."""
+        """Return the inner record with this title, which is made if necessary, after adding `rows` to it."""
         with _writing:
             inner = next((step for step in self.parts if step.title == title), None)
             if inner is None:
@@ -183,7 +185,7 @@ class Record:
         return inner
 
     def add(self, other: Record) -> None:
-        """Add the rows, the seconds and the steps of another record, such as the record of a task of the same stage."""
+        """Add the rows, the seconds and the steps of another record, such as that of another task of the same stage."""
         self.planned(other.method, other.reason, other.plan)
         self.rows += other.rows
         self.seconds += other.seconds
@@ -205,7 +207,7 @@ class Record:
         return "\n".join(self.lines())
 
     def lines(self, indent: int = 0) -> list[str]:
-        """Return one line for the call and one for each step; the lines of a part are indented."""
+        """Return the record as lines of text: one for the call and one for each step; inner records are indented."""
         by = f" by {self.method}" if self.method else ""
         why = f" ({self.reason})" if self.reason else ""
         rows = f": {self.rows:,} rows" if self.rows else ""
@@ -221,22 +223,22 @@ current: ContextVar[Record | None] = ContextVar("tonari_record", default=None)
 class recording:
     """Record the calls in a ``with`` block: their first plan, later choices with their reasons, and all attempts.
 
-    Every function and method of tonari that searches is recorded, including the work of its threads. Some calls, such
-    as :func:`tonari.knn_graph`, have a record of their own, which becomes a part of this record; the attempts of all
+    All functions and methods of tonari that search are recorded, including the work of their threads. Some calls, such
+    as :func:`tonari.knn_graph`, have a record of their own, which becomes a part of this record. The attempts of all
     other calls are added up.
 
     Parameters
     ----------
     title : str
     rows : int
-        Number of rows to find neighbours for, if it is known.
+        Number of rows whose neighbours are searched, if it is known.
     timed : bool
-        Whether attempts on CUDA wait for the device, so that they have a duration.
+        Whether attempts on CUDA wait for the device, so that their duration is known.
 
     Returns
     -------
     Record
-        From ``with ... as record``; its `seconds` are known at the end of the block.
+        The target of ``with ... as record``. Its `seconds` are known at the end of the block.
 
     Examples
     --------
@@ -268,7 +270,7 @@ class recording:
 
 @contextlib.contextmanager
 def _into(record: Record) -> Iterator[None]:
-    """Record the work in the context in a record."""
+    """Return a context whose work is added to a record."""
     before = current.set(record)
     try:
         yield
@@ -278,7 +280,7 @@ def _into(record: Record) -> Iterator[None]:
 
 @contextlib.contextmanager
 def part(title: str, rows: int) -> Iterator[None]:
-    """Record a search that does not find the answer itself, separately from the attempts that do."""
+    """Return a context for a search that does not find the answer itself, and has a record of its own."""
     outer = current.get()
     if outer is None:
         yield
@@ -292,7 +294,7 @@ def part(title: str, rows: int) -> Iterator[None]:
 
 
 class _Nowhere(Record):
-    """The record of work that is not recorded; it stays empty."""
+    """A record that stays empty, for work that is not recorded."""
 
     def planned(self, method: str, reason: str, plan: PlanFields | None) -> None:
         pass
@@ -314,12 +316,12 @@ _nowhere = _Nowhere("", 0)
 
 
 def unrecorded() -> contextlib.AbstractContextManager[None]:
-    """Switch off the record, and the log of choices, even if the call is recorded."""
+    """Return a context whose work is not recorded, and whose choices are not logged, even if the call is recorded."""
     return _into(_nowhere)
 
 
 def decided(what: str, why: str) -> None:
-    """Record and log a choice that is made while a call runs.
+    """Record and log a choice that is made while a call runs; `what` is its subject, `why` the choice and the reason.
 
     >>> with recording("search", 7) as record:
     ...     decided("columns", "64 of 768 are screened")
@@ -338,7 +340,7 @@ def decided(what: str, why: str) -> None:
 
 
 def carried(work: Callable[[], None], record: Record) -> Callable[[], None]:
-    """Wrap a function that runs in another thread, so that it adds to a record there."""
+    """Wrap a function for another thread, so that its work is added to a record there."""
 
     def there() -> None:
         with _into(record):

@@ -1,22 +1,27 @@
-"""Tuned numbers for threads and waiting times."""
+"""Tuned numbers for threads and waiting times.
+
+The comment above a group names the benchmark cases that time it, and the machine that its numbers were chosen on.
+Values in brackets are the alternatives that ``python -m benchmarks tune core`` times.
+"""
 
 # Case: small index-100x1000x3, search-100x1000x128 on cpu. Chosen on: not recorded.
-WORTH_SHARING = 2e-3  # seconds of work; less work is finished before other threads have started [5e-4, 2e-3, 8e-3]
+# The work that is worth sharing among threads.
+WORTH_SHARING = 2e-3  # shorter work, in seconds, ends before other threads have started [5e-4, 2e-3, 8e-3]
 WORTH_STARTING = 5e-4  # seconds of work that make one more thread worth starting [2e-4, 5e-4, 1e-3]
-LEAVE_SECONDS = 2e-4  # how often the caller's thread checks whether the others have ended [1e-4, 2e-4, 5e-4]
+LEAVE_SECONDS = 2e-4  # interval at which the caller's thread checks whether the others have ended [1e-4, 2e-4, 5e-4]
 
-# Not measured: delays that a person notices, and waits for threads that may never start or end.
-WAKE_SECONDS = 0.1  # how often the waiting thread checks for Ctrl-C
-LISTED_SECONDS = 0.01  # seconds of one native call on listed points, so that Ctrl-C takes effect soon
+# Not measured: delays in seconds that a person notices, and waits for threads that may never start or end.
+WAKE_SECONDS = 0.1  # interval at which the waiting thread checks for Ctrl-C
+LISTED_SECONDS = 0.01  # duration of one native call on listed points: Ctrl-C takes effect after it
 SHOW_FROM_SECONDS = 2.0  # work that takes longer than this shows its progress by default
 BEGIN_SECONDS = 0.5  # longest wait for a thread that may never start
-IDLE_SECONDS = 0.2  # how long a thread that is kept waits for more work
-EXIT_SECONDS = 1.0  # wait for our threads at exit; they stop as fast as after Ctrl-C, unless they run the caller's code
-HOLD_SECONDS = 10.0  # bounded, because at exit another thread may wait for a lock that the held thread owns
-LOOK_SECONDS = 0.001  # how often the state of the thread is checked during that time
+IDLE_SECONDS = 0.2  # how long an idle thread waits for more work
+EXIT_SECONDS = 1.0  # longest wait for the library's threads at exit; threads that run the caller's code may take longer
+HOLD_SECONDS = 10.0  # longest time that a caller's thread is blocked at exit, since it may own a lock that others need
+LOOK_SECONDS = 0.001  # interval at which exit checks whether the library's threads have ended
 
-# Not measured: a bound of memory, of 64 MB, which plans leave for small changes.
-CUT_ENTRIES = 1 << 21  # entries of lists on a device that are filtered in one step, at some 30 bytes each
+# Not measured: limits scratch memory to 64 MB, which plans leave for small buffers.
+CUT_ENTRIES = 1 << 21  # entries of lists on a device that are filtered in one step, with some 30 bytes each
 
 # Not measured: chosen for readers.
-RECORDED_CHOICES = 8  # choices that are recorded about one subject, such as the screened columns of many shards
+RECORDED_CHOICES = 8  # most recorded choices about one subject, such as the screened columns of many shards

@@ -1,4 +1,4 @@
-"""Units of memory, and texts for durations."""
+"""Units of memory, and readable texts for durations."""
 
 MIB = 1 << 20
 

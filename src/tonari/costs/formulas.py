@@ -9,10 +9,10 @@ from typing import NamedTuple
 from tonari.core.units import MIB
 from tonari.costs import tuning
 
-_OWN_CACHE, _SHARED_CACHE = MIB, 16 * MIB  # bytes: the cache of one core, and the share of two cores in a shared cache
+_OWN_CACHE, _SHARED_CACHE = MIB, 16 * MIB  # bytes: a core's own cache, and the share of two cores in a shared cache
 
 
-TOP_LEVELS = 8  # at most 256 tasks: enough for any machine, and the node of a row fits in a byte
+TOP_LEVELS = 8  # at most 2**8 tasks: enough for any machine, and the number of a row's node fits in a byte
 
 
 class MeanVisits(NamedTuple):
@@ -21,9 +21,9 @@ class MeanVisits(NamedTuple):
     Attributes
     ----------
     leaves, nodes : float
-        Leaves scanned, and nodes whose children's boxes are compared.
+        The number of leaves whose points are compared with the query, and of nodes whose children's boxes are.
     points : float
-        Points in those leaves.
+        The number of points in these leaves.
     """
 
     leaves: float
@@ -37,9 +37,9 @@ class BitCosts(NamedTuple):
     Attributes
     ----------
     byte : float
-        Packing, per byte of a point.
+        Packing the points, per byte of a point.
     pair, pair_byte : float
-        Per pair of a query and a point, and per byte of a pair.
+        Comparing, per pair of a query and a point, and per byte of a row in a pair.
     """
 
     byte: float
@@ -56,20 +56,20 @@ class BruteCosts:
     start : float
         Fixed cost of a search.
     point, point_value : float
-        Packing, per point and per value of a point.
+        Packing the points, per point and per value of a point.
     query, query_neighbour, neighbour_value : float
         Per query, per neighbour of a query, and per value of such a neighbour.
     pair, pair_value : float
         Per pair of a query and a point, and per dimension of a pair.
     crowd : float
-        Extra cost per pair of the first 1,000 queries, divided by d². It applies in fewer than 4 dimensions, in which
+        Extra cost per pair of the first 1,000 queries, divided by d². It applies only to fewer than 4 dimensions, where
         the first queries take longer than later ones.
     coarse : float
-        Points are packed again, at the next precision, if the k nearest of n uniform points in a cube lie within less
-        than this share of its width.
+        The points are packed again, at the next precision level, if the k nearest of n uniform points in a cube would
+        lie within less than this share of the cube's width.
     blurred : float
-        Relative extra cost of a pair, multiplied by (n / k)^(3 / d) and limited to 100: with more points in few
-        dimensions, the squared distances of near points fall below the screen's errors.
+        Relative extra cost of a pair, multiplied by (n / k)^(3 / d) and limited to 100. With many points in few
+        dimensions, squared distances of near points are smaller than the errors of the screen.
     """
 
     start: float
@@ -85,7 +85,7 @@ class BruteCosts:
     blurred: float = 0.0
 
     def seconds(self, n: int, m: int, d: int, k: int, workers: int) -> float:
-        """Return the cost of the whole search on this many cores or devices."""
+        """Return the cost of the whole search on `workers` cores or devices."""
         return self.start + (self.packing(n, d) + self.answering(n, m, d, k)) / workers
 
     def packing(self, n: int, d: int) -> float:
@@ -104,18 +104,18 @@ class BruteCosts:
 
 @dataclass(frozen=True)
 class DirectCosts:
-    """Costs of computing the exact values of all pairs, in seconds of one core.
+    """Costs of a search that computes the exact values of all pairs, in seconds of one core.
 
     Attributes
     ----------
     start, query, pair, value : float
         Per search, per query, per pair and per value of a pair.
     kept : float
-        Per point that is among the k nearest at the moment when it is compared.
+        Per point that is among the k nearest so far when it is compared.
     neighbour, neighbour_value : float
         Per neighbour, and per value of a neighbour.
     columns : int
-        The number of columns that are computed at once: narrower rows take as long as rows of this many columns.
+        The number of columns that are processed at once: narrower rows take as long as rows of this many columns.
     """
 
     start: float
@@ -128,12 +128,12 @@ class DirectCosts:
     columns: int = 1
 
     def slower(self, factor: float) -> DirectCosts:
-        """Return the costs on cores that are slower by a factor."""
+        """Return the costs on cores that take `factor` times as long."""
         seconds = {name: factor * value for name, value in vars(self).items() if name != "columns"}
         return replace(self, **seconds)
 
     def seconds(self, n: int, m: int, d: int, k: int) -> float:
-        """Return the cost of a search."""
+        """Return the cost of a search on one core."""
         # The j-th point of a random order is among the k nearest of the first j with probability k / j.
         insertions = k * (1 + math.log(n / k))
         pairs = n * (self.pair + self.value * max(d, self.columns))
@@ -154,12 +154,12 @@ class TreeCosts:
     query : float
         Per query.
     neighbour, neighbour_value : float
-        Per neighbour of a query, multiplied by log2(k + 1) for keeping the neighbours in order; per dimension of a
+        Per neighbour of a query, multiplied by log2(k + 1) because neighbours are kept in order; and per dimension of a
         neighbour.
     ordered : float
-        Longest list that is kept in order: in longer ones, a neighbour takes as long as in a list of this length.
+        The length up to which lists are kept in order; in longer lists, the cost of a neighbour does not grow.
     leaf, node, node_value : float
-        Per visited leaf, per visited node, and per dimension of a node.
+        Per visited leaf, per visited node, and per dimension of a visited node.
     point, value : float
         Per compared point, and per dimension of it.
     near, far : float
@@ -167,7 +167,7 @@ class TreeCosts:
     miss : float
         Extra cost per visited leaf that is read from memory.
     double : float
-        Factor (not seconds) for a tree of float64 values.
+        Factor, not seconds, on the costs of a tree of float64 values.
     """
 
     start: float
@@ -188,14 +188,14 @@ class TreeCosts:
     ordered: float = math.inf
 
     def slower_search(self, factor: float) -> TreeCosts:
-        """Return the costs on cores whose searches take `factor` times as long, and whose builds take the same time."""
+        """Return the costs on cores that take `factor` times as long for searches, and the same time for builds."""
         same = ("start", "split", "placed", "far", "miss", "double", "ordered")
         return replace(self, **{name: factor * value for name, value in vars(self).items() if name not in same})
 
     def build(self, n: int, d: int, height: int, workers: int) -> float:
-        """Return the cost of building a tree on this many cores; on CUDA, each device builds a tree of its own.
+        """Return the cost of building a tree on `workers` cores; on CUDA, each device builds a tree of its own.
 
-        On the CPU, nodes of at most TASK_POINTS points are each built by one core; all cores share the work on larger
+        On the CPU, a node of at most TASK_POINTS points is built by one core, while all cores share the work on larger
         nodes.
         """
         top = min(height, TOP_LEVELS, max(0, math.ceil(math.log2(n / tuning.TASK_POINTS)))) if workers > 1 else 0
@@ -203,12 +203,12 @@ class TreeCosts:
         return self.start + n * (passes + (self.split * (height - top) + self.placed * d) / min(workers, 1 << top))
 
     def search(self, m: int, d: int, k: int, seen: MeanVisits, workers: int, *, double: bool, tree_bytes: int) -> float:
-        """Return the cost of all queries on this many cores or devices."""
+        """Return the cost of all queries on `workers` cores or devices."""
         walk = seen.nodes * (self.node + self.node_value * d)
         scan = seen.leaves * self.leaf + seen.points * (self.point + self.value * d)
         keep = k * math.log2(min(k, self.ordered) + 1) * (self.neighbour + self.neighbour_value * d)
         read = seen.points * d * (8 if double else 4)
-        # Successive queries share data that are small enough to stay in the core's own cache.
+        # If a query reads little, most of it is in the core's own cache from the query before.
         moved = read * read / (read + _OWN_CACHE)
         shared = min(1.0, max(0.0, (tree_bytes - _OWN_CACHE) / (8 * _OWN_CACHE)))
         beyond = max(0.0, 1.0 - _SHARED_CACHE / tree_bytes)
@@ -225,7 +225,7 @@ class DescentCosts:
     start : float
         Fixed cost of a graph.
     point, value : float
-        Per point, and per value of a point; both times log2(n + 1) and the length of the point's list.
+        Per point, and per value of a point; both are multiplied by log2(n + 1) and by the length of the point's list.
     """
 
     start: float
@@ -233,5 +233,5 @@ class DescentCosts:
     value: float
 
     def seconds(self, n: int, d: int, list_size: int, workers: int) -> float:
-        """Return the cost of the whole graph on this many cores or devices."""
+        """Return the cost of the whole graph on `workers` cores or devices."""
         return self.start + n * math.log2(n + 1) * (self.point + self.value * d) * list_size / workers

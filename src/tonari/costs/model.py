@@ -1,4 +1,4 @@
-"""Expected seconds of a plan: the one cost model that `auto`, `tonari plan` and progress bars use."""
+"""Estimate the seconds that a plan takes: the one cost model of `auto`, `tonari plan` and progress bars."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tonari.metrics import get_metric
 
 
 def bits_seconds(n: int, m: int, d: int, isa: str, *, prepared: bool) -> float:
-    """Return the expected seconds of one core or device for comparing rows of d bytes, including packing.
+    """Return the expected seconds of one core or device for comparing rows of bits, of d bytes each; includes packing.
 
     `isa` is an instruction set of the CPU, or "cuda".
     """
@@ -41,13 +41,13 @@ def bits_seconds(n: int, m: int, d: int, isa: str, *, prepared: bool) -> float:
 
 
 def listed_bits_seconds(m: int, pairs: int, d: int, isa: str) -> float:
-    """Return the expected seconds of one core for m queries, compared in `pairs` pairs of rows of d bytes."""
+    """Return the expected seconds of one core for comparing m queries in `pairs` pairs of rows of d bytes."""
     costs = LISTED_BITS["generic" if isa in ("generic", "neon") else "avx2"]
     return m * costs.query + pairs * (costs.pair + costs.value * d)
 
 
 def brute_seconds(problem: Problem, isa: str, workers: int, *, shared: bool = False) -> float:
-    """Return the expected seconds of brute force, including packing of the points.
+    """Return the expected seconds of a search by brute force, including packing of the points.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def brute_seconds(problem: Problem, isa: str, workers: int, *, shared: bool = Fa
     workers : int
         Number of cores or devices.
     shared : bool
-        Whether each product is used for both of its rows, as in a self-join on the CPU.
+        Whether each product of two rows is used for both of them, as in a self-join on the CPU.
     """
     costs = _brute(problem, isa)
     seconds = costs.seconds(problem.n, problem.m, problem.d, problem.k, workers)
@@ -64,19 +64,19 @@ def brute_seconds(problem: Problem, isa: str, workers: int, *, shared: bool = Fa
 
 
 def brute_pair_seconds(d: int) -> float:
-    """Return the seconds of brute force on CUDA for one query and one point of d dimensions, by matrix products."""
+    """Return the seconds that brute force on CUDA takes per pair of a query and a point, by matrix products."""
     costs = BRUTE["cuda", "gemm"]
     return costs.pair + costs.pair_value * d
 
 
 def brute_work(problem: Problem, isa: str, *, read_bytes: int, prepared: bool) -> float:
-    """Return the seconds that one thread takes for the part of brute force on the CPU that threads can share.
+    """Return the seconds that one thread would take for the work of brute force on the CPU that threads can share.
 
     Parameters
     ----------
     read_bytes : int
-        Bytes of packed points that all queries together read. The time for reading them is the lower limit of the
-        result, which matters for few queries.
+        Bytes of packed points that are read for all queries together. Reading them takes a minimum of time, which
+        matters if there are few queries.
     prepared : bool
         Whether the points are packed already.
     """
@@ -86,15 +86,15 @@ def brute_work(problem: Problem, isa: str, *, read_bytes: int, prepared: bool) -
 
 
 def direct_seconds(problem: Problem, isa: str) -> float:
-    """Return the seconds of a search by exact values alone on one core."""
-    # As native/exact/direct.cpp: sums of squares of float32 rows are estimated first.
+    """Return the expected seconds of one core for a search that computes exact values without a screen."""
+    # native/exact/direct.cpp first estimates sums of squares of float32 rows.
     squares = get_metric(problem.metric).squares and problem.dtype == problem.query_dtype == "float32"
     costs = ESTIMATED if squares and 2 * problem.k <= problem.n else DIRECT
     return costs[isa].seconds(problem.n, problem.m, problem.d, problem.k)
 
 
 def listed_seconds(m: int, pairs: int, d: int, isa: str) -> float:
-    """Return the expected seconds of one core for the exact values of `pairs` pairs of m queries."""
+    """Return the expected seconds of one core for the exact values of m queries with `pairs` listed points in all."""
     costs = DIRECT[isa]
     return m * costs.query + pairs * (costs.pair + costs.value * d)
 
@@ -102,19 +102,19 @@ def listed_seconds(m: int, pairs: int, d: int, isa: str) -> float:
 def screening_seconds(problem: Problem, isa: str, *, prepared: bool) -> float:
     """Return the expected seconds of one core for a search with a low-precision screen.
 
-    The time for reading packed points from memory is left out.
+    The time for reading packed points from memory is not included.
     """
     start = SCREEN_START if prepared else SCREEN_START_UNPACKED
     return start + brute_work(problem, isa, read_bytes=0, prepared=prepared)
 
 
 def packing_seconds(problem: Problem, isa: str, points: int) -> float:
-    """Return the seconds of packing this many points on one core."""
+    """Return the expected seconds of one core for packing this many points."""
     return _brute(problem, isa).packing(points, problem.d)
 
 
 def arrival_seconds(problem: Problem) -> float:
-    """Return the seconds that every method spends on its input: checking values on the CPU, or copying rows to CUDA."""
+    """Return the seconds that every method spends on its input: to check values on the CPU, or to copy rows to CUDA."""
     points = problem.n * problem.d * inputs.dtype_of(problem.dtype).itemsize
     queries = 0 if problem.self_join else problem.m * problem.d * inputs.dtype_of(problem.query_dtype).itemsize
     if not problem.devices:
@@ -124,12 +124,12 @@ def arrival_seconds(problem: Problem) -> float:
 
 
 def copying_seconds(from_host: int, from_device: int, devices: int) -> float:
-    """Return the seconds for copying rows to several CUDA devices; rows on one device are copied to all others.
+    """Return the seconds for copying rows to CUDA devices: rows on one of the devices are copied to all others.
 
     Parameters
     ----------
     from_host, from_device : int
-        Bytes in host memory, whose rate does not depend on the number of devices, and bytes on one of the devices.
+        Bytes of rows in host memory, and of rows on one of the devices.
     devices : int
     """
     link = CARD.link if devices == 1 else CARD.link_of_several
@@ -137,14 +137,14 @@ def copying_seconds(from_host: int, from_device: int, devices: int) -> float:
 
 
 def tree_work(problem: Problem, isa: str, height: int, held_bytes: int, *, prepared: bool) -> float:
-    """Return the seconds that one thread takes for the part of a tree search on the CPU that threads can share.
+    """Return the seconds that one thread would take for the work of a tree search on the CPU that threads can share.
 
     Parameters
     ----------
     height : int
         The height of the tree.
     held_bytes : int
-        Bytes per value in the tree.
+        Bytes per value that the tree stores.
     prepared : bool
         Whether the tree is built already.
     """
@@ -155,36 +155,36 @@ def tree_work(problem: Problem, isa: str, height: int, held_bytes: int, *, prepa
 
 
 def build_seconds(plan: Any) -> float:
-    """Return the seconds of building the tree of a plan."""
+    """Return the expected seconds of building the tree of a plan."""
     return _tree(plan).build(plan.n, plan.d, plan.height, max(1, plan.threads))
 
 
 def tree_seconds(plan: Any, m: int, seen: MeanVisits) -> float:
-    """Return the expected seconds for m queries with these mean visits, in a tree that is already built."""
+    """Return the expected seconds for m queries with the mean visits `seen`, in a tree that is already built."""
     workers, double = plan.threads or len(plan.devices), plan.held == "float64"
     return _tree(plan).search(m, plan.d, plan.k, seen, workers, double=double, tree_bytes=plan.packed_bytes)
 
 
 def expected_visits(n: int, d: int, k: int, height: int) -> MeanVisits:
-    """Return the expected visits of a query if the points are uniform in a cube.
+    """Return the expected visits of a query in the tree if the points are uniform in a cube.
 
     A small ball that contains k points touches ((k / leaf)^(1/d) + 1)^d cells of `leaf` points (Friedman, Bentley and
     Finkel, An algorithm for finding best matches in logarithmic expected time, ACM TOMS 1977, section 4). In many
-    dimensions the ball extends beyond the cube, so fewer cells are touched: in each dimension, the squared width of the
-    ball is subtracted from the number of cells. The result is within a third of the measured visits of 20,000 to 2
-    million uniform points in up to 15 dimensions, and exact for k = n.
+    dimensions the ball extends beyond the cube, so fewer cells are touched: the squared width of the ball is subtracted
+    from the number of cells in each dimension. For 20,000 to 2 million uniform points in up to 15 dimensions, the
+    result differs from the measured visits by at most a third; for k = n it is exact.
     """
     leaves = 1 << height
     size = n / leaves
-    width = min(1.0, k / n) ** (1.0 / d)  # the width of a cube with k of the n points of a unit cube
+    width = min(1.0, k / n) ** (1.0 / d)  # width of a cube that contains k of the n points in a unit cube
     across = (k / size) ** (1.0 / d) + 1.0 - width**2
-    # In many dimensions the power overflows float64, and is far more than the number of leaves.
+    # In many dimensions the power would overflow float64; it is far larger than the number of leaves.
     touched = float(leaves) if d * math.log2(across) > height + 1 else min(float(leaves), across**d)
     return MeanVisits(touched, touched / 4 + height / 4, touched * size)
 
 
 def all_visits(n: int, height: int) -> MeanVisits:
-    """Return the number of visits of a query that visits every leaf; nodes have up to 16 children."""
+    """Return the visits of a query that visits every leaf of a tree whose nodes have up to 16 children."""
     leaves = 1 << height
     return MeanVisits(leaves, math.ceil(leaves / 15), n)
 
@@ -196,12 +196,12 @@ def _brute(problem: Problem, isa: str) -> BruteCosts:
 
 
 def begins_in_float32(metric: str, isa: str, dtype: str, d: int) -> bool:
-    """Whether a plan begins with a screen in float32, because its rows have too few columns for a screen in int8."""
+    """Whether a plan on the CPU begins with a screen in float32, because rows have too few columns for int8."""
     return d <= tuning.FEW_COLUMNS.get(isa, 0) and not exact_in_int8(metric, dtype)
 
 
 def exact_in_int8(metric: str, dtype: str) -> bool:
-    """Whether the screen compares rows in int8 without rounding, which holds for integers that are not normalised."""
+    """Whether a screen in int8 represents rows without rounding: integers whose metric does not normalise rows."""
     return inputs.dtype_of(dtype).kind in "iu" and not get_metric(metric).angular
 
 
@@ -211,15 +211,15 @@ def _tree(plan: Plan) -> TreeCosts:
 
 @cached()
 def _cores(isa: str) -> str:
-    """Return the key of an instruction set in TREE; AVX-512 has different constants on CPUs with AMX."""
+    """Return the key in TREE for an instruction set; AVX-512 has other constants on CPUs with AMX."""
     return "amx" if isa == "avx512" and "amx" in supported_isas() else isa
 
 
 def least_build_seconds(plan: Plan) -> float:
-    """Return the smallest build time of any tree on the device of a plan."""
+    """Return the seconds that building even the smallest tree takes on the device of a plan."""
     return _tree(plan).start
 
 
 def descent_seconds(plan: Any) -> float:
-    """Return the seconds of the whole graph by NN-Descent."""
+    """Return the expected seconds of a whole k-NN graph by NN-Descent."""
     return DESCENT[plan.device, plan.update].seconds(plan.n, plan.d, plan.list_size, max(1, plan.threads))

@@ -1,10 +1,10 @@
-"""The measured constants of the cost model, by instruction set of the CPU or by GPU.
+"""The measured constants of the cost model, by instruction set or GPU, and how each was measured.
 
-Choices of method, precision and group size depend only on ratios of these constants. On other machines of the same
-kind, the predicted times are right within a factor of about two.
+Choices of method, precision level and group size depend only on ratios of these constants. On other machines of the
+same kind, predicted times are right within a factor of about two.
 
     BRUTE, TREE on the CPU   CPU time of searches of SIFT reduced by PCA, on two cores of an AMD EPYC of family 26;
-                             python -m benchmarks run kdtree --case 'auto-*' measures how good the resulting choice is
+                             python -m benchmarks run kdtree --case 'auto-*' measures how good the resulting choices are
     BRUTE of "gemm"          "avx512": fitted to uniform points and SIFT of the cases 'auto-*', two cores of an EPYC of
                              family 25, 2026-11-24; "avx2": one core of another EPYC, which offers no AVX-512 to
                              programs, 10,000 to 1,000,000 uniform points of 4 to 384 dimensions, 2026-11-25
@@ -15,9 +15,9 @@ kind, the predicted times are right within a factor of about two.
                              960 dimensions, 1 and 2,000 queries, k = 10 and 100; start, point and query: two cores of
                              model 207, 2026-11-26, SIFT and uniform points of 15 to 27 dimensions of 'auto-*';
                              pair: a shared core of a Xeon of model 167, 2026-11-28, 2,000 queries, 16 to 256 dimensions
-    TREE["amx"]              two cores of a Xeon of model 207, 2026-11-26: for uniform points and SIFT of 2 to 10
+    TREE["amx"]              two cores of a Xeon of model 207, 2026-11-26: with uniform points and SIFT of 2 to 10
                              dimensions, searches took 1.1 to 1.7 times as long as on the EPYC of family 26, and builds
-                             took the same time
+                             took as long
     DIRECT, SCREEN_START     one core of a Xeon of model 207, process time of 1 to 100 queries among 100 to 2,000 points
     TREE, misses             the EPYC without AVX-512: a million uniform points of 5, 10 and 15 dimensions
     TREE, builds             the EPYC without AVX-512: 10,000 to 1,000,000 uniform points of 3 and 8 dimensions; start:
@@ -27,9 +27,8 @@ kind, the predicted times are right within a factor of about two.
                              process time of tonari.plan(..., direct=True, threads=1): 20 to 100 queries among 10,000
                              and 30,000 Gaussian points of 16, 128 and 768 dimensions, k = 5 to n / 2, also with
                              isa="avx2" and "generic"; columns: the same EPYC, 100 queries among 1,000 and 3,000 points
-                             of 1 to 64 dimensions; "amx": not measured. It has the EPYC's rates, slowed down by the
-                             factor of TREE["amx"], because these rates are compared with BRUTE["amx"], which was
-                             measured on a Xeon
+                             of 1 to 64 dimensions; "amx": not measured, but the EPYC's rates slowed down by the factor
+                             of TREE["amx"], because they are compared with BRUTE["amx"], which was measured on a Xeon
     DIRECT, kept             one core of an EPYC (Zen 4), 2026-11-27, process time of tonari.plan(..., direct=True,
                              threads=1): 100 queries or fewer among 1,000, 10,000 and 30,000 Gaussian points of 3, 128
                              and 784 dimensions, k = 1 to n, without the cost of pairs; the code is the same for every
@@ -64,11 +63,11 @@ _Costs = TypeVar("_Costs", BruteCosts, DirectCosts, TreeCosts)
 
 
 def _half_as_wide(costs: _Costs, *arithmetic: str) -> _Costs:
-    """Return the costs where registers are half as wide."""
+    """Return the costs with these fields doubled, for an instruction set whose registers are half as wide."""
     return replace(costs, **{name: 2 * getattr(costs, name) for name in arithmetic})
 
 
-# Keys: instruction set or "cuda", and the form of the metric, or "few" for the form "gemm" with few columns.
+# Keys: the instruction set or "cuda", and the form of the metric; "few" instead of "gemm" for rows of few columns.
 BRUTE = {
     ("generic", "gemm"): BruteCosts(
         start=1e-3, point=8.8e-8, point_value=4.5e-9, query=3.8e-6, query_neighbour=2.2e-7, pair=4e-10, pair_value=5e-11
@@ -115,10 +114,10 @@ BRUTE["avx512", "few"] = BRUTE["amx", "few"] = replace(
 BRUTE["neon", "gemm"] = _half_as_wide(BRUTE["avx2", "gemm"], "point_value", "pair_value")
 BRUTE["neon", "elementwise"] = _half_as_wide(BRUTE["avx2", "elementwise"], "point_value", "pair_value")
 
-_XEON = 1.4  # time of a core of a Xeon with AMX for the same code, relative to a core of an EPYC
+_XEON = 1.4  # time of a core of a Xeon with AMX, relative to a core of an EPYC with the same code
 
-# Costs of all exact values of small searches, and the time of the smallest search with a screen: with packed points,
-# and including the check and the packing of a few points.
+# Costs of small searches that compute all exact values. SCREEN_START is the time of the smallest search with a screen
+# among packed points, SCREEN_START_UNPACKED that time with the check and the packing of a few points.
 DIRECT = {
     "generic": DirectCosts(start=1.5e-5, query=1e-6, pair=1.5e-8, value=1e-9, kept=2e-8),
     "avx2": DirectCosts(start=1.5e-5, query=1e-6, pair=1.2e-8, value=3e-10, kept=2e-8),
@@ -126,7 +125,7 @@ DIRECT = {
 }
 DIRECT["amx"] = DIRECT["avx512"]
 DIRECT["neon"] = _half_as_wide(DIRECT["avx2"], "value")
-# The same costs if float32 estimates rule out most points before exact values are computed.
+# The same costs for searches that first rule out most points by estimates in float32.
 ESTIMATED = {
     "generic": DirectCosts(
         start=6e-6, query=5e-7, pair=2.7e-9, value=1.5e-10, kept=2e-9, neighbour=1.5e-8, neighbour_value=5e-10,
@@ -144,7 +143,7 @@ ESTIMATED["amx"] = ESTIMATED["avx512"].slower(_XEON)
 ESTIMATED["neon"] = _half_as_wide(ESTIMATED["avx2"], "value", "neighbour_value")
 SCREEN_START, SCREEN_START_UNPACKED = 5e-5, 2.5e-4
 
-_BUILD = {"start": 6e-5, "split": 1.1e-8, "placed": 3.5e-9}  # the same code for every instruction set
+_BUILD = {"start": 6e-5, "split": 1.1e-8, "placed": 3.5e-9}  # the code is the same for every instruction set
 TREE = {
     "generic": TreeCosts(
         **_BUILD, query=1e-7, neighbour=5e-9, neighbour_value=2.7e-9, leaf=5.5e-8, node=8.7e-8, node_value=1.2e-8,
@@ -163,22 +162,22 @@ TREE = {
         node=0.0, node_value=2.8e-11, point=0.0, value=4.4e-13, near=0.0, far=0.0, miss=0.0, double=2.0,
     ),
 }  # fmt: skip
-# Trees do not use AMX; these cores are of another vendor.
+# Trees do not use AMX. But the rates of "avx512" are from an EPYC, and CPUs with AMX are Xeons.
 TREE["amx"] = replace(TREE["avx512"].slower_search(_XEON), start=6e-4)
 TREE["neon"] = _half_as_wide(TREE["avx2"], "node_value", "value")
 
-# Keys: device, and the update of a round.
+# Keys: the device, and the kind of update in a round.
 DESCENT = {
     ("cpu", "pull"): DescentCosts(start=2e-2, point=3.6e-8, value=1.1e-10),
     ("cuda", "pull"): DescentCosts(start=5e-3, point=1.4e-10, value=6.5e-13),
     ("cuda", "gnnd"): DescentCosts(start=5e-3, point=2.8e-10, value=1.3e-12),
 }
 
-SHARED = 0.8  # time of brute force if each product is used for both of its rows, relative to the usual time
+SHARED = 0.8  # time of brute force if each product of two rows is used for both, relative to the usual time
 READ_RATE = 1e10  # bytes per second that one core reads from memory
-LOOK_BYTE = 6e-11  # seconds of one core per byte of input whose values are checked, in memory or in the page cache
+LOOK_BYTE = 6e-11  # seconds of one core per byte of input that is checked, in memory or in the page cache
 
-# Operations per second of one core, by instruction set and precision; they decide the precision of the next level.
+# Operations per second of one core, by instruction set and precision; they decide which precision level is next.
 PRODUCTS = {
     ("generic", "float32"): 2e10,
     ("avx2", "float32"): 1.3e11,
@@ -191,27 +190,27 @@ PRODUCTS = {
     ("amx", "bfloat16"): 1e12,
     ("amx", "int8"): 1.6e12,
 }
-MULTIPLY = 1e-10  # seconds of one core per product of a value and a direction, while rows are contracted
-# Seconds per survivor of the screen until it is refined and in its place in the answer, and seconds per dimension.
+MULTIPLY = 1e-10  # seconds of one core per product of a value with a direction when rows are contracted
+# Seconds per candidate that survives the screen, for refining it and placing it in the answer; and per dimension.
 SURVIVOR, SURVIVOR_VALUE = 6e-8, 3e-10
 
 
 class CardRates(NamedTuple):
-    """Rates of one GPU, which determine the size of groups and the slabs that are streamed.
+    """Rates of one GPU, which decide the size of groups and the slabs of the streamed route.
 
     Attributes
     ----------
     read_minima, write_minima, read_rows, link : float
-        Bytes per second of reading minima, writing minima, gathering rows, and copying from host memory.
+        Bytes per second when reading minima, writing minima, gathering rows, and copying from host memory.
     link_of_several, peer : float
-        Total bytes per second of copying from host memory to several devices at once, and of copying from one device to
-        all others.
+        Total bytes per second when copying from host memory to several devices at once, and from one device to all
+        others.
     further : float
-        Seconds that the host takes for each device of a search after the first.
+        Seconds that the host needs for every device of a search but the first.
     products, elements : float
-        Operations per second of matrix units and of elementwise terms.
+        Operations per second of matrix units, and of units that compute elementwise terms.
     cpu_member, cpu_value : float
-        Seconds of one host core per refined member of a group, and per value of it.
+        Seconds of one host core per member of a group that it refines, and per value of the member.
     """
 
     read_minima: float
@@ -232,7 +231,7 @@ CARD = CardRates(
     products=5.5e14, elements=2e13, cpu_member=6e-8, cpu_value=3e-10,
 )  # fmt: skip
 
-# Costs of rows of bits, by the instruction set of the kernel, or "cuda".
+# Costs of comparing rows of bits, by the instruction set of the kernel, or "cuda".
 BITS = {
     "generic": BitCosts(byte=4e-10, pair=4e-10, pair_byte=2.1e-10),
     "avx2": BitCosts(byte=4e-10, pair=4e-10, pair_byte=7e-11),
@@ -240,7 +239,7 @@ BITS = {
     "neon": BitCosts(byte=4e-10, pair=4e-10, pair_byte=1.4e-10),
     "cuda": BitCosts(byte=1e-11, pair=2.7e-12, pair_byte=1.6e-14),
 }
-# Costs of listed pairs of rows of bits; a value is a byte.
+# Costs of comparing queries with listed points, as rows of bits; a value is a byte.
 LISTED_BITS = {
     "generic": DirectCosts(start=0.0, query=1e-6, pair=1.2e-8, value=3.6e-10),
     "avx2": DirectCosts(start=0.0, query=1e-6, pair=1.2e-8, value=2.2e-10),

@@ -1,14 +1,21 @@
-"""Tuned numbers of the cost model: how cores share the build of a tree, and sizes beyond which costs stay the same."""
+"""Tuned numbers of the cost model: how cores share the build of a tree, and where costs stop growing.
+
+The comment above a group names the benchmark cases that time it, and the machine that its numbers were chosen on.
+Values in brackets are the alternatives that ``python -m benchmarks tune costs`` times.
+"""
 
 # Case: kdtree build-d10 on cpu. Chosen on: not recorded.
-TASK_POINTS = 16_384  # points of a node that one core builds, and splits within its cache [8192, 16384, 32768]
-SHARED_ROWS = 1 << 18  # a pass over fewer rows ends before other threads have started [1 << 17, 1 << 18, 1 << 19]
+# How cores share the build of a tree.
+TASK_POINTS = 16_384  # most points of a node that one core builds within its cache [8192, 16384, 32768]
+SHARED_ROWS = 1 << 18  # a pass over fewer rows would end before other threads have started [1 << 17, 1 << 18, 1 << 19]
 
 # Case: kdtree auto-uniform-d2, auto-uniform-d3 on cpu. Chosen on: two cores of an EPYC of family 25.
-CROWDED_QUERIES = 1000  # first queries of a search in up to three dimensions, which take longer
-MOST_BLURRED = 100.0  # largest relative extra cost of a pair through candidates that a screen cannot separate
+# Brute force in few dimensions.
+CROWDED_QUERIES = 1000  # the number of first queries of a search that take longer, in up to three dimensions
+MOST_BLURRED = 100.0  # largest relative extra cost of a pair if a screen cannot separate candidates
 
 # Not measured by a case. Chosen on: an EPYC without AVX-512 and a Xeon of model 207, 2026-11-26, 10,000 to 1,000,000
-# points of 2 to 12 dimensions. Up to this many columns the screen begins in float32: products are then a small part of
-# it, and int8 and bfloat16 leave many rows for float32 if columns span many times the distance of a neighbour.
+# points of 2 to 12 dimensions. Up to this many columns the screen begins in float32. Products are then a small part of
+# its time, and int8 and bfloat16 would leave many rows for float32 if values span many times the distance of a
+# neighbour.
 FEW_COLUMNS = {"avx2": 12, "avx512": 12, "amx": 12}

@@ -1,4 +1,4 @@
-"""Moving rows to a device, and selecting the device on which kernels are launched."""
+"""Move rows to a device, and select the device that kernels are launched on."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tonari.cuda.copying.prefetch import bring
 
 
 def on(device: Any) -> Any:
-    """Return a context in which `device` is the current device, on which Triton launches.
+    """Return a context in which `device` is the current device, the one that Triton launches on.
 
-    It does nothing for the CPU, where only Triton's interpreter runs.
+    The context does nothing for the CPU, where only Triton's interpreter runs.
     """
     place = torch.device(device)
     return torch.cuda.device(place) if place.type == "cuda" else contextlib.nullcontext()
 
 
 def to_device(rows: Any, device: Any, *, at_once: int = 1) -> Any:
-    """Return rows as a tensor on a device; NumPy arrays are copied, and tensors are moved if necessary.
+    """Return rows as a tensor on a device; arrays in host memory are copied, and tensors only if they are elsewhere.
 
-    `at_once` is the number of devices to which rows of host memory are copied at the same time.
+    `at_once` is the number of devices that rows in host memory are copied to at the same time.
     """
     place = torch.device(device)
     if isinstance(rows, np.ndarray):
@@ -42,7 +42,7 @@ def to_device(rows: Any, device: Any, *, at_once: int = 1) -> Any:
 def sent_to(array: np.ndarray[Any, Any], device: Any) -> Any:
     """Copy a small array to a device through page-locked memory, and return the tensor; the host does not wait.
 
-    Before a copy from pageable memory, the host would wait for earlier work on the device's stream.
+    To copy from pageable memory, the host would wait for all earlier work on the device's stream.
     """
     place = torch.device(device)
     if place.type == "cpu":
@@ -53,9 +53,9 @@ def sent_to(array: np.ndarray[Any, Any], device: Any) -> Any:
 
 
 def _across(rows: Any, device: Any) -> Any:
-    """Copy a tensor to another CUDA device; later work on its own device does not wait for the copy.
+    """Copy a tensor to another CUDA device, without delaying later work on the tensor's own device.
 
-    The rows must not change before the copy is done; see :func:`await_copies`.
+    The rows must not be changed before the copy is complete; see :func:`await_copies`.
     """
     stream = _stream_between(rows.device, device)
     stream.wait_stream(torch.cuda.current_stream(rows.device))
@@ -66,7 +66,7 @@ def _across(rows: Any, device: Any) -> Any:
 
 
 def await_copies(rows: Any, devices: Sequence[str]) -> None:
-    """Make later work on the device of a tensor wait until copies of its rows to other devices are done."""
+    """Make later work on the device of a tensor wait until copies of the tensor to other devices are complete."""
     for name in devices:
         device = torch.device(name)
         if device.type == rows.device.type == "cuda" and device != rows.device:
@@ -75,7 +75,7 @@ def await_copies(rows: Any, devices: Sequence[str]) -> None:
 
 @functools.lru_cache(maxsize=64)
 def _stream_between(source: Any, target: Any) -> Any:
-    """Return the stream of a device for copies of rows to another device."""
+    """Return the stream on which device `source` copies rows to device `target`."""
     return torch.cuda.Stream(source)
 
 
@@ -85,6 +85,6 @@ def over(rows: np.ndarray[Any, Any]) -> Any:
         return over(rows.view(np.int16)).view(torch.bfloat16)
     if rows.flags.writeable:
         return torch.from_numpy(rows)
-    # torch warns about read-only arrays; an array made from the address does not look read-only
+    # torch warns about read-only arrays, but an array made from the address does not look read-only
     memory = (ctypes.c_uint8 * rows.nbytes).from_address(rows.ctypes.data)
     return torch.from_numpy(np.ctypeslib.as_array(memory).view(rows.dtype).reshape(rows.shape))

@@ -1,7 +1,8 @@
-"""Rows that stay in host memory; a device reads a few of them.
+"""Rows that stay in host memory, from which a device fetches a few rows by their numbers.
 
-    mapped      the memory of the array is page-locked, and a kernel reads the rows over the bus
-    gathered    by the CPU, for memory that cannot be page-locked, such as a mapped file; the host waits for the device
+    mapped      the memory of the array is page-locked, and a kernel on the device reads these rows over the bus
+    gathered    the CPU copies these rows, after waiting for the device; for memory that cannot be page-locked, such as
+                a memory-mapped file
 
 On the CPU, where Triton's interpreter runs, the kernel reads the array.
 """
@@ -24,12 +25,12 @@ _PORTABLE, _MAPPED, _READ_ONLY = 1, 2, 8  # flags of cudaHostRegister
 
 
 class HostRows:
-    """Rows in host memory; a device reads a few of them.
+    """Rows in host memory, from which a device fetches a few rows by their numbers.
 
     Parameters
     ----------
     rows : C-contiguous array of shape (n, d)
-        It must not change. Its memory is page-locked until this object is deleted, unless the system refuses that.
+        The array must not change. Its memory is page-locked until this object is deleted, unless the system refuses.
     device : torch device
     """
 
@@ -42,7 +43,7 @@ class HostRows:
 
     @classmethod
     def without_data(cls, n: int, d: int, dtype: Any) -> HostRows:
-        """Return rows without data, as the device reads them, for a rehearsal."""
+        """Return an object for a rehearsal, whose rows are mapped but have no data."""
         rows = object.__new__(cls)
         rows._device, rows.is_mapped = torch.device("meta"), True
         rows._rows = torch.empty((n, d), dtype=dtype, device="meta")
@@ -50,7 +51,7 @@ class HostRows:
         return rows
 
     def fetch(self, numbers: Any, out: Any) -> None:
-        """Write the rows with these numbers to `out`, on the device; for a negative number the row is arbitrary.
+        """Write the rows with these numbers to `out`, on the device; rows for negative numbers are arbitrary.
 
         Parameters
         ----------
@@ -89,7 +90,7 @@ class HostRows:
             out[present.to(out.device)] = rows.to(out.device)
 
     def _lock(self, rows: npt.NDArray[Any]) -> bool:
-        """Page-lock the memory of the rows; False if the system refuses."""
+        """Page-lock the memory of the rows; return False if the system refuses."""
         lock = _locked(rows, self._device)
         if lock is not None:
             self._locked_by = lock.device
@@ -97,7 +98,7 @@ class HostRows:
         return lock is not None or self._rows.is_pinned()
 
     def _seen(self) -> Any:
-        """Return the bytes of the rows as the device sees them, uint8 (n, bytes of a row)."""
+        """Return the bytes of the rows as a tensor that the device can read: uint8 of shape (n, bytes of a row)."""
         assert self._bytes is not None
         if self._device.type == "cpu":
             return self._bytes
@@ -107,13 +108,13 @@ class HostRows:
 
 
 class _Lock:
-    """Memory that a device has page-locked, with the number of objects that use it."""
+    """Memory that has been page-locked for a device, and the number of objects that use it."""
 
     def __init__(self, begin: int, size: int, device: Any) -> None:
         self.begin, self.end, self.device, self.users = begin, begin + size, device, 0
 
     def give_back(self) -> None:
-        """Unlock the memory if this was its last user."""
+        """Count one user less, and unlock the memory if none is left."""
         with _LOCKING:
             self.users -= 1
             if not self.users:
@@ -126,9 +127,9 @@ _LOCKING = threading.Lock()
 
 
 def _locked(rows: npt.NDArray[Any], device: Any) -> _Lock | None:
-    """Lock the memory of these rows, or find its lock, and count one more user; None if the system refuses.
+    """Page-lock the memory of these rows, or find its lock; count one more user; return None if the system refuses.
 
-    The system refuses memory that others have locked.
+    The system refuses memory that another library has locked.
     """
     begin, size = rows.ctypes.data, rows.nbytes
     with _LOCKING:
@@ -145,7 +146,7 @@ def _locked(rows: npt.NDArray[Any], device: Any) -> _Lock | None:
 
 
 class _Memory:
-    """Page-locked memory, with the interface through which torch accepts memory of devices."""
+    """Page-locked host memory with the interface for device memory, so that torch makes a tensor over it."""
 
     def __init__(self, rows: Any) -> None:
         self.rows = rows

@@ -1,16 +1,16 @@
 """Launch Triton kernels without the cost of Triton's argument binding on every call.
 
 Triton inspects every argument of a launch to find the compiled variant. For a kernel with twenty arguments this takes
-30 to 60 µs, as long as some selections run. This module caches compiled variants by exactly the properties on which
-Triton specialises. It passes to a kernel the addresses of tensors, which the cache key contains
-anyway; if it passed tensors, Triton would ask the driver whether the device can access them.
+30 to 60 µs, as long as some selections run. This module caches compiled variants; the key consists of exactly the
+properties that Triton specialises on. A kernel receives the addresses of tensors, because Triton would ask the driver
+for each tensor whether the device can access it.
 
-A variant that is not cached is loaded or compiled, possibly together with other kernels of the search (ahead.py).
-Launches on torch's device "meta" are only recorded (rehearsal.py). These two cases do not make launches of cached
-variants slower.
+A variant that is not cached is loaded or compiled, possibly together with the other kernels of the search (ahead.py).
+Launches on torch's device "meta" are only recorded (rehearsal.py). Neither case makes launches of cached variants
+slower.
 
-Arguments are passed by name in a mapping. A dict of 15 names takes 0.4 µs longer than 15 positional arguments; keyword
-arguments of a function would take 2 µs longer.
+Arguments are passed by name in a mapping. A dict of 15 names takes 0.4 µs longer than 15 positional arguments, keyword
+arguments would take 2 µs longer.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ from tonari.cuda.compiling.rehearsal import Call, note
 
 _Picker = Callable[[Mapping[str, Any]], tuple[Any, ...]]
 
-# Python function of a kernel (hashing the kernel itself hashes its source) -> pickers of its arguments and constants,
-# and the places of plain arguments: integers, and addresses, on whose values no variant depends
+# Python function of a kernel -> functions that pick its arguments and its constants, and the places of its plain
+# arguments: integers and addresses whose values no variant depends on. (The hash of a kernel would be that of its
+# source.)
 _pickers: dict[Any, tuple[_Picker, _Picker, frozenset[int]]] = {}
-# Options of a launch in their order in the cache key, with their defaults; the first option has none.
+# Options of a launch with their defaults, in the order of the cache key; the first option has no default.
 _OPTIONS = {"warps": None, "registers": None, "stages": None, "fused": True}
-# Options of triton.jit that name the arguments on whose values no variant depends: integers, and tensors.
+# Options of triton.jit with the names of plain arguments, whose values no variant depends on: integers, and tensors.
 _PLAIN = ("do_not_specialize", "do_not_specialize_on_alignment")
-# (device, kernel, constants in the kernel's order, options, specialisation of each argument) -> compiled variant
+# (device, kernel, constants in the kernel's order, options, specialised properties of arguments) -> compiled variant
 _compiled: dict[Any, Any] = {}
 
 
@@ -49,7 +50,7 @@ def launch(
     stages: int | None = None,
     fused: bool = True,
 ) -> None:
-    """Run `programs` programs of a kernel.
+    """Launch `programs` programs of a kernel on the device of its first argument.
 
     Parameters
     ----------
@@ -67,7 +68,8 @@ def launch(
     stages : int, optional
         Pipeline stages for loads. Default: Triton's.
     fused : bool
-        Whether a * b + c may be fused and rounded once. The reference's bits need two roundings.
+        Whether a * b + c may be fused, with a single rounding. Results with the bits of the reference need two
+        roundings.
 
     Raises
     ------
@@ -98,8 +100,8 @@ def launch(
     if compiled is not None:
         compiled[(programs, 1, 1)](*given, *chosen)
         return
-    # Fusion is always passed: its default differs between versions of Triton. Checks for overflow are code that Triton
-    # drops unless it debugs; without them, a tenth less is translated from Python.
+    # Fusion is always passed, because its default differs between versions of Triton. Without checks for overflow,
+    # which Triton would drop anyway unless it debugs, a tenth less code is translated from Python.
     options = {
         "num_warps": warps,
         "maxnreg": registers,
@@ -119,7 +121,7 @@ def launch(
 
 
 class Launch:
-    """A launch of a kernel that can be repeated; for the parameters see :func:`launch`.
+    """A launch of a kernel that can be repeated; see :func:`launch` for the parameters.
 
     ``options`` are the keyword arguments of :func:`launch` that follow the constants, such as `warps`.
 
@@ -135,15 +137,16 @@ class Launch:
         self.constants, self.options = constants, options
 
     def __call__(self, **others: Any) -> None:
-        """Launch with new values for some arguments."""
+        """Launch, with new values for the arguments named in `others`."""
         launch(self.kernel, self.programs, {**self.arguments, **others}, constants=self.constants, **self.options)
 
     def repeated(self, *names: str) -> Callable[..., None]:
-        """Return a function that repeats the launch with other tensors for the arguments with these names.
+        """Return a function that repeats the launch, with other tensors for the arguments with these names.
 
-        The tensors must have the dtypes of the previous ones, and addresses divisible by 16 if the previous addresses
-        were. The function looks nothing up and checks nothing, because that takes longer than the launch itself. Its
-        first argument is the handle of a stream of the current device. Only one thread at a time may call it.
+        The first argument of the function is the handle of a stream of the current device; the tensors follow, in the
+        order of `names`. They must have the dtypes of the original ones, and addresses divisible by 16 if the original
+        addresses were. The function looks nothing up and checks nothing, because that would take longer than the launch
+        itself. It must not be called by several threads at the same time.
 
         Raises
         ------
@@ -182,21 +185,21 @@ def _names_of(kernel: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _pickers_of(kernel: Any) -> tuple[_Picker, _Picker, frozenset[int]]:
     arguments, constants = _names_of(kernel)
-    given = getattr(kernel, "kwargs", vars(kernel))  # the decorator's options, which the interpreter keeps as kwargs
+    given = getattr(kernel, "kwargs", vars(kernel))  # the decorator's options; the interpreter keeps them in `kwargs`
     names = {name for option in _PLAIN for name in given.get(option) or ()}
     plain = frozenset(at for at, name in enumerate(arguments) if name in names)
     return _picker(arguments), _picker(constants), plain
 
 
 def _picker(names: tuple[str, ...]) -> _Picker:
-    """Return a function that picks values from a mapping in the order of `names`; KeyError if one is missing."""
+    """Return a function that picks the values of `names` from a mapping, in order; KeyError if one is missing."""
     if len(names) > 1:
         return itemgetter(*names)
     return lambda named: tuple(named[name] for name in names)
 
 
 def _mismatch(kernel: Any, arguments: Mapping[str, Any], constants: Mapping[str, Any]) -> TypeError:
-    """Return the error for argument names that differ from the kernel's."""
+    """Return the error for names of arguments or constants that differ from the kernel's."""
     expected = dict(zip(("argument", "constant"), _names_of(kernel), strict=True))
     found = []
     for kind, given in (("argument", arguments), ("constant", constants)):
@@ -207,11 +210,11 @@ def _mismatch(kernel: Any, arguments: Mapping[str, Any], constants: Mapping[str,
 
 
 def _bound(arguments: tuple[Any, ...], plain: frozenset[int]) -> tuple[list[Any], list[Any]]:
-    """Return the properties on which Triton specialises a variant and the values of a launch, in argument order.
+    """Return the properties of the arguments that a variant depends on, and the values to launch with, in order.
 
-    A variant depends on the dtypes and alignments of tensors, on the block shapes of descriptors, and for integers on
-    three properties: equal to 1, multiple of 16, more than 32 bits. For plain arguments it depends only on dtypes and
-    on the last property.
+    A variant depends on the dtypes and alignments of tensors, on the block shapes of descriptors, and on three
+    properties of integers: whether they equal 1, are multiples of 16, and need more than 32 bits. Of a plain argument,
+    it depends only on the dtype, or on whether the integer needs more than 32 bits.
     """
     special: list[Any] = []
     note = special.append

@@ -2,8 +2,8 @@
 
 The assumption is (docs/exactness.md, "Sums on matrix units"): the error of adding a product of float16 values is at
 most 2 units of 2^-23 of the sum of magnitudes, and subnormal elements are not replaced by zeros. The vendor does not
-document this, so each device is tested once, at first use. The test uses sums that lose as many bits as possible, and
-compares them with the same sums in float64.
+document this, so each device is tested once, at first use. The test computes sums that lose as many bits as possible,
+and compares them with the same sums in float64.
 """
 
 from __future__ import annotations
@@ -21,23 +21,24 @@ from tonari.cuda.launch import launch
 
 ROWS, WIDTH = 64, 128  # number of queries and of points; number of columns
 UNIT = 2.0**-24  # unit roundoff of float32
-_SHORT = (16, 32)  # columns of rows with one product of 1; the others are just below a value in _SMALL, with one sign
+_SHORT = (16, 32)  # numbers of nonzero columns in rows with one product of 1 and others just below a value in _SMALL
 _SMALL = tuple(2.0**-bits for bits in range(19, 25))
-_FACTOR = 2.0**-12  # the query's element in such a product
+_FACTOR = 2.0**-12  # the query's element in the small products
 
-# If the first variable is set, cuBLAS computes large float64 products with as few bits as the second one says.
+# If the first environment variable is set, cuBLAS computes large float64 products with the number of bits in the
+# second.
 _EMULATED, _EMULATED_BITS = "CUBLAS_EMULATE_DOUBLE_PRECISION", "CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT"
 _LEAST_EMULATED_BITS = 53
 
 
 class Probe(NamedTuple):
-    """The operands of the test: products of queries and points, accumulated from 0 and from `low`.
+    """The operands of the test, whose products are summed from 0 and from the start values in `low`.
 
     Attributes
     ----------
     queries, points : float16 (ROWS, WIDTH)
     low : float32 (ROWS,)
-        Start value of the sums of each point.
+        For each point, the value that its sums start from.
     """
 
     queries: npt.NDArray[np.float16]
@@ -48,8 +49,8 @@ class Probe(NamedTuple):
 def check_matrix_units(device: Any) -> None:
     """Raise Unsupported if a CUDA device's matrix units add less precisely than exact search assumes.
 
-    Also raise Unsupported if the environment lets cuBLAS compute float64 products with fewer bits than float64 has.
-    Each device is tested once. A rehearsal only records the test's kernel.
+    Also raise Unsupported if environment variables let cuBLAS compute float64 products with fewer bits than float64
+    has. Each device is tested once. A rehearsal only records the kernel of the test.
     """
     if device.type in ("meta", "cuda"):
         _check_float64()
@@ -83,25 +84,25 @@ def _adds_as_assumed(device: Any) -> bool:
 
 
 def make_probe() -> Probe:
-    """Make rows for the test, whose sums lose as many bits as possible.
+    """Make the operands of the test, whose sums lose as many bits as possible.
 
     There are four kinds of rows: with terms below the last bit of the sum, with cancellation, with subnormal elements,
-    and with magnitudes spread over the whole range. The last rows of the probe have few nonzero columns. One of their
-    products is 1, and all others are tiny. Units with too few bits lose all of the tiny products, and the sum of these
-    products exceeds the error that is allowed for so few columns.
+    and with magnitudes spread over the whole range. The last rows have few nonzero columns: one of their products is 1,
+    and all others are tiny. Matrix units with too few bits lose all tiny products, whose sum exceeds the error that is
+    allowed for so few columns.
     """
     rng = generator(0, Purpose.PROBE)
     queries, points = rng.uniform(1, 2, (2, ROWS, WIDTH)) * 2.0**-6
     points *= rng.choice([-1.0, 1.0], (ROWS, WIDTH))
-    points[:, 0], queries[:, 0] = 2.0**6, 2.0**5  # so large that the other terms are nearly lost
-    points[::4, -1], queries[::4, -1] = -(2.0**6), 2.0**5  # cancels the large term
+    points[:, 0], queries[:, 0] = 2.0**6, 2.0**5  # a term so large that the others are nearly lost
+    points[::4, -1], queries[::4, -1] = -(2.0**6), 2.0**5  # a term that cancels the large one
     points[1::4] = rng.uniform(-1, 1, (ROWS // 4, WIDTH)) * 2.0**-14  # subnormal
     spread = 2.0 ** rng.integers(-14, 8, (2, ROWS // 4, WIDTH))
     queries[2::4] *= spread[0]
     points[2::4] *= spread[1]
     order = rng.permutation(WIDTH)
     queries, points = (part[:, order].astype(np.float16, order="C") for part in (queries, points))
-    at = ROWS - 2 * len(_SMALL) * len(_SHORT)  # elements of points, with both signs
+    at = ROWS - 2 * len(_SMALL) * len(_SHORT)  # rows for every small value, width and sign
     for query, width in enumerate(_SHORT, ROWS - len(_SHORT)):
         queries[query] = [1.0, *[_FACTOR] * (width - 1), *[0.0] * (WIDTH - width)]
         for small in _SMALL:
@@ -113,7 +114,7 @@ def make_probe() -> Probe:
 
 
 def products(probe: Probe, device: Any) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Return the device's products of all queries and points: with sums that start at 0, and with sums from `low`.
+    """Return the products of all queries and points on a device, once summed from 0 and once summed from `low`.
 
     Both have the shape (ROWS, ROWS).
     """
@@ -122,7 +123,7 @@ def products(probe: Probe, device: Any) -> tuple[npt.NDArray[np.float32], npt.ND
 
 
 def _launched(probe: Probe, device: Any) -> Any:
-    """Return both products, a float32 tensor (2, ROWS, ROWS), without waiting for the device."""
+    """Launch the kernel, and return both results as a float32 tensor (2, ROWS, ROWS); the host does not wait."""
     import torch
 
     from tonari.cuda.kernels.matrix_units import products_kernel
@@ -140,10 +141,10 @@ def _launched(probe: Probe, device: Any) -> Any:
 
 
 def within_bounds(probe: Probe, plain: npt.NDArray[np.float32], started: npt.NDArray[np.float32]) -> bool:
-    """Whether the sums lose no more than exact search assumes."""
+    """Whether the errors of the sums are at most as large as exact search assumes."""
     queries, points, low = (part.astype(np.float64) for part in probe)
-    truth, magnitudes = queries @ points.T, np.abs(queries) @ np.abs(points).T  # exact to within a relative 2^-46
-    columns = (queries != 0).astype(np.float64) @ (points != 0).T  # a product with 0 loses nothing
+    truth, magnitudes = queries @ points.T, np.abs(queries) @ np.abs(points).T  # exact up to a relative error of 2^-46
+    columns = (queries != 0).astype(np.float64) @ (points != 0).T  # products with 0 cause no error
     share = 4 * columns * UNIT
     allowed = share / (1 - share)
     return bool(

@@ -17,7 +17,7 @@ emptied_by(_known.clear)
 def free_memory(devices: tuple[str, ...]) -> int:
     """Return the bytes available on each of these CUDA devices: free memory plus torch's unused cached memory.
 
-    Memory that other programs allocate is noticed within a second.
+    The driver is asked at most once per second, so memory that other programs allocate is noticed a second later.
     """
     return min(_free_on(name) for name in devices)
 
@@ -27,16 +27,16 @@ def _free_on(device: str) -> int:
 
     asked, ours = _known.get(device, (-math.inf, 0))
     if time.monotonic() - asked > tuning.KNOWN_SECONDS:
-        free, _ = torch.cuda.mem_get_info(device)  # starts CUDA, which the statistics require
+        free, _ = torch.cuda.mem_get_info(device)  # also starts CUDA, which the statistics below require
         ours = int(free + _held(device, "reserved_bytes"))
         _known[device] = time.monotonic(), ours
     return ours - _held(device, "allocated_bytes")
 
 
 def driver_memory(device: Any) -> int:
-    """Return the free bytes of a torch device by its driver, without memory that torch has cached; takes 0.7 ms.
+    """Ask the driver for the free bytes on a torch device, without memory that torch caches; this takes 0.7 ms.
 
-    Memory of the CPU, where Triton's interpreter runs, is not limited.
+    On the CPU, where Triton's interpreter runs, no limit is assumed.
     """
     import torch
 
@@ -46,12 +46,12 @@ def driver_memory(device: Any) -> int:
 def _held(device: str, name: str) -> int:
     import torch
 
-    # torch.cuda.memory_reserved() and memory_allocated() sort all statistics, each time: 0.2 ms.
+    # torch.cuda.memory_reserved() and memory_allocated() sort all statistics at each call, which takes 0.2 ms.
     return int(torch.cuda.memory_stats_as_nested_dict(device)[name]["all"]["current"])
 
 
 def available(devices: tuple[str, ...], free_bytes: int | None = None) -> int:
-    """Return the bytes that a plan may use on each of the devices.
+    """Return the bytes that a plan may use on each device: the free bytes minus a reserve.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Limit the host to one step of work ahead of a device, so that Ctrl-C takes effect between steps."""
+"""Keep the host at most one step of work ahead of a device, so that Ctrl-C takes effect between steps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 
 class Pace:
-    """Steps of work on the current stream of one device; the host launches at most one step ahead.
+    """Steps of work on the current stream of one device, of which the host launches at most one ahead.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ class Pace:
         self._last: Any = None
 
     def step(self) -> None:
-        """Mark the end of a step, and wait for the end of the previous step."""
+        """Mark the end of a step that has been launched, and wait until the previous step is done."""
         if self._device.type != "cuda":
             return
         end = torch.cuda.Event(blocking=True)

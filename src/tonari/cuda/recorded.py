@@ -1,4 +1,4 @@
-"""Launches that are captured as a CUDA graph."""
+"""Capture launches as a CUDA graph."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tonari.cuda import memory
 
 
 def check_room(device: Any, nbytes: int) -> None:
-    """Raise MemoryError if the driver has less free memory than a graph of `nbytes` needs.
+    """Raise MemoryError if the driver has fewer free bytes than the `nbytes` that a CUDA graph needs.
 
-    During a capture torch gives back none of the memory that it has cached, so the driver has to
-    provide the memory of a graph. If the driver has none left in the middle of a capture, the process may be aborted.
+    During a capture, torch cannot use the memory that it has cached, so the driver has to provide all memory of the
+    graph. If the driver runs out of memory in the middle of a capture, the process may be aborted.
     """
     free = memory.driver_memory(device)
     if free < nbytes:
@@ -23,22 +23,23 @@ def check_room(device: Any, nbytes: int) -> None:
 
 
 def record(work: Callable[[], Any], device: Any, earlier: Any = None, *, run_first: bool = False) -> tuple[Any, Any]:
-    """Capture the launches of `work` without running them; call :func:`check_room` just before.
+    """Capture the launches of `work` as a CUDA graph, without running them; call :func:`check_room` just before.
 
     Parameters
     ----------
     work : callable()
     device : torch.device
     earlier : CUDAGraph, optional
-        A graph whose memory is reused, except for tensors that still exist. The two graphs must not run at the same
-        time.
+        A CUDA graph whose memory is reused, except for its tensors that still exist. The two graphs must not run at the
+        same time.
     run_first : bool
-        Run `work` before on the stream of the capture, where libraries may allocate memory at their first use.
+        Whether to run `work` once before the capture, on the same stream, so that libraries can allocate memory at
+        their first use.
 
     Returns
     -------
-    CUDAGraph, and the result of `work`, whose tensors each replay overwrites
-        Memory allocated by `work` belongs to the graph.
+    CUDAGraph, and the result of `work`
+        Each replay overwrites the tensors of the result. Memory that `work` allocates belongs to the CUDA graph.
     """
     stream = _side_stream(device)
     stream.wait_stream(torch.cuda.current_stream(device))
@@ -47,7 +48,7 @@ def record(work: Callable[[], Any], device: Any, earlier: Any = None, *, run_fir
         if run_first:
             work()
         shared = {} if earlier is None else {"pool": earlier.pool()}
-        graph.capture_begin(**shared, capture_error_mode="thread_local")  # other threads may go on allocating
+        graph.capture_begin(**shared, capture_error_mode="thread_local")  # other threads may still allocate
         try:
             result = work()
         finally:

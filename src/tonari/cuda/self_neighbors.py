@@ -1,12 +1,13 @@
-"""Add each point to its own neighbour list, or remove it, on the device.
+"""Add each point to its own neighbour list, or remove it from there, on the device.
 
-Column 0 of a graph with ``include_self`` has the value of each point with itself, with the bits of the reference:
+Column 0 of a k-NN graph with ``include_self`` has the value of each point with itself, with the bits of the reference:
 
     lane j  =  0.0 + x[j] x[j] + x[j + 16] x[j + 16] + ...      products rounded before they are added
     sum     =  lanes folded in halves: 8 + 8, 4 + 4, 2 + 2, 1 + 1
 
-Only the inner product needs this sum, as it has no `self_value`; the distance of a point to itself is 0. torch adds and
-multiplies elementwise in separate kernels, so nothing is fused. This takes n d operations; the graph takes n² d.
+Only the inner product needs this sum. Every other metric has a fixed `self_value`, because the distance of a point to
+itself is 0. torch adds and multiplies elementwise in separate kernels, so nothing is fused. The sums take n d
+operations, the graph itself n² d.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ def with_self(found: Neighbors, points: Any, metric: str) -> Neighbors:
     if value is None:
         for begin in range(0, len(points), tuning.OWN_VALUES_ROWS):
             here = slice(begin, begin + tuning.OWN_VALUES_ROWS)
-            first[here] = _squared_norms(points[here])  # rounded once, to the dtype of the values
+            first[here] = _squared_norms(points[here])  # rounded only here, to the dtype of the values
     ids = torch.arange(len(points), dtype=indices.dtype, device=indices.device)
     return Neighbors(torch.cat([first[:, None], distances], 1), torch.cat([ids[:, None], indices], 1))
 
 
 def without_own(found: Neighbors, own: Any, k: int) -> Neighbors:
-    """Remove each query from its own list; from a list without the query, remove the last entry.
+    """Remove each query's own point from its list; from a list without this point, remove the last entry.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def without_own(found: Neighbors, own: Any, k: int) -> Neighbors:
         Arrays if `found` has arrays, else tensors.
     """
     distances, indices = (torch.as_tensor(part) for part in found)
-    if indices.shape[1] == k:  # lists of all points: pad them, so that every list loses one entry below
+    if indices.shape[1] == k:  # the lists contain all points: pad them, since every list loses an entry below
         distances, indices = nn.pad(distances, (0, 1), value=float("inf")), nn.pad(indices, (0, 1), value=-1)
     numbers = torch.as_tensor(own).to(indices.device)[:, None]
     other = indices != numbers

@@ -1,9 +1,9 @@
-"""Synchronise tensors that are kept between searches, written on one stream, and read on any stream.
+"""Synchronise tensors that are kept between searches: one stream writes them, and any stream may read them.
 
 A search runs on the stream that is current when it is called; launches on one stream are ordered. Tensors that outlive
 a search (packed points, a tree) may be read on another stream than the one that wrote them, and may be freed while
-another stream still reads them. So an event marks the end of the writes, every reading stream waits for the event on
-the device, and the allocator keeps the memory until all reading streams are done.
+another stream still reads them. Therefore an event marks the end of the writes, every stream that reads waits for this
+event on the device, and the allocator keeps the memory until all these streams are done.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Written:
-    """Tensors on one device that are complete once the work launched so far on the current stream is done.
+    """Tensors on one device that are written by the work that has so far been launched on the current stream.
 
     Parameters
     ----------
@@ -33,10 +33,10 @@ class Written:
             self._event.record(self._stream)
 
     def read(self) -> None:
-        """Make the current stream wait for the writes, and keep the tensors' memory until that stream has read them.
+        """Make the current stream wait for the writes; the tensors' memory is kept until this stream has read them.
 
-        Does nothing while a CUDA graph is captured, because a capture cannot wait for work outside it. The caller has
-        run the same search, and waited for it to finish, before it captures the search.
+        Does nothing while a CUDA graph is captured, because a capture cannot wait for work outside it. The caller must
+        have run the same search, and waited for its end, before it captures the search.
         """
         if self._event is None:
             return
@@ -60,7 +60,7 @@ def synchronize(devices: Iterable[Any]) -> None:
 
 
 class CurrentStream:
-    """The current stream of a device; returning the same stream again takes a tenth of the time that torch takes."""
+    """The current stream of a device; if it is the same as before, this takes a tenth of the time that torch takes."""
 
     def __init__(self, device: Any) -> None:
         self._device = device
@@ -68,7 +68,7 @@ class CurrentStream:
         self._stream: Any = None
 
     def get(self) -> tuple[int, Any]:
-        """Return the handle of the current stream, which launches need, and the stream."""
+        """Return the handle of the current stream, as :meth:`Launch.repeated` needs it, and the stream itself."""
         import torch
 
         handle = torch._C._cuda_getCurrentRawStream(self._device.index) if self._device.type == "cuda" else -1

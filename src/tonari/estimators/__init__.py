@@ -1,4 +1,4 @@
-"""Estimators with scikit-learn's interface, with tonari's neighbours; they require scikit-learn 1.6 or later.
+"""Estimators with scikit-learn's interface that use tonari's exact neighbours; they require scikit-learn 1.6 or later.
 
 nearest_neighbors.py             NearestNeighbors
 k_neighbors_transformer.py       KNeighborsTransformer
@@ -10,9 +10,9 @@ radius_neighbors_regressor.py    RadiusNeighborsRegressor
 local_outlier_factor.py          LocalOutlierFactor
 dbscan.py                        DBSCAN
 knn_imputer.py                   KNNImputer
-settings.py                      conversion of scikit-learn's parameters
-bases/                           the classes that they inherit from
-answers/                         how answers are computed from the fitted rows and from lists of neighbours
+settings.py                      conversion of scikit-learn's parameters to tonari's
+bases/                           base classes of the estimators
+answers/                         computation of predictions and clusters from neighbour lists
 
 ``docs/reference/estimators.rst`` lists the differences from scikit-learn's classes of the same names.
 """

@@ -19,7 +19,7 @@ from tonari.estimators.bases.searching import Searching
 from tonari.estimators.settings import check_radius
 from tonari.inputs import check_count, parse_memory
 
-_ROW_BYTES = 128  # of a row in the arrays that exist throughout: counts, weights, components and labels
+_ROW_BYTES = 128  # bytes per row of the arrays that exist during a whole fit: counts, weights, components, labels
 
 
 class DBSCAN(ClusterMixin, Searching):
@@ -58,8 +58,8 @@ class DBSCAN(ClusterMixin, Searching):
 
     Notes
     -----
-    Neighbours are counted first, without distances for most pairs. Then pairs of rows are found in blocks, and pairs
-    of core rows join components. The neighbours of the other rows are listed last.
+    :meth:`fit` counts the neighbours of each row first, without computing most distances. It then finds all pairs of
+    neighbours in blocks, and joins core rows into clusters. Last, it finds the neighbours of the other rows.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class DBSCAN(ClusterMixin, Searching):
         X : array of shape (n_samples, n_features)
         y : ignored
         sample_weight : array of shape (n_samples,), optional
-            Weight of each row; negative weights may keep others from being core rows. Default: 1 for each.
+            The weight of each row. A negative weight may prevent a neighbour from being a core row. Default: all 1.
 
         Raises
         ------
@@ -111,7 +111,7 @@ class DBSCAN(ClusterMixin, Searching):
             )
         self._keep(X)
         rows = self._rows.array
-        del self._rows  # DBSCAN predicts nothing: the attributes are all that is kept
+        del self._rows  # never searched again, since DBSCAN does not predict
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, rows)
         clustering = _Clustering(rows, self._how(), float(self.eps), parse_memory(self.memory))
         core = clustering.core_rows(self.min_samples, weights)
@@ -130,7 +130,7 @@ class DBSCAN(ClusterMixin, Searching):
 
 
 class _Clustering:
-    """The rows of one clustering, prepared for its radius, and the numbers of their neighbours."""
+    """The rows of one call of fit, prepared for searches within `eps`, and the number of neighbours of each row."""
 
     def __init__(self, rows: Any, how: dict[str, Any], eps: float, memory: int | None) -> None:
         n = rows.shape[0]
@@ -146,7 +146,7 @@ class _Clustering:
             self._counts = self._rows.counts()
 
     def core_rows(self, min_samples: int, weights: npt.NDArray[Any] | None) -> npt.NDArray[np.bool_]:
-        """Return the mask of core rows."""
+        """Return a mask of the rows with at least `min_samples` neighbours, or that sum of neighbours' weights."""
         if weights is None:
             core: npt.NDArray[np.bool_] = self._counts >= min_samples
             return core
@@ -156,9 +156,9 @@ class _Clustering:
         return sums >= min_samples
 
     def labels(self, core: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-        """Return the cluster of each row."""
+        """Return the cluster of each row, -1 for noise, from the mask of core rows."""
         ids = np.flatnonzero(core)
-        labels = np.full(len(core), len(ids))  # above all labels: of no cluster so far
+        labels = np.full(len(core), len(ids))  # above all labels: not in a cluster yet
         components, place = Components(len(ids)), np.cumsum(core) - 1
         for left, right in self._pairs():
             both = core[left] & core[right]
@@ -173,14 +173,14 @@ class _Clustering:
     def _lists(
         self, ids: npt.NDArray[np.int64]
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.integer[Any]]]]:
-        """Yield row numbers of some rows and of their neighbours, block by block."""
+        """Yield, block by block, all neighbours of the rows `ids`: row numbers of the row and of the neighbour."""
         for part in self._budget.blocks(self._counts[ids], self._rows.row_bytes):
             with self._budget.refusals():
                 found = self._rows.lists(ids[part])
             yield np.repeat(ids[part], np.diff(found.indptr)), found.indices
 
     def _pairs(self) -> Iterator[tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]]]]:
-        """Yield row numbers of all pairs of neighbours, each once, block by block."""
+        """Yield, block by block, the row numbers of all pairs of neighbours, each pair once."""
         for part in self._budget.blocks(self._counts):
             with self._budget.refusals():
                 found = self._rows.pairs(part)

@@ -15,7 +15,7 @@ from tonari.inputs import parse_memory
 
 
 class KNeighborsClassifier(Classifying, Predicting):
-    """Classify by the nearest neighbours, with the interface of ``sklearn.neighbors.KNeighborsClassifier``.
+    """Classify rows by their nearest neighbours, with the interface of ``sklearn.neighbors.KNeighborsClassifier``.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class KNeighborsClassifier(Classifying, Predicting):
         return np.stack(chosen, axis=1) if self.outputs_2d_ else chosen[0]
 
     def predict_proba(self, X: Any) -> Any:
-        """Return the share of each class among the neighbours of each row, with the neighbours' weights.
+        """Return the share of each class among the neighbours of each row, weighted by `weights`.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class KNeighborsClassifier(Classifying, Predicting):
         return found if self.outputs_2d_ else found[0]
 
     def _voted(self, X: Any, count: Callable[..., Values]) -> list[Values]:
-        """Apply a function to the votes for each output."""
+        """Return the result of :func:`winners` or :func:`shares`, passed as `count`, for each output."""
         found = self._lists(X, None)
         weights, memory = weights_of(found, check_weights(self.weights)), parse_memory(self.memory)
         return [

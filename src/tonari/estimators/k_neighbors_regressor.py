@@ -13,7 +13,7 @@ from tonari.inputs import parse_memory
 
 
 class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, Predicting):
-    """Predict the mean value of the nearest rows, with the interface of ``sklearn.neighbors.KNeighborsRegressor``.
+    """Predict the mean value of the nearest neighbours, as ``sklearn.neighbors.KNeighborsRegressor`` does.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, Predicting):
         return self
 
     def predict(self, X: Any) -> Values:
-        """Return the mean of the neighbours' values: float64 of shape (n_queries,) or (n_queries, n_outputs), like y.
+        """Return the weighted mean of the neighbours' values, float64 of shape (n_queries,) or (n_queries, n_outputs).
 
         Parameters
         ----------

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Nearest):
     """Build the sparse graph of nearest neighbours, with the interface of ``sklearn.neighbors.KNeighborsTransformer``.
 
-    Estimators with ``metric="precomputed"`` and ``scanpy.pp.neighbors(transformer=...)`` take this graph.
+    Estimators with ``metric="precomputed"`` accept this graph, and ``scanpy.pp.neighbors(transformer=...)`` accepts the
+    transformer.
 
     Parameters
     ----------
     mode : "distance" or "connectivity"
         The values of the matrix: distances, or 1. As in scikit-learn, a row has n_neighbors + 1 entries with
-        "distance", including the row itself, and n_neighbors entries with "connectivity".
+        "distance" and n_neighbors entries with "connectivity"; in :meth:`fit_transform` these include the row itself.
     n_neighbors : int
     algorithm, leaf_size, metric, p, metric_params, n_jobs, device, memory
         As for :class:`NearestNeighbors`.
@@ -79,12 +80,12 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, N
         Raises
         ------
         ValueError
-            Fewer rows were fitted than each list needs, including the row itself.
+            Fewer rows were fitted than a row of the matrix has entries.
         """
         return self.kneighbors_graph(X, self._entries(), self.mode)  # type: ignore[arg-type]
 
     def fit_transform(self, X: Any, y: Any = None) -> scipy.sparse.csr_matrix:
-        """Fit rows and build their graph: of shape (n_samples, n_samples)."""
+        """Fit rows and build their graph, a matrix of shape (n_samples, n_samples)."""
         self.fit(X)
         k = check_n_neighbors(self._entries(), self.n_samples_fit_, without_self=False)
         graph = knn_graph(self._rows.array, k, include_self=True, **self._how())

@@ -20,10 +20,10 @@ Ids = npt.NDArray[np.int64]
 
 
 class KNNImputer(impute.KNNImputer):
-    """Fill missing values by exact nearest neighbours, with the interface of ``sklearn.impute.KNNImputer``.
+    """Fill missing values from exact nearest neighbours, with the interface of ``sklearn.impute.KNNImputer``.
 
-    A missing value becomes the mean of the numbers that the nearest fitted rows have in its column. Distances are those
-    of "nan_euclidean".
+    A missing value is replaced by the mean of its column over the `n_neighbors` nearest fitted rows that have a number
+    there, by the distance "nan_euclidean".
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ class KNNImputer(impute.KNNImputer):
     n_jobs : int, optional
         Threads, as for :class:`NearestNeighbors`.
     memory : int or str, optional
-        Limit on the memory of searches, as for :func:`tonari.search`. It does not include the lists of neighbours of
-        the rows with missing values.
+        Limit on the memory of searches, as for :func:`tonari.search`. It does not include the neighbour lists that
+        they return.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class KNNImputer(impute.KNNImputer):
 
     Notes
     -----
-    If rows are at the same distance, the smaller row numbers are nearer; scikit-learn's choice among them depends on
-    its partial sort. If no row that has a number in the column shares another column with the row to be filled, the
-    mean of the column is filled in, as in scikit-learn.
+    Of rows at the same distance, the ones with smaller row numbers are chosen; scikit-learn's choice depends on its
+    partial sort. If no fitted row with a number in the column has another column in common with the row to be filled,
+    the column's mean is filled in, as in scikit-learn.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class KNNImputer(impute.KNNImputer):
         return np.asarray(np.isnan(rows) if self._is_nan else rows == self.missing_values)
 
     def _filled(self, rows: Any, missing: npt.NDArray[np.bool_]) -> Any:
-        """Return rows with their missing values filled, where the fitted rows have numbers in the column."""
+        """Return rows with missing values filled, except in columns without a number in any fitted row."""
         fitted, fitted_missing = self._fit_X, self._mask_fit_X
         there = np.ascontiguousarray(~fitted_missing)
         index = Index(
@@ -158,8 +158,23 @@ class KNNImputer(impute.KNNImputer):
         return filled
 
     def _donors(self, found: Neighbors, there: npt.NDArray[np.bool_], everything: bool) -> tuple[Neighbors, Any]:
-        """Return lists of the nearest rows that have a number in a column, -1 where there are too few, and whether each
-        is complete."""
+        """Select from each list of neighbours the nearest ones that have a number in a column.
+
+        Parameters
+        ----------
+        found : Neighbors of shape (m, k)
+        there : bool array of shape (n,)
+            Whether each fitted row has a number in the column.
+        everything : bool
+            Whether the lists have all fitted rows.
+
+        Returns
+        -------
+        near : Neighbors
+            At most n_neighbors rows for each list; missing ones have index -1.
+        whole : bool array of shape (m,)
+            Whether each selection is final. If not, a search for more neighbours is needed.
+        """
         distances, indices = found
         k = min(self.n_neighbors, int(there.sum()))
         gives = (indices >= 0) & there[np.maximum(indices, 0)]
@@ -173,7 +188,7 @@ class KNNImputer(impute.KNNImputer):
         return near, whole
 
     def _means(self, near: Neighbors, column: int) -> Float64:
-        """Return the weighted mean of the listed rows for each list; the mean of the column for empty lists."""
+        """Return the weighted mean of a column over the rows in each list; for an empty list over all fitted rows."""
         values = self._fit_X[:, column].astype(np.float64)
         donors = values[near.indices]
         factors = self.weights(near.distances) if callable(self.weights) else weights_of(near, self.weights)

@@ -19,13 +19,13 @@ from tonari.estimators.bases.nearest import Nearest
 from tonari.inputs import parse_memory
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
-_AUTO_OFFSET = -1.5  # scikit-learn's for contamination="auto"
+_AUTO_OFFSET = -1.5  # scikit-learn's offset for contamination="auto"
 _TINY = 1e-10  # scikit-learn adds this to a mean distance, so that copies have a finite density
-_INCORRECT = -1e7  # below this factor scikit-learn warns of copies
+_INCORRECT = -1e7  # below this negative factor scikit-learn warns about copies
 
 
 def _for_novelty(wanted: bool, reason: str) -> Callable[[_Method], _Method]:
-    """Make a method available only for one value of `novelty`, as in scikit-learn."""
+    """Return a decorator that makes a method available only for one value of `novelty`, as in scikit-learn."""
 
     def check(estimator: Any) -> bool:
         if bool(estimator.novelty) != wanted:
@@ -52,8 +52,8 @@ class LocalOutlierFactor(OutlierMixin, Nearest):
     Parameters
     ----------
     n_neighbors : int
-        At most the number of other fitted rows; a larger number is reduced to that, with a warning if it exceeds the
-        number of rows.
+        Neighbours per row. It is reduced to the number of other fitted rows if it is larger, with a warning if it
+        exceeds the number of fitted rows.
     algorithm, leaf_size, metric, p, metric_params, n_jobs, device
         As for :class:`NearestNeighbors`.
     contamination : "auto" or float
@@ -110,7 +110,7 @@ class LocalOutlierFactor(OutlierMixin, Nearest):
         self._set(algorithm, leaf_size, metric, p, metric_params, n_jobs, device, memory)
 
     def fit(self, X: Any, y: Any = None) -> LocalOutlierFactor:
-        """Compute the outlier factors of rows, by their neighbours among the other rows.
+        """Compute the outlier factor of each row from its neighbours among the other rows.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class LocalOutlierFactor(OutlierMixin, Nearest):
         return self._negative_factors(found, self._densities(found))
 
     def _densities(self, found: Neighbors) -> Float64:
-        """Return the local reachability density of rows with these neighbours."""
+        """Return the local reachability density of each row, from its neighbours, as float64 of shape (m,)."""
         mean = np.empty(len(found.indices))
         for part in self._parts(found):
             reach = np.maximum(found.distances[part], self._farthest[found.indices[part]])
@@ -190,7 +190,7 @@ class LocalOutlierFactor(OutlierMixin, Nearest):
         return 1.0 / (mean + _TINY)
 
     def _negative_factors(self, found: Neighbors, density: Float64) -> Any:
-        """Return the outlier factors of rows with these neighbours and densities, multiplied by -1."""
+        """Return the negated outlier factor of each row, from its neighbours and its own density, of shape (m,)."""
         factors = np.empty(len(found.indices), found.distances.dtype)
         for part in self._parts(found):
             factors[part] = -(self._density[found.indices[part]] / density[part, None]).mean(axis=1)
@@ -202,7 +202,7 @@ class LocalOutlierFactor(OutlierMixin, Nearest):
 
 
 def _check_contamination(contamination: Any) -> float | None:
-    """Check the share of outliers; None for "auto".
+    """Check the share of outliers and return it as a float, or None for "auto".
 
     >>> _check_contamination(0.7)
     Traceback (most recent call last):

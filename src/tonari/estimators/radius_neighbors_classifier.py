@@ -12,11 +12,11 @@ from tonari.estimators.answers.votes_within import shares_within, winners_within
 from tonari.estimators.bases.classifying import Classifying
 from tonari.estimators.bases.predicting_within import PredictingWithin
 
-_NAMED = 5  # rows that a message names
+_NAMED = 5  # the most rows that an error message lists
 
 
 class RadiusNeighborsClassifier(Classifying, PredictingWithin):
-    """Classify by the rows within a radius, with the interface of ``sklearn.neighbors.RadiusNeighborsClassifier``.
+    """Classify rows by the neighbours within a radius, as ``sklearn.neighbors.RadiusNeighborsClassifier`` does.
 
     Parameters
     ----------
@@ -27,14 +27,14 @@ class RadiusNeighborsClassifier(Classifying, PredictingWithin):
         callable receives an object array with the float64 distances of each query, in ascending order, and returns
         weights of the same lengths. It is called once for each block of queries.
     outlier_label : label, sequence of labels, "most_frequent" or None
-        The class of a row without neighbours, or with weights of 0 only; a sequence has a label for each output.
-        "most_frequent" is the class with most fitted rows. None: such a row is refused.
+        The class of an outlier, a row without neighbours or whose neighbours all have weight 0; a sequence has a label
+        for each output. "most_frequent" is the class with the most fitted rows. None: an outlier raises an error.
     algorithm, leaf_size, p, metric, metric_params, n_jobs, device
         As for :class:`NearestNeighbors`.
     memory : int or str, optional
-        Bytes of the searches and of the lists that they find, half for each. Only the lists of one block of queries are
-        in memory, so that the result is the only array that grows with the number of queries times the number of
-        classes.
+        Bytes for searches and for the neighbour lists that they find, half for each. Only the lists of one block of
+        queries are in memory, so that the result is the only array that grows with the number of queries times the
+        number of classes.
 
     Attributes
     ----------
@@ -89,7 +89,8 @@ class RadiusNeighborsClassifier(Classifying, PredictingWithin):
         Raises
         ------
         ValueError, TypeError
-            As for :meth:`NearestNeighbors.fit`; also for outlier labels of another number or type than the classes.
+            As for :meth:`NearestNeighbors.fit`; or the number of outlier labels is not the number of outputs, or their
+            type is not that of the classes.
         """
         self._keep_classes(X, y)
         self.outlier_label_ = self._labels_of_outliers()
@@ -107,7 +108,7 @@ class RadiusNeighborsClassifier(Classifying, PredictingWithin):
         Raises
         ------
         ValueError
-            A row has no neighbours, or weights of 0 only, and `outlier_label` is None.
+            A row has no neighbours, or only neighbours of weight 0, and `outlier_label` is None.
         """
         queries = self._queries(X)
         blocks = [
@@ -129,7 +130,7 @@ class RadiusNeighborsClassifier(Classifying, PredictingWithin):
         return np.stack(chosen, axis=1) if self.outputs_2d_ else chosen[0]
 
     def predict_proba(self, X: Any) -> Any:
-        """Return the share of each class among the rows within the radius of each row, with their weights.
+        """Return the share of each class among the neighbours within the radius of each row, weighted by `weights`.
 
         Parameters
         ----------
@@ -139,8 +140,8 @@ class RadiusNeighborsClassifier(Classifying, PredictingWithin):
         Returns
         -------
         float64 of shape (n_queries, n_classes), or a list of such arrays if there are several outputs
-            Columns are in the order of ``classes_``. A row without neighbours has 1 for its outlier label; if that
-            label is not one of the classes, the row has zeros, and a warning is issued.
+            Columns are in the order of ``classes_``. A row without neighbours has 1 in the column of the outlier label;
+            if that label is not one of the classes, the row has zeros, and a warning is issued.
 
         Raises
         ------
@@ -167,7 +168,7 @@ class RadiusNeighborsClassifier(Classifying, PredictingWithin):
         return made if self.outputs_2d_ else made[0]
 
     def _refuse(self, outliers: Values) -> None:
-        """Refuse rows without votes, if outliers have no label."""
+        """Raise an error that lists the outliers, rows without votes, if `outlier_label` is None."""
         if self.outlier_label_ is None and outliers.any():
             rows = np.flatnonzero(outliers)
             more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
@@ -177,7 +178,7 @@ class RadiusNeighborsClassifier(Classifying, PredictingWithin):
             )
 
     def _labels_of_outliers(self) -> list[Any] | None:
-        """Check the labels of outliers, and return one for each output."""
+        """Check `outlier_label`, and return the label of outliers for each output, or None."""
         wanted = self.outlier_label
         if wanted is None:
             return None

@@ -16,7 +16,7 @@ from tonari.estimators.settings import check_weights
 
 
 class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, PredictingWithin):
-    """Predict the mean value of the rows within a radius, as ``sklearn.neighbors.RadiusNeighborsRegressor`` does.
+    """Predict the mean value of the neighbours within a radius, as ``sklearn.neighbors.RadiusNeighborsRegressor`` does.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, PredictingWithi
         return self
 
     def predict(self, X: Any) -> Values:
-        """Return the mean of the values within the radius: float64 of shape (n_queries,) or (n_queries, n_outputs).
+        """Return the weighted mean of the values within the radius, float64 of the shape (n_queries, ...) of y.
 
         For a row without neighbours the mean is NaN, and a warning is issued.
 

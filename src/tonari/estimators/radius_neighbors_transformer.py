@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class RadiusNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Within):
-    """Build the sparse graph of rows within a radius, as ``sklearn.neighbors.RadiusNeighborsTransformer`` does.
+    """Build the sparse graph of neighbours within a radius, as ``sklearn.neighbors.RadiusNeighborsTransformer`` does.
 
-    Estimators with ``metric="precomputed"`` take this graph.
+    Estimators with ``metric="precomputed"`` accept this graph.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class RadiusNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return self.radius_neighbors_graph(X, mode=self.mode)  # type: ignore[arg-type]
 
     def fit_transform(self, X: Any, y: Any = None) -> scipy.sparse.csr_matrix:
-        """Fit rows and build their graph, of shape (n_samples, n_samples)."""
+        """Fit rows and build their graph, a matrix of shape (n_samples, n_samples)."""
         return self.fit(X).transform(X)
 
     def __sklearn_tags__(self) -> Any:

@@ -1,4 +1,4 @@
-"""Conversion of scikit-learn's parameters. A parameter that tonari does not support is refused with the nearest fix."""
+"""Conversion of scikit-learn's parameters to tonari's; unsupported ones are refused with the nearest alternative."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tonari.core.process.workers import default_threads
 from tonari.metrics import CHANGED, METRICS, get_metric
 from tonari.metrics.names import MINKOWSKI, is_function, name_of_function, powers
 
-DTYPES = (np.float64, np.float32, np.float16, np.uint8, np.int8)  # of rows; all others are converted to the first
+DTYPES = (np.float64, np.float32, np.float16, np.uint8, np.int8)  # of dense rows; other dtypes become float64
 SPARSE_DTYPES = (np.float64, np.float32)  # of the values of sparse rows
 _METHODS = {"auto": "auto", "brute": "exact", "kd_tree": "kdtree"}
 _LEAF_SIZE = 30  # scikit-learn's default
 _MOST_JOBS = 2**31
 
-# The parameters of a metric, by scikit-learn's names, and the arguments of tonari that they are.
+# Keys of `metric_params` in scikit-learn, and the names of the corresponding arguments of tonari.
 _WEIGHTS = {"w": "weights"}
 _PARAMETERS = {"mahalanobis": {"VI": "VI", "V": "covariance"}, "seuclidean": {"V": "V"}}
 
 
 def columns_of(metric: Any, metric_params: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the arguments of a search that correspond to `metric_params`; {} for a function, which gets them directly.
+    """Return tonari's search arguments for `metric_params`; {} for a function, which gets them in its calls instead.
 
     >>> columns_of("mahalanobis", {"V": [[2.0]]}), columns_of("euclidean", None)
     ({'covariance': [[2.0]]}, {})
@@ -52,19 +52,19 @@ class OfTwoRows:
 
 
 def searched_by(metric: Any, metric_params: dict[str, Any] | None) -> Any:
-    """Return a metric in the form that searches accept: a function of two rows becomes one of a row and a block."""
+    """Return the metric as tonari's searches accept it, with a function of two rows wrapped by :class:`OfTwoRows`."""
     return OfTwoRows(metric, metric_params) if is_function(metric) else metric
 
 
 def metric_of(metric: Any, p: Any, metric_params: Any, *, sets: bool = False) -> Any:
-    """Return tonari's name of a metric; a function is returned unchanged.
+    """Return tonari's name for a metric of scikit-learn; a function is returned unchanged.
 
     `sets` is True for sparse rows, which "jaccard" compares as sets.
 
     Raises
     ------
     ValueError
-        The metric has no counterpart or is a similarity; or `metric_params` has keys that it does not take.
+        The metric has no counterpart in tonari or is a similarity; or `metric_params` has a key that it does not use.
 
     Examples
     --------
@@ -112,7 +112,7 @@ name
 
 
 def method_of(algorithm: Any, leaf_size: Any) -> str:
-    """Return tonari's name of an algorithm.
+    """Return tonari's method for scikit-learn's `algorithm`, and check `leaf_size`.
 
     >>> from tonari.estimators.settings import method_of
     >>> method_of("auto", 30), method_of("brute", 30), method_of("kd_tree", 30)
@@ -132,7 +132,7 @@ def method_of(algorithm: Any, leaf_size: Any) -> str:
 
 
 def threads_of(n_jobs: Any) -> int | None:
-    """Return the largest number of threads for an argument `n_jobs`; None lets the amount of work decide.
+    """Translate `n_jobs` into tonari's `threads`; None, like -1, lets the amount of work decide.
 
     As elsewhere in scikit-learn, -2 means all processors but one, -3 all but two, and so on.
 
@@ -151,7 +151,7 @@ def threads_of(n_jobs: Any) -> int | None:
 
 
 def check_radius(radius: Any, name: str = "radius", *, positive: bool = False) -> float:
-    """Check a radius, which must be a number of at least 0 or, if requested, above 0.
+    """Check that a radius is a number of at least 0, or above 0 with `positive`.
 
     >>> from tonari.estimators.settings import check_radius
     >>> check_radius(-1.0)
@@ -168,7 +168,7 @@ def check_radius(radius: Any, name: str = "radius", *, positive: bool = False) -
 
 
 def check_weights(weights: Any) -> Any:
-    """Check the weighting of neighbours: "uniform", "distance", a function of distances, or None."""
+    """Check the parameter `weights`: "uniform", "distance", a function of distances, or None."""
     if weights in ("uniform", "distance", None) or callable(weights):
         return weights
     raise ValueError(f"weights={weights!r}: expected 'uniform', 'distance' or a function of distances")

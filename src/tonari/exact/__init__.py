@@ -29,7 +29,7 @@ from tonari.exact.planning.planner import plan_on_cpu
 from tonari.exact.report import Report
 from tonari.metrics.problem import make_problem
 
-__all__ = ["PreparedPoints", "Report", "neighbors", "search_prepared"]
+__all__ = ["PreparedPoints", "Report", "neighbors", "neighbors_by_contraction", "search_prepared"]
 
 
 def neighbors(
@@ -42,7 +42,6 @@ def neighbors(
     threads: int | None = None,
     memory: int | str | None = None,
     progress: ProgressLike = None,
-    contracted: _native.Form | None = None,
 ) -> Neighbors:
     """Find the exact k nearest points of every query on the CPU; the caller has checked the arrays.
 
@@ -55,8 +54,6 @@ def neighbors(
         For each query, the row number of the same object among the points, which is excluded from its answer.
     threads, memory, progress
         As in :func:`tonari.search`.
-    contracted : Form, optional
-        A contracted form of the points, whose columns the screen compares. Default: a pilot may choose one.
 
     Returns
     -------
@@ -75,8 +72,24 @@ def neighbors(
         threads=threads,
         memory=memory,
     )
-    made = None if contracted is None else Arrangement(contracted, contracted.columns)
-    overrides: dict[str, Any] = {} if made is None else {"form_dim": made.columns, "precisions": ("float32",)}
-    plan = plan_on_cpu(problem, **overrides)
-    prepared = PreparedPoints(points, plan, progress, made=made)
+    plan = plan_on_cpu(problem)
+    prepared = PreparedPoints(points, plan, progress)
     return search_prepared(queries, prepared, plan, self_ids=self_ids, progress=progress)[0]
+
+
+def neighbors_by_contraction(
+    queries: npt.NDArray[Any],
+    points: npt.NDArray[Any],
+    k: int,
+    form: _native.Form,
+    *,
+    metric: str,
+    self_ids: npt.NDArray[np.int64],
+    threads: int,
+) -> Neighbors:
+    """Find the same neighbours as :func:`neighbors` by a screen of the columns of a contracted form of the points."""
+    sizes = (len(points), len(queries), points.shape[1], k)
+    problem = make_problem(*sizes, dtype=points.dtype, metric=metric, threads=threads)
+    plan = plan_on_cpu(problem, form_dim=form.columns, precisions=("float32",))
+    prepared = PreparedPoints(points, plan, made=Arrangement(form, form.columns))
+    return search_prepared(queries, prepared, plan, self_ids=self_ids)[0]

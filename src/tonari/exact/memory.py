@@ -14,11 +14,11 @@ from tonari.core.units import MIB
 from tonari.exact import tuning
 
 SURVIVOR_BYTES = 16
-METADATA_BYTES = 24  # bytes per packed point: its part of the score, its error bounds, its share of its group's data
+METADATA_BYTES = 24  # bytes per packed point: its term of the score, its error bounds, and a share of its group's data
 JOIN_BLOCK = 288  # rows in a block of a self-join; a multiple of every group and tile size
-TILE = 32  # queries in the widest tile of any kernel
+TILE = 32  # number of queries in the widest tile of any kernel
 SAMPLE_ROWS = 2_048  # size of the sample for a pilot, and for the directions of a contracted form
-CLUSTER_COLUMNS = 17  # columns that determine clusters: coordinates along 16 directions, and the residual
+CLUSTER_COLUMNS = 17  # columns that determine clusters: coordinates along 16 directions, and the length of the residual
 GROUPS_FIT = 96  # slices are multiples of this number of points, and so contain whole groups for every kernel
 ELEMENT_BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
 
@@ -26,8 +26,8 @@ _SMALL_CHANGE = 4 * MIB
 _STATE_BYTES = 128  # bytes per row of a block: its thresholds, its norms, and the addresses of its survivors
 # Entries of the smaller buffers, up to a page in size, that a row fills before it moves to one of full capacity.
 _SMALL_BUFFERS = 2 * 256
-_REFINING_BYTES = 64  # bytes per survivor of the row that a block is refining
-_QUERY_BYTES = 24  # bytes per query: its own point number, its status, and its number among the unfinished rows
+_REFINING_BYTES = 64  # bytes per survivor of a row during its refinement
+_QUERY_BYTES = 24  # bytes per query: its own row number, its status, and its position among the unfinished rows
 _ROWS_IN_FORM = 64  # rows that a thread converts to float64 together before it packs them
 # For points packed during the search: (blocks of queries per thread, parts of a slice), in descending order of memory.
 _STREAM_SIZES = ((4, 1), (2, 1), (1, 1), (1, 2), (1, 4), (1, 8))
@@ -96,7 +96,7 @@ class Needs:
     def block_bytes(self, choice: BlockSizes) -> int:
         """Return the size in bytes of a block of queries when each query has the largest number of candidates."""
         first = 2 * (self.k + 1) + 32
-        rooms = self.capacity + _SMALL_BUFFERS if self.capacity > first else 0  # larger buffers that a row moves to
+        rooms = self.capacity + _SMALL_BUFFERS if self.capacity > first else 0  # of full capacity
         row = (first + rooms + self.k) * SURVIVOR_BYTES + _STATE_BYTES
         packed = max(choice.query_block, TILE) * padded(self.d, "float32") * 4
         return choice.query_block * row + packed + max(self.capacity, first) * _REFINING_BYTES
@@ -131,7 +131,7 @@ class Needs:
         return packed + self.working_bytes(choice) + self.output_bytes
 
     def with_resident(self, choice: BlockSizes, budget: int) -> BlockSizes:
-        """Return the choice with as many points packed as the budget allows: some whole slices, or all points."""
+        """Return the choice with as many points packed as the budget allows: several whole slices, or all points."""
         spare = budget - self.total_bytes(replace(choice, resident_points=0))
         if self.packed_bytes(self.precisions[0], self.n) <= spare:
             return replace(choice, resident_points=self.n)
@@ -156,7 +156,7 @@ def resident_choices(needs: Needs, wish: BlockSizes, fixed: Collection[str]) -> 
 
 
 def within(budget: int, needs: Needs, wish: BlockSizes, fixed: Collection[str]) -> BlockSizes:
-    """Return the choice that fits the budget and is closest to the preferred one.
+    """Return the block sizes that fit the budget and are closest to the preferred ones.
 
     If possible, all points stay packed and everything else is reduced. Otherwise only some points stay packed.
     """
@@ -169,7 +169,7 @@ def within(budget: int, needs: Needs, wish: BlockSizes, fixed: Collection[str]) 
         streamed = _with_stream_sizes([replace(alone, query_block=size) for size in _halves(wish, fixed)], needs)
         partly = [needs.with_resident(made, budget) for made in streamed if needs.total_bytes(made) <= budget]
         if partly:
-            whole = min(TILE, partly[0].query_block)  # smaller blocks leave much of a tile empty
+            whole = min(TILE, partly[0].query_block)  # a block of fewer queries would leave much of a tile empty
             partly = [made for made in partly if made.query_block >= whole]
             return min(partly, key=lambda made: needs.passes(made) * (needs.n - made.resident_points))
         choices += streamed
@@ -245,5 +245,5 @@ def shares_enough(active: int, n: int) -> bool:
 
 
 def join_row_bytes(k: int) -> int:
-    """Return the initial bytes of one active row: a buffer of 2 (k + 1) + 24 candidates, and its state."""
+    """Return the bytes of an active row at first: its state, and a buffer for 2 (k + 1) + 24 candidates."""
     return (2 * (k + 1) + 24) * SURVIVOR_BYTES + 128

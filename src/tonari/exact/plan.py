@@ -21,7 +21,7 @@ from tonari.exact.memory import ELEMENT_BYTES, BlockSizes, Needs, padded, reside
 from tonari.exact.planning.blocks import query_block
 from tonari.exact.precisions import kernel_name, usual_precisions
 
-_PAIR_BYTES = 48  # bytes of a pair that is compared with a radius: its position, its value, and whether it is within
+_PAIR_BYTES = 48  # bytes per pair of a radius search: its position, its value, and whether it is within the radius
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,14 +140,14 @@ class ExactPlan(Plan):
         )
 
     def prefers_finer(self, level: int, survivors: float) -> bool:
-        """Whether the next precision is expected to be faster, after `level` left `survivors` candidates per row."""
+        """Whether the next precision is expected to be faster than precision `level` with its `survivors` per row."""
         if level + 1 >= len(self.precisions):
             return False
         finer = self._row_seconds(level + 1, 1.1 * self.k)
         return finer < 0.9 * self._row_seconds(level, survivors)
 
     def prefers(self, other: ExactPlan, level: int, survivors: float) -> bool:
-        """Whether another plan is expected to be faster, after `level` of this plan left `survivors` per row."""
+        """Whether another plan is expected to be faster than precision `level` here with its `survivors` per row."""
         return other._row_seconds(0, 1.1 * self.k) < 0.9 * self._row_seconds(level, survivors)
 
     def _row_seconds(self, level: int, survivors: float) -> float:

@@ -48,7 +48,7 @@ class Report:
             self.seconds_by_precision[precision] = self.seconds_by_precision.get(precision, 0.0) + seconds
 
     def include(self, part: Report) -> None:
-        """Add the report of a partial search to this one; a row counts once in every search that included it."""
+        """Add the report of a partial search to this one; a row in several partial searches counts several times."""
         for precision, rows in part.rows_by_precision.items():
             self.certify(precision, rows)
         for precision, seconds in part.seconds_by_precision.items():

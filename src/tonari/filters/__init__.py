@@ -3,15 +3,16 @@
     rules.py       the rules of a call, and whether a query may find a point
     shared.py      a mask that is the same for all queries
     arguments.py   checks of the callers' arguments
-    asking.py      answers to a call, with or without rules
-    scope.py       the points of the current search without rules, and the memory that it may use
-    listed.py      few allowed points per query: computes the exact values of all of them
-    dropping.py    many allowed points per query: searches for more than k neighbours, and drops the forbidden ones
-    nearest.py     the k nearest allowed points, by the faster of these two
-    within.py      all points within a radius, or the nearest of them
+    asking.py      entry points of a call, with or without rules
+    scope.py       the points to search, and the memory for searches that ignore the rules
+    listed.py      for few allowed points per query: computation of the exact values of all of them
+    dropping.py    for many allowed points per query: a search for more than k neighbours without the forbidden ones
+    nearest.py     the k nearest allowed points, by the faster of these two methods
+    within.py      all allowed points within a radius, or the nearest of them
     ties.py        the k nearest points, and all others at the distance of the k-th
-    counting.py    the number of points within a radius
+    counting.py    the number of allowed points within a radius
+    looking.py     estimates that choose the fastest of these methods
 
-Every answer has the bits of a search among the allowed points alone: row numbers keep their order when points are left
-out, and the value of a pair does not depend on other points. Ties therefore go to the smaller row number here too.
+Every answer has the same bits as a search among only the allowed points: row numbers keep their order when points are
+left out, and the value of a pair does not depend on other points. Ties therefore go to the smaller row number here too.
 """

@@ -1,4 +1,4 @@
-"""Checks of the arguments that decide which points may be found."""
+"""Checks of the arguments that restrict the points a query may find, and their conversion to Rules."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ GROUPS = ("same", "other")
 
 
 class Given(NamedTuple):
-    """The arguments of a public function that restrict the points that it may find: masks, exclusions, groups, windows.
+    """The unchecked arguments of a public function that restrict the points a query may find.
 
-    See :func:`tonari.search`, and :func:`tonari.knn_graph` for `batch`."""
+    :func:`tonari.search` describes them, and :func:`tonari.knn_graph` describes `batch`."""
 
     where: Any = None
     exclude: Any = None
@@ -31,7 +31,7 @@ class Given(NamedTuple):
     exclude_within: Any = None
 
     def __bool__(self) -> bool:
-        """Whether any rule is set.
+        """Return whether any of the arguments is set.
 
         >>> bool(Given()), bool(Given(exclude=[]))
         (False, True)
@@ -40,7 +40,7 @@ class Given(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The arguments that are set.
+        """The names of the arguments that are set.
 
         >>> Given(exclude_within=3, where=[True]).names
         ('where', 'exclude_within')
@@ -48,11 +48,12 @@ class Given(NamedTuple):
         return tuple(name for name in self._fields if getattr(self, name) is not None)
 
     def rules(self, m: int, n: int, *, own: bool = False, noun: str = "points") -> Rules | None:
-        """Return the checked rules for m queries and n points; None if there are no rules.
+        """Check the arguments for m queries and n points, and return them as Rules; None if no argument is set.
 
         Parameters
         ----------
         m, n : int
+            The number of queries and of points.
         own : bool
             Whether the queries are the points, and no point may find itself.
         noun : str
@@ -62,7 +63,7 @@ class Given(NamedTuple):
         ------
         TypeError, ValueError
             A dtype or shape is not supported, a row number is out of range, only one of the two group arguments is
-            given, or there is a window although queries and points differ in their number.
+            given, or `exclude_within` is given although the numbers of queries and points differ.
 
         Examples
         --------
@@ -105,7 +106,7 @@ def _rules_of(m: int, n: int, given: Given, *, own: bool, noun: str) -> Rules:
 
 
 def window_of(exclude_within: Any, m: int, n: int) -> int:
-    """Check `exclude_within` of m queries and n points."""
+    """Check the argument `exclude_within` of a call with m queries and n points, and return the window."""
     window = inputs.check_count(exclude_within, "exclude_within", least=0)
     if m != n:
         raise ValueError(
@@ -116,7 +117,7 @@ def window_of(exclude_within: Any, m: int, n: int) -> int:
 
 
 def shared_mask(where: Any, n: int) -> SharedMask | None:
-    """Check a mask of points that is the same for all queries."""
+    """Check the argument `where` of a function that accepts only a mask of shape (n,), the same for all queries."""
     shared, mask = _masks(where, n, n, "points")
     if mask is not None:
         raise ValueError(f"where: expected shape ({n},), one mask for all rows, got {mask.shape}")
@@ -127,12 +128,12 @@ def _host(x: Any, name: str) -> npt.NDArray[Any]:
     inputs.refuse_masked(x, name)
     try:
         return np.asarray(inputs.to_host(x))
-    except ValueError as error:  # NumPy's words for rows of different lengths name no argument
+    except ValueError as error:  # rows of different lengths; NumPy's message does not name the argument
         raise ValueError(f"{name}: rows differ in length, expected an array") from error
 
 
 def _masks(where: Any, m: int, n: int, noun: str) -> tuple[SharedMask | None, npt.NDArray[Any] | None]:
-    """Return the mask for all queries and the masks for each query; at most one of them is not None."""
+    """Check `where` and return it as a mask for all queries or as a mask for each query; the other one is None."""
     if where is None:
         return None, None
     there = inputs.place_of(where, "where") is not None
@@ -153,7 +154,7 @@ def _masks(where: Any, m: int, n: int, noun: str) -> tuple[SharedMask | None, np
 
 
 def _numbers(x: Any, count: int, name: str) -> Ids:
-    """Check one whole number for each row."""
+    """Check an argument with one whole number for each row, and return it as int64 of shape (count,)."""
     array, fix = _host(x, name), "" if name.startswith("exclude") else "; number the groups"
     if array.dtype.kind not in "iu":
         raise TypeError(f"{name}: {array.dtype} is not supported, only whole numbers{fix}")
@@ -165,7 +166,7 @@ def _numbers(x: Any, count: int, name: str) -> Ids:
 
 
 def _excluded(exclude: Any, m: int, n: int) -> Ids:
-    """Return excluded pairs as ascending query * n + point."""
+    """Check `exclude` and return the excluded pairs as numbers query * n + point, ascending and distinct."""
     indptr, ids = _lists(exclude, m)
     if len(ids) and not 0 <= ids.min() <= ids.max() < n:
         bad = np.flatnonzero((ids < 0) | (ids >= n))
@@ -182,9 +183,10 @@ def _excluded(exclude: Any, m: int, n: int) -> Ids:
 
 
 def _sort_lists(ids: Ids, lengths: Ids) -> None:
-    """Sort each of several concatenated lists in place, if their lengths are similar: faster than sorting all pairs.
+    """Sort each of several concatenated lists in place, provided that their lengths are similar.
 
-    Lists of other lengths are left for :func:`distinct`.
+    This is faster than sorting all pairs at once. If the lengths differ much, nothing is sorted, and :func:`distinct`
+    does it later.
     """
     width, rows = int(lengths.max(initial=0)), len(lengths)
     if width < 2 or width * rows > 2 * len(ids):
@@ -200,7 +202,7 @@ def _sort_lists(ids: Ids, lengths: Ids) -> None:
 
 
 def _lists(exclude: Any, m: int) -> tuple[Ids, Ids]:
-    """Return lists of numbers in compressed rows, in new arrays of numbers."""
+    """Check `exclude` and return it as indptr and a new array of point numbers, like the arrays of a CSR matrix."""
     if isinstance(exclude, tuple):
         if len(exclude) != 2:
             raise ValueError(f"exclude: a tuple is a pair (indptr, indices), but this one has {len(exclude)} items")
@@ -225,7 +227,7 @@ def _lists(exclude: Any, m: int) -> tuple[Ids, Ids]:
     if len(rows) != m:
         raise ValueError(f"exclude: expected {m} lists, one for each query, got {len(rows)}")
     if isinstance(rows, np.ndarray) and rows.dtype.kind in "iu" and rows.dtype != np.uint64:
-        ids = np.sort(rows, axis=1).ravel()  # short rows take a tenth of the time that all pairs take
+        ids = np.sort(rows, axis=1).ravel()  # ten times as fast as sorting all pairs, for short rows
         return np.arange(m + 1) * rows.shape[1], _numbers(ids, rows.size, "exclude")
     lists = [_host(row, f"exclude[{i}]") for i, row in enumerate(rows)]
     lists = [row if row.size else np.empty(0, np.int64) for row in lists]

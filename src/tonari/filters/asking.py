@@ -1,7 +1,7 @@
-"""Answer a call, with or without rules: the k nearest points, all points within a radius, or their number.
+"""Entry points of a call, with or without rules: the k nearest points, all points within a radius, or their number.
 
-The searched points are a :class:`tonari.methods.rows.points.Points`. Results are on the device of the queries; with
-rules, they are in host memory.
+The points to search are a :class:`tonari.methods.rows.points.Points`. If there are rules, results are in host memory,
+otherwise on the device of the queries.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tonari.methods.rows.points import Points
 def nearest(
     points: Points, queries: Any, k: int, rules: Rules | None, progress: ProgressLike, *, around: bool = False
 ) -> Neighbors:
-    """Find the k nearest allowed points of checked queries; k is at most the number of points.
+    """Find the k nearest allowed points of each query; k is at most the number of points.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ def nearest(
     rules : Rules, optional
     progress : None, bool or callable(done, total)
     around : bool
-        Whether brute force is used if the method of the call does not support this k. With rules, brute force is always
-        used.
+        Whether to use brute force if the method of the call does not support this k; otherwise this is an error. With
+        rules, brute force is always used in this case.
     """
     if rules is None:
         return points.nearest(queries, k, progress, around=around)
@@ -54,7 +54,7 @@ def within(
     self_join: bool = False,
     around: bool = False,
 ) -> RadiusNeighbors:
-    """Find all allowed points within the radius of each checked query, or the `most` nearest of them.
+    """Find all allowed points within the radius of each query, or the `most` nearest of them.
 
     Parameters
     ----------
@@ -65,7 +65,8 @@ def within(
     most : int, optional
         Largest number of points for each query.
     self_join : bool
-        Whether the queries are the points, and no point finds itself. Ignored with rules, which contain this condition.
+        Whether the queries are the points, and no point finds itself. Without effect if there are rules, which include
+        this condition.
     """
     others = len(points) - self_join
     if most is not None and is_searched(most) and others:
@@ -82,7 +83,7 @@ def within(
 
 
 def count(points: Points, queries: Any, limits: npt.NDArray[Any], rules: Rules | None, progress: ProgressLike) -> Any:
-    """Count the points within the limits of checked queries; see :func:`within`."""
+    """Count the allowed points within the radius of each query; for the parameters see :func:`within`."""
     if rules is None:
         return points.count(queries, limits, progress)
     return count_allowed(Scope(points=points), queries, limits, rules, progress)

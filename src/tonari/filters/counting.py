@@ -1,10 +1,11 @@
 """Count the allowed points within a radius of each query.
 
-A search on the CPU checks the rules for each point that it counts. On a device, if few points are within the radius,
-they are listed, and forbidden points are dropped from the lists. If many points are within the radius, they are only
-counted, and the count of forbidden points within the radius is subtracted. The forbidden points are the excluded points
-and, with groups="other", the query's own group, unless it is large. If each query has its own mask, the shortest of
-three lists is used: allowed points, forbidden points, or points within the radius.
+On the CPU, a search checks the rules for each point that it counts. On CUDA, the method depends on the number of points
+within the radius. If there are few, the search lists them, and forbidden points are dropped from the lists. If there
+are many, the search only counts them, and the number of forbidden points within the radius is counted separately and
+subtracted. The forbidden points are the excluded points and, with groups="other", the query's own group, unless it is
+large. If each query has its own mask, the shortest of three lists is used: of allowed points, of forbidden points, or
+of points within the radius.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def _count(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -
 
 
 def _by_mask(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, filtered: Allowed | None) -> Ids:
-    """Count points of a mask for all queries, among points that are prepared already."""
+    """Count the points that a mask for all queries allows, where all points have been prepared already."""
     allowed, inside, m = rules.open_places(), rules.without("shared"), len(queries)
     if filtered is not None and m < tuning.UNCOUNTED_QUERIES:
         return scope.count(queries, limits, filtered)
@@ -102,7 +103,7 @@ def _by_mask(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules,
 
 
 def _by_lists(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
-    """Count the allowed points in lists of everything within the limits."""
+    """List all points within each query's radius, and count the allowed ones in the lists."""
     counts = np.zeros(len(queries), np.int64)
     for block in in_room(np.full(len(queries), PAIR * scope.n + row_bytes(queries)), scope.room):
         rows = np.arange(block.start, block.stop)
@@ -112,12 +113,15 @@ def _by_lists(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules
 
 
 def _allowed(lists: RadiusNeighbors, rules: Rules, rows: Ids) -> Ids:
-    """Count the allowed points in the lists of some queries."""
+    """Count the allowed points in the lists of the queries `rows`."""
     return np.diff(kept_of(lists, rules, rows)[1])
 
 
 def _among(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, rows: Ids | None, ids: Ids) -> Ids:
-    """Count for some queries among copies of some points; the copies take at most half of the memory."""
+    """Count the allowed points among copies of the points `ids`, for the queries `rows`, or for all if it is None.
+
+    The copies take at most half of the memory.
+    """
     asked, here = (queries, limits) if rows is None else (inputs.rows_at(queries, rows), limits[rows])
     counts = np.zeros(len(asked), np.int64)
     for block in in_room(np.full(len(ids), scope.row_bytes), scope.copied_at_once):
@@ -127,7 +131,7 @@ def _among(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, r
 
 
 def _are_large(scope: Scope, queries: Any, rules: Rules) -> bool:
-    """Whether to count for each group of queries separately: if all groups are large, and there are few groups."""
+    """Return whether to count for each group of queries separately, since there are few groups and all are large."""
     if rules.query_groups is None or rules.point_groups is None:
         return False
     query_groups = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]
@@ -147,7 +151,7 @@ def _are_large(scope: Scope, queries: Any, rules: Rules) -> bool:
 
 
 def _by_group(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
-    """Count by exact values in small groups, and by a search in each large group."""
+    """Count the points of each query's group, by exact values in small groups, and by a search in each large group."""
     order, begins, ends = groups_of(rules)
     inside, sizes = rules.without("query_groups", "point_groups"), ends - begins
     counts = np.zeros(len(queries), np.int64)
@@ -171,7 +175,11 @@ def _by_group(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules
 
 
 def _by_other_groups(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
-    """Count the points of other groups if a query's own group is large; else count all points, and subtract its own."""
+    """Count the points of other groups than a query's own.
+
+    If the own group is large, a copy of the other points is searched. Otherwise all points are counted, and the count
+    of the own group is subtracted.
+    """
     order, begins, ends = groups_of(rules)
     inside = rules.without("query_groups", "point_groups")
     counts, rest = np.zeros(len(queries), np.int64), np.ones(len(queries), bool)
@@ -193,7 +201,7 @@ def _by_other_groups(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules
 
 
 def _by_rows(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
-    """Count for each query separately, by its shortest list."""
+    """Count the allowed points of each query by its shortest list: of allowed, forbidden or near points."""
     n, counts = scope.n, np.zeros(len(queries), np.int64)
     least, forbidden = rules.forbidden_bounds(scope.room)
     few = tuning.COUNTED_FEW * (n - forbidden) < n
@@ -230,7 +238,10 @@ def _listed(
     *,
     allowed: bool,
 ) -> Ids:
-    """Count the allowed, or the forbidden, points within the limits of some queries."""
+    """List the allowed points of the queries `rows`, or the forbidden ones, and count the listed points in the radius.
+
+    `lengths` are upper bounds of the lengths of these lists.
+    """
     counts, table = np.zeros(len(rows), np.int64), allowed or not rules.only_excluded
     room = min(scope.room // 2, (LISTED_PAIR + ENTRY) * tuning.LISTED_PAIRS)
     for block in in_room((TABLE_PAIR * scope.n * table) + (LISTED_PAIR + ENTRY) * lengths + 64, room):
@@ -240,13 +251,13 @@ def _listed(
 
 
 def _near(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, listed: Listed) -> Ids:
-    """Count the listed points within the limits of some queries."""
+    """Count, for each of the queries `rows`, the points in its list that are within its radius."""
     counts = scope.count_listed(inputs.rows_at(queries, rows), limits[rows], listed)
     return _by_pieces(scope, queries, limits, rows, listed) if counts is None else counts
 
 
 def _by_pieces(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, listed: Listed) -> Ids:
-    """Count the listed points within the limits of some queries, by searches in pieces of the lists."""
+    """Count as :func:`_near` does, by searches for the nearest points in pieces of the lists."""
     piece = tuning.COUNTED_PIECE
     number = -(-listed.lengths // piece)
     of = np.repeat(np.arange(len(rows)), number)
@@ -260,7 +271,11 @@ def _by_pieces(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, 
 
 
 def _inside(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, pieces: Listed) -> Ids:
-    """Count the points within the limits in each piece of a list, by finding its nearest points, at first a few."""
+    """Count the points within the radius in each piece of a list by searches for its nearest points.
+
+    If a sample shows that few points are within the radius, each piece is searched for a few nearest points first, and
+    searched again for all of its points if all those few are within the radius.
+    """
 
     def among_nearest(k: int, some: Any) -> Ids:
         part = Listed(pieces.numbers, pieces.begins[some], pieces.ends[some])

@@ -1,9 +1,9 @@
-"""Filters that allow many points: search for more than k neighbours, and drop the forbidden ones.
+"""Searches with rules that allow many points: find more than k neighbours, and drop the forbidden ones.
 
-A search for K points contains the k nearest allowed ones if k of the K points are allowed, if K is the number of
-points, or if K is at least k plus the number of forbidden points. The first K almost always suffices if forbidden
-points are distributed at random. A query that finds fewer than k allowed points is searched again with K four times as
-large. When K approaches the number of points, computing the exact values of all allowed points is faster.
+The K nearest points include the k nearest allowed ones if k of the K points are allowed, if K is the number of points,
+or if K is at least k plus the number of forbidden points. The first K is chosen such that it almost always suffices if
+forbidden points are distributed at random. A query that finds fewer than k allowed points is searched again with K four
+times as large. When K approaches the number of points, computing the exact values of all allowed points is faster.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tonari.filters.scope import Scope, on_host
 
 
 def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
-    """Find the k nearest allowed points of every query, and write them to `found`, which must have no entries yet."""
+    """Find the k nearest allowed points of each query, and write them to `found`, a result without any neighbour."""
     n, (_, forbidden) = scope.n, rules.forbidden_bounds(scope.room)
     enough = np.minimum(n, k + forbidden)
     wanted = np.minimum(enough, first_guess(k, n, forbidden))
@@ -45,7 +45,7 @@ def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbo
                 rows, started = some[begin : begin + step], time.perf_counter()
                 try:
                     done = _cut(scope, queries, k, rules, found, rows, size) | (size >= enough[rows])
-                except BudgetExceeded:  # memory is enough for tables, which take longer
+                except BudgetExceeded:  # tables need less memory, but take longer
                     decided("rules", f"exact values of allowed points: memory holds no search for the nearest {size}")
                     by_table(scope, queries, k, rules, found, bar, rows)
                     continue
@@ -60,17 +60,21 @@ def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbo
 
 
 def first_guess(k: int, n: int, forbidden: Ids) -> Ids:
-    """Return a number of nearest points that almost always contain k allowed ones, if forbidden points are random."""
+    """Return for each query a number of nearest points that almost always includes k allowed ones.
+
+    `forbidden` is the number of forbidden points of each query, which are assumed to be distributed at random.
+    """
     share = np.maximum(1, n - forbidden) / n
     size: Ids = np.ceil((k + 3 * np.sqrt(k) + 3) / share).astype(np.int64)
     return size
 
 
 def _length(scope: Scope, m: int, size: int) -> int:
-    """Return the number of points to search for; on a device one of a few lengths, for which kernels are compiled.
+    """Return the number of neighbours to search for: `size` on the CPU, and `size` or more on CUDA.
 
-    For a few queries, whose kernels take long to compile compared with their run, each length is four times the
-    previous one. If a search for that many points does not fit into memory, the longest that fits is taken.
+    On CUDA, kernels are compiled for ranges of lengths, so only a few lengths are used: each is twice the previous one,
+    or four times for a few queries, because compilation takes long compared with their search. If memory is too small
+    for a length, the largest possible length of at least `size` is used.
     """
     if not scope.points.call.place.devices:
         return size
@@ -81,18 +85,18 @@ def _length(scope: Scope, m: int, size: int) -> int:
     length = max(size, min(length, scope.n))
     if scope.memory is None or dropping_seconds(scope, m, length) < np.inf:
         return length
-    shorter = range(size, length)  # from a length that fits to one that does not, unless none fits
+    shorter = range(size, length)  # lengths that fit into memory are at the beginning
     return max(size, size - 1 + bisect_left(shorter, 1, key=lambda at: dropping_seconds(scope, m, at) == np.inf))
 
 
 def dropping_seconds(scope: Scope, m: int, size: int) -> float:
-    """Estimate the seconds for finding the `size` nearest points of m queries; inf if memory is too small."""
+    """Estimate the seconds of a search for the `size` nearest points of m queries; inf if memory is too small."""
     step = min(m, _at_once(scope, size))
     return scope.seconds(step, size) * (m / step)
 
 
 def _is_listed(scope: Scope, k: int, forbidden: Ids, wanted: Ids) -> Any:
-    """Return a mask of the queries for which computing exact values of all allowed points is expected to be faster."""
+    """Return a mask of the queries for which the exact values of all allowed points are expected to be faster."""
     n, allowed = scope.n, scope.n - forbidden
     if n <= tuning.FEW_POINTS:
         return 4 * wanted >= n
@@ -108,12 +112,15 @@ def _is_listed(scope: Scope, k: int, forbidden: Ids, wanted: Ids) -> Any:
 
 
 def _at_once(scope: Scope, size: int) -> int:
-    """Return the number of queries that can be searched together for `size` points each."""
+    """Return the number of queries whose lists of `size` points fit in memory together while rules are checked."""
     return max(1, scope.room // (PAIR * size + row_bytes(scope.rows)))
 
 
 def _cut(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, rows: Ids, size: int) -> Any:
-    """Search for `size` points, write the first k allowed ones, and return a mask of the rows with k."""
+    """Find the `size` nearest points of the queries `rows`, and write the first k allowed ones to `found`.
+
+    Return a mask of the queries that have k allowed points among them.
+    """
     whole = len(rows) == len(queries)
     with part(f"nearest {size} without rules", len(rows)):
         near = on_host(scope.nearest(queries if whole else inputs.rows_at(queries, rows), size, False))

@@ -1,4 +1,4 @@
-"""Filters that allow few points for each query: compute the exact values of all allowed points."""
+"""Searches with rules that allow few points for each query: compute the exact values of all allowed points."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tonari.filters import tuning
 from tonari.filters.rules import Ids, Rules
 from tonari.filters.scope import Scope
 
-PAIR = 80  # bytes of a pair while rules check it, in addition to those of the search that found it
-TABLE_PAIR = 4  # bytes of a pair in tables of allowed points
-LISTED_PAIR = 24  # bytes of a pair in lists that are made from tables
-ENTRY = 32  # bytes of an entry of neighbour lists, and of a copy of it
+PAIR = 80  # bytes of a pair that a search has found, while the rules are checked for it
+TABLE_PAIR = 4  # bytes of a pair in a table of allowed points, which is a mask with a row for each query
+LISTED_PAIR = 24  # bytes of an allowed pair in lists that are made from a table
+ENTRY = 32  # bytes of an entry in a neighbour list and in a copy of it
 
 
 def nothing(m: int, k: int, scope: Scope, queries: Any, n: int) -> Neighbors:
-    """Return lists of m queries without any neighbour, in host memory."""
+    """Return a result for m queries in host memory, of shape (m, k), with all neighbours missing."""
     wide = any("float64" in str(rows.dtype) for rows in (queries, scope.rows))
     far = -np.inf if scope.metric.descending else np.inf
     distances = np.full((m, k), far, np.float64 if wide else np.float32)
@@ -35,7 +35,7 @@ def nothing(m: int, k: int, scope: Scope, queries: Any, n: int) -> Neighbors:
 
 
 def lists_bytes(m: int, k: int, scope: Scope, queries: Any) -> int:
-    """Return the size in bytes of the lists of m queries."""
+    """Return the size in bytes of the result for m queries with k neighbours each."""
     distances, indices = nothing(0, 1, scope, queries, scope.n)
     return int(distances.itemsize + indices.itemsize) * m * k
 
@@ -51,14 +51,14 @@ def by_lists(
     rows: Ids,
     listed: Listed,
 ) -> None:
-    """Find the k nearest allowed points of some queries among the points listed for them, and write them to `found`.
+    """Find the k nearest allowed points of some queries, each in a list of points, and write them to `found`.
 
     Parameters
     ----------
     rows : int64 array
-        Positions of the queries.
+        The queries to search for, as positions in `queries`.
     listed : Listed
-        Query ``rows[i]`` is compared with the allowed points of list i.
+        The lists; query ``rows[i]`` is compared with the allowed points of list i.
     """
     own, checked = rules.own_places(), rules.by_pairs or rules.shared is not None
     started = time.perf_counter()
@@ -79,9 +79,9 @@ def by_lists(
 
 
 def by_table(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress, rows: Ids) -> None:
-    """Find the k nearest allowed points of some queries by computing the values of all allowed points.
+    """Find the k nearest points of the queries `rows` by the exact values of all allowed points; write them to `found`.
 
-    The points are written to `found`.
+    A table, which is a mask with a row for each query, gives the lists of allowed points.
     """
     least, _ = rules.forbidden_bounds(scope.room)
     each, started = table_bytes(scope.n, scope.n - least[rows]) + ENTRY * k + row_bytes(queries), time.perf_counter()
@@ -96,14 +96,17 @@ def by_table(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors,
 
 
 def _record(name: str, rows: int, started: float) -> None:
-    """Record rows answered by lists of points; the results are in host memory, so the device is done."""
+    """Add an attempt that resolved all of its rows to the record of the call.
+
+    The time is correct on CUDA too, because the results are in host memory already.
+    """
     record = current.get()
     if record is not None:
         record.tried(name, rows, rows, time.perf_counter() - started)
 
 
 def allowed_of(rules: Rules, rows: Ids, listed: Listed) -> Listed:
-    """Return the lists of some queries without the points that rules forbid."""
+    """Return the lists of the queries `rows` without the points that the rules forbid."""
     lengths = listed.lengths
     ahead = np.cumsum(lengths) - lengths
     asked_by = np.repeat(np.arange(len(rows)), lengths)
@@ -114,12 +117,13 @@ def allowed_of(rules: Rules, rows: Ids, listed: Listed) -> Listed:
 
 
 def kept_of(found: RadiusNeighbors, rules: Rules, rows: Ids) -> tuple[Ids, Ids]:
-    """Return the positions of the allowed points in the result lists of some queries.
+    """Return the entries of a radius search's result that the rules allow, for the queries `rows`.
 
     Returns
     -------
     places, bounds : int64 arrays
-        The entries of query ``rows[i]`` are ``places[bounds[i]:bounds[i + 1]]``, ascending.
+        The allowed entries of query ``rows[i]`` are ``places[bounds[i]:bounds[i + 1]]``, ascending indices into
+        `found.indices`.
     """
     lengths, allowed = np.diff(found.indptr), np.empty(len(found.indices), bool)
     for block in in_room(lengths, tuning.TABLE_BLOCK):
@@ -130,7 +134,7 @@ def kept_of(found: RadiusNeighbors, rules: Rules, rows: Ids) -> tuple[Ids, Ids]:
 
 
 def in_room(bytes_of: Ids, room: int) -> Iterator[slice]:
-    """Yield ranges of consecutive rows whose sizes add up to at most `room`; a larger row is a range of its own.
+    """Cut rows into consecutive blocks whose bytes add up to at most `room`; a larger row is a block of its own.
 
     >>> list(in_room(np.array([2, 3, 9, 1]), 5))
     [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
@@ -143,17 +147,17 @@ def in_room(bytes_of: Ids, room: int) -> Iterator[slice]:
 
 
 def table_bytes(n: int, listed: Ids) -> Ids:
-    """Return the bytes per query of a mask of n points, and of the lists that are made from it."""
+    """Return the bytes of each query in a table of n points and in lists of `listed` points made from it."""
     return TABLE_PAIR * n + LISTED_PAIR * listed
 
 
 def row_bytes(queries: Any) -> int:
-    """Return the size in bytes of a copy of a query and its bookkeeping."""
+    """Return the bytes that a copy of a query and its bookkeeping take."""
     return int(queries.shape[1] * queries.itemsize) + 64
 
 
 def groups_of(rules: Rules) -> tuple[Ids, Ids, Ids]:
-    """Return the searched points ordered by group, and for each query the beginning and end of its group."""
+    """Return the positions of the points ordered by group, and for each query where its group begins and ends."""
     points, asked = _groups(rules)
     order = np.argsort(points, kind="stable")
     groups = points[order]
@@ -161,17 +165,17 @@ def groups_of(rules: Rules) -> tuple[Ids, Ids, Ids]:
 
 
 def group_sizes(rules: Rules) -> Ids:
-    """Return for each query the number of searched points in its group."""
+    """Return the number of points in each query's group."""
     points, asked = _groups(rules)
     if points.dtype != np.uint16:
         ordered = np.sort(points)
         return np.searchsorted(ordered, asked, "right") - np.searchsorted(ordered, asked, "left")
     sizes = np.append(np.bincount(points), 0)
-    return np.asarray(sizes.take(asked, mode="clip"), np.int64)  # beyond all groups of points: none
+    return np.asarray(sizes.take(asked, mode="clip"), np.int64)  # a group without points is clipped to the appended 0
 
 
 def _groups(rules: Rules) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return the groups of the searched points and of the queries."""
+    """Return the group of each point, and the group of each query, for the points and queries of the current search."""
     assert rules.query_groups is not None
     assert rules.point_groups is not None
     points = rules.point_groups if rules.ids is None else rules.point_groups[rules.ids]
@@ -179,7 +183,7 @@ def _groups(rules: Rules) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
 
 
 def _short(points: npt.NDArray[Any], asked: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return groups as 16-bit numbers if the groups of all points fit: NumPy sorts them ten times as fast."""
+    """Renumber groups with 16 bits if all groups of points fit, since NumPy sorts these ten times as fast."""
     least, most = (int(points.min()), int(points.max())) if len(points) else (0, 0)
     if most - least >= 1 << 16:
         return points, asked

@@ -1,4 +1,4 @@
-"""Estimates that decide how points are found or counted, by a few queries and by the points that rules list."""
+"""Estimates that choose the method of a radius search or count, from a few counted queries and the lengths of lists."""
 
 from __future__ import annotations
 
@@ -14,29 +14,28 @@ from tonari.filters.scope import Scope
 
 
 def near_some(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids) -> Ids:
-    """Count all points within the limits of some of these queries, at least one."""
+    """Count all points within the radius for a sample of the queries `rows`, at least one of them."""
     number = max(1, min(tuning.COUNTED_QUERIES, len(rows) // tuning.COUNTED_ONE_OF))
     some = rows[:: -(-len(rows) // number)]
     return ready.count(inputs.rows_at(queries, some), limits[some])
 
 
 def are_short(near: Ids, n: int) -> bool:
-    """Whether each query is expected to have few of the n points within its radius, by the counts of some queries."""
+    """Return whether few of the n points are within the radius of any query, judged by the counts of a sample."""
     return bool(tuning.SHORT_LISTS * near.max() <= n)
 
 
 def is_listed_soon(scope: Scope, queries: Any, rules: Rules, *, filtered: bool = False) -> bool:
-    """Whether computing exact values of all allowed points is preferred to a search of all points within the radius.
+    """Return whether to compute exact values of all allowed points instead of a search within the radius.
 
-    If that search is `filtered`, it finds no forbidden points. Otherwise it lists all points for a block of queries,
-    and forbidden points are dropped afterwards; it is not used if memory allows only blocks so small that dividing the
-    queries takes additional time.
+    With `filtered`, the search itself leaves out forbidden points. Otherwise it lists all points for a block of
+    queries, and forbidden points are dropped afterwards; this is not done if memory is too small for large blocks.
     """
     m, n = len(queries), scope.n
     if not filtered and scope.room // (PAIR * n + row_bytes(queries)) < min(m, tuning.UNCOUNTED_QUERIES):
         return True
     if rules.mask is None and not rules.grouped:
-        return False  # most points are allowed
+        return False  # other rules usually allow most points
     most = tuning.SOON * scope.seconds(m, 1) * (scope.threads or 1)
     pairs = 0
     if rules.mask is not None:
@@ -48,26 +47,26 @@ def is_listed_soon(scope: Scope, queries: Any, rules: Rules, *, filtered: bool =
 
 
 def may_be_subtracted(rules: Rules, m: int) -> bool:
-    """Whether it may be faster to count all points and forbidden points separately, and to subtract the second count.
+    """Return whether it may be faster to count all points and to subtract the count of forbidden points.
 
-    For a few queries, two counts take too long.
+    For a few queries, two counts always take too long.
     """
     return rules.mask is None and not rules.grouped and m >= tuning.UNCOUNTED_QUERIES
 
 
 def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int, point_seconds: float) -> bool:
-    """Whether computing exact values of all forbidden points is preferred to looking at all points within the radius.
+    """Return whether to count forbidden points by exact values and subtract them from the count of all points.
 
-    The number of forbidden points within the radius is then subtracted from the count of all points.
+    The alternative is to check the rules for each point within the radius.
 
     Parameters
     ----------
     near : int64 array
-        Counts of all points within the limits of some of the queries.
+        The numbers of points within the radius for a sample of the queries.
     m : int
         The number of all queries.
     point_seconds : float
-        The seconds per point within the limits that the alternative takes.
+        The seconds that the alternative takes for each point within the radius.
     """
     if not may_be_subtracted(rules, m):
         return False

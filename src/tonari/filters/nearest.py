@@ -1,4 +1,4 @@
-"""The k nearest allowed points: choose which points are copied, and which groups are searched one after another."""
+"""The k nearest allowed points: the choice between copying the allowed points, searching by group, and dropping."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tonari.filters.scope import Scope, on_host
 
 
 def nearest_allowed(scope: Scope, queries: Any, k: int, rules: Rules, progress: ProgressLike = None) -> Neighbors:
-    """Find the k nearest points that each query may find.
+    """Find the k nearest allowed points of each query, by the method that is expected to be fastest.
 
     Parameters
     ----------
@@ -29,16 +29,16 @@ def nearest_allowed(scope: Scope, queries: Any, k: int, rules: Rules, progress: 
     k : int
     rules : Rules
     progress : None, bool or callable(done, total)
-        Counts queries, or pairs if one search is enough.
+        Counts queries, or pairs if a single search suffices.
 
     Returns
     -------
     Neighbors of shape (m, k)
-        -1 and inf (-inf for similarities) where a query may find fewer than k points.
+        Missing entries, of queries that may find fewer than k points, are -1 and inf (-inf for similarities).
     """
     only = not (rules.by_pairs or rules.grouped or rules.own)
     if only and rules.shared is not None:
-        # If the points are on a device, positions that are computed on a device never leave it.
+        # For points on CUDA, the positions of allowed points are computed there and not copied to the host.
         host = isinstance(scope.rows, np.ndarray) or rules.ids is not None
         ids = rules.open_places() if host else rules.shared.places_for(scope.rows.device)
         if len(ids) and not _keeps_all(scope, len(queries), k, rules, len(ids)):
@@ -55,7 +55,7 @@ def nearest_allowed(scope: Scope, queries: Any, k: int, rules: Rules, progress: 
 
 
 def fill(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
-    """Write the nearest allowed points of every query to `found`, which must have no entries yet."""
+    """Write the k nearest allowed points of each query to `found`, a result without any neighbour."""
     if not len(queries):
         return
     if not scope.n:
@@ -84,7 +84,10 @@ def fill(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar
 def _among(
     scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress, rows: Ids | None, ids: Ids
 ) -> None:
-    """Search a copy of some points for some queries, and write the results with the row numbers of the points."""
+    """Search a copy of the points `ids` for the queries `rows`, or for all if it is None; write the results to `found`.
+
+    The results have the row numbers of the original points.
+    """
     asked = queries if rows is None else inputs.rows_at(queries, rows)
     if not len(ids):
         _nothing_allowed(len(asked), bar)
@@ -100,7 +103,7 @@ def _among(
 
 
 def _nothing_allowed(rows: int, bar: Progress) -> None:
-    """Count rows that may find no point; nothing is searched."""
+    """Add queries without any allowed point to the progress and the record; they need no search."""
     bar.add(rows)
     record = current.get()
     if record is not None:
@@ -108,7 +111,7 @@ def _nothing_allowed(rows: int, bar: Progress) -> None:
 
 
 def _by_group(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
-    """Search small groups together, by exact values, and each large group separately."""
+    """Find the nearest points in each query's group, by exact values in small groups, by a search in each large one."""
     order, begins, ends = groups_of(rules)
     inside = rules.without("query_groups", "point_groups")
     sizes = ends - begins
@@ -133,7 +136,7 @@ def _by_group(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors
 
 
 def _is_complement_faster(scope: Scope, m: int, k: int, rules: Rules) -> bool:
-    """Whether to search a copy of all other groups for each group of queries, instead of dropping points of its own."""
+    """Return whether it is faster to copy and search the other groups for each group of queries than to drop points."""
     sizes, asked = _own_groups(rules)
     if len(asked) > m // 8 or scope.n <= 4096:
         return False
@@ -141,14 +144,13 @@ def _is_complement_faster(scope: Scope, m: int, k: int, rules: Rules) -> bool:
     if not scope.can_copy(m, k, scope.n - int(sizes.min())):
         return False
     apart = sum(scope.seconds(rows, k, n=max(1, scope.n - size)) for size, rows in pairs)
-    # The nearest points are often of a query's own group, so only k plus the size of this group is certain to be
-    # enough.
+    # The nearest points often belong to the query's own group, so the list must have k points more than this group.
     together = dropping_seconds(scope, m, min(scope.n, k + int(sizes.max())))
     return apart < together
 
 
 def _own_groups(rules: Rules) -> tuple[Ids, Ids]:
-    """Return the number of points and the number of queries in each group of queries."""
+    """Return, for each group that has queries, the number of its points and the number of its queries."""
     assert rules.query_groups is not None
     _order, begins, ends = groups_of(rules)
     asked = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]
@@ -169,7 +171,7 @@ def _by_complement(scope: Scope, queries: Any, k: int, rules: Rules, found: Neig
 
 
 def _keeps_all(scope: Scope, m: int, k: int, rules: Rules, allowed: int) -> bool:
-    """Whether to search all points and drop forbidden ones: if all points are prepared and few are forbidden."""
+    """Return whether to search all points and drop forbidden ones: if all are prepared and few are forbidden."""
     if not scope.prepared or not allowed:
         return False
     if rules.grouped or rules.query_groups is not None:
@@ -179,7 +181,7 @@ def _keeps_all(scope: Scope, m: int, k: int, rules: Rules, allowed: int) -> bool
 
 
 def _sent(ids: Any, rows: Any) -> Any:
-    """Return positions in an array on the device of the rows; the host does not wait for their copy."""
+    """Return positions as an array on the device of the rows, without waiting for the copy to the device."""
     if isinstance(rows, np.ndarray) or not isinstance(ids, np.ndarray):
         return ids
     from tonari.cuda.devices import sent_to
@@ -188,7 +190,7 @@ def _sent(ids: Any, rows: Any) -> Any:
 
 
 def _renumbered(near: Neighbors, ids: Any, k: int, scope: Scope) -> Neighbors:
-    """Return results for some points with row numbers among all points, padded with missing entries to k columns."""
+    """Convert the results of a search among the points `ids` to row numbers of all points, padded to k columns."""
     short, far = k - near.indices.shape[1], -np.inf if scope.metric.descending else np.inf
     if isinstance(near.indices, np.ndarray):
         indices = np.asarray(inputs.to_host(ids))[near.indices].astype(index_dtype(scope.n))

@@ -19,10 +19,10 @@ Ids = npt.NDArray[np.int64]
 
 
 def distinct(numbers: Ids, *, in_place: bool = False) -> Ids:
-    """Return the distinct values in an array of numbers, ascending.
+    """Return the distinct numbers of an array in ascending order.
 
     ``np.unique`` uses hashing, which is much slower than sorting if most numbers are distinct. A stable sort is fastest
-    for numbers in short ascending runs, as in lists. With `in_place`, the array is overwritten, and no other is made.
+    for numbers in short ascending runs, as in lists. With `in_place`, the array is overwritten, and a view is returned.
 
     >>> distinct(np.array([3, 1, 3])).tolist()
     [1, 3]
@@ -34,7 +34,7 @@ def distinct(numbers: Ids, *, in_place: bool = False) -> Ids:
         numbers.sort(kind="stable")
     kept = 1
     for block in cut(len(numbers) - 1, tuning.TABLE_BLOCK):
-        ours = numbers[block.start : block.stop + 1]  # with the number before, unchanged or replaced by an equal one
+        ours = numbers[block.start : block.stop + 1]  # starts with the last number of the block before
         new = np.compress(ours[1:] != ours[:-1], ours[1:])
         numbers[kept : kept + len(new)] = new
         kept += len(new)
@@ -42,7 +42,7 @@ def distinct(numbers: Ids, *, in_place: bool = False) -> Ids:
 
 
 def are_among(numbers: Ids, some: Ids) -> npt.NDArray[np.bool_]:
-    """Return for each number whether it is one of `others`, which are ascending and distinct.
+    """Return for each number whether it is one of `some`, which are ascending and distinct.
 
     If there are many numbers, each one is first looked up by its lowest bits in a table of bytes, because a binary
     search takes 30 times as long.
@@ -63,7 +63,7 @@ def are_among(numbers: Ids, some: Ids) -> npt.NDArray[np.bool_]:
 
 
 def _are_found(numbers: Ids, some: Ids) -> npt.NDArray[np.bool_]:
-    """Return which numbers are among others by binary searches."""
+    """Return for each number whether it is one of `some`, by binary searches."""
     if not len(some):
         return np.zeros(len(numbers), bool)
     found: npt.NDArray[np.bool_] = some[np.minimum(np.searchsorted(some, numbers), len(some) - 1)] == numbers
@@ -72,28 +72,31 @@ def _are_found(numbers: Ids, some: Ids) -> npt.NDArray[np.bool_]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rules:
-    """The rules of m queries and n points. A query may find a point if all rules allow it.
+    """The rules of a call with m queries and n points; a query may find a point if all rules allow it.
+
+    A call may be divided into searches among some points for some queries. The rules for such a search have `rows` and
+    `ids`, and their methods take and return positions: indices into the queries and points of this search.
 
     Attributes
     ----------
     m, n : int
-        Queries and points of the call, to which all arrays below refer.
+        The number of queries and points of the whole call. All arrays below except `rows` and `ids` cover these.
     shared : SharedMask of n points, optional
-        Points that any query may find.
+        The points that any query may find.
     mask : bool array of shape (m, n), or uint8 of shape (m, ceil(n / 8)), optional
-        A mask for each query; in bytes, bit j % 8 of byte j // 8, counted from the lowest, is point j.
+        The points that each query may find; in bytes, point j is bit j % 8, counted from the lowest, of byte j // 8.
     excluded : int64 array, optional
         Pairs that are not allowed, as query * n + point; ascending and distinct.
     query_groups, point_groups : int64 arrays of shape (m,) and (n,), optional
+        The group of each query and of each point.
     same : bool
-        Whether a query may find only points of its own group; else only points of other groups.
+        Whether a query may find only points of its own group; otherwise only points of other groups.
     own : bool
         Whether the queries are the points, and no point may find itself.
     window : int, optional
-        Queries are numbered as points, and a query may not find points whose number differs from its own by at most
-        this number.
+        Query i may find point j only if i and j differ by more than this number.
     rows, ids : int64 arrays, optional
-        The queries and points of the current search, ascending; None for all.
+        The numbers of the queries and points of the current search, ascending; None for all.
     """
 
     m: int
@@ -111,7 +114,7 @@ class Rules:
 
     @property
     def grouped(self) -> bool:
-        """Whether each query is searched among the points of its group."""
+        """Whether a query may find only points of its own group."""
         return self.query_groups is not None and self.same
 
     @property
@@ -121,21 +124,18 @@ class Rules:
         return self.mask is not None or self.excluded is not None or self.window is not None or other
 
     def without(self, *names: str) -> Rules:
-        """Return the rules without the named ones; all points of the current search must satisfy the named rules."""
+        """Return the rules without some, named by attributes, that all points of the current search satisfy anyway."""
         left_out: dict[str, Any] = dict.fromkeys(names)
         return dataclasses.replace(self, **left_out)
 
     def part(self, rows: Ids | None, ids: Ids | None) -> Rules:
-        """Return the rules for some queries and points of the current search, by their positions."""
+        """Return the rules for a search of only some queries and points, given as positions; None for all."""
         rows = rows if self.rows is None or rows is None else self.rows[rows]
         ids = ids if self.ids is None or ids is None else self.ids[ids]
         return dataclasses.replace(self, rows=self.rows if rows is None else rows, ids=self.ids if ids is None else ids)
 
     def allowed(self, rows: Ids, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return for each pair of a query and a point whether the query may find the point.
-
-        `rows` and `ids` are positions in the current search, and are broadcast against each other.
-        """
+        """Return whether each of the queries `rows` may find each of the points `ids`, which are broadcast together."""
         kept = ids >= 0
         at = np.maximum(ids, 0)
         at = at if self.ids is None else self.ids.take(at)
@@ -158,9 +158,9 @@ class Rules:
 
     @staticmethod
     def _in_mask(mask: npt.NDArray[Any], asked: Ids, at: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return the entries of a mask for some queries and points, with broadcasting."""
+        """Return the entries of a mask for queries `asked` and points `at`, broadcast against each other."""
         column = at if mask.dtype == np.bool_ else at >> 3
-        if mask.flags.c_contiguous:  # twice as fast as two numbers for each entry
+        if mask.flags.c_contiguous:  # flat indices are twice as fast as pairs
             entries = mask.reshape(-1).take(asked * mask.shape[1] + column)
         else:
             entries = mask[asked, column]
@@ -168,7 +168,7 @@ class Rules:
         return kept if mask.dtype == np.bool_ else (entries >> (at & 7).astype(np.uint8) & 1).astype(bool)
 
     def as_allowed(self) -> Allowed | None:
-        """Return the rules in the form that kernels on the CPU read; None if that would require a copy of a mask."""
+        """Return the rules in the form that CPU kernels read, or None if this would require a copy of a mask."""
         source = self.mask if self.shared is None else self.shared.host[None]
         mask: npt.NDArray[np.uint8] | None = None
         if source is not None:
@@ -183,7 +183,7 @@ class Rules:
         return Allowed(native, rows)
 
     def table(self, rows: Ids) -> npt.NDArray[np.bool_]:
-        """Return a mask of the allowed points for some queries: of shape (len(rows), number of searched points)."""
+        """Return a mask of the allowed points for the queries `rows`, of shape (len(rows), number of points)."""
         asked = rows if self.rows is None else self.rows[rows]
         at = slice(None) if self.ids is None else self.ids
         if self.mask is None:
@@ -205,7 +205,7 @@ class Rules:
         return kept
 
     def lists(self, rows: Ids, *, allowed: bool) -> tuple[Ids, Ids]:
-        """Return the allowed, or the forbidden, points of some queries.
+        """Return the positions of the allowed points of the queries `rows`, or of their forbidden points.
 
         Returns
         -------
@@ -228,20 +228,20 @@ class Rules:
 
     @property
     def only_excluded(self) -> bool:
-        """Whether only excluded pairs, and points whose numbers are near the query's, are forbidden."""
+        """Whether the only rules, except for groups="same", are excluded pairs, the window and `own`."""
         return self.mask is None and self.shared is None and (self.query_groups is None or self.same)
 
     def held_bytes(self) -> int:
-        """Return the size in bytes of the rules: excluded pairs, numbers for each query, and entries of the points.
+        """Return the bytes that the rules take: excluded pairs, numbers for each query, and entries for each point.
 
-        The points are ordered by group; a tree copies its points' groups or entries of a mask in its own order.
+        The entries include the order of the points by group, and the copy that a tree makes of groups or a mask.
         """
         pairs = 0 if self.excluded is None else len(self.excluded)
         entry = 64 if self.query_groups is not None else 8 if self.shared is not None else 0
         return 24 * pairs + 128 * self.m + entry * self.n
 
     def _excluded_places(self, rows: Ids) -> tuple[Ids, Ids]:
-        """Return the excluded pairs of some queries and those within the window: queries, ascending, and positions."""
+        """Return the pairs that `excluded`, `window` and `own` forbid: indices into `rows`, and positions of points."""
         asked = rows if self.rows is None else self.rows[rows]
         which = points = np.empty(0, np.int64)
         if self.excluded is not None:
@@ -270,7 +270,7 @@ class Rules:
         return which[here], places[here]
 
     def _near(self, asked: Ids) -> tuple[Ids, Ids]:
-        """Return where the points within the window of some queries begin and end among the searched points."""
+        """Return the positions at which the points in each query's window begin and end."""
         assert self.window is not None
         first, last = asked - self.window, asked + self.window + 1
         if self.ids is None:
@@ -278,10 +278,10 @@ class Rules:
         return np.searchsorted(self.ids, first), np.searchsorted(self.ids, last)
 
     def forbidden_bounds(self, room: int) -> tuple[Ids, Ids]:
-        """Return a lower and an upper bound of the number of forbidden points for each query of the current search.
+        """Return lower and upper bounds of the number of forbidden points for each query of the current search.
 
-        The lower bound is the number that the strictest rule forbids; the upper bound is the sum over rules, which may
-        overlap. `room` is the largest number of bytes for mask entries that are counted at once.
+        The lower bound is the number that the strictest rule forbids; the upper bound is the sum over all rules, which
+        may overlap. `room` is the largest number of bytes of a block of mask entries that are counted together.
         """
         rows = np.arange(self.m) if self.rows is None else self.rows
         n = self.n if self.ids is None else len(self.ids)
@@ -307,7 +307,7 @@ class Rules:
         return least, np.minimum(most, n)
 
     def longest(self) -> int:
-        """Return the largest number of points that are checked for one query: all points, or the largest group."""
+        """Return the number of points in the longest list to check for a query: all points, or the largest group."""
         n = self.n if self.ids is None else len(self.ids)
         if not self.grouped or not n:
             return n
@@ -316,12 +316,12 @@ class Rules:
         return int(np.unique(groups, return_counts=True)[1].max())
 
     def open_places(self) -> Ids:
-        """Return the positions of the points that the mask for all queries allows; the rules must have such a mask."""
+        """Return the positions of the points that `shared` allows, which must be set."""
         assert self.shared is not None
         return self.shared.host_places if self.ids is None else true_places(self.shared.host[self.ids])
 
     def own_places(self) -> Ids | None:
-        """Return each query's position among the searched points, -1 if absent; None if queries may find themselves."""
+        """Return each query's position among the points, -1 if it is absent; None if queries may find themselves."""
         if not self.own:
             return None
         rows = np.arange(self.m) if self.rows is None else self.rows
@@ -333,7 +333,7 @@ class Rules:
         return np.where(self.ids[at] == rows, at, -1)
 
     def _counts(self, rows: Ids, room: int) -> Ids:
-        """Return the number of searched points that the mask allows."""
+        """Return the number of points that `mask` allows for each of the queries `rows`."""
         assert self.mask is not None
         counts, step = np.empty(len(rows), np.int64), max(1, room // (3 * self.n))
         for begin in range(0, len(rows), step):
@@ -341,6 +341,6 @@ class Rules:
             if part.dtype != np.bool_:
                 part = np.unpackbits(part, axis=1, count=self.n, bitorder="little")
             part = part if self.ids is None else part[:, self.ids]
-            # One row after the other takes a tenth of the time that an axis does.
+            # Counting row by row is ten times as fast as with an axis argument.
             counts[begin : begin + step] = [np.count_nonzero(row) for row in part]
         return counts

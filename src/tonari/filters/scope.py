@@ -1,4 +1,4 @@
-"""The scope of a call with rules: its points, its memory, and searches of the points that ignore the rules."""
+"""The scope of a search with rules: its points, its memory, and searches of these points that ignore the rules."""
 
 from __future__ import annotations
 
@@ -35,21 +35,24 @@ from tonari.metrics import Metric
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scope:
-    """The points of a call with rules, and the memory for searching them.
+    """The points of a search with rules and the memory for it, with methods for searches that ignore the rules.
+
+    The points are all points of the call, or a copy of some of them. A search with rules consists of searches that
+    ignore the rules, and of work that applies the rules to their results.
 
     Attributes
     ----------
     points : Points
-        The points; their memory limits searches without rules.
+        The points. Their memory limit is what the budget leaves for searches that ignore the rules.
     unchecked : bool
-        Whether the values of points in host memory are checked only when they are copied.
+        Whether the values of points in host memory have not been checked yet; they are checked when they are copied.
     budget : int, optional
-        The memory of the whole call, if a part of it is reserved for rules and copies.
+        The memory of the whole call in bytes; None if nothing has been reserved for rules and copies.
     room : int
-        Bytes for pairs while rules are checked, and for results of searches before rules are applied to them.
+        The bytes reserved for pairs while rules are checked, and for results that still include forbidden points.
     fixed, row, copied : int
-        Bytes of the budget: `fixed` for rules and results, `row` for one query within `room`, `copied` for copies of
-        points.
+        Other bytes of the budget: `fixed` for rules and results, `row` for a single query within `room`, `copied` for
+        copies of points.
     """
 
     points: Points
@@ -62,7 +65,7 @@ class Scope:
 
     @property
     def n(self) -> int:
-        """Number of points."""
+        """The number of points."""
         return len(self.points)
 
     @property
@@ -80,59 +83,59 @@ class Scope:
 
     @property
     def memory(self) -> int | None:
-        """The memory of searches without rules."""
+        """The memory limit of searches that ignore the rules, in bytes."""
         return self.points.call.memory
 
     @property
     def prepared(self) -> bool:
-        """Whether the points are prepared already."""
+        """Whether the points have been prepared for searches."""
         return self.points.prepared
 
     def nearest(self, queries: Any, k: int, progress: ProgressLike) -> Neighbors:
-        """Find the k nearest points of each query, without rules, k <= n; results are on the queries' device."""
+        """Find the k nearest points of each query, k <= n, ignoring the rules; results are on the queries' device."""
         with self.refusals():
             return self.points.nearest(queries, k, progress, around=True)
 
     def within(
         self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, allowed: Allowed | None = None
     ) -> RadiusNeighbors:
-        """Find all points within the limits, on the device of the queries; `allowed` may exclude some."""
+        """Find all points within the radius of each query, or only allowed ones; results are on the queries' device."""
         with self.refusals():
             return self.points.within(queries, limits, progress, allowed=allowed)
 
     def count(self, queries: Any, limits: npt.NDArray[Any], allowed: Allowed | None = None) -> Ids:
-        """Count, in host memory, the points within the limits; with `allowed`, only the points that it allows."""
+        """Count the points within the radius of each query, or only allowed ones; the result is in host memory."""
         with self.refusals():
             return np.asarray(inputs.to_host(self.points.count(queries, limits, False, allowed)))
 
     def allowed_by(self, rules: Rules) -> Allowed | None:
-        """Return the rules for :meth:`within` and :meth:`count`; None if these methods cannot apply them."""
+        """Return the rules as the argument `allowed` of :meth:`within` and :meth:`count`; None if not supported."""
         device = self.points.call.place.device
         return rules.as_allowed() if search_method(by_force(self.metric.name), device).filters else None
 
     def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Scope:
-        """Return a scope with prepared points, for blocks of queries with limits."""
+        """Return this scope with points prepared for radius searches of these queries, block by block."""
         with self.refusals():
             return dataclasses.replace(self, points=self.points.ready(queries, limits))
 
     @property
     def reserved(self) -> int:
-        """The bytes of the budget that are not available to searches without rules."""
+        """The bytes of the budget that are reserved for rules, results and copies of points."""
         return 0 if self.budget is None or self.memory is None else self.budget - self.memory
 
     def with_room(self, rules: Rules, *, pair: int, results: int, k: int = 1, m: int = 1) -> Scope:
-        """Return a scope whose searches may use only the memory that the rules leave.
+        """Return this scope with memory reserved for the rules, so that searches use only the remaining memory.
 
         Parameters
         ----------
         rules : Rules
         pair : int
-            The bytes for each pair of a query and a point that is checked.
+            The bytes for each pair of a query and a point while rules are checked.
         results : int
-            The bytes of all results that count as memory.
+            The bytes of results that count towards the budget.
         k, m : int
-            The numbers of neighbours and queries of a search without rules. If memory is too small, the error names a
-            budget that includes this search.
+            The numbers of neighbours and queries of a later search. If memory is too small, the error names a budget
+            that suffices for this search too.
         """
         if self.memory is None:
             return dataclasses.replace(self, room=tuning.ROOM_BYTES)
@@ -153,7 +156,7 @@ class Scope:
         return made
 
     def least(self, k: int, m: int = 1) -> int:
-        """Return the smallest memory with which all points can be searched for k neighbours of m queries."""
+        """Return the smallest memory, in bytes, for a search of all points for k neighbours of m queries."""
         problem = self.points.problem(self.rows[:1], min(max(k, 1), self.n))
         problem = dataclasses.replace(problem, m=max(m, 1), memory=1)
         method = self.points.method_for(problem)
@@ -165,22 +168,21 @@ class Scope:
         return 0
 
     def enough(self, needed: int) -> int:
-        """Return a sufficient budget for the whole call: it leaves `needed` bytes for searches without rules and for
-        copies."""
+        """Return a budget for the whole call that leaves `needed` bytes for copies of points and for searches."""
         needed += needed // tuning.SLACK + 1
         share = tuning.ROOM_SHARE
         return self.fixed + max(self.row + needed, needed * share // (share - 1) + share)
 
     @contextlib.contextmanager
     def refusals(self) -> Iterator[None]:
-        """Convert memory errors of searches without rules to errors that name the memory of the whole call."""
+        """Restate a BudgetExceeded of a search, which is about its share, in terms of the budget of the whole call."""
         try:
             yield
         except BudgetExceeded as error:
             if self.budget is None or error.least is None:
                 raise
             assert self.memory is not None
-            # The room for rules grows with the budget.
+            # The memory reserved for rules grows with the budget, which `enough` takes into account.
             least = self.enough(self.copied + error.least)
             raise BudgetExceeded(
                 f"a memory budget of {self.budget} bytes cannot hold this search by rules: results, rules and copies "
@@ -189,14 +191,14 @@ class Scope:
             ) from error
 
     def can_copy(self, m: int, k: int, n: int) -> bool:
-        """Whether a copy of n points and a search of it fit into the memory."""
+        """Return whether a copy of n points and a search of this copy fit into the memory."""
         return self.memory is None or self.seconds(m, min(k, n), n=n) < math.inf
 
     def among(self, ids: Any, k: int = 1, m: int = 1) -> Scope:
-        """Return the scope of a copy of some points, which counts towards the memory of the call.
+        """Return a scope for a copy of the points `ids`, which counts towards the memory of the call.
 
-        If the budget is too small, the error names the memory of the copy and of a search for k neighbours of m
-        queries.
+        If the budget is too small, the error names one that suffices for the copy and for a search of k neighbours of m
+        queries in it.
         """
         memory, copied = self.memory, 0
         budget = memory if self.budget is None else self.budget
@@ -218,17 +220,17 @@ class Scope:
 
     @property
     def copied_at_once(self) -> int:
-        """The largest size in bytes of one copy, if points can be copied in parts."""
+        """The largest size in bytes of a copy, where points are copied and searched in several parts."""
         copied = self.row_bytes * self.n
         return copied if self.memory is None else min(copied, self.memory // 2)
 
     @property
     def row_bytes(self) -> int:
-        """The bytes of a point."""
+        """The number of bytes of a point."""
         return int(self.rows.shape[1] * inputs.dtype_of(inputs.name_of_dtype(self.rows)).itemsize)
 
     def _check(self, copied: npt.NDArray[Any]) -> None:
-        """Refuse copied rows with invalid values; the message has the row number among all points."""
+        """Raise ValueError if copied rows have invalid values; the message has the row number among all points."""
         try:
             self.points.call.rows(copied, "points")
         except ValueError:
@@ -236,7 +238,7 @@ class Scope:
             raise
 
     def seconds(self, m: int, k: int, *, n: int | None = None) -> float:
-        """Estimate the seconds of a search among all points, or among n copied points; inf if memory is too small."""
+        """Estimate the seconds of a search of all points, or of n points and their copy; inf if memory is too small."""
         memory = self.memory if n is None or self.memory is None else self.memory - self.row_bytes * n
         if memory is not None and memory < 1:
             return math.inf
@@ -246,7 +248,7 @@ class Scope:
         method = by_force(self.metric.name) if method == "auto" else method
         try:
             seconds, preparing = _planned(method, problem)
-        except BudgetExceeded:  # an estimate ends no call: the caller compares it with other ways
+        except BudgetExceeded:  # not an error: the caller compares this estimate with other estimates
             return math.inf
         if n is None:
             return seconds - preparing if self.prepared else seconds
@@ -255,15 +257,15 @@ class Scope:
         return seconds + byte * self.row_bytes * n
 
     def listed_seconds(self, m: int, pairs: int) -> float:
-        """Estimate the seconds for exact values of listed pairs on one core; the estimate is also used for CUDA."""
+        """Estimate the seconds for the exact values of listed pairs on one CPU core; it is used for CUDA too."""
         of_pairs = listed_bits_seconds if self.metric.bits else listed_seconds
         return of_pairs(m, pairs, self.rows.shape[1], chosen_isa())
 
     def count_listed(self, queries: Any, limits: npt.NDArray[Any], listed: Listed) -> Ids | None:
-        """Count, for each query, the listed points whose exact value is within the limit.
+        """Count, for each query, the points in its list whose exact value is within its limit.
 
-        Return None if the method cannot count listed points, or if a limit is at or beyond an end of the range of
-        values, where values that have overflowed or underflowed would be counted.
+        Return None if the method does not support this, or if a limit is at an end of the range of values, where values
+        that have overflowed or underflowed would be counted.
         """
         call = self.points.call
         method = search_method(by_force(self.metric.name), call.place.device)
@@ -272,7 +274,7 @@ class Scope:
         return method.count_listed(queries, self.rows, limits, self.metric.name, listed, threads=self.threads)
 
     def listed(self, queries: Any, k: int, listed: Listed, found: Neighbors | None = None) -> Neighbors:
-        """Find the k nearest listed points of each query; the result is in host memory, in `found` if it is given."""
+        """Find the k nearest points in each query's list; the result is in host memory, in `found` if it is passed."""
         place, name = self.points.call.place, self.metric.name
         method = search_method(by_force(name), place.device)
         if not place.devices:
@@ -288,13 +290,13 @@ class Scope:
 
 
 def on_host(found: Any) -> Any:
-    """Return neighbours as NumPy arrays."""
+    """Return a result with all of its arrays as NumPy arrays."""
     return type(found)(*(np.asarray(inputs.to_host(part)) for part in found))
 
 
-# A plan takes longer than a small search: on CUDA, it asks for the memory that is free.
+# Cached, because a plan may take longer than a small search: on CUDA, it queries free memory.
 @cached(maxsize=256)
 def _planned(method: str, problem: Problem) -> tuple[float, float]:
-    """Return the expected seconds of a search, and the part for preparing the points."""
+    """Return the expected seconds of a search, and the part of them that prepares the points."""
     plan: Any = search_method(method, problem.device).plan(problem)
     return float(plan.seconds), float(getattr(plan, "prepare_seconds", 0.0))

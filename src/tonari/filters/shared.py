@@ -14,14 +14,15 @@ from tonari.filters import tuning
 
 
 class SharedMask:
-    """A mask of the points that any query may find.
+    """A mask of the points that all queries may find.
 
-    Properties are computed once, since the rules of all parts of a call share this object.
+    Its properties are computed once for a call, since the rules of all searches of the call share this object.
 
     Parameters
     ----------
     given : bool array of shape (n,), or tensor on a device
-        The mask. On a device, the positions of allowed points are computed there, and only `host` copies the mask.
+        The mask. On a device, the positions of allowed points are computed there, and only `host` copies the mask to
+        host memory.
     """
 
     def __init__(self, given: Any) -> None:
@@ -40,10 +41,10 @@ class SharedMask:
         return self._given.nonzero().squeeze(1)
 
     def places_for(self, device: Any) -> Any:
-        """Return the positions of allowed points, for points on a device; they are on that device or in host memory.
+        """Return the positions of allowed points for a search of points on `device`, there or in host memory.
 
-        A large mask in host memory is copied to the device of the points, and its positions are computed there, unless
-        few entries are true.
+        A large mask in host memory is copied to the device, and the positions are computed there, unless few entries
+        are true.
         """
         mask = self._given
         if not isinstance(mask, np.ndarray) or len(mask) < tuning.COPIED_ENTRIES:
@@ -57,7 +58,7 @@ class SharedMask:
 
     @cached_property
     def host_places(self) -> npt.NDArray[np.int64]:
-        """The positions in host memory."""
+        """The positions of allowed points, ascending, in host memory."""
         return np.asarray(inputs.to_host(self.places))
 
 
@@ -72,7 +73,7 @@ def true_places(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
 
 
 def _few_places(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64] | None:
-    """Return the positions of the true entries, ascending, in less time than NumPy; None if there are many."""
+    """Return the positions of the true entries if there are few, which is faster than in NumPy; None if many."""
     room = np.empty(len(mask) // tuning.FEW_ENTRIES, np.int64)
     found = _native.true_entries(np.ascontiguousarray(mask).view(np.uint8), room)
     return room[:found].copy() if found <= len(room) else None

@@ -1,6 +1,7 @@
-"""All neighbours at the k-th value: the k nearest, and every other point at the distance of the k-th.
+"""Neighbours with ties: the k nearest points, and every other point at the distance of the k-th.
 
-One more neighbour than k shows which queries have such points. They are searched again within the k-th distance.
+A search for k + 1 neighbours shows which queries have such points. These queries are then searched for all points
+within the k-th distance.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ TIES = ("first", "all")
 
 
 def are_all(ties: Any) -> bool:
-    """Check the argument `ties` of a public function: whether it is "all".
+    """Check the argument `ties` of a public function, and return whether it is "all".
 
     >>> are_all("first"), are_all("all")
     (False, True)
@@ -39,7 +40,7 @@ def are_all(ties: Any) -> bool:
 def nearest_with_ties(
     points: Points, queries: Any, k: int, rules: Rules | None, progress: ProgressLike, *, self_join: bool = False
 ) -> RadiusNeighbors:
-    """Find the k nearest points of checked queries, and all others at the distance of the k-th; in host memory.
+    """Find each query's k nearest points and all others at the distance of the k-th; the result is in host memory.
 
     Parameters
     ----------
@@ -50,7 +51,8 @@ def nearest_with_ties(
         A query that may find fewer than k points finds all of them.
     progress : None, bool or callable(done, total)
     self_join : bool
-        Whether the queries are the points, and no point finds itself. Ignored with rules, which contain this condition.
+        Whether the queries are the points, and no point finds itself. Without effect if there are rules, which include
+        this condition.
     """
     wanted = min(k + 1, len(points) - self_join)
     if rules is None:
@@ -71,16 +73,16 @@ def nearest_with_ties(
 
 
 def first_and_tied(near: Neighbors, k: int) -> tuple[Neighbors, npt.NDArray[np.bool_], npt.NDArray[Any] | None]:
-    """Look for ties at the k-th distance in lists in host memory of k or more points.
+    """Find the queries with ties at the k-th distance, from lists in host memory of k or k + 1 points.
 
     Returns
     -------
     first : Neighbors
         The first k columns.
     tied : bool array of shape (m,)
-        Which queries have another point at the distance of the k-th.
+        Whether each query has another point at the distance of the k-th.
     limits : array, optional
-        The k-th distances of these queries; None if there are none.
+        The k-th distances of the queries with ties; None without such queries.
     """
     distances, indices = near
     tied = np.zeros(len(indices), bool)
@@ -91,7 +93,7 @@ def first_and_tied(near: Neighbors, k: int) -> tuple[Neighbors, npt.NDArray[np.b
 
 
 def joined_ties(first: Neighbors, tied: Any, more: RadiusNeighbors | None) -> RadiusNeighbors:
-    """Return the lists of all queries; `more` has the lists of tied queries."""
+    """Join the lists of queries without ties, from `first`, and of queries with ties, from `more`."""
     present = (first.indices >= 0) & ~tied[:, None]
     counts = present.sum(axis=1)
     if more is None:

@@ -1,10 +1,10 @@
 """All allowed points within a radius, or the nearest of them.
 
-Queries are searched in blocks. Forbidden points, and all but the `most` nearest allowed points, are removed from the
-result of a block before the next block starts. If more than one block is needed, the points within the radius are
-counted first, to choose the size of the blocks. The counts also show whether another way is faster for a query: exact
-values of the allowed points if there are few of them, or a search for the nearest points if far more than `most` points
-are within the radius.
+Queries are searched in blocks. Before the next block starts, forbidden points and all but the `most` nearest allowed
+points are removed from the result. If more than one block is needed, the points within the radius are counted first, to
+choose the size of the blocks. The counts also show whether another method is faster for a query: exact values of the
+allowed points if there are few of them, or a search for the nearest points if far more than `most` points are within
+the radius.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tonari.filters.nearest import fill
 from tonari.filters.rules import Ids, Rules, distinct
 from tonari.filters.scope import Scope, on_host
 
-Part = tuple[Ids, RadiusNeighbors]  # queries, and what they find
+Part = tuple[Ids, RadiusNeighbors]  # row numbers of queries, and their results
 
 
 def within_allowed(
@@ -37,7 +37,7 @@ def within_allowed(
     most: int | None = None,
     progress: ProgressLike = None,
 ) -> RadiusNeighbors:
-    """Find all allowed points within the radius of each query, or the nearest of them; the result is in host memory.
+    """Find all allowed points within the radius of each query, or the `most` nearest; the result is in host memory.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def _within(
 
 
 def _by_dropping(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, bar: Progress) -> RadiusNeighbors:
-    """Drop forbidden points from lists of everything within the limits; blocks have room for lists of all points."""
+    """List all points within the radius, and drop forbidden ones, in blocks with memory for lists of all points."""
     parts = list[Part]()
     for block in in_room(np.full(len(queries), PAIR * scope.n + row_bytes(queries)), scope.room):
         rows = np.arange(block.start, block.stop)
@@ -92,7 +92,7 @@ def _by_dropping(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Ru
 def _by_rows(
     scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int | None, bar: Progress
 ) -> RadiusNeighbors:
-    """Find the allowed points within the limits for each query separately, in the fastest way for it."""
+    """Find the allowed points within the radius, by the method that is expected to be fastest for each query."""
     m, n = len(queries), scope.n
     cuts = rules.by_pairs or rules.own or rules.shared is not None
     if not cuts and most is None:
@@ -107,7 +107,7 @@ def _by_rows(
     many = np.zeros(m, bool)
     if len(rest) and most is not None and not (rules.by_pairs or rules.shared is not None):
         many[rest] = _have_many(ready, queries, limits, rest, most)
-    # Lists of all points within the limits may fit into memory; otherwise the points are counted first.
+    # Points are counted first, unless lists of all points would fit into memory.
     if len(rest) and not many.any() and (most is not None or m * n * PAIR > scope.room):
         near[rest] = ready.count(queries if len(rest) == m else inputs.rows_at(queries, rest), limits[rest])
         listed |= tuning.FEWER * allowed < near
@@ -126,7 +126,7 @@ def _by_rows(
 
 
 def _have_many(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, most: int) -> bool:
-    """Whether most of some queries are expected to have more than `most` points within their limits."""
+    """Return whether most of the queries `rows` are expected to have many more than `most` points in their radius."""
     if len(rows) < tuning.COUNTED_ONE_OF:
         return False
     least = most if most <= tuning.SHORT_SEARCH else tuning.TOO_MANY * most
@@ -134,7 +134,7 @@ def _have_many(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, 
 
 
 def _allowed_ones(found: RadiusNeighbors, rules: Rules, rows: Ids) -> RadiusNeighbors:
-    """Return the allowed points among the results of some queries."""
+    """Return the results of the queries `rows` without forbidden points."""
     places, bounds = kept_of(found, rules, rows)
     if len(places) == len(found.indices):
         return found
@@ -155,7 +155,10 @@ def _by_tables(
     least: Ids,
     bar: Progress,
 ) -> list[Part]:
-    """Compute the exact values of all allowed points of some queries; at least `least` points are forbidden."""
+    """Find the points within the radius of the queries `rows` by the exact values of all allowed points.
+
+    `least` is a lower bound of the number of forbidden points for each query.
+    """
     parts = list[Part]()
     allowed = scope.n - least[rows]
     for block in in_room(table_bytes(scope.n, allowed) + ENTRY * allowed + row_bytes(queries), scope.room):
@@ -172,7 +175,7 @@ def _by_tables(
 def _by_search(
     scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int, rows: Ids, bar: Progress
 ) -> list[Part]:
-    """Search for the `most` nearest allowed points of queries with more than that within their limits."""
+    """Find the `most` nearest allowed points of the queries `rows`, which have more points within their radius."""
     parts = list[Part]()
     for block in in_room(np.full(len(rows), ENTRY * most + row_bytes(queries)), scope.room):
         some = rows[block]
@@ -192,7 +195,10 @@ def _among(
     rows: Ids | None,
     ids: Ids,
 ) -> RadiusNeighbors:
-    """Search a copy of some points for some queries; results have row numbers among all points."""
+    """Search a copy of the points `ids` for the queries `rows`, or for all if it is None.
+
+    The results have the row numbers of the original points.
+    """
     chosen = queries if rows is None else inputs.rows_at(queries, rows)
     if not len(ids):
         bar.add(len(chosen))
@@ -205,7 +211,7 @@ def _among(
 def _by_group(
     scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int | None, bar: Progress
 ) -> RadiusNeighbors:
-    """Compute all values within small groups, and search each large group separately."""
+    """Find the points of each query's group, by exact values in small groups, by a search in each large group."""
     order, begins, ends = groups_of(rules)
     inside, sizes, parts = rules.without("query_groups", "point_groups"), ends - begins, list[Part]()
     for first in distinct(begins[sizes > tuning.WITHIN_LARGE]):
@@ -231,7 +237,7 @@ def _by_group(
 
 
 def _of_parts(parts: list[Part], scope: Scope, queries: Any) -> RadiusNeighbors:
-    """Join the results of disjoint sets of queries in the order of the queries; the parts are freed."""
+    """Join the results of disjoint sets of queries in the order of the queries, and free them."""
     if len(parts) == 1 and len(parts[0][0]) == len(queries):
         return parts[0][1] if bool((np.diff(parts[0][0]) == 1).all()) else _joined(parts, scope, queries)
     return _joined(parts, scope, queries)

@@ -1,10 +1,10 @@
-"""Exact search by distances that the caller defines: by a function, or by a matrix of all distances.
+"""Exact search by the caller's own distances, passed as a function or as a matrix of all distances.
 
     values.py      the distances of a block of queries to a block of points, checked
-    plan.py        the number of queries and points of a block, and its memory
+    plan.py        the numbers of queries and points in a block, and its memory
     reference.py   the plain definition: all distances, then a stable sort
-    cpu/           the nearest points, and those within a radius, block by block
+    cpu/           searches for the nearest points and within a radius, block by block
 
-Such distances may have any values, so bounds do not exist: every distance is computed, without a screen or a
-certificate. For a graph by a function that the caller declares symmetric, half of the distances are computed.
+Nothing is known about such distances, so that bounds do not exist: every distance is computed, without a screen or a
+certificate. For a graph with a function that the caller declares symmetric, only half of the distances are computed.
 """

@@ -1,4 +1,4 @@
-"""The plan of a search by the caller's distances: the numbers of queries and points of a block."""
+"""The plan of a search by the caller's own distances: the numbers of queries and points in a block."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from tonari.core.results.neighbors import index_dtype
 from tonari.given import tuning
 from tonari.given.values import Values
 
-_COPIES = 6  # of a block: its distances, their parts, the masks of refused and of forbidden ones, and scratch
+_COPIES = 6  # a block takes this many times the bytes of its distances: copies, masks and scratch memory
 
 
 @dataclass(frozen=True)
 class GivenPlan:
-    """The choices of one search by the caller's distances.
+    """The plan of a search by the caller's own distances.
 
     Attributes
     ----------
     rows : int
-        Queries of a block, which is compared with all points.
+        The number of queries in a block, which is compared with all points.
     columns : int
-        Points of one call of a function, or of one read of a matrix.
+        The number of points in a call of a function, or in a read from a matrix.
     working_bytes : int
         Memory of a block.
     output_bytes : int
-        Memory of the lists; 0 for a search within a radius.
+        Memory of the neighbour lists; 0 for a search within a radius.
     """
 
     rows: int
@@ -37,7 +37,7 @@ class GivenPlan:
 
 
 def plan_given(values: Values, k: int, memory: int | None) -> GivenPlan:
-    """Plan a search for the k nearest points by the caller's distances; k = 0 means a search within a radius.
+    """Plan a search for the k nearest points by the caller's own distances; k = 0 means a search within a radius.
 
     Raises
     ------

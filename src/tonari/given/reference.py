@@ -1,4 +1,4 @@
-"""The plain definition of searches by the caller's distances: compute all distances, and sort them stably."""
+"""Reference implementation of searches by the caller's own distances: all distances, sorted stably."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors
 
 
 def brute(table: npt.NDArray[Any], k: int, *, own: bool = False) -> Neighbors:
-    """Return the k nearest points of each query from all distances; with `own`, leave out the query itself.
+    """Return the k nearest points of each query from the matrix of all distances.
+
+    With `own`, query i is point i and is left out of its own list.
 
     >>> brute(np.array([[3.0, 1.0, 1.0]]), 2).indices.tolist()
     [[1, 2]]
@@ -23,7 +25,7 @@ def brute(table: npt.NDArray[Any], k: int, *, own: bool = False) -> Neighbors:
 
 
 def brute_within(table: npt.NDArray[Any], limits: npt.NDArray[Any], *, own: bool = False) -> RadiusNeighbors:
-    """Return all points at a distance of at most the limit of each query.
+    """Return all points whose distance is at most the limit of the query, from the matrix of all distances.
 
     >>> brute_within(np.array([[3.0, 1.0, 1.0]]), np.array([1.0])).indices.tolist()
     [1, 2]
@@ -39,5 +41,5 @@ def brute_within(table: npt.NDArray[Any], limits: npt.NDArray[Any], *, own: bool
 
 
 def _ordered(row: npt.NDArray[Any], own: int) -> list[int]:
-    """Return the points in ascending order of (distance, index), without one of them."""
+    """Return the points in ascending order of (distance, index), without point `own`."""
     return sorted((j for j in range(len(row)) if j != own), key=lambda j: (row[j], j))

@@ -1,4 +1,4 @@
-"""Distances that the caller gives, for a block of queries and a block of points."""
+"""The caller's own distances, computed or read for a block of queries and a block of points."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 Function = Callable[[Array, Array], Any]
-# Whether a query may find a point, for int64 arrays of both that are broadcast against each other.
+# A function that returns whether queries may find points, for int64 arrays of both that are broadcast together.
 Allowed = Callable[[npt.NDArray[np.int64], npt.NDArray[np.int64]], npt.NDArray[np.bool_]]
 
 
 class Values(Protocol):
-    """The distances of m queries to n points, as the caller defines them.
+    """The interface of the caller's own distances of m queries to n points.
 
     Attributes
     ----------
     m, n : int
+        The number of queries and of points.
     width : int
-        The number of values of a point that are read to compute a distance.
+        The number of values that are read for each point to get a distance.
     dtype : str
         The dtype of returned distances, "float32" or "float64".
     name : str
@@ -32,15 +33,15 @@ class Values(Protocol):
 
     @property
     def m(self) -> int:
-        """Number of queries."""
+        """The number of queries."""
 
     @property
     def n(self) -> int:
-        """Number of points."""
+        """The number of points."""
 
     @property
     def width(self) -> int:
-        """Numbers of a point that are read at once with it."""
+        """The number of values that are read for each point to get a distance."""
 
     @property
     def dtype(self) -> str:
@@ -48,21 +49,21 @@ class Values(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the metric."""
+        """The name of the metric in graphs and messages."""
 
     def block(self, rows: slice, columns: slice) -> Array:
-        """Return the distances of some queries to some points, not checked for NaN."""
+        """Return the distances of a slice of the queries to a slice of the points, not checked for NaN."""
 
     def listed(self, ids: npt.NDArray[np.int64]) -> Array:
-        """Return the distances of each query to the points that are listed for it, for ids of shape (m, k)."""
+        """Return the distances of each query to the points listed for it in `ids`, of shape (m, k)."""
 
     def some(self, rows: npt.NDArray[np.int64]) -> Values:
-        """Return the distances of some of the queries."""
+        """Return the same distances restricted to the queries `rows`."""
 
 
 @dataclass(frozen=True)
 class FunctionValues:
-    """Distances from a function of one query and a block of points, in float64.
+    """Distances computed by a function of one query and a block of points, in float64.
 
     Attributes
     ----------
@@ -121,7 +122,7 @@ class FunctionValues:
 
 @dataclass(frozen=True)
 class MatrixValues:
-    """Distances in a matrix, which may be a memory map; row i has the distances of query i.
+    """Distances read from a matrix, which may be a memory map; row i has the distances of query i.
 
     Attributes
     ----------
@@ -156,12 +157,12 @@ class MatrixValues:
 
 
 def strip(values: Values, rows: slice, columns: slice, step: int, *, own: bool) -> Array:
-    """Return the distances of some queries to some points, after refusing NaN and -inf.
-
-    Distances to `step` points are computed at once.
+    """Return the distances of a slice of the queries to a slice of the points; raise ValueError for NaN or -inf.
 
     Parameters
     ----------
+    step : int
+        The number of points in each call of :meth:`Values.block`.
     own : bool
         Whether the queries are the points. The distance of a row to itself may then have any value.
     """
@@ -183,24 +184,24 @@ def strip(values: Values, rows: slice, columns: slice, step: int, *, own: bool) 
 
 
 def forbid(found: Array, allowed: Allowed, rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> Array:
-    """Set the distances of queries to points that they may not find to NaN, in place, and return the distances."""
+    """Replace the distances of pairs that are not allowed by NaN, in place, and return the array."""
     found[~allowed(rows[:, None], columns[None])] = np.nan
     return found
 
 
 def without_own(found: Array, rows: slice, columns: slice) -> Array:
-    """Set the distance of each row to itself to NaN, in place, and return the distances."""
+    """Replace the distance of each row to itself by NaN, in place, and return the array."""
     found[_own(rows, columns)] = np.nan
     return found
 
 
 def own_values(found: Array, rows: slice, columns: slice) -> Array:
-    """Return a copy of the distance from each row to itself."""
+    """Return a copy of the distances of rows to themselves."""
     return np.array(found[_own(rows, columns)])
 
 
 def _own(rows: slice, columns: slice) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the places of pairs of a row and itself."""
+    """Return the index arrays of a block's entries for pairs of a row and itself."""
     every = np.arange(rows.start, rows.stop)
     return every - rows.start, every - columns.start
 

@@ -85,8 +85,8 @@ def spectral_map(lists: Lists, *, most: int = 2000, seed: int = 0, labels: Any =
     owners = np.full(lists.n, -1, np.int64)
     owners[drawn] = np.arange(len(drawn))
     if len(drawn) < len(members):
-        _take_in(lists, owners, members)
-    matrix = _between(lists, owners, len(drawn))
+        _absorb(lists, owners, members)
+    matrix = _connections(lists, owners, len(drawn))
     part = _largest(matrix)
     if len(part) < _LEAST:
         return None
@@ -95,7 +95,7 @@ def spectral_map(lists: Lists, *, most: int = 2000, seed: int = 0, labels: Any =
     return Map(drawn[part], positions, covered, len(members))
 
 
-def _take_in(lists: Lists, owners: npt.NDArray[np.int64], members: npt.NDArray[Any]) -> None:
+def _absorb(lists: Lists, owners: npt.NDArray[np.int64], members: npt.NDArray[Any]) -> None:
     """Assign all points to owners, the sampled points, in steps from each point to its neighbours.
 
     In each step, an unassigned point gets the owner of its nearest assigned neighbour or, if it has none, of an
@@ -115,7 +115,7 @@ def _take_in(lists: Lists, owners: npt.NDArray[np.int64], members: npt.NDArray[A
         owners[:] = np.where(owners >= 0, owners, nearby)
 
 
-def _between(lists: Lists, owners: npt.NDArray[np.int64], count: int) -> scipy.sparse.csr_matrix:
+def _connections(lists: Lists, owners: npt.NDArray[np.int64], count: int) -> scipy.sparse.csr_matrix:
     """Return a symmetric matrix: for each two sampled points, the number of list entries between their points."""
     from scipy.sparse import csr_matrix
 

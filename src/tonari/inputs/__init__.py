@@ -1,11 +1,13 @@
-"""Checks of the callers' arguments, which are made once and only here, so that other code need not check them.
+"""Checks of the callers' arguments, which happen once and only here, so that other code can rely on them.
 
     arguments.py     k, threads, memory, output paths
     devices.py       the argument `device`
-    overrides.py     fields of a plan that callers may set
-    arrays/          arrays of every kind, checked and converted to rows
+    codes.py         the argument `codes` of an Index
+    overrides.py     the fields of a plan that callers may set
+    arrays/          arrays of every library and dtype, checked and converted to rows
 
-Every message names the argument, the value, the expectation and the nearest fix. Other packages import from here.
+Every error message names the argument, its value, the expectation and the nearest fix. Other packages import these
+functions from ``tonari.inputs``.
 """
 
 from tonari.inputs.arguments import (

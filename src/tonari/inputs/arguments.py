@@ -1,4 +1,4 @@
-"""Checks of arguments that are not arrays: k, threads, memory, paths. Invalid arguments raise; nothing is guessed."""
+"""Checks of arguments that are not arrays: k, threads, memory, paths. An invalid argument raises an error."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import numpy as np
 
 from tonari.core.process.progress import ProgressLike
 
-LARGEST_COUNT = 2**63 - 1  # of rows or bytes: the largest 64-bit index
+LARGEST_COUNT = 2**63 - 1  # the largest number of rows or bytes: the largest 64-bit index
 
 _UNITS = {"B": 1} | {f"{p}{b}": base**e for e, p in enumerate("KMGT", 1) for b, base in (("B", 1000), ("IB", 1024))}
 
 
 def check_k(k: Any, limit: int, *, without_self: bool, noun: str = "point") -> int:
-    """Check k, a number of neighbours or of other items; at most `limit` such items exist.
+    """Check k, a number of neighbours or of other items, against the number of items that exist.
 
     Parameters
     ----------
@@ -30,14 +30,14 @@ def check_k(k: Any, limit: int, *, without_self: bool, noun: str = "point") -> i
     limit : int
         The largest possible k: the number of points, minus one if a point is not its own neighbour.
     without_self : bool
-        Whether ``limit`` leaves out the point itself; the message then says so.
+        Whether ``limit`` does not count the point itself; the message then says so.
     noun : str
-        The name of the items that ``limit`` counts, in the singular.
+        The name of the items that ``limit`` counts, in the singular, for the message.
 
     Raises
     ------
     TypeError
-        k is not a whole number; True and 5.0 are not.
+        k is not a Python or NumPy integer; True and 5.0 are refused too.
     ValueError
         k is less than 1 or more than ``limit``.
 
@@ -111,7 +111,7 @@ def check_progress(progress: Any) -> ProgressLike:
 
 
 def check_threads(threads: Any) -> int | None:
-    """Check a number of threads; None means the default.
+    """Check the argument `threads`: at least 1, or None for the default.
 
     >>> from tonari.inputs import check_threads
     >>> check_threads(0)
@@ -127,16 +127,16 @@ def check_threads(threads: Any) -> int | None:
 
 
 def parse_memory(memory: Any) -> int | None:
-    """Convert an amount of memory to bytes: an int is in bytes, a string has a unit, None stays None.
+    """Convert the argument `memory`, a number of bytes or a string with a unit, to bytes; None stays None.
 
-    Units are kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB (powers of 1024) and B, in any case.
+    Units are kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB (powers of 1024) and B, in upper or lower case.
 
     Raises
     ------
     TypeError
-        Neither a whole number, nor a string, nor None.
+        The argument is not a whole number, a string or None.
     ValueError
-        Less than one byte, 2**63 bytes or more, no unit, or an unknown one.
+        The amount is less than one byte, or 2**63 bytes or more; or a string has no unit or an unknown one.
 
     Examples
     --------
@@ -162,19 +162,19 @@ def parse_memory(memory: Any) -> int | None:
 
 
 def check_output_path(path: str | os.PathLike[str], suffixes: Collection[str]) -> Path:
-    """Check, before any work is done, that a file can be written.
+    """Check, before any work is done, that an output file can be written, and return its path.
 
     Parameters
     ----------
     path : str or path
-        May exist as a regular file; it is then replaced at the end.
+        The output file. If it exists as a regular file, it is replaced when the work is done.
     suffixes : collection of str
         The supported suffixes, such as (".npz",), in lower case.
 
     Raises
     ------
     ValueError
-        Unknown suffix.
+        The suffix is not one of `suffixes`.
     FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError
         The directory is missing, is a file, or cannot be written to; or the path is itself a directory.
     FileExistsError
@@ -193,14 +193,14 @@ def check_output_path(path: str | os.PathLike[str], suffixes: Collection[str]) -
     try:
         mode = os.stat(target).st_mode
     except (FileNotFoundError, NotADirectoryError):
-        mode = stat.S_IFREG  # the file may be created if its directory exists
+        mode = stat.S_IFREG  # a new file, which can be created if its directory exists
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(f"{target}: is a directory; name a file in it")
     if target.suffix.lower() not in suffixes:
         raise ValueError(f"{target}: has the suffix {target.suffix!r}, expected {', '.join(sorted(suffixes))}")
     if not stat.S_ISREG(mode):
         raise FileExistsError(f"{target}: is a device, a pipe or a socket; name a regular file, or a new one")
-    parent = Path(os.path.realpath(target)).parent  # a symbolic link is written through
+    parent = Path(os.path.realpath(target)).parent  # the target of a symbolic link is written
     if not parent.exists():
         raise FileNotFoundError(f"{target}: the directory {parent} does not exist; create it first")
     if not parent.is_dir():
@@ -220,12 +220,12 @@ def _whole_number(value: Any, name: str, expected: str = "a whole number") -> in
 
 
 def check_no_threads(threads: Any, devices: tuple[str, ...]) -> None:
-    """Refuse a number of threads for a search on CUDA."""
+    """Raise ValueError if `threads` is set for a search on CUDA."""
     if check_threads(threads) is not None:
         raise ValueError(f"threads={threads}: the search runs on {', '.join(devices)}; leave threads out")
 
 
 def check_whole(name: str, value: Any, *, least: int) -> None:
-    """Refuse an override that is not a whole number, or that is less than `least`."""
+    """Check that a field of a plan is set to a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")

@@ -1,7 +1,7 @@
-"""The argument `codes` of an Index: how rows are kept in memory.
+"""The argument `codes` of an Index: the compact form of rows that is kept in memory for the screen.
 
-The original rows are not copied: they stay in a file, in host memory, or in an object that returns them. Codes rule out
-most points, and only the original rows of the remaining points are read.
+The original rows are not copied: they stay in a file, in host memory, or in an object that returns them. The codes rule
+out most points, and only the original rows of the remaining candidates are read.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ CODES = ("auto", "float16", "int8", "int4")
 
 
 def check_codes(codes: Any) -> str:
-    """Return the name of a form of codes; refuse anything else.
+    """Check the argument `codes`, one of CODES, and return it.
 
     >>> check_codes("int8")
     'int8'

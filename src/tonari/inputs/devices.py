@@ -1,4 +1,4 @@
-"""The argument `device`: find the devices of a search from the argument and from the devices of the arrays."""
+"""The argument `device`, and the choice of the devices of a search from it and from the devices of the arrays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from tonari.inputs.arrays.kinds import kind_of, place_of
 
-# "auto", "cpu", "cuda" (any one), "cuda:all", or devices by number
+# A parsed argument: "auto", "cpu", "cuda" (any CUDA device), "cuda:all", or a tuple of devices such as "cuda:1"
 Wish: TypeAlias = str | tuple[str, ...]
 
 _EXPECTED = 'expected "auto", "cpu", "cuda", a device such as "cuda:1", a list of these, or "cuda:all"'
@@ -20,9 +20,9 @@ def devices_for(device: Any, **given: Any) -> tuple[str, ...]:
     Parameters
     ----------
     device : str or list of str
-        "auto": the device of the arrays. "cpu". "cuda": the device of the arrays, or torch's current device for arrays
-        in host memory, which are then copied. "cuda:1": this device. ["cuda:0", "cuda:1"]: these devices. "cuda:all":
-        all devices.
+        "auto": the device of the arrays. "cpu": the CPU. "cuda": the device of the arrays, or torch's current device
+        for arrays in host memory, which are then copied. "cuda:1": this device. ["cuda:0", "cuda:1"]: these devices.
+        "cuda:all": all devices.
     **given
         The arrays, by the names that messages use for them.
 
@@ -70,7 +70,7 @@ def devices_for(device: Any, **given: Any) -> tuple[str, ...]:
 
 
 def parse_device(device: Any) -> Wish:
-    """Return an argument `device` in a normalised form; this machine need not have the device.
+    """Check the form of the argument `device`, and return it normalised; the machine need not have the device.
 
     >>> from tonari.inputs import parse_device
     >>> parse_device("cuda"), parse_device("cuda:1"), parse_device(["cuda:0", "cuda:1"])
@@ -84,7 +84,7 @@ def parse_device(device: Any) -> Wish:
         if not names or len(set(names)) != len(names):
             raise ValueError(f"device={device!r}: expected at least one device, and each of them once")
         return names
-    if isinstance(device, str) or type(device).__module__ == "torch":  # a torch.device prints as "cuda:0"
+    if isinstance(device, str) or type(device).__module__ == "torch":  # str of a torch.device is "cuda:0"
         name = str(device)
         if name in ("auto", "cpu", "cuda", "cuda:all"):
             return name
@@ -94,7 +94,7 @@ def parse_device(device: Any) -> Wish:
 
 
 def _agree(places: Mapping[str, str | None]) -> None:
-    """Refuse arrays on different devices."""
+    """Raise ValueError if arrays are on different devices."""
     if len(set(places.values())) > 1:
         where = " and ".join(f"{name} in host memory" if p is None else f"{name} on {p}" for name, p in places.items())
         target = next(place for place in places.values() if place is not None)
@@ -107,7 +107,7 @@ def _move(x: Any, target: str) -> str:
 
 
 def _torch(why: str) -> Any:
-    """Return torch, if it and Triton are installed."""
+    """Import torch and Triton and return torch; an ImportError says how to install them."""
     try:
         import torch
         import triton  # noqa: F401
@@ -117,7 +117,7 @@ def _torch(why: str) -> Any:
 
 
 def _present(torch: Any, wish: Wish, device: Any) -> tuple[str, ...]:
-    """Return the requested devices; raise if this machine lacks one."""
+    """Return the names of the requested devices; raise ValueError if this machine lacks one."""
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     present = tuple(f"cuda:{number}" for number in range(count))
     if not present:

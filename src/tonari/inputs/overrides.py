@@ -1,4 +1,4 @@
-"""Checks of the fields of a plan that a caller may set."""
+"""Overrides: checks of the plan fields that a caller sets, and their parsing from text."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Overrides = Mapping[str, Override]
 
 
 def check_overrides(given: Mapping[str, Any], known: Overrides) -> None:
-    """Refuse unknown names, and values of the wrong kind.
+    """Check the names and the types of plan fields that a caller sets.
 
-    Further conditions on a value depend on the problem; the planner checks them.
+    Conditions that depend on the problem are checked by the planner.
 
     Raises
     ------
     TypeError
-        A flag is neither True nor False; or a name is an argument of other functions.
+        The value of a flag is neither True nor False; or a name is an argument of other functions.
     ValueError
-        A name is unknown; or a number is not whole, or too small.
+        A name is unknown; or a value is not a whole number, or is too small.
 
     Examples
     --------
@@ -51,12 +51,12 @@ def check_overrides(given: Mapping[str, Any], known: Overrides) -> None:
 
 
 def read_override(text: str, known: Overrides) -> tuple[str, Any]:
-    """Parse a name and its value from a text such as "leaf=32", "sort=no" or "precisions=int8,float32".
+    """Parse the name and the value of a plan field from text such as "leaf=32", "sort=no" or "precisions=int8,float32".
 
     Raises
     ------
     ValueError
-        No "=", an unknown name, or a value that is not of its kind.
+        The text has no "=", the name is unknown, or the value is not of the type of this field.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Points and neighbours in files; the suffix names the format.
+"""Files of points and of neighbours, in formats named by the suffix; the last column says how points are read.
 
     .fvecs .bvecs .ivecs                 TEXMEX: a width before each row          formats/vecs.py    mapped
     .fbin .f16bin .u8bin .i8bin .ibin    Big-ANN: one header, then the values     formats/bin.py     mapped
@@ -8,11 +8,11 @@
     .csv .tsv                            numbers as text, read only, float64      tables/text.py     loaded
     .parquet .arrow                      columns of numbers (tonari[arrow])       tables/arrow.py    loaded
     .csv .tsv .parquet .arrow            the choice of the coordinate columns     tables/columns.py
-    any of these                         opened and described                     points.py
+    any of these                         functions that open and describe points  points.py
     ids and distances of neighbours      Big-ANN ground truth                     ground_truth.py    mapped
 
-A mapped file is opened, not read: rows are read from disk when they are used. A file whose contents contradict its
-header is refused with one exception, `FileFormatError`, which has the bytes found and expected. Files are written
+A mapped file is opened as a memory map: rows are read from disk when they are used. If the contents of a file
+contradict its header, :class:`FileFormatError` is raised, which has the bytes found and expected. Files are written
 atomically.
 """
 
@@ -55,7 +55,7 @@ def read(
     drop: Sequence[str] | None = None,
     max_expansion: float | None = None,
 ) -> Array:
-    """Open the points in a file.
+    """Open the points in a file as an array, memory-mapped if its format allows it.
 
     Parameters
     ----------
@@ -163,10 +163,11 @@ Use .astype('float32'), or one of these suffixes: .npy .npz .hdf5 .h5
 def describe(
     path: StrPath, *, key: str | None = None, columns: Sequence[str] | None = None, drop: Sequence[str] | None = None
 ) -> FileInfo:
-    """Describe a file: shape, dtype and size, from its header (for .*vecs, from all rows' widths); values are not read.
+    """Describe the shape, dtype and size of a file of points without reading its values.
 
-    Arguments and exceptions are those of `read`, except that an .ibin file of ground truth is described as such, arrays
-    may have any size, and values are not checked.
+    Only the header is read; in .*vecs files, which have none, the width of every row. Arguments and exceptions are
+    those of `read`, except that an .ibin file of ground truth is described as such, arrays may have any size, and
+    values are not checked.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 @contextmanager
 def atomic(path: str | os.PathLike[str], *, follow: bool = True, named: bool = True) -> Iterator[BinaryIO]:
-    """Open a new binary file that replaces `path` when the block ends without an exception.
+    """Open a new binary file that replaces `path` when the ``with`` block ends without an exception.
 
     The bytes are written to a hidden temporary file in the same directory and synchronised (fsync). The file is then
     renamed to `path` in one step, and the directory is synchronised. After an exception the temporary file is removed,
@@ -28,16 +28,16 @@ def atomic(path: str | os.PathLike[str], *, follow: bool = True, named: bool = T
     IsADirectoryError
         `path` is a directory
     OSError
-        a full disk and the like, with `path`
+        writing fails, for example on a full disk; the error names `path`
     """
     target = Path(os.path.realpath(path)) if follow else Path(path)
     if target.is_dir():
         raise IsADirectoryError(f"{path}: this is a directory, name a file in it")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{path}: the directory {target.parent} does not exist, create it first")
-    # Only the beginning of the name, so that a name of the maximum length can be written, too.
+    # The temporary name has only the beginning of the name, so that files with names of the maximum length work too.
     temporary = target.with_name(f".{target.name[:16]}.{secrets.token_hex(4)}.tmp")
-    # Not tempfile: it creates files that only their owner may read, and os.replace would keep that mode.
+    # The tempfile module would create a file that only its owner may read, and os.replace would keep that mode.
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     descriptor = os.open(temporary, flags, 0o666)
     try:
@@ -55,7 +55,7 @@ def atomic(path: str | os.PathLike[str], *, follow: bool = True, named: bool = T
 
 @contextmanager
 def named_after(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Add the path of the file to system errors during writing, because a descriptor has no path."""
+    """Add the path of a file to operating-system errors that lack it, because they concern a descriptor."""
     try:
         yield
     except OSError as error:
@@ -65,19 +65,19 @@ def named_after(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def remove_unfinished(folder: Path, name: str = "*") -> None:
-    """Remove temporary files that :func:`atomic` left in processes that were killed; no process may be writing them."""
+    """Remove temporary files of :func:`atomic` that killed processes left; no process may be writing such a file."""
     for path in folder.glob(f".{name[:16]}.{'[0-9a-f]' * 8}.tmp"):
         path.unlink()
 
 
 def sync_directory(folder: Path) -> None:
-    """Wait until the names in a directory are on the disk, if the system supports it."""
+    """Wait until the entries of a directory, such as a renamed file, are on the disk, if the system supports it."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
-    except OSError as error:  # a file system that cannot, such as some of networks
+    except OSError as error:  # some network file systems do not support it
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:

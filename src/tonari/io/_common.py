@@ -1,4 +1,4 @@
-"""Shared by all file formats: the error, the description of a file, the first checks, and writing in pieces."""
+"""Helpers of all file formats: FileFormatError, the description of a file, checks, and access in pieces."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tonari.io import tuning
 
 try:
     from lzma import LZMAError as _LZMAError
-except ImportError:  # a Python without lzma cannot read such archives
+except ImportError:  # a Python without lzma cannot read archives compressed by it
     _LZMAError = zlib.error  # type: ignore[misc,assignment]
 
 Array = npt.NDArray[Any]
@@ -31,7 +31,8 @@ DType = np.dtype[Any]
 StrPath = str | os.PathLike[str]
 
 
-# Values in memory may take this many times the bytes of their file; arrays of up to FREE_BYTES are always read.
+# Values may take at most MAX_EXPANSION times as many bytes in memory as their file; arrays up to FREE_BYTES are always
+# read.
 MAX_EXPANSION = 100.0
 FREE_BYTES = 64 << 20
 
@@ -56,7 +57,7 @@ _UNREADABLE = (
 
 
 class FileFormatError(ValueError):
-    """The contents of a file contradict its suffix or its header.
+    """An error that reports that the contents of a file contradict its suffix or its header.
 
     The file is truncated, damaged or of another format, refers to other files, or would take far more memory than its
     size.
@@ -115,7 +116,7 @@ class FileInfo:
 
 
 def size_of(path: Path) -> int:
-    """Return the size in bytes of a file that exists and is not empty; refuse any other path."""
+    """Return the size in bytes of a regular file; raise an error if it does not exist or is empty."""
     if path.is_dir():
         raise IsADirectoryError(f"{path}: this is a directory, a file is needed")
     if not path.exists():
@@ -129,7 +130,7 @@ def size_of(path: Path) -> int:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file to read its bytes; refuse any other kind of file at once, without waiting for data.
+    """Open a regular file to read its bytes; raise an error for a pipe or device at once, without waiting for data.
 
     Raises
     ------
@@ -162,33 +163,33 @@ def _refusal(path: Path, found: int, expected: str, why: str, fix: str, where: s
 def parsing(path: Path, found: int, expected: str, fix: str, *, where: str = "") -> Iterator[None]:
     """Convert exceptions from parsing to a `FileFormatError`; `expected` describes valid contents.
 
-    `found` is the size in bytes of the file, or of the part that `where` names. Errors of the disk are not converted.
+    `found` is the size in bytes of the file, or of the part that `where` names. Disk errors are not converted.
     """
     try:
         yield
     except FileFormatError:
         raise
     except _UNREADABLE as error:
-        # Decoders raise OSErrors without a number, and seeking before the start of a file gives EINVAL.
+        # Decoders raise OSErrors without an errno, and seeking before the start of the file gives EINVAL.
         if isinstance(error, OSError) and (type(error) is not OSError or error.errno not in (None, errno.EINVAL)):
             raise
         raise _refusal(path, found, expected, reason(error), fix, where) from error
 
 
 def reason(error: BaseException) -> str:
-    """Return the message of an error, or its type if it has none."""
+    """Return the message of an error, or the name of its type if the message is empty."""
     return str(error).rstrip(".") or type(error).__name__
 
 
 def check_matrix(where: str, shape: tuple[int, ...], dtype: DType) -> None:
-    """Refuse to write an array that is not a matrix of numbers; `where` names the file and the array."""
+    """Raise ValueError if an array to be written is not a matrix of numbers; `where` names the file and the array."""
     fault = _fault(shape, dtype)
     if fault:
         raise ValueError(f"{where}: {fault}")
 
 
 def check_stored(path: Path, found: int, shape: tuple[int, ...], dtype: DType, *, where: str = "") -> None:
-    """Refuse to read an array that is not a matrix of numbers; it may have no rows."""
+    """Raise FileFormatError if an array in a file is not a matrix of numbers; it may have no rows."""
     fault = _fault(shape, dtype, rows=0)
     if fault:
         expected = "a matrix of numbers"
@@ -198,7 +199,7 @@ def check_stored(path: Path, found: int, shape: tuple[int, ...], dtype: DType, *
 
 
 def _fault(shape: tuple[int, ...], dtype: DType, rows: int = 1) -> str:
-    """Return the fault of an array that should be a matrix of at least this many rows, or ""."""
+    """Describe why an array is not a matrix of numbers with at least `rows` rows; "" if it is one."""
     if dtype.kind not in "biuf":
         return f"holds {dtype}, expected integers or floats. Convert with .astype()."
     if len(shape) != 2:
@@ -212,9 +213,10 @@ def _fault(shape: tuple[int, ...], dtype: DType, rows: int = 1) -> str:
 
 
 def expansion(asked: float | None) -> float:
-    """Return the largest allowed size in memory of a compressed file, as a multiple of its size.
+    """Return the largest size in memory that a compressed array may have, as a multiple of its file's size.
 
-    The caller's argument `asked` has priority over the environment variable TONARI_MAX_EXPANSION; the default is 100.
+    `asked` is the caller's argument `max_expansion`. If it is None, the environment variable TONARI_MAX_EXPANSION
+    applies, and then the default, 100.
 
     >>> expansion(None), expansion(1000)
     (100.0, 1000.0)
@@ -233,7 +235,7 @@ def expansion(asked: float | None) -> float:
 
 
 def check_expansion(path: Path, size: int, needed: int, most: float, *, where: str = "") -> None:
-    """Refuse an array of `needed` bytes if it is more than `most` times as large as its file of `size` bytes."""
+    """Raise FileFormatError if an array of `needed` bytes is more than `most` times as large as its file of `size`."""
     if needed > max(FREE_BYTES, most * size):
         raise _refusal(
             path,
@@ -246,14 +248,14 @@ def check_expansion(path: Path, size: int, needed: int, most: float, *, where: s
 
 
 def little(dtype: DType) -> DType:
-    """Return the same dtype in little-endian byte order, which all formats here use."""
+    """Return the same dtype in little-endian byte order, which all file formats use."""
     return dtype.newbyteorder("<")
 
 
 def pieces(array: Array) -> Iterator[tuple[int, Array]]:
-    """Yield (number of the first row, rows) in pieces of about `PIECE_BYTES`, little-endian and C-contiguous.
+    """Yield the rows of an array in little-endian, C-contiguous pieces, each with the number of its first row.
 
-    Only one piece is copied at once, so a memory map larger than memory can be written.
+    Only one piece of about `PIECE_BYTES` is copied at once, so a memory map larger than memory can be written.
     """
     step = max(1, tuning.PIECE_BYTES // (array.itemsize * math.prod(array.shape[1:])))
     for start in range(0, len(array), step):
@@ -261,12 +263,12 @@ def pieces(array: Array) -> Iterator[tuple[int, Array]]:
 
 
 def mapped(path: Path, dtype: DType, offset: int, shape: tuple[int, ...], order: Literal["C", "F"] = "C") -> Array:
-    """Map the values of a file, read-only; for a file without values, return an empty array, which needs no map."""
+    """Memory-map the values of a file, read-only; return a plain empty array if the shape has no elements."""
     if not math.prod(shape):
         return np.empty(shape, dtype)
     return np.memmap(path, dtype, "r", offset, shape, order)
 
 
 def loaded(array: Array, mmap: bool) -> Array:
-    """Return the map itself, or a C-contiguous copy of it in memory."""
+    """Return the memory map itself if `mmap`, else a C-contiguous copy of it in memory."""
     return array if mmap else np.array(array, order="C")

@@ -1,4 +1,4 @@
-"""The table of suffixes."""
+"""The table of suffixes, which maps each to the module that reads and writes its format."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tonari.io.tables import arrow, text
 
 
 class Family(Protocol):
-    """The interface of the module of a format."""
+    """The interface that the module of each file format implements."""
 
     def read(self, path: Path, *, mmap: bool, key: str | None, most: float) -> Array: ...
     def write(self, path: Path, array: Array) -> None: ...
@@ -21,7 +21,7 @@ class Family(Protocol):
 
 
 class Format(NamedTuple):
-    """The meaning of a suffix: its module, its dtype (None: any numbers), and whether it has named arrays."""
+    """The format that a suffix names: its module, its dtype (None: any), and whether files contain named arrays."""
 
     family: Family
     dtype: DType | None = None
@@ -37,7 +37,7 @@ SUFFIXES: dict[str, Format] = {
     ".h5": Format(hdf5, keyed=True),
 }
 
-# Tables of other programs; `SUFFIXES` are the formats of matrices, which are written, too.
+# Tables written by other programs, which are only read; the formats in `SUFFIXES` can be written too.
 TABLES: dict[str, Format] = {
     ".csv": Format(text),
     ".tsv": Format(text),
@@ -47,7 +47,7 @@ TABLES: dict[str, Format] = {
 
 
 def format_of(path: Path, key: str | None = None) -> Format:
-    """Return the format of the suffix of `path`; refuse a `key` if the format has no named arrays."""
+    """Return the format that the suffix names; raise an error if it is unknown, or has no named arrays for `key`."""
     suffix = path.suffix.lower()
     known = SUFFIXES | TABLES
     if suffix not in known:

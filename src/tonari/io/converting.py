@@ -1,4 +1,4 @@
-"""Convert points from one file format to another, block by block; values change only if requested."""
+"""Conversion of points from one file format to another, block by block; values change only if requested."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tonari.io.tables.sequential import Sequential
 
 
 def open_rows(path: Path, key: str | None = None, choice: Choice | None = None) -> Any:
-    """Open points of any format, to be read in consecutive slices from the first row to the last.
+    """Open a file of points in any format, for reading in consecutive slices from the first row to the last.
 
     Files are read slice by slice, except .npz and HDF5 files, which are loaded into memory.
     """
@@ -69,7 +69,7 @@ def convert(
     wanted = dtype or form.dtype or rows.dtype
     blocks = _converted(rows, wanted, source, dtype is not None, done)
     n, d = rows.shape
-    # Writers slice an array from the first row to the last, so they accept a Sequential as well.
+    # All writers slice their array from the first row to the last, so that a Sequential works too.
     form.family.write(target, Sequential((n, d), wanted, blocks))  # type: ignore[arg-type]
     return n, d, wanted, getattr(rows, "names", None)
 
@@ -86,7 +86,7 @@ def _converted(
 
 
 def _check(block: Array, given: Array, start: int, source: Path, rounded: bool) -> None:
-    """Refuse the first value that changed; when floats are rounded, only values that became infinite."""
+    """Raise ValueError for the first value that the conversion changed or, if floats are rounded, made infinite."""
     if np.can_cast(block.dtype, given.dtype, "safe"):
         return
     if rounded and given.dtype.kind == "f":
@@ -96,8 +96,8 @@ def _check(block: Array, given: Array, start: int, source: Path, rounded: bool) 
             changed = given.astype(block.dtype) != block
         if block.dtype.kind == "f" and given.dtype.kind == "f":
             changed &= ~np.isnan(block)
-        elif given.dtype.kind in "iu" and block.dtype.kind in "iuf":  # casts of what is outside wrap, and may wrap back
-            # As float64, 2**64 is above the largest uint64, so the upper end is exclusive.
+        elif given.dtype.kind in "iu" and block.dtype.kind in "iuf":  # values out of range wrap, and may wrap back
+            # The upper bound is exclusive: in float64, the largest uint64 rounds to 2**64, which is out of range.
             limits = np.iinfo(given.dtype)
             changed |= ~((block >= float(limits.min)) & (block < float(limits.max) + (limits.bits <= 32)))
     wrong = np.argwhere(changed)

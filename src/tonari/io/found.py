@@ -1,4 +1,4 @@
-"""Neighbours in files of other programs: HDF5, Parquet and Arrow, and lists of edges as text.
+"""Neighbours in the file formats of other programs: HDF5, Parquet and Arrow, and text with one edge per line.
 
 .hdf5 .h5          datasets neighbors and distances, as ann-benchmarks names them
 .parquet .arrow    columns of lists, indices and distances
@@ -47,15 +47,16 @@ def write_found(
     Parameters
     ----------
     path : Path
-        The path, whose suffix, one of `SUFFIXES`, names the format.
+        Its suffix, one of `SUFFIXES`, names the format.
     indices, distances : arrays of shape (n, k)
         NumPy arrays.
     about : mapping
         Properties of the search as JSON values, such as the metric; stored in Parquet and Arrow files. HDF5 files store
         only "filters", names of arguments that restricted the neighbours.
     names : pair of arrays, optional
-        Names of the rows, and of all points. They replace row numbers in text files; Parquet and Arrow files get
-        additional columns ``id`` and ``ids``; HDF5 files cannot store them.
+        The names of the rows of `indices`, and the names of all points; None for row numbers. In text files they
+        replace row numbers; Parquet and Arrow files store them in additional columns, ``id`` and ``ids``; HDF5 files
+        cannot store them.
 
     Examples
     --------
@@ -80,7 +81,7 @@ def write_found(
 
 
 def filters_in(path: Path) -> list[str]:
-    """Return the filters under which the neighbours in an HDF5 file were found, if the file names any."""
+    """Return the names of the filters that restricted the neighbours in an HDF5 file; [] if it stores none."""
     names = hdf5.describe(path, key="neighbors").extra.get(hdf5.FILTERS, "")
     return names.split(",") if names else []
 
@@ -94,7 +95,7 @@ def _write_edges(
         for start, near in pieces(indices):
             rows, places = np.nonzero(near >= 0)
             far = np.asarray(distances[start : start + len(near)])[rows, places]
-            # astype(str): the shortest digits that are this number in its own dtype.
+            # astype(str) below gives the shortest digits that identify a distance in its own dtype.
             ends = ((rows + start, queries), (near[rows, places], points))
             i, j = ((at if of is None else of[at]).tolist() for at, of in ends)
             lines = io.StringIO()

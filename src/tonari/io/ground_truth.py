@@ -38,7 +38,7 @@ HEADER_BYTES = 8
 
 def _layout(path: Path) -> tuple[int, int]:
     rows, k, size = counts(path)
-    if holds_ground_truth(rows, k, size) or (k and rows == 0 and size == HEADER_BYTES):  # a search of no queries
+    if holds_ground_truth(rows, k, size) or (k and rows == 0 and size == HEADER_BYTES):  # 0 rows: no queries
         return rows, k
     if not (rows and k):
         why = f"the header says {rows} rows of {k} neighbours, at least one of each is needed"
@@ -157,13 +157,13 @@ def write_ground_truth(path: StrPath, neighbors: Neighbors) -> None:
 
 
 def check_size(path: Path, shape: tuple[int, ...]) -> None:
-    """Refuse numbers of rows and neighbours that do not fit in the header."""
+    """Raise ValueError if the number of rows or of neighbours does not fit in the header."""
     if max(shape) > MISSING:
         raise ValueError(f"{path}: shape {shape} does not fit the 8-byte header of ground truth")
 
 
 def as_ids(path: Path, indices: Array) -> Iterator[Array]:
-    """Yield the indices in the layout of the format, piece by piece."""
+    """Check the indices, and yield them piece by piece as the uint32 ids of the file."""
     if indices.dtype.kind not in "iu" or indices.min() < -1 or indices.max() >= MISSING:
         raise ValueError(
             f"{path}: indices are {indices.dtype} from {indices.min()} to {indices.max()}, expected integers from "
@@ -173,7 +173,7 @@ def as_ids(path: Path, indices: Array) -> Iterator[Array]:
 
 
 def as_values(path: Path, distances: Array) -> Iterator[Array]:
-    """Yield the distances in the layout of the format, piece by piece."""
+    """Yield the distances piece by piece as the float32 values of the file; raise an error if one is too large."""
     for _, values in pieces(distances):
         if values.dtype == np.float32:
             yield values
@@ -188,6 +188,6 @@ def as_values(path: Path, distances: Array) -> Iterator[Array]:
 
 
 def describe(path: Path) -> FileInfo:
-    """Describe the file by the header and the size: rows and neighbours per row."""
+    """Describe a file of ground truth by its header and size: the number of rows, and of neighbours per row."""
     rows, k = _layout(path)
     return FileInfo(path, "ground truth", rows, k, "int32", size_of(path), {"distances": "float32"})

@@ -1,7 +1,9 @@
-"""Ground truth that is written in place, block by block: since offsets are fixed, rows can be written in any order.
+"""An unfinished file of ground truth, whose rows are written in place, in any order.
 
-    8 + 4 * k * row              ids of a row
-    8 + 4 * k * (rows + row)     its distances
+This is possible because the offset of each row in the file is fixed:
+
+    8 + 4 * k * row              the ids of the row's neighbours
+    8 + 4 * k * (rows + row)     their distances
 
 On most file systems, unwritten parts take no space on the disk.
 """
@@ -49,7 +51,7 @@ class GroundTruthPart:
         check_size(path, (rows, k))
         self.path, self.rows, self.k = path, rows, k
         for _ in range(tuning.OPENINGS):
-            # Not truncated: until it is locked, its contents may belong to another process.
+            # Opened without O_TRUNC: until the file is locked, its contents may belong to another process.
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
             self._file = os.fdopen(os.open(path, flags, 0o666), "r+b", buffering=0)
             try:
@@ -62,12 +64,12 @@ class GroundTruthPart:
             except BaseException:
                 self._file.close()
                 raise
-            self._file.close()  # its owner renamed or removed it before it could be locked
+            self._file.close()  # another process renamed or removed it before it was locked here
         raise being_written(path)
 
     @property
     def in_place(self) -> bool:
-        """Whether the file still has its name; after a rename or removal, the name may belong to another file."""
+        """Whether `path` still names the open file, which may have been renamed, removed or replaced."""
         try:
             return os.path.samestat(os.fstat(self._file.fileno()), os.lstat(self.path))
         except FileNotFoundError:
@@ -75,12 +77,12 @@ class GroundTruthPart:
 
     @property
     def whole_bytes(self) -> int:
-        """Size of the file after :meth:`begin`."""
+        """The size that :meth:`begin` gives to the file, in bytes."""
         return HEADER_BYTES + 8 * self.rows * self.k
 
     @property
     def bytes(self) -> int:
-        """Present size of the file."""
+        """The current size of the file, in bytes."""
         return os.fstat(self._file.fileno()).st_size
 
     def header_fault(self) -> str:
@@ -90,7 +92,7 @@ class GroundTruthPart:
         return "" if found == expected else f"found the header {found.hex()}, expected {expected.hex()}"
 
     def begin(self) -> None:
-        """Discard the contents, write the header, and give the file its final size; if that fails, leave it empty."""
+        """Discard the contents, write the header, and set the final size; after an error, the file is empty."""
         self.clear()
         try:
             with named_after(self.path):
@@ -110,12 +112,12 @@ class GroundTruthPart:
             self.path.unlink()
 
     def write(self, first: int, found: Neighbors) -> None:
-        """Write the neighbours of rows `first`, `first` + 1, ..."""
+        """Write the neighbours of a block of rows that starts with row `first`."""
         self._put(HEADER_BYTES + 4 * self.k * first, as_ids(self.path, found.indices))
         self._put(HEADER_BYTES + 4 * self.k * (self.rows + first), as_values(self.path, found.distances))
 
     def sync(self) -> None:
-        """Wait until everything written is on the disk."""
+        """Wait until all rows written so far are on the disk."""
         with named_after(self.path):
             os.fsync(self._file.fileno())
 
@@ -133,15 +135,15 @@ class GroundTruthPart:
 
 
 def being_written(path: Path) -> BlockingIOError:
-    """Return the error for a file that another process has locked."""
+    """Return the exception to raise for a file that another process has locked."""
     return BlockingIOError(f"{path}: another process is writing it; wait, or write to another file")
 
 
 def is_locked(path: Path) -> bool:
-    """Whether another process has the file of this name open as a `GroundTruthPart`."""
+    """Return whether another process has the file at `path` open as a `GroundTruthPart`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except (FileNotFoundError, PermissionError):  # a file that may not be read cannot be tested
+    except (FileNotFoundError, PermissionError):  # without permission to read, a lock cannot be detected
         return False
     try:
         return not locked(descriptor, shared=True)
@@ -150,15 +152,15 @@ def is_locked(path: Path) -> bool:
 
 
 def locked(descriptor: int, *, shared: bool) -> bool:
-    """Lock a file until it is closed; False if another process has it locked."""
+    """Lock a file until it is closed, and return True; return False if another process has locked it."""
     try:
         import fcntl
-    except ImportError:  # not POSIX
+    except ImportError:  # no locks outside POSIX
         return True
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # the file system has no locks
+    except OSError:  # the file system does not support locks
         return True
     return True

@@ -13,14 +13,14 @@ from tonari.core.results.pairs import Pairs, record_dtype
 from tonari.io._atomic import atomic
 
 SUFFIXES = (".npy",)
-_HEADER_BYTES = 192  # a multiple of 64, as the format asks, with room for any count
+_HEADER_BYTES = 192  # a multiple of 64, as the format requires, and long enough for any number of pairs
 _MAGIC = b"\x93NUMPY\x01\x00"
 
 
 def write_pairs(
     path: Path, blocks: Iterable[Pairs], indices: Any, distances: Any, names: npt.NDArray[Any] | None = None
 ) -> int:
-    """Write pairs and return their number; the file appears when it is complete, and replaces an older one.
+    """Write pairs of points to a file, atomically, and return their number; an existing file is replaced.
 
     Parameters
     ----------
@@ -28,8 +28,9 @@ def write_pairs(
     blocks : iterable of Pairs
         Blocks of pairs as NumPy arrays.
     indices, distances : dtype
+        The dtypes of row numbers and of distances in the file.
     names : array, optional
-        Names of the points, which replace row numbers; `indices` is then ignored.
+        The names of all points, which replace row numbers; `indices` is then ignored.
 
     Returns
     -------
@@ -50,7 +51,7 @@ def write_pairs(
     """
     dtype, count = record_dtype(indices if names is None else names.dtype, distances), 0
     with atomic(path) as file:
-        _write_header(file, dtype, 0)  # the count is known at the end
+        _write_header(file, dtype, 0)  # a placeholder: the number of pairs is known at the end
         for block in blocks:
             records = np.empty(len(block.left), dtype)
             for name, part in zip(dtype.names or (), block, strict=True):
@@ -63,7 +64,7 @@ def write_pairs(
 
 
 def _write_header(file: BinaryIO, dtype: np.dtype[Any], count: int) -> None:
-    """Write the header of NumPy's format 1.0, of the same length for every count."""
+    """Write a header in NumPy's format 1.0, padded to the same length for any number of pairs."""
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (count,)}
     length = _HEADER_BYTES - len(_MAGIC) - 2
     file.write(_MAGIC + length.to_bytes(2, "little") + repr(header).ljust(length - 1).encode("latin1") + b"\n")

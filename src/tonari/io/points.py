@@ -1,4 +1,4 @@
-"""Points in a file of any format; the file may be a table whose columns have names: text, Parquet or Arrow."""
+"""Points in files of any format, including tables with named columns: text, Parquet and Arrow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tonari.io.tables.sequential import Sequential
 
 
 def is_table(path: Path, choice: Choice | None = None) -> bool:
-    """Whether a file is a table with named columns; refuse a choice of columns for other files."""
+    """Return whether a file is a table by its suffix; raise an error if it is not and columns have been chosen."""
     found = path.suffix.lower() in TABLES
     if choice and not found:
         what = "columns=" if choice.columns is not None else "drop="
@@ -29,14 +29,14 @@ def is_table(path: Path, choice: Choice | None = None) -> bool:
 
 
 def table(path: Path, key: str | None, choice: Choice | None) -> Sequential:
-    """Open the points in a table."""
+    """Open the points in a table, whose rows are parsed when they are read."""
     return text.table(path, choice) if path.suffix.lower() in text.SEPARATORS else arrow.table(path, key, choice)
 
 
 def read_points(
     path: Path, *, mmap: bool, key: str | None, most: float, choice: Choice
 ) -> tuple[Array, Sequence[str] | None]:
-    """Open the points in a file of any format; also return the names of the columns if it is a table with names."""
+    """Open the points in a file of any format, and return them with the names of their columns, or None."""
     form = format_of(path, key)
     if not is_table(path, choice):
         return form.family.read(path, mmap=mmap, key=key, most=most), None
@@ -58,25 +58,25 @@ def dtype_without_rows(path: Path) -> DType | None:
 
 
 def no_rows(path: Path, columns: int) -> Array | None:
-    """Return an array without rows for a file of queries that is empty and stores no number of columns.
+    """Return an array of shape (0, columns) for a file of queries without rows that does not store its width.
 
-    None for any other file.
+    Return None for any other file.
     """
     dtype = dtype_without_rows(path)
     if dtype is None:
         return None
-    # Whole numbers of 32 bits are converted before a search, but there are none.
+    # A search converts int32 rows to float32, if that represents all values; an array without rows has no values.
     return np.empty((0, columns), np.float32 if dtype == np.int32 else dtype)
 
 
 def read_column(path: Path, name: str) -> Array:
-    """Read one column of a table as names of its rows."""
+    """Read a column of a table that contains the names of the rows."""
     is_table(path, Choice(columns=(name,)))
     return text.column(path, name) if path.suffix.lower() in text.SEPARATORS else arrow.column(path, name)
 
 
 def describe(path: Path, *, key: str | None, choice: Choice) -> FileInfo:
-    """Describe the points in a file of any format."""
+    """Describe the points in a file of any format: shape, dtype and size."""
     form = format_of(path, key)
     if not is_table(path, choice):
         return form.family.describe(path, key=key)

@@ -1,4 +1,4 @@
-"""Read the records of calls (:class:`tonari.core.trail.Record`) from JSON in files, and check them."""
+"""Reading of call records (:class:`tonari.core.trail.Record`) that are stored as JSON in files, with checks."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tonari.io.schema import Test
 
 
 def _plain(value: Any) -> bool:
-    """Whether a value is one that a field of a plan has."""
+    """Return whether a value is null, a string, a bool or a number, as most fields of a plan are."""
     return value is None or isinstance(value, str | bool | int | float)
 
 
 def _fields(plan: Any) -> bool:
-    """Whether a value has the fields of a plan: plain values and lists of those; bytes and seconds are numbers."""
+    """Return whether a JSON object can be a plan, with plain values and lists, and numbers for bytes and seconds."""
     if not isinstance(plan, dict):
         return False
     for name, value in plan.items():
@@ -46,12 +46,12 @@ _ATTEMPT: dict[str, Test] = {
 
 
 def read_record(facts: Any) -> Record:
-    """Make a record from a result of :meth:`Record.as_dict`; its plan has the fields of a plan, but no methods.
+    """Rebuild a record from the result of :meth:`Record.as_dict`; its plan has all fields, but no methods.
 
     Raises
     ------
     ValueError
-        A field is missing, unknown or of another kind.
+        A field is missing or unknown, or its value is of the wrong type.
 
     Examples
     --------

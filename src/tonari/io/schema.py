@@ -1,4 +1,4 @@
-"""Checks of each field of a JSON object in a file; they are needed because a hostile file can have a valid checksum."""
+"""Checks of JSON objects in files, field by field, because a hostile file can have a valid checksum."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Test = Callable[[Any], bool]
 
 
 def whole(least: int, most: float = math.inf) -> Test:
-    """Return a function that tests whether a value is a whole number in a range.
+    """Return a test that accepts whole numbers from `least` to `most`.
 
     >>> whole(1)(3), whole(1)(0), whole(1)(True), whole(1)(2.0)
     (True, False, False, False)
@@ -19,44 +19,46 @@ def whole(least: int, most: float = math.inf) -> Test:
 
 
 def real(least: float, most: float = math.inf) -> Test:
-    """Return the test for finite numbers of a range."""
+    """Return a test that accepts finite numbers from `least` to `most`."""
     return lambda value: type(value) in (int, float) and math.isfinite(value) and least <= value <= most
 
 
 def text(value: Any) -> bool:
-    """Whether a value is a string."""
+    """Return whether a value is a string."""
     return isinstance(value, str)
 
 
 def flag(value: Any) -> bool:
-    """Whether a value is true or false."""
+    """Return whether a value is true or false."""
     return isinstance(value, bool)
 
 
 def one_of(*known: str) -> Test:
-    """Return the test for a string that is one of some words."""
+    """Return a test that accepts the strings in `known`."""
     return lambda value: isinstance(value, str) and value in known
 
 
 def none_or(test: Test) -> Test:
-    """Return the test for null or values that pass another test."""
+    """Return a test that accepts null and values that pass another test."""
     return lambda value: value is None or test(value)
 
 
 def list_of(test: Test) -> Test:
-    """Return the test for lists."""
+    """Return a test that accepts lists whose elements all pass another test."""
     return lambda value: isinstance(value, list) and all(map(test, value))
 
 
 def map_of(test: Test) -> Test:
-    """Return the test for objects whose values all pass another test."""
+    """Return a test that accepts JSON objects whose values all pass another test."""
     return lambda value: isinstance(value, dict) and all(map(test, value.values()))
 
 
 def check(
     found: Any, fields: Mapping[str, Test], where: str = "", *, optional: Mapping[str, Test] | None = None
 ) -> None:
-    """Raise ValueError for the first field that is missing, is unknown, or does not pass its test.
+    """Raise ValueError for the first field of a JSON object that is missing, unknown, or does not pass its test.
+
+    `fields` and `optional` map field names to tests; `where` names the object in messages.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rows in a file, by their position: they can be mapped again later, and changes of the file are detected."""
+"""The location of rows in a file, recorded to map them again later and to detect changes of the file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rows = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class StoredRows:
-    """The position of rows in a file.
+    """The location and layout of rows in a file, and the state of the file.
 
     Attributes
     ----------
@@ -27,8 +27,9 @@ class StoredRows:
     offset : int
         The byte at which the first row begins.
     n, d : int
+        The number of rows and of columns.
     pitch : int
-        Bytes from a row to the next one.
+        Bytes from the start of a row to the start of the next one.
     dtype : str
     size, time : int
         The size of the file in bytes, and the time of its last change in nanoseconds.
@@ -45,13 +46,17 @@ class StoredRows:
 
     @classmethod
     def of(cls, rows: Rows) -> StoredRows | None:
-        """Return the position of mapped rows whose elements are adjacent; None if they are not in a file."""
+        """Return the location of rows that are a view of a memory map; None if they are not in a file.
+
+        The elements of each row must be adjacent.
+        """
         whole = _memmap_of(rows)
         if whole is None:
             return None
         path = os.path.abspath(os.fspath(whole.filename))  # type: ignore[arg-type]
         about = os.stat(path)
-        # A map begins at a multiple of the granularity; `offset` is that of the array which was mapped first.
+        # The memory map begins at the last allocation boundary before `whole.offset`, the offset of the array for which
+        # it was created.
         begin = whole.offset - whole.offset % mmap.ALLOCATIONGRANULARITY
         offset = begin + rows.ctypes.data - np.frombuffer(_map_of(whole), np.uint8).ctypes.data
         n, d = rows.shape
@@ -60,19 +65,19 @@ class StoredRows:
 
     @property
     def bytes(self) -> int:
-        """Bytes from the first to the last row."""
+        """The number of bytes from the start of the first row to the end of the last one."""
         return (self.n - 1) * self.pitch + self.d * dtype_of(self.dtype).itemsize
 
     def mapped(self) -> Rows:
-        """Map the rows, read-only, for reads in any order."""
+        """Memory-map the rows again, read-only, for reads in any order."""
         dtype = dtype_of(self.dtype)
         whole = np.memmap(self.path, np.uint8, "r", self.offset, (self.bytes,))
         if hasattr(mmap, "MADV_RANDOM"):
-            _map_of(whole).madvise(mmap.MADV_RANDOM)  # single rows are read, so reading ahead is useless
+            _map_of(whole).madvise(mmap.MADV_RANDOM)  # single rows are read, so read-ahead would be wasted
         return np.ndarray((self.n, self.d), dtype, whole, 0, (self.pitch, dtype.itemsize))
 
     def changed(self) -> str:
-        """Return the change of the file in words; "" if it did not change."""
+        """Describe how the file has changed since its location was recorded; "" if it has not."""
         try:
             about = os.stat(self.path)
         except FileNotFoundError:
@@ -83,23 +88,23 @@ class StoredRows:
 
 
 def forget_pages(rows: Rows) -> None:
-    """Release the pages of mapped rows from this process; they stay in the page cache of the system.
+    """Release the memory pages of mapped rows from this process; the system's page cache may keep them.
 
-    Has no effect on rows that are not in a file, or if the system does not support it.
+    Nothing happens if the rows are not in a file, or if the system does not support it.
     """
     whole = _memmap_of(rows)
     if whole is None or not hasattr(mmap, "MADV_DONTNEED"):
         return
     held, page = _map_of(whole), mmap.PAGESIZE
     first = rows.ctypes.data - np.frombuffer(held, np.uint8).ctypes.data
-    # Whole pages only: the others may be in use for neighbouring rows.
+    # Only pages that are entirely within these rows: a page at either end may be in use for other rows.
     begin, end = -(-first // page) * page, (first + (len(rows) - 1) * rows.strides[0]) // page * page
     if begin < end:
         held.madvise(mmap.MADV_DONTNEED, begin, end - begin)
 
 
 def _memmap_of(rows: Any) -> np.memmap[Any, Any] | None:
-    """Return the map of a file that an array is a view of; None without such a map, or if it has private changes."""
+    """Return the memory map behind an array that is a view of it; None if there is none or it is copy-on-write."""
     while isinstance(rows, np.ndarray):
         if isinstance(rows, np.memmap) and rows.filename is not None and rows.mode != "c":
             return rows if isinstance(rows.filename, str | Path) else None

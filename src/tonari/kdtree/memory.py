@@ -1,4 +1,4 @@
-"""Memory that a k-d tree search needs, on the CPU and on CUDA."""
+"""Formulas for the memory that a k-d tree search needs, on the CPU and on CUDA."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from tonari.kdtree.cpu.tree import BLOCK, WIDTH, level_nodes
 from tonari.kdtree.cuda.tree import device_tree_bytes, leaf_of
 
 SMALL_CHANGE, SMALL_CHANGE_ON_CUDA = 4 * MIB, 64 * MIB
-# Bytes of a query between rounds: its stack and limit (20), its leaf and an entry in each queue (20), and its share of
-# sorting the waiting queries by leaf and cutting them into tiles (at most 120, if no two queries share a leaf).
+# Bytes that the buffered traversal keeps per query between rounds: stack and limit (20), leaf and an entry in each
+# queue (20), and its share of the scratch for sorting the waiting queries by leaf and cutting them into tiles (at most
+# 120, if no two queries share a leaf).
 BUFFERED_ROW_ON_CUDA = 160
 
 
 class TreeMemory(NamedTuple):
-    """The bytes that TreePlan lists (per device on CUDA), and the number of queries that are searched at once."""
+    """The bytes of memory in a TreePlan (per device on CUDA), and the number of queries that are searched at once."""
 
     packed: int
     copied: int
@@ -31,7 +32,7 @@ class TreeMemory(NamedTuple):
 
 
 class TreeNeeds(NamedTuple):
-    """Inputs of the memory formulas, common to the CPU and CUDA.
+    """The inputs of the memory formulas that the CPU and CUDA have in common.
 
     Attributes
     ----------
@@ -42,7 +43,7 @@ class TreeNeeds(NamedTuple):
     query_block : int or None
         The number of queries searched at once, if the caller has set it.
     buffered : bool
-        Whether the traversal is buffered, so that the state of queries is in memory between rounds.
+        Whether the traversal is buffered, which keeps the state of queries in memory between rounds.
     """
 
     n: int
@@ -68,16 +69,16 @@ def tree_bytes(n: int, d: int, height: int, itemsize: int) -> int:
 
 
 def on_cpu(needs: TreeNeeds, k: int, height: int, threads: int) -> TreeMemory:
-    """Return the memory for a tree of all points and its search."""
+    """Return the memory on the CPU for a tree of all points and its search."""
     n, m, d, held, row_out, asked, buffered = needs
     fair = -(-m // (tuning.BLOCKS_PER_THREAD * threads))
     most, row_work, buffers = tuning.QUERY_BLOCK, d * held + 16 * k, 0
     if buffered:
-        # Keys; a list's padding, a record, entries in two queues.
+        # Per query: a key for each level, the padding of a list, a record, and entries in two queues.
         row_work += len(level_nodes(1 << height)) * held + 104
         most, buffers = max(most, tuning.BUFFERED_BLOCK_BYTES // row_work), 8 << height
     block = min(m, min(most, fair) if asked is None else asked)
-    building = 4 * n  # the node of each point, then the sorted points of the nodes in work
+    building = 4 * n  # the node of each point; later the sorted points of the nodes that are being split
     return TreeMemory(
         packed=tree_bytes(n, d, height, held),
         copied=0,
@@ -88,7 +89,7 @@ def on_cpu(needs: TreeNeeds, k: int, height: int, threads: int) -> TreeMemory:
 
 
 def host_block(m: int) -> int:
-    """Return the number of queries per block, for m queries in host memory.
+    """Return the number of queries per block that is copied to a device, for m queries in host memory.
 
     >>> [host_block(m) for m in (1000, 200_000, 10**6, 10**7)]
     [1000, 200000, 250000, 1000000]
@@ -116,10 +117,10 @@ class OnCuda(NamedTuple):
     leaf: int
 
     def slab(self, budget: int, most: int, *, kept: bool, prepared: bool) -> int:
-        """Return the number of points per tree: `most`, halved until a tree and its search fit the budget.
+        """Return the number of points per tree: `most`, halved until a tree and its search fit into the budget.
 
-        `prepared` is True if trees of `most` points exist. Otherwise slabs leave some room for later searches with more
-        queries.
+        `prepared` is True if trees of `most` points exist already. Otherwise slabs are small enough to leave some
+        memory for later searches with more queries.
         """
         points, n, rest = most, self.needs.n, budget
         if not prepared:
@@ -132,23 +133,24 @@ class OnCuda(NamedTuple):
         return points
 
     def tree_bytes(self, slab: int) -> int:
-        """Return the size in bytes of all trees of this many points."""
+        """Return the size in bytes of all trees together, if each has `slab` points and the last one the rest."""
         n, d, held = self.needs.n, self.needs.d, self.needs.held
         whole, rest = divmod(n, slab)
         sizes = ((whole, slab), (1, rest))
         return sum(count * device_tree_bytes(size, d, leaf_of(size, self.leaf), held) for count, size in sizes if size)
 
     def fit(self, slab: int, budget: int, *, kept: bool) -> TreeMemory:
-        """Return the memory for trees of `slab` points, with as many queries at once as the budget allows.
+        """Return the memory for searching trees of `slab` points, with as many queries at once as the budget allows.
 
-        `kept` is True if the trees of slabs are copied from host memory, each while the previous slab is searched.
+        `kept` is True if the trees are kept in host memory, and each is copied to the device while the previous one is
+        searched.
         """
         n, m, d, held, _, asked, _ = self.needs
         tree = device_tree_bytes(slab, d, leaf_of(slab, self.leaf), held)
         packed = 2 * tree if kept and slab < n else tree
         points = slab * self.point_in
-        building = slab * (d * held + 48)  # rows in the tree's dtype, and the scratch of sorting
-        lists = self.results if slab == n else 2 * self.results  # lists of the current slab, and the best so far
+        building = slab * (d * held + 48)  # rows in the tree's dtype, and scratch memory of sorting
+        lists = self.results if slab == n else 2 * self.results  # lists of the current slab, and the best lists so far
         room = budget - packed - points - lists - SMALL_CHANGE_ON_CUDA
         wanted = m if asked is None else min(m, asked)
         if asked is None and not lists:
@@ -170,16 +172,16 @@ class OnCuda(NamedTuple):
         )
 
     def _of_query(self, *, merging: bool, staged: bool) -> tuple[int, int, int]:
-        """Return the bytes per query of a block: copied queries, state of the search, lists.
+        """Return the bytes on the device per query of a block: for copied queries, for the search, and for its lists.
 
-        `merging`: the lists are merged with the best known ones. `staged`: queries and best known lists are copied in
-        while the previous block is searched, and lists are copied out while the next block is searched.
+        `merging`: the lists are merged with the best lists of earlier slabs. `staged`: queries and best lists are
+        copied in while the previous block is searched, and lists are copied out while the next block is searched.
         """
         _, _, d, held, row_out, _, buffered = self.needs
         work = 2 * d * held + 48 + (BUFFERED_ROW_ON_CUDA if buffered else 0)
         if self.results:
             return self.row_in, work, 0
-        into, lists = self.row_in, row_out  # bytes per query that are copied in, and of its list in the search
+        into, lists = self.row_in, row_out  # bytes per query: copied to the device, and written by the search
         if merging:
             into, lists = into + row_out, 2 * lists
         return (2 * into, work, lists + row_out) if staged else (into, work, lists)

@@ -1,7 +1,7 @@
 """The plan of a k-d tree search, on the CPU or on CUDA: one frozen record of every choice.
 
-Like every plan, it is a pure function of the problem and the machine. Whether a tree is faster depends on the data,
-which :mod:`tonari.methods.auto` examines.
+Like every plan, it depends only on the problem and the machine, not on the data. Whether a tree is faster than brute
+force does depend on the data, which :mod:`tonari.methods.auto` examines.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tonari.kdtree.traversal import buffer_of, check_supported, choose
 from tonari.metrics import METRICS, get_metric
 from tonari.metrics.problem import refuse_metric
 
-# Metrics for which the distance to a box around a point is a lower bound of the distance to the point.
+# Metrics whose distance to a box is a lower bound of the distance to every point in the box.
 TREE_METRICS = tuple(name for name, metric in METRICS.items() if metric.in_trees)
 TREE_ISAS = ("generic", "avx2", "avx512", "neon")  # instruction sets that have tree kernels
 
@@ -78,33 +78,33 @@ class TreePlan(Plan):
     leaf : int
         Target leaf size: the height is the smallest one at which no leaf is larger.
     point_slab : int
-        Points per tree. Usually n; smaller on CUDA if a tree of all points does not fit. Every search then searches the
-        trees of the slabs one after another.
+        Points per tree: n, or fewer on CUDA if a tree of all points does not fit. Each slab of points then has a tree
+        of its own, and every search searches these trees one after another.
     kept_bytes : int
-        Host memory in which prepared points keep the trees of the slabs. 0 if there is only one tree. Also 0
-        if the trees would take more than half of the free host memory: every search then builds them again. Not part of
+        Host memory in which prepared points keep the trees of the slabs. 0 if there is only one tree, or if the trees
+        would take more than half of the free host memory; every search then builds them again. Not included in
         total_bytes.
     sort : bool
         Whether queries are sorted by the leaf that contains them, so that queries that need the same leaves are
         adjacent. False keeps their order.
     query_block : int
-        Queries per task of a thread on the CPU, or on a device at once on CUDA. If queries are in host memory, the next
-        block is copied to the device, and the previous results are copied back, during a search. The buffered traversal
-        keeps the state of this many queries in memory, for each thread or device.
+        Queries that a thread takes at once on the CPU, or a device on CUDA. While a device searches a block of queries
+        from host memory, the next block is copied to it, and the results of the previous block are copied back. The
+        buffered traversal keeps the state of this many queries in memory, for each thread or device.
     traversal : str
-        "walk": each query is finished before the next. "buffered": queries wait in a buffer of each leaf, which is
-        compared with all of them at once; on the CPU only for euclidean and sqeuclidean in float32. The result is the
-        same.
+        "walk": a query visits all its leaves before the next query begins. "buffered": queries wait in the buffers of
+        leaves, and a leaf is compared with all queries in its buffer at once; on the CPU only for euclidean and
+        sqeuclidean in float32. The result is the same.
     buffer : int
         Queries per leaf buffer; all buffers are emptied when one is half full. 0 for the walk.
     most_visits : int
-        Nodes and leaves that a query may visit before brute force answers it; 0 for no limit. The result is the same.
-        The limit saves time for queries that would visit most of the tree.
+        The number of nodes and leaves that a query may visit; a query that needs more is answered by brute force. 0 for
+        no limit. The result is the same, but queries that would visit most of the tree take less time.
     threads : int
         CPU threads; 0 on CUDA.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
-        Memory beyond the input, per device on CUDA: the tree; rows copied from host memory; temporary memory of the
-        build or the search; results.
+        Memory beyond the input, per device on CUDA: for the tree, for rows copied from host memory, for the temporary
+        data of the build or the search, and for the results.
     seconds : float
         Rough estimate, including the build, for points that fill their space evenly; most data take less.
     """
@@ -121,7 +121,7 @@ class TreePlan(Plan):
     most_visits: int
 
     def for_problem(self, problem: Problem) -> TreePlan:
-        """Adapt the plan to a problem: float64 queries need a float64 tree, even if the plan has a float32 tree."""
+        """Return the plan adapted to a problem: float64 queries need a float64 tree even if the points are float32."""
         super().for_problem(problem)
         held = held_as(self.dtype, problem.query_dtype)
         check_supported(self.traversal, self.metric, held, on_cuda=bool(self.devices))
@@ -129,7 +129,7 @@ class TreePlan(Plan):
 
     @functools.cached_property
     def build_seconds(self) -> float:
-        """Rough estimate of the build time."""
+        """Rough estimate of the build time in seconds."""
         return build_seconds(self)
 
 
@@ -141,17 +141,18 @@ def plan_tree(
     Parameters
     ----------
     free_bytes : int, optional
-        On CUDA, available memory per device. Default: the memory that is free.
+        On CUDA, the memory that is available on each device. Default: the memory that is free.
     prepared_by : TreePlan, optional
-        The plan of an existing tree. The default number of threads then depends on the work of the search alone. On
-        CUDA the memory of a tree of all points counts as available, and no tree has more points than that plan's.
+        The plan of an existing tree. The number of threads is then chosen for the work of the search alone. On CUDA,
+        the memory that a tree of all points takes counts as available, and trees have at most as many points as in that
+        plan.
     **overrides
         Fields listed in :data:`OVERRIDES` and :data:`OVERRIDES_ON_CUDA`.
 
     Raises
     ------
     Unsupported
-        A tree cannot solve the problem, or not by the requested traversal.
+        A tree cannot solve the problem, or the requested traversal cannot.
     ValueError
         An override is invalid, or the budget is too small.
 
@@ -237,7 +238,10 @@ def plan_tree(
 
 @cached(maxsize=1024)
 def _plan_within_spare(problem: Problem) -> TreePlan | None:
-    """Return the plan on CUDA for one tree and all queries at once, if the spare memory suffices, or None."""
+    """Plan one tree and all queries at once, on CUDA, in the memory that every device is assumed to have free.
+
+    Returns None if that is not enough, or if the plan has several trees or blocks of queries.
+    """
     try:
         plan = plan_tree(problem, free_bytes=cuda_tuning.SPARE + cuda_tuning.RESERVE)
     except BudgetExceeded:
@@ -249,8 +253,8 @@ def _plan_within_spare(problem: Problem) -> TreePlan | None:
 def _on_cuda(
     problem: Problem, needs: TreeNeeds, leaf: int, budget: int, asked: int | None, prepared_by: TreePlan | None
 ) -> tuple[int, int, TreeMemory]:
-    """Return the points per tree on CUDA, the host memory for kept trees, and the memory of a device."""
-    several = len(problem.devices) > 1  # rows are then copied to every device, even from another device
+    """Return the points per tree on CUDA, the bytes of the trees in host memory, and the memory of a device."""
+    several = len(problem.devices) > 1  # rows are then copied to every device, also from the one that has them
     points, queries = (inputs.dtype_of(name).itemsize for name in (problem.dtype, problem.query_dtype))
     on_cuda = OnCuda(
         needs,
@@ -268,19 +272,19 @@ def _on_cuda(
 
     slab, kept_bytes = slab_of(kept=False), 0
     if slab < problem.n and _keeps(on_cuda.tree_bytes(slab), prepared_by):
-        beside = slab_of(kept=True)  # smaller if memory is too short for two trees on a device
+        beside = slab_of(kept=True)  # smaller if a device has no memory for two trees
         if prepared_by is None or beside == most:
             slab, kept_bytes = beside, on_cuda.tree_bytes(beside)
     return slab, kept_bytes, on_cuda.fit(slab, budget, kept=kept_bytes > 0)
 
 
 def _keeps(tree_bytes: int, prepared_by: TreePlan | None) -> bool:
-    """Whether host memory keeps the trees of slabs: if prepared points keep them, or if half of it is enough."""
+    """Whether trees of slabs are kept in host memory: if they already are, or if half of the free memory suffices."""
     return 2 * tree_bytes <= free_host_memory() if prepared_by is None else prepared_by.kept_bytes > 0
 
 
 def held_as(points: str, queries: str) -> str:
-    """Return the dtype of the values in a tree, which represents all values of the points and of the queries exactly.
+    """Return the dtype in which a tree stores values, which represents all values of points and queries exactly.
 
     >>> held_as("uint8", "float16"), held_as("float32", "float64")
     ('float32', 'float64')
@@ -310,7 +314,7 @@ def refusal(problem: Problem) -> str | None:
 
 
 def _shape(n: int, d: int, overrides: dict[str, Any], traversal: str, *, on_cuda: bool) -> tuple[int, int]:
-    """Return the height of the tree and the target leaf size."""
+    """Return the height of the tree and the target leaf size, from the overrides or by default."""
     if "height" in overrides:
         if "leaf" in overrides:
             raise ValueError("got both height and leaf, which determine each other: pass only one of them")

@@ -1,4 +1,4 @@
-"""Choose the traversal: the walk, or the buffered traversal of gieseke2014 and the size of its buffers."""
+"""Choose the traversal of a plan: the walk, or the buffered traversal of gieseke2014 with a size of its buffers."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from tonari.core.errors import Unsupported
 from tonari.metrics import get_metric
 
 TRAVERSALS = ("walk", "buffered")
-DEFAULT = "walk"  # on the CPU and on CUDA, for all data
+DEFAULT = "walk"  # on the CPU and on CUDA, whatever the data
 
-_PAPER_LEAVES_TIMES_BUFFER = 22  # its B is 2**(22 - height), for 10**7 queries (section 4.2)
-_LEAST_BUFFER = 64  # the buffers of high trees have at least this many queries, to fill a tile
-# A round processes five buffers of queries. On CUDA, a round of fewer than a million queries takes less time than its
-# launch.
+_PAPER_LEAVES_TIMES_BUFFER = 22  # the paper's B is 2**(22 - height), for 10**7 queries (section 4.2)
+_LEAST_BUFFER = 64  # minimum number of queries per buffer, also in high trees, so that tiles are full
+# A round processes five buffers of queries. On CUDA, the search of fewer than a million queries takes less time than
+# the launch of their round.
 _LEAST_BUFFER_ON_CUDA = 1 << 18
 
 
 def choose(overrides: dict[str, Any]) -> str:
-    """Return the traversal of a plan: the one that the caller requests, by default "walk".
+    """Return the traversal that the caller requests, by default "walk".
 
     Raises
     ------
@@ -39,7 +39,7 @@ def choose(overrides: dict[str, Any]) -> str:
 
 
 def check_supported(traversal: str, metric: str, held: str, *, on_cuda: bool) -> None:
-    """Check that there is a kernel for the traversal of a tree of float32 or float64.
+    """Check that there is a kernel for this traversal and metric in a tree of dtype `held`.
 
     Raises
     ------

@@ -1,13 +1,14 @@
-"""The choice of the method that answers a call, and of its device.
+"""The choice of the method and the device that answer a call.
 
-rows/          the rows of a call: the place where they are searched, and the searches of points
-options.py     the options that public functions share, as the caller gave them
+rows/          the rows of a call: the device that searches them, and the searches of points
+options.py     the options that public functions share, declared once
 call.py        the arguments of a call, checked once
 repeated.py    repeated small searches on the CPU, which are recognised before any check
 answer.py      making, caching and running a decision
 registry.py    the methods, by name and device
-auto.py        method="auto": the method that is expected to take the least time; auto_graph.py: for approximate graphs
-decision.py    the chosen method, its plan, and the reason
+auto.py        method="auto": the exact method that is expected to be fastest
+auto_graph.py  the same for graphs that may miss neighbours
+decision.py    a decision: the chosen method, its plan, and the reason
 radius.py      the choice of the method for a radius search
 plan.py        `tonari.plan`; explain.py `tonari.explain`; warm.py `tonari.warm`
 """

@@ -1,4 +1,4 @@
-"""Answer a search of checked rows: take the caller's plan or choose one, then run its method."""
+"""The answer to a search of checked rows: choose a plan, unless the caller passes one, and run its method."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
-PLAN_VARIABLES = "TONARI_ISA", "TONARI_NUM_THREADS"  # of the environment, on which plans depend
-# Cached decisions, each with the number of free processors if its plan depends on this number.
+PLAN_VARIABLES = "TONARI_ISA", "TONARI_NUM_THREADS"  # environment variables that change plans
+# Cached decisions, each with the number of free processors, or None if its plan does not depend on this number.
 _kept: dict[Hashable, tuple[Decision, int | None]] = {}
 emptied_by(_kept.clear)
 
 
 def on_side_of(queries: Any, found: Found, name: str = "queries") -> Found:
-    """Return the answer in the library and on the device of the caller's rows."""
+    """Convert an answer to the array library and the device of the caller's rows."""
     if type(queries) is np.ndarray and isinstance(found.indices, np.ndarray):
         return found
     side = inputs.side_of(queries, name)
@@ -45,7 +45,7 @@ def on_side_of(queries: Any, found: Found, name: str = "queries") -> Found:
 
 
 def check_plan(plan: Any, *, graph: bool) -> None:
-    """Raise an error if `plan` is not a plan, or if it is a plan for graphs and this is a search."""
+    """Raise an error if the argument `plan` is not a plan, or can only build graphs although a search is requested."""
     if plan is None:
         return
     if not isinstance(plan, Plan):
@@ -60,11 +60,9 @@ def check_plan(plan: Any, *, graph: bool) -> None:
 def decide(
     call: Call, problem: Problem, points: Any, queries: Any, plan: Plan | None = None, progress: ProgressLike = None
 ) -> Decision:
-    """Choose the method and the plan of a search.
+    """Choose the method and the plan of a search, or use the caller's plan, which must fit the problem.
 
-    If the caller passes a plan, it must fit the problem, and is used.
-
-    On the CPU a decision that depends only on sizes is cached, since planning takes longer than a small search.
+    On the CPU, a decision that depends only on sizes is cached, since planning takes longer than a small search.
     """
     method = call.method
     if plan is None:
@@ -86,7 +84,7 @@ def decide(
 
 
 def kept_decision(problem: Problem, method: str, purpose: str = "nearest") -> Decision | None:
-    """Return the cached decision for an equal problem on the CPU, if there is one."""
+    """Return the cached decision for an equal problem on the CPU, or None."""
     known = None if problem.devices else _kept.get((problem, method, purpose, environment(*PLAN_VARIABLES)))
     if known is None:
         return None
@@ -95,7 +93,7 @@ def kept_decision(problem: Problem, method: str, purpose: str = "nearest") -> De
 
 
 def keep_decision(made: Decision, problem: Problem, method: str, purpose: str = "nearest") -> None:
-    """Cache a decision on the CPU that depends only on sizes."""
+    """Cache a decision if it is for the CPU and depends only on sizes."""
     if problem.devices or made.by_data or made.prepared is not None:
         return
     if len(_kept) >= tuning.KEPT_DECISIONS:
@@ -105,7 +103,7 @@ def keep_decision(made: Decision, problem: Problem, method: str, purpose: str = 
 
 
 def processors_of(decision: Decision) -> int | None:
-    """Return the number of free processors, or 1 for a decision on the CPU with too little work for more than one."""
+    """Return the number of free processors, or None if the work is too little for a second thread in any case."""
     processors = default_threads()
     return None if decision.plan.threads == 1 < processors else processors
 
@@ -113,7 +111,7 @@ def processors_of(decision: Decision) -> int | None:
 def answer(
     queries: Any, points: Any, decision: Decision, metric: Metric, progress: ProgressLike, *, self_join: bool = False
 ) -> Neighbors:
-    """Search as decided, and refuse values beyond the range of their type."""
+    """Run the search of a decision, and raise ValueError if a value has overflowed or underflowed."""
     found = decision.search(queries, points, progress, self_join=self_join)
     check_range(found.distances, found.indices, None, queries, points, metric)
     return found
@@ -122,9 +120,10 @@ def answer(
 def build_graph(
     rows: Any, decision: Decision, metric: Metric, progress: ProgressLike, *, start: Any = None
 ) -> tuple[GraphLists, str]:
-    """Build a graph by a decision, or by its fallback if the recall is not reached; also return the method's name.
+    """Build the graph that a decision chooses, or its fallback if the recall is not reached.
 
-    `start` has the initial neighbours, for methods that refine lists.
+    `start` has initial neighbours, for methods that improve lists. The name of the method that built the graph is
+    returned as well.
     """
     lists = decision.build_graph(rows, start, progress)
     checked(lists.found, rows, rows, metric)
@@ -136,7 +135,7 @@ def build_graph(
 
 
 def checked(found: Found, queries: Any, points: Any, metric: Metric, *, names: Sequence[int] | None = None) -> Found:
-    """Return the answer after refusing values beyond the range of their type; see :func:`check_range`."""
+    """Return an answer unchanged, or raise ValueError if :func:`check_range` refuses its values."""
     indptr = found.indptr if isinstance(found, RadiusNeighbors) else None
     check_range(found.distances, found.indices, indptr, queries, points, metric, names=names)
     return found

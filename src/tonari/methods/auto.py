@@ -1,22 +1,22 @@
-"""method="auto": choose a k-d tree or brute force, whichever is expected to be faster on these points and queries.
+"""method="auto": the choice between a k-d tree and brute force, whichever is expected to be faster on the given data.
 
 The number of leaves that a query visits depends on the data, not only on d. It is therefore measured with a few
 queries, in steps that are short compared with the time they may save:
 
-    sizes      take brute force if it would finish before a tree is built, or if no tree can solve the problem; among
-               few points take the method that is expected to be faster for uniform points
-    sample     build trees of a sample of the points and of a quarter of it, and extrapolate the growth of visits. This
-               step is skipped if a tree of uniform points would take hardly longer than brute force. If the tree is
-               expected to be slower, and the trees of the sample would take a large share of brute force's time, brute
-               force is taken without a sample
-    probe      build the whole tree, which the search can then use, and decide
+    sizes      choose brute force if it would finish before a tree is built, or if a tree cannot solve the problem; for
+               few points, choose the method that is expected to be faster for uniform points
+    sample     build trees of a sample of the points and of a quarter of it, and extrapolate the number of leaves that
+               queries visit to a tree of all points. This step is skipped if a tree of uniform points would take hardly
+               longer than brute force. If a tree is expected to be slower, and the trees of the sample would take a
+               large share of brute force's time, brute force is chosen without a sample
+    probe      build the whole tree, which the search can use later, and decide by the visits of a few queries
 
 On CUDA, probing a few queries takes longer than many searches. If a tree is expected to be faster for uniform points,
-it is used without a probe, since most data are easier than uniform points. Each query has a limit of visits for the
-case that the data are harder: when its visits have taken several times as long as brute force takes per query, brute
-force answers the query (`most_visits` of :class:`tonari.kdtree.plan.TreePlan`).
+it is used without a probe, since most data are easier than uniform points. For the case that the data are harder, the
+number of visits of a query is limited: when its visits have taken several times as long as brute force takes per query,
+brute force answers the query (`most_visits` of :class:`tonari.kdtree.plan.TreePlan`).
 
-Graphs that may miss neighbours are the subject of ``auto_graph.py``.
+``auto_graph.py`` chooses the method for graphs that may miss neighbours.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def choose(
     problem : Problem
     points, queries : checked rows
     as_if : rows, optional
-        Queries that represent later searches. The choice is then for many searches, which justifies the time for
-        examining the data.
+        Queries that represent later searches. The choice is then for many searches, which justifies the time to examine
+        the data.
     once : bool
         Whether a tree built for the decision will be used for a single search with the problem's k.
     progress : None, bool or callable(done, total)
@@ -85,14 +85,14 @@ def choose(
 
 
 def by_sizes(problem: Problem, m: int) -> Decision | Open:
-    """Decide for m queries from the sizes alone; return an Open choice if the decision depends on the data."""
+    """Decide for m queries by the sizes alone, or return an Open choice if the decision depends on the data."""
     exact = search_method(brute_force(problem.metric), problem.device)
     plan = exact.plan(problem)
     if get_metric(problem.metric).bits:
         return by_plan(exact, plan, reason="rows of bits are all compared")
     if get_metric(problem.metric).missing:
         return by_plan(exact, plan, reason="rows with missing values are all compared")
-    # The time that both methods spend on the input is left out of the comparison.
+    # The comparison leaves out the time for copying the input, which is the same for both methods.
     usual = plan if m == problem.m else exact.plan(dataclasses.replace(problem, m=m, memory=None))
     brute = usual.seconds - arrival_seconds(problem)
     by_force = Decision(exact, plan, seconds=brute)
@@ -115,7 +115,7 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
         return by_force._replace(reason="there is no memory for a tree")
     if tree.point_slab < tree.n:
         return by_force._replace(reason="there is no memory for a tree of all points")
-    if problem.n < tuning.FEW_POINTS:  # examining the data would take as long as the search
+    if problem.n < tuning.FEW_POINTS:  # to examine the data would take as long as the search
         usual = tree if m == problem.m else tree_method.plan(dataclasses.replace(problem, m=m, memory=None))
         seconds = usual.seconds - arrival_seconds(problem)
         reason = f"{brute:.3g} s expected by brute force, {seconds:.3g} s by a k-d tree of so few points"
@@ -123,7 +123,7 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
         return chosen._replace(reason=reason)
     build = build_seconds(tree)
     step = _step(tree)
-    # The cost of finding out: two trees of samples and the queries that probe them, or the build itself.
+    # The cost of examining the data: either two trees of samples and the queries that probe them, or the whole tree.
     probing = math.inf if step is None else _of_samples(least, build, step)
     if probing > build / 2 or build * tuning.CHEAP_BUILD_FACTOR < brute:
         step, probing = None, tuning.EXCESS_PER_DIMENSION * problem.d * build
@@ -146,14 +146,16 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
 
 @dataclasses.dataclass(frozen=True)
 class Open:
-    """A choice between a k-d tree and brute force that depends on the data.
+    """A choice between a k-d tree and brute force that sizes alone do not decide.
 
     Attributes
     ----------
     problem : Problem
     by_force : Decision
+        The decision for brute force.
     method : TreeMethod
     tree : TreePlan
+        The plan of a tree for the problem.
     m : int
         Number of queries for which the choice is made.
     step : int or None
@@ -169,7 +171,7 @@ class Open:
 
     @property
     def by_tree_of_uniform(self) -> float:
-        """Expected seconds of building and searching a tree of uniform points."""
+        """The expected seconds to build and search a tree, estimated for uniform points."""
         return build_seconds(self.tree) + tree_seconds(self.tree, self.m, self.seen_in_uniform)
 
     @property
@@ -179,7 +181,7 @@ class Open:
 
     @property
     def looking(self) -> float:
-        """Expected seconds of examining the data on the CPU, for uniform points."""
+        """The expected seconds to examine the data on the CPU, estimated for uniform points."""
         tree, build = self.tree, build_seconds(self.tree)
         if self.step is None:
             return build + tree_seconds(tree, tuning.FIRST_PROBED, self.seen_in_uniform)
@@ -190,27 +192,27 @@ class Open:
 
     @property
     def can_be_bounded(self) -> bool:
-        """Whether brute force can answer queries that reach a limit of visits: only on CUDA without a budget."""
+        """Whether brute force can answer queries that reach a limit on visits, which requires CUDA without a budget."""
         return bool(self.problem.devices) and self.problem.memory is None
 
     def bounded(self, times: float = 1.0) -> Any:
-        """Return the plan of the tree, with a limit on the visits of a query if brute force can answer such queries.
+        """Return the plan of the tree, on CUDA with a limit on the nodes that a query visits.
 
-        Brute force answers a query that reaches the limit. While the choice of the method is still open, the caller
-        passes `times` above 1 for a higher limit. A tree with fewer nodes than the limit has no limit.
+        Brute force answers a query that reaches the limit. A caller that only probes a few queries passes `times` above
+        1, for a higher limit. The limit is left out if no query can reach it.
         """
         if not self.can_be_bounded:
             return self.tree
         seen, brute = self.seen_in_uniform, times * self.by_force.seconds
-        visit = tree_seconds(self.tree, self.m, seen) / (seen.leaves + seen.nodes)  # seconds of a visit by every query
+        visit = tree_seconds(self.tree, self.m, seen) / (seen.leaves + seen.nodes)  # seconds for a visit by each query
         most = int(min(tuning.LOOK_PATIENCE * brute / visit, brute / tuning.VISIT_SECONDS))
-        if most >= 2 << self.tree.height:  # no query can visit more: there are fewer nodes than leaves
+        if most >= 2 << self.tree.height:  # there are fewer nodes
             return self.tree
         return dataclasses.replace(self.tree, most_visits=max(tuning.LEAST_VISITS, most))
 
 
 def without_looking(choice: Open) -> Decision | None:
-    """Choose a tree for one search on CUDA if it is expected to be faster for uniform points; else return None."""
+    """Choose a tree for one search on CUDA without examining the data; None if uniform points would be slower in it."""
     brute, seconds = choice.by_force.seconds, choice.by_tree_of_uniform
     if not choice.can_be_bounded or brute < seconds:
         return None
@@ -221,7 +223,7 @@ def without_looking(choice: Open) -> Decision | None:
 
 
 def _by_data(choice: Open, points: Any, probes: Any, once: bool, progress: ProgressLike) -> Decision:
-    """Decide from the nodes that some queries visit in trees."""
+    """Decide by the nodes and leaves that some queries visit, first in trees of samples, then in the whole tree."""
     tree, m, brute = choice.tree, choice.m, choice.by_force.seconds
     build = build_seconds(tree)
     if choice.step is not None:
@@ -247,7 +249,7 @@ def _by_data(choice: Open, points: Any, probes: Any, once: bool, progress: Progr
 
 
 def _of_samples(least: float, build: float, step: int) -> float:
-    """Return the expected seconds of building the trees of both samples, if the whole tree takes `build`."""
+    """Return the expected seconds to build the trees of both samples, if the whole tree takes `build` seconds."""
     return 4 * least + 1.25 * build / step
 
 
@@ -258,11 +260,11 @@ def _step(plan: Any) -> int | None:
 
 
 def _seen_in_sample(choice: Open, points: Any, probes: Any) -> MeanVisits:
-    """Extrapolate the visits of queries in the whole tree from trees of two samples of the points.
+    """Estimate the visits of queries in a tree of all points from trees of two samples of the points.
 
-    From a quarter of the sample to the whole sample, visits grow as some power of the number of points; from the sample
-    to all points, as a lower power. While the ball around a query reaches all leaves, visits grow as n; once the ball
-    is small compared with the data, they hardly grow.
+    From the smaller sample to the larger one, visits grow as some power of the number of points. The extrapolation to
+    all points uses a lower power: while the ball around a query reaches all leaves, visits grow in proportion to n;
+    once the ball is small compared with the data, they hardly grow.
     """
     seen, method, step = [], choice.method, cast(int, choice.step)
     for every in (4 * step, step):
@@ -275,7 +277,9 @@ def _seen_in_sample(choice: Open, points: Any, probes: Any) -> MeanVisits:
 
 
 def grown(coarse: MeanVisits, fine: MeanVisits, *, times: float, to: float) -> MeanVisits:
-    """Extrapolate visits to a tree with `to` times as many points as `fine`, which has `times` as many as `coarse`.
+    """Extrapolate the visits in two trees to a tree with `to` times as many points as `fine`.
+
+    The tree of `fine` has `times` as many points as the tree of `coarse`.
 
     >>> grown(MeanVisits(4, 2, 100), MeanVisits(16, 3, 400), times=4, to=16)
     MeanVisits(leaves=128.0, nodes=24.0, points=3200.0)
@@ -286,7 +290,7 @@ def grown(coarse: MeanVisits, fine: MeanVisits, *, times: float, to: float) -> M
 
 
 def _count(choice: Open, most: int) -> int:
-    """Return the number of queries to probe."""
+    """Return the number of queries with which a tree is probed, at most `most`."""
     return min(most, max(tuning.FIRST_PROBED, choice.m // tuning.PROBED_SHARE[choice.problem.device]))
 
 
@@ -296,7 +300,7 @@ def some_rows(rows: Any, count: int) -> Any:
 
 
 def rows_apart(rows: Any, step: int) -> Any:
-    """Return rows at equal steps, contiguous."""
+    """Return a contiguous copy of every `step`-th row."""
     part = rows[::step]
     return np.ascontiguousarray(part) if isinstance(part, np.ndarray) else part.contiguous()
 

@@ -1,7 +1,8 @@
 """method="auto" for a graph that may miss neighbours: NN-Descent, or the exact method that is expected to be fastest.
 
-The two are compared by expected time. If NN-Descent is faster, the hardness of the data is estimated from a few hundred
-points (``nn_descent/intrinsic_dimension.py``). If NN-Descent does not reach the recall, the exact graph is built.
+The two are compared by their expected times. If NN-Descent is clearly faster, the expected time is corrected for the
+hardness of the data, estimated from a few hundred points (``nn_descent/intrinsic_dimension.py``). If NN-Descent does
+not reach the recall, the exact graph is built.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def choose_graph(
     start: str,
     progress: ProgressLike = None,
 ) -> Decision:
-    """Choose the method for a graph that may miss neighbours: NN-Descent if it is clearly faster, else an exact method.
+    """Choose NN-Descent for a graph that may miss neighbours if it is clearly faster, else an exact method.
 
     Parameters
     ----------
@@ -70,15 +71,16 @@ def choose_graph(
 
 
 def is_clearly_faster(problem: Problem, descent: Plan, exact: Decision) -> bool:
-    """Whether NN-Descent is expected to be faster than an exact method by at least the factor :data:`CLEARLY`."""
+    """Return whether NN-Descent is expected to be faster than an exact method by at least the factor CLEARLY."""
     return exact.seconds >= tuning.CLEARLY * (descent.seconds - arrival_seconds(problem))
 
 
 def _hardness(problem: Problem, points: Any) -> float:
-    """Estimate the hardness of the points for NN-Descent from the exact neighbours of some of them."""
+    """Estimate the factor by which NN-Descent takes longer on these points, from exact neighbours of a sample."""
     some, k = some_rows(points, min(len(points), ROWS)), min(len(points), NEIGHBOURS + 1)
     method = search_method("exact", problem.device)
     plan = method.plan(dataclasses.replace(problem, m=len(some), k=k, self_join=False))
     with part("neighbours of a few rows, for how hard they are for NN-Descent", len(some)):
-        distances = method.search_once(some, points, plan, progress=False).distances[:, 1:]  # without themselves
+        # Without the first neighbour, which is the row itself.
+        distances = method.search_once(some, points, plan, progress=False).distances[:, 1:]
     return hardness(distances if isinstance(distances, np.ndarray) else distances.cpu().numpy(), problem.metric)

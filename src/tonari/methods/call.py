@@ -1,4 +1,4 @@
-"""The record of a call: its arguments except the rows, checked once."""
+"""The record of a call: all of its arguments except the rows, checked once."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ class Call:
     ----------
     metric : Metric
     place : Place
+        The CPU, or the CUDA devices of the search.
     method : str
         "auto", or the name of a method.
     threads, memory : int, optional
@@ -55,7 +56,7 @@ class Call:
         *,
         graph: bool = False,
     ) -> Call:
-        """Check the arguments of a public function, and return them as a record.
+        """Check the arguments of a public function, and return them as a Call.
 
         Parameters
         ----------
@@ -111,7 +112,7 @@ class Call:
         return rows, base
 
     def problem(self, points: Any, queries: Any, k: Any, *, self_join: bool = False) -> Problem:
-        """Return the problem of a search; if it has no queries, which need no plan, the problem of one query."""
+        """Return the Problem of a search for the k nearest; without queries, the one of a search for a single query."""
         refuse_changed(self.metric)
         n, d = points.shape
         return Problem(
@@ -132,14 +133,14 @@ class Call:
         )
 
     def limits(self, points: Any, queries: Any, *, radius: Any, min_similarity: Any, closed: Any) -> npt.NDArray[Any]:
-        """Return the largest distance within the radius of each query; see :func:`tonari.metrics.radius.limits_of`."""
+        """Return the limit on the distance of each query's neighbours; see :func:`tonari.metrics.radius.limits_of`."""
         wide = "float64" in (inputs.name_of_dtype(points), inputs.name_of_dtype(queries))
         within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
         return limits_of(self.metric, len(queries), "float64" if wide else "float32", **within)
 
 
 def _one_place(given: dict[str, Any]) -> Hashable:
-    """Return the common place of NumPy arrays, or of torch tensors; None for other arrays or different places."""
+    """Return "host" if all arrays are NumPy arrays, or the CUDA device of torch tensors; None in all other cases."""
     places = {_place_of(x) for x in given.values()}
     return places.pop() if len(places) == 1 else None
 

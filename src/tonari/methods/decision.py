@@ -1,6 +1,6 @@
-"""A decision: the method, its plan and the reason; and how the decision is run.
+"""A decision: the method that answers a call, its plan and the reason, with functions that run it.
 
-A method takes further decisions while it runs, such as the columns of a screen: ``tonari.core.trail`` records them.
+A method makes further choices while it runs, such as the columns of a screen; ``tonari.core.trail`` records them.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Decision(NamedTuple):
     method : Method
     plan : Plan
     prepared : optional
-        The prepared points, if the decision needed them.
+        The prepared points, if they were prepared to make the decision.
     seconds : float
-        Expected duration, given the known properties of the data.
+        Expected duration, given what is known about the data.
     reason : str
         The reason for this method; "" if the caller named it.
     instead : Decision, optional
-        The fallback if the method fails to reach the recall in its plan.
+        The fallback that is run if the method does not reach the recall of its plan.
     by_data : bool
         Whether the decision depends on the values of the rows, in addition to the sizes.
     """
@@ -48,18 +48,18 @@ class Decision(NamedTuple):
     def patience(self) -> float | None:
         """The work, as a multiple of the planned work, after which the method gives up; None without a fallback.
 
-        The number depends only on expected durations, so measured times never decide which graph is built.
+        The number depends only on expected durations, so that measured times never decide which graph is built.
         """
         return None if self.instead is None else tuning.DESCENT_PATIENCE * self.instead.seconds / self.plan.seconds
 
     def _begun(self) -> None:
-        """Record the decision, if the call is recorded and has none before."""
+        """Add the decision to the record of the call, if the call is recorded."""
         record = current.get()
         if record is not None:
             record.planned(self.method.name, self.reason, self.plan)
 
     def search(self, queries: Any, points: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors:
-        """Search the prepared points of the decision; if it has none, prepare the points for this search alone."""
+        """Search the prepared points of the decision, or `points`, prepared for this search alone, if it has none."""
         self._begun()
         if self.prepared is None:
             run, held = self.method.search_once, points
@@ -69,13 +69,13 @@ class Decision(NamedTuple):
         return found
 
     def search_unchecked(self, queries: Any, points: Any, progress: ProgressLike) -> Neighbors | None:
-        """Search rows whose values are not checked; see :meth:`tonari.core.method.SearchMethod.search_unchecked`."""
+        """Search rows whose values are unchecked, as :meth:`tonari.core.method.SearchMethod.search_unchecked` does."""
         self._begun()
         found: Neighbors | None = self.method.search_unchecked(queries, points, self.plan, progress=progress)
         return found
 
     def build_graph(self, points: Any, start: Any, progress: ProgressLike) -> GraphLists:
-        """Build the graph of points, from entries to start with if there are some."""
+        """Build the graph of points, starting from the initial neighbours `start` if it is not None."""
         self._begun()
         lists: GraphLists = self.method.build_graph(
             points, self.plan, prepared=self.prepared, start=start, progress=progress, patience=self.patience
@@ -83,13 +83,13 @@ class Decision(NamedTuple):
         return lists
 
     def find_within(self, request: Within, progress: ProgressLike) -> RadiusNeighbors:
-        """Find all prepared points that a request asks for."""
+        """Find all prepared points that are within the limits of a request."""
         self._begin_within(request)
         found: RadiusNeighbors = self.method.find_within(request, self.prepared, self.plan, progress)
         return found
 
     def count_within(self, request: Within, progress: ProgressLike) -> Any:
-        """Count the prepared points that a request asks for."""
+        """Count the prepared points that are within the limits of a request."""
         self._begin_within(request)
         return self.method.count_within(request, self.prepared, self.plan, progress)
 
@@ -101,5 +101,5 @@ class Decision(NamedTuple):
 
 
 def by_plan(method: Method, plan: Plan, prepared: Any = None, reason: str = "") -> Decision:
-    """Return the decision for a plan, with the expected seconds of the plan."""
+    """Return the decision to run a method with a plan; its expected duration is that of the plan."""
     return Decision(method, plan, prepared, plan.seconds, reason)

@@ -1,4 +1,4 @@
-"""`tonari.explain`: the expected time and memory of every method, or why it cannot solve the problem."""
+"""`tonari.explain`: the expected time and memory of each method, or the reason why it cannot solve the problem."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _UNDECIDED = "depends on the data: auto would search a sample of the points firs
 
 
 class Candidate(NamedTuple):
-    """One method, with its expected time and memory for the problem.
+    """A method that `auto` considers, with its expected time and memory for the problem.
 
     Attributes
     ----------
@@ -64,9 +64,9 @@ class Explanation(NamedTuple):
     candidates : tuple of Candidate
         Exact methods before approximate ones.
     record : Record, optional
-        With ``run=True``: the record of the run. Its `choices` are the choices made after the plan, each with its
-        reason. Its `attempts` are the passes over queries, each with its seconds and the number of queries whose answer
-        it proved exact.
+        With ``run=True``, the record of the run. Its `choices` are the choices made after the plan, each with its
+        reason. Its `attempts` are the passes over queries, each with its duration in seconds and the number of queries
+        whose neighbours it certified.
     """
 
     method: str | None
@@ -75,7 +75,7 @@ class Explanation(NamedTuple):
     record: Record | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values, for JSON, without the plans of candidates."""
+        """Return the fields as plain values for JSON; the plans of candidates are left out."""
         rows = [{name: value for name, value in made._asdict().items() if name != "plan"} for made in self.candidates]
         facts = {"method": self.method, "reason": self.reason, "candidates": rows}
         return facts if self.record is None else facts | {"record": self.record.as_dict()}
@@ -108,8 +108,8 @@ def explain(
 ) -> Explanation:
     """Estimate the time and memory of each method for a search or graph, and report the choice of method="auto".
 
-    With ``run=True`` the chosen method is also run. The result then contains the choices that were made during the run,
-    and all attempts, which are passes over some queries at one precision or in one way.
+    With ``run=True`` the chosen method is also run. The result then includes the choices that were made during the run,
+    and all attempts: passes over some of the queries, each at one precision level or by one method.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def explain(
         if run and search is not None:
             with recording("knn_graph" if graph else "search", problem.m, timed=True) as record:
                 decision = look()
-                assert decision is not None  # the arrays were examined
+                assert decision is not None  # with arrays, every choice is decided
                 search(decision)
             return Explanation(decision.plan.method, decision.reason, candidates, record)
         decision = look()
@@ -201,7 +201,7 @@ def explain(
 
 
 def _search(points: Points, rows: Any, k: int, graph: bool, exact: bool, decision: Decision) -> None:
-    """Search as the public functions do: replay a search on CUDA that was captured, or run the decision."""
+    """Run the search as a public function would: by replaying a captured CUDA graph, else by running the decision."""
     if exact and points.replayed(rows, k, False, self_join=graph) is not None:
         return
     metric = points.call.metric
@@ -214,7 +214,7 @@ def _search(points: Points, rows: Any, k: int, graph: bool, exact: bool, decisio
 def _problem_of_shapes(
     queries: Any, points: Any, k: int, metric: str, device: Any, dtype: npt.DTypeLike | None, given: dict[str, Any]
 ) -> Problem:
-    """Return the problem for arrays of these shapes in host memory."""
+    """Return the Problem of a search of arrays with these shapes in host memory."""
     n, d = points
     m, width = points if queries is None else queries
     if width != d:
@@ -227,7 +227,7 @@ def _problem_of_shapes(
 
 
 def _from_sizes(problem: Problem, recall: float | None) -> Decision | None:
-    """Decide from the sizes; None if the decision depends on the data."""
+    """Decide by the sizes alone, or return None if the decision depends on the data."""
     judged = by_sizes(problem, problem.m)
     decision = judged if isinstance(judged, Decision) else without_looking(judged) if recall is None else None
     if decision is None:
@@ -237,7 +237,7 @@ def _from_sizes(problem: Problem, recall: float | None) -> Decision | None:
 
 
 def candidate(name: str, problem: Problem, recall: float | None) -> Candidate:
-    """Return the expected time and memory of the method of this name for a problem."""
+    """Return the method with this name as a Candidate for a problem."""
     options = {} if is_exact(name) else {"recall": recall}
     try:
         plan = method_for(name, problem.device).plan(problem, **options)

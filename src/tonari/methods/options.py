@@ -26,10 +26,10 @@ R = TypeVar("R")
 
 
 class Options(NamedTuple):
-    """The arguments that public functions share, as the caller gave them.
+    """The unchecked arguments that public functions share; :func:`tonari.search` describes them.
 
-    A public function makes this record of its own arguments; all code below takes the record. Meanings are those of
-    :func:`tonari.search`. Signatures list the options in this order.
+    A public function collects its arguments in this record, which all code below it takes. Signatures list the options
+    in this order.
     """
 
     metric: Any = "euclidean"
@@ -41,18 +41,18 @@ class Options(NamedTuple):
 
     @classmethod
     def of(cls, metric: Any, shared: Mapping[str, Any]) -> Options:
-        """Return the record of a metric and shared options, without the weights and matrices among them."""
+        """Return the record for a metric and the shared options of a call, ignoring weights and matrices."""
         return cls(metric, **{name: value for name, value in shared.items() if name not in COLUMNS})
 
 
 class ProgressOption(TypedDict, total=False):
-    """The option of every function."""
+    """The option that every public function supports."""
 
     progress: ProgressLike
 
 
 class ThreadOptions(ProgressOption, total=False):
-    """The options of functions whose device is given: by an Index, or by their support of the CPU alone."""
+    """The options of functions whose device is fixed, by an Index or because they run only on the CPU."""
 
     threads: int | None
 
@@ -80,21 +80,20 @@ class SearchOptions(MetricOptions, total=False):
     method: str
 
 
-COLUMNS = ("weights", "VI", "covariance", "V", "transform")  # what a metric may need beyond its name; None by default
+COLUMNS = ("weights", "VI", "covariance", "V", "transform")  # the options that complete a metric; None by default
 _OF_METRICS = (*COLUMNS, "method")
 
 
 def columns_of(shared: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the weights and matrices among the options of a call."""
+    """Return the options of a call that complete its metric: weights and matrices."""
     return {name: value for name, value in shared.items() if name in COLUMNS}
 
 
 def shares(kind: type[Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Wrap a public function that takes a set of shared options, one of the classes above, as ``**shared``.
+    """Return a decorator for a public function that takes the options of `kind`, a class above, as ``**shared``.
 
-    The signature lists the options: those that complete a metric after `metric`, all others at the end, but before
-    `plan`. The Parameters section of the docstring refers to :func:`tonari.search` for those that it does not describe,
-    and for `metric`.
+    The wrapped function's signature lists the options: after `metric` the ones that complete it, and all others at the
+    end, but before `plan`. Its docstring refers to :func:`tonari.search` for parameters that it does not describe.
     """
 
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
@@ -119,12 +118,12 @@ def shares(kind: type[Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def _names(kind: type[Any]) -> list[str]:
-    """Return the names of a set of options, in the order of signatures."""
+    """Return the names of the options in a class, in the order in which signatures list them."""
     return [name for name in (*COLUMNS, *Options._fields) if name in kind.__annotations__]
 
 
 def _with_options(signature: inspect.Signature, kind: type[Any]) -> inspect.Signature:
-    """Return a signature that lists a set of options in the place of ``**shared``."""
+    """Return a signature with ``**shared`` replaced by the options of a class."""
     *own, _ = signature.parameters.values()
     names = [each.name for each in own]
     last = names.index("plan") if "plan" in names else len(own)
@@ -139,7 +138,7 @@ def _with_options(signature: inspect.Signature, kind: type[Any]) -> inspect.Sign
 
 
 def _with_entry(doc: str | None, names: list[str]) -> str | None:
-    """Return a docstring with an entry, after all other parameters, for options that it does not describe.
+    """Return a docstring in which an entry after the other parameters lists the options that it does not describe.
 
     >>> print(_with_entry("Search.\\n\\nParameters\\n----------\\nk : int\\n\\nReturns\\n-------\\nint", ["threads"]))
     Search.

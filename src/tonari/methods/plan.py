@@ -1,4 +1,4 @@
-"""`tonari.plan`: plan a search with a method given by name."""
+"""`tonari.plan`: the plan of a search by a named method."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def plan(
 
 
 def check_exact(method: str, **given: Any) -> None:
-    """Raise ValueError for arguments that only an approximate graph takes."""
+    """Raise ValueError if an argument for approximate graphs, such as `recall`, is set for an exact method."""
     for name, value in given.items():
         if value is not None:
             raise ValueError(

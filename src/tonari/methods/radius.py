@@ -1,10 +1,9 @@
-"""The choice of the method for a radius search, and its run.
+"""The choice of the method for a radius search.
 
 The choice between a tree and brute force depends on the number of points within the radius, which is unknown. If the
-sizes do not decide, "auto" counts the neighbours of a few queries in a sample of the points and estimates the mean
-number of neighbours. It then chooses the method that it would choose for a search with k set to this mean. On CUDA the
-choice is kept for the next search of the same tensors with the same radius, unless the tensors have been written to
-since then.
+sizes do not decide, "auto" counts the neighbours of a few queries in a sample of the points, and estimates the mean
+number of neighbours from them. It then chooses as for a search with k set to this mean. On CUDA, the choice is cached
+for the next search of the same tensors with the same radius, unless the tensors have been written to in the meantime.
 """
 
 from __future__ import annotations
@@ -31,7 +30,8 @@ from tonari.methods.decision import Decision, by_plan
 from tonari.methods.registry import search_method
 from tonari.metrics import Metric
 
-# By the sizes of a search: its rows, and the method chosen by examining them. It is valid only for the same rows.
+# Cached choices that depended on the data. A key has the sizes and addresses of a search. A value has references to the
+# memory of its rows, since the choice is valid only for these rows, and the name of the method.
 _looks: dict[Hashable, tuple[tuple[weakref.ref[Any], ...], str]] = {}
 emptied_by(_looks.clear)
 
@@ -44,7 +44,7 @@ def decide_within(
     Parameters
     ----------
     problem : Problem
-        The problem with k = 1.
+        A problem with k = 1, for the sizes, dtypes and devices.
     points, queries : checked rows
     limits : array of shape (m,)
         See :func:`tonari.core.results.radius_neighbors.limits_for`.
@@ -63,7 +63,7 @@ def decide_within(
 def _chosen(
     problem: Problem, points: Any, queries: Any, limits: npt.NDArray[Any], method: str, progress: ProgressLike
 ) -> Decision:
-    """Choose the method, by examining the data if the sizes do not decide."""
+    """Return the decision for a radius search, made by examining the data if the sizes do not decide."""
     prepared, by_data = None, False
     if method == "auto":
         choice = by_sizes(problem, problem.m)
@@ -79,7 +79,10 @@ def _chosen(
 def _by_look(
     problem: Problem, points: Any, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike
 ) -> tuple[str, Any]:
-    """Choose the method by examining the data, or repeat an earlier choice; return prepared points if there are any."""
+    """Choose the method by examining the data, or repeat a cached choice.
+
+    Return its name and, if the examination has prepared the points for this method, the prepared points.
+    """
     key, memory = _memory_of(problem, points, queries, limits)
     if key in _looks:
         before, method = _looks[key]
@@ -98,10 +101,10 @@ def _by_look(
 def _memory_of(
     problem: Problem, points: Any, queries: Any, limits: npt.NDArray[Any]
 ) -> tuple[Hashable | None, tuple[Any, ...]]:
-    """Return the key of a search of tensors on CUDA within one limit, and the memory of their rows.
+    """Return the key under which the choice for a search is cached, and the memory of its rows.
 
-    The key is None for all other searches. torch counts the writes to a tensor. If it misses a write, the cached choice
-    may be slower, but not wrong.
+    The key is None unless the rows are tensors on CUDA and all queries have the same limit. It includes torch's count
+    of the writes to each tensor. If a write is not counted, the cached choice may be slow, but the answer is correct.
     """
     if limits.strides != (0,) or not all(kind_of(x) == "torch" and not x.is_inference() for x in (points, queries)):
         return None, ()
@@ -110,17 +113,17 @@ def _memory_of(
 
 
 def search_within(found: Neighbors, limits: npt.NDArray[Any], metric: Metric) -> RadiusNeighbors:
-    """Return the nearest neighbours that are within the limits."""
+    """Return the neighbours within the limits from the result of a search for the nearest."""
     return cut_lists(found, limits, descending=metric.descending)
 
 
 def is_searched(most: int | None) -> bool:
-    """Whether to search for the `most` nearest points, and drop those beyond the radius, instead of listing all."""
+    """Return whether to search for the `most` nearest points and drop the distant ones, instead of listing all."""
     return most is not None and most <= tuning.SEARCHED
 
 
 def _mean_count(problem: Problem, points: Any, queries: Any, limits: npt.NDArray[Any]) -> int:
-    """Estimate the mean number of points that a query finds, at least 1."""
+    """Estimate the mean number of points within the radius of a query, at least 1, from counts in a sample."""
     step, every = -(-problem.m // tuning.COUNTED), -(-problem.n // tuning.COUNTED_AMONG)
     some, among = rows_apart(queries, step), rows_apart(points, every)
     method = search_method("exact", problem.device)

@@ -1,9 +1,9 @@
 """The registry of methods: one instance per name and device, created on first use.
 
 To add a method, write a subpackage (plan, memory, reference, cpu/, cuda/) with a :class:`tonari.core.method.Method` for
-each device, and register them here. Code that works with any method takes the list of methods from here. Other code
-names a method only if it needs that particular one: `auto`, which compares methods; `shards/` and `filters/`, which
-need brute force; and `graph/`, which needs NN-Descent.
+each device, and register these here. Code that works with any method takes it from this registry. Only code that needs
+a particular method names it: `auto`, which compares methods; `shards/` and `filters/`, which need brute force; and
+`graph/`, which needs NN-Descent.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Entry(NamedTuple):
     overrides: Overrides
 
 
-_METHODS = {  # those for CUDA import torch
+_METHODS = {  # the modules for CUDA import torch
     ("exact", "cpu"): Entry("tonari.exact.cpu.method", "ExactOnCpu", exact.ON_CPU),
     ("exact", "cuda"): Entry("tonari.exact.cuda.method", "ExactOnCuda", exact.ON_CUDA),
     ("kdtree", "cpu"): Entry("tonari.kdtree.cpu.method", "TreeOnCpu", kdtree.OVERRIDES),
@@ -68,7 +68,7 @@ def by_force(metric: str) -> str:
 
 
 def overrides_of(name: str, device: str) -> Overrides:
-    """Return the fields that can be overridden in the plan of a method.
+    """Return the fields that callers may override in the plan of a method, by name.
 
     >>> sorted(overrides_of("kdtree", "cpu"))
     ['buffer', 'height', 'isa', 'leaf', 'query_block', 'sort', 'traversal']
@@ -97,10 +97,10 @@ def check_search_method(name: str) -> None:
 
 
 def is_search(name: str) -> bool:
-    """Whether a method answers queries; otherwise it only builds graphs."""
+    """Return whether a method can answer queries; otherwise it can only build graphs."""
     return name == "auto" or isinstance(method_for(name, "cpu"), SearchMethod)
 
 
 def is_exact(name: str) -> bool:
-    """Whether a method misses no neighbours. "auto" is exact unless a recall is given."""
+    """Return whether a method finds all true neighbours; True for "auto", which is exact unless `recall` is set."""
     return name == "auto" or method_for(name, "cpu").exact

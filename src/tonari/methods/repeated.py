@@ -2,10 +2,10 @@
 
 Two calls are equal here if they differ only in the values and addresses of their rows. For equal calls, all checks of
 arguments, except the checks of values, have the same result, and the plan is the same. A call that takes only
-microseconds would spend most of its time on checks and planning, so public functions and methods are wrapped by
-:func:`repeating`: before anything else, it looks for the functions that answered an equal call. The wrapped function
-caches them by :func:`keep`, after its first answer. They depend only on sizes and on the number of free processors.
-`tonari.exact.cuda.replay.cache` is the counterpart on CUDA.
+microseconds would spend most of its time on checks and planning. Public functions and methods are therefore wrapped by
+:func:`repeating`. The wrapped function, when it has answered a call for the first time, caches functions that can
+answer equal calls (:func:`keep`); later, the wrapper tries these before anything else. They depend only on sizes and on
+the number of free processors. `tonari.exact.cuda.replay.cache` is the counterpart on CUDA.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Key: TypeAlias = tuple[Hashable, ...]
-Way: TypeAlias = Callable[..., Any]  # takes the rows of a call, and answers it, or returns None
+Way: TypeAlias = Callable[..., Any]  # takes the rows of a call and returns the answer, or None if it cannot answer
 
 logger = logging.getLogger("tonari")
 
 
 class Kept(NamedTuple):
-    """How calls with the same key are answered.
+    """The cache entry of a call: functions that answer equal calls.
 
     Attributes
     ----------
     ways : sequence of Way
-        Ways to answer, the quickest first.
+        The functions to try, the quickest first.
     processors : int, optional
-        The number of free processors, if the plan depends on it.
+        The number of free processors for which the entry is valid; None if the plan does not depend on it.
     """
 
     ways: Sequence[Way]
@@ -58,23 +58,23 @@ class Kept(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """A call that is answered for the first time: where and under which key it may be kept, and its arrays."""
+    """A call that is being answered for the first time: the cache and key for its entry, and its arrays."""
 
     kept: dict[Key, Kept]
     key: Key
     arrays: list[Any]
 
 
-_kept: dict[Key, Kept] = {}  # of all functions; they begin the keys, since a wrapper and its function share a name
+_kept: dict[Key, Kept] = {}  # of all functions; a key starts with the function itself
 emptied_by(_kept.clear)
 _asked: ContextVar[_Asked | None] = ContextVar("tonari_asked", default=None)
 _VALUES = frozenset((int, float, str, bool, type(None)))
 
 
 def repeating(function: Callable[P, R], kept_of: Callable[[Any], dict[Key, Kept]] | None = None) -> Callable[P, R]:
-    """Wrap a public function, so that a call is answered like an earlier equal one.
+    """Wrap a public function so that its calls are answered by the cached functions of an earlier, equal call.
 
-    For a method, `kept_of` returns the cache of an object.
+    For a method, `kept_of` takes the object and returns its own cache.
     """
     begin = 0 if kept_of is None else 1
 
@@ -99,20 +99,21 @@ def repeating(function: Callable[P, R], kept_of: Callable[[Any], dict[Key, Kept]
 
 
 def repeating_method(kept_of: Callable[[Any], dict[Key, Kept]]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator for a method, like :func:`repeating`; `kept_of` returns the cache of the object."""
+    """Return :func:`repeating` as a decorator for a method; `kept_of` takes the object and returns its cache."""
     return functools.partial(repeating, kept_of=kept_of)
 
 
 def _read(args: Any, kwargs: dict[str, Any], key: list[Any], arrays: list[Any]) -> bool:
-    """Append the arguments that determine decisions to a key, and the arrays to a list; False if a call is not cached.
+    """Append the arguments of a call to a key, and its arrays to a list; return False if the call cannot be cached.
 
-    Arrays are represented by their shape and dtype. True == 1 and 5.0 == 5, so a value is compared with its type.
+    In the key, an array is represented by its shape and dtype, and another value by its type and itself, because
+    True == 1 and 5.0 == 5.
     """
     for x in args:
         kind = type(x)
         if kind is np.ndarray:
             flags = x.flags
-            if not (flags.c_contiguous and flags.aligned):  # the array would have to be converted
+            if not (flags.c_contiguous and flags.aligned):  # a search would convert the array first
                 return False
             key += (x.shape, x.dtype)
             arrays.append(x)
@@ -126,12 +127,12 @@ def _read(args: Any, kwargs: dict[str, Any], key: list[Any], arrays: list[Any]) 
         if kind in _VALUES:
             key += (kind, x)
         elif not ((name == "points" or (name == "queries" and not arrays)) and _read((x,), {}, key, arrays)):
-            return False  # ways take the rows in this order
+            return False  # a Way takes the queries before the points
     return True
 
 
 def _first(function: Callable[..., R], asked: _Asked | None, args: Any, kwargs: Any) -> R:
-    """Call a function, which may keep ways to answer equal calls."""
+    """Call a function, which may cache functions for equal calls by :func:`keep`."""
     token = _asked.set(asked)
     try:
         return function(*args, **kwargs)
@@ -147,18 +148,19 @@ def keep(
     *,
     kept: dict[Key, Kept] | None = None,
 ) -> None:
-    """Cache ways to answer calls that equal the present one, by a decision that depends on sizes alone.
+    """Cache functions that answer later calls equal to the current one, if its decision depends on sizes alone.
 
     Parameters
     ----------
     decision : Decision
     arrays : sequence of arrays
-        The rows that were searched. Nothing is cached unless they are the arrays of the call, because a cached
-        function takes the arrays of another call.
+        The rows that were searched. Nothing is cached if they are not the arrays of the call itself, because a cached
+        function receives the arrays of a later call.
     quick, again : functions of the rows that return an answer or None, optional
-        The second one is called if the first one returns None; if both do, the call is answered like a first one.
+        `again` is called if `quick` returns None; if it returns None too, the call is answered as for the first time.
     kept : dict, optional
-        For a method, the cache of the state that was searched; another thread may have replaced the object's.
+        For a method, the cache of the state that was searched. Nothing is cached if another thread has replaced the
+        object's cache in the meantime.
     """
     asked = _asked.get()
     if asked is None or decision.by_data or len(arrays) != len(asked.arrays):
@@ -174,17 +176,17 @@ def keep(
 
 
 def is_unobserved() -> bool:
-    """Whether a call is neither recorded nor logged."""
+    """Return whether the current call is neither recorded nor logged."""
     return current.get() is None and not logger.isEnabledFor(logging.INFO)
 
 
 def _has_no_domain(metric: Metric) -> bool:
-    """Whether a metric accepts all finite rows without changing them."""
+    """Return whether a metric accepts all finite rows, without a conversion or a check for negative values."""
     return not (metric.bits or metric.missing or metric.nonnegative or metric.own)
 
 
 def quick_search(call: Call, decision: Decision, queries: Any, points: Any) -> Way | None:
-    """Return a function that searches rows like these without any overhead; None if there is none.
+    """Return a function that searches rows of the same sizes and dtypes with the least overhead, or None.
 
     If the decision has prepared points, the function ignores the points that it receives.
     """
@@ -207,7 +209,7 @@ def quick_search(call: Call, decision: Decision, queries: Any, points: Any) -> W
 
 
 def quick_within(call: Call, decision: Decision, request: Within, points: Any) -> Way | None:
-    """Return a function that finds all points for a request like this one; see :func:`quick_search`."""
+    """Return a function that finds the points within the limits of a request; see :func:`quick_search`."""
     metric = call.metric
     if not _has_no_domain(metric) or not are_inside(request.limits, points, metric):
         return None
@@ -229,7 +231,7 @@ def quick_within(call: Call, decision: Decision, request: Within, points: Any) -
 
 
 def quick_count(call: Call, decision: Decision, request: Within, points: Any) -> Way | None:
-    """Return a function that counts the points for a request like this one; see :func:`quick_search`."""
+    """Return a function that counts the points within the limits of a request; see :func:`quick_search`."""
     if not _has_no_domain(call.metric) or not are_inside(request.limits, points, call.metric):
         return None
     run = decision.method.quick_count(request, points, decision.prepared, decision.plan)
@@ -239,7 +241,7 @@ def quick_count(call: Call, decision: Decision, request: Within, points: Any) ->
 
 
 def answered(call: Call, decision: Decision) -> Way:
-    """Return a function that searches by a decision without prepared points, and checks the values of the rows."""
+    """Return a function that runs a decision without prepared points, and checks the values of the rows."""
 
     def again(queries: Any, points: Any) -> Neighbors:
         found = None
@@ -253,7 +255,7 @@ def answered(call: Call, decision: Decision) -> Way:
 
 
 def graph_lists(call: Call, decision: Decision) -> Callable[[Any], tuple[Neighbors, Record]]:
-    """Return a function that builds the lists of a graph by a decision, and a record."""
+    """Return a function from points to the neighbours of all points and the record of their search, by a decision."""
 
     def again(points: Any) -> tuple[Neighbors, Record]:
         rows = call.rows(points, "points")

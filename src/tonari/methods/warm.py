@@ -1,4 +1,4 @@
-"""`tonari.warm`: compile the kernels of a search on CUDA before the first search."""
+"""`tonari.warm`: compilation of the kernels of a search on CUDA before the first search."""
 
 from __future__ import annotations
 
@@ -49,21 +49,22 @@ def warm(
     Returns
     -------
     int
-        The number of compiled kernels; 0 if all were on disk. A kernel that fails to compile is logged as a warning.
+        The number of kernels that were compiled; 0 if all were on disk. A kernel that fails to compile is logged as a
+        warning.
 
     Raises
     ------
     TypeError, ValueError, ImportError
         As for :func:`tonari.plan`.
     Unsupported
-        The search does not fit into the device's memory; its kernels are compiled during the search. It is a
-        ValueError.
+        The search does not fit into the device's memory, so that its kernels are compiled during the search.
+        Unsupported is a subclass of ValueError.
 
     Notes
     -----
     The function compiles the kernels of brute force (``method="exact"``), with and without a mask. Other kernels are
-    compiled at their first use: kernels that search queries again if the first pass could not prove their answers, and
-    kernels of radius searches, lists, k-d trees, NN-Descent and rows of bits.
+    compiled at their first use: kernels that search queries again if the first pass could not certify their neighbours,
+    and kernels of radius searches, lists, k-d trees, NN-Descent and rows of bits.
 
     Examples
     --------

@@ -1,32 +1,32 @@
-"""Metrics: each is one record, of one of these families.
+"""Metrics: each is a record, and belongs to one of these families.
 
     squares    S((q - x)^2), or its root                       euclidean, sqeuclidean
     products   S(q x), where larger is nearer                  inner_product
-    angles     1 - S(q x) / (|q| |x|), as half a squared       cosine, correlation
-               chord if that is small
+    angles     1 - S(q x) / (|q| |x|); small values are        cosine, correlation
+               computed as half the squared chord
     terms      sum or maximum of f(q_i, x_i)                   l1, linf, chi2, canberra, power:p
-    changed    function of another metric of changed rows      haversine, minkowski:p, hellinger, braycurtis,
+    changed    function of another metric of transformed rows  haversine, minkowski:p, hellinger, braycurtis,
                                                                mahalanobis, seuclidean
     bits       between rows of bits, packed in bytes           hamming, jaccard
     missing    between rows with missing values (NaN)          nan_euclidean
-    given      distances that the caller gives                 precomputed, function:NAME
+    given      distances that the caller passes                precomputed, function:NAME
 
 S is the sum over all columns. The first three families have the "gemm" form: a matrix product on matrix units gives
 score(q, x) = a(x) - 2 <q', x'>, which orders the points. "terms" has the "elementwise" form. A user's Triton function f
 is an additional elementwise metric, supported by NN-Descent on CUDA: its value is the sum of f(q_i, x_i) in float64.
 "bits" has neither form, since its rows are not numbers: it has its own method (``tonari.bits``) and table
-(:data:`BIT_METRICS`). "missing" is a ratio of two sums over the columns that both rows have: it has its own method
-(``tonari.missing``) and table (:data:`MISSING_METRICS`), too. "given" distances are a matrix or a function of rows
-(``tonari.given``); graphs and files store only the name.
+(:data:`BIT_METRICS`). So has "missing", a ratio of two sums over the columns that both rows have (``tonari.missing``,
+:data:`MISSING_METRICS`). "given" distances are a matrix or a function of rows (``tonari.given``); graphs and files
+store only the name.
 
-The API transforms the rows of "changed" metrics, and of metrics with weights or a matrix (``changes/``); the code
+The API transforms the rows for "changed" metrics, and for metrics with weights or a matrix (``changes/``); the code
 below it compares the transformed rows by one of the other metrics. The records of "changed" metrics are in
 :data:`CHANGED`, and in :data:`MAPPED` if the transformation depends on an argument of the caller.
 
 Adding a metric
 ---------------
-Code tests fields of the record, never the name. A new elementwise metric therefore needs four additions: its record
-below, its value in ``definitions.py``, its CPU terms in ``native/core/metrics.hpp`` and its CUDA terms in
+Code tests fields of the record, never its name. A new elementwise metric therefore needs only four additions: its
+record below, its value in ``definitions.py``, its CPU terms in ``native/core/metrics.hpp`` and its CUDA terms in
 ``kernels/terms.py``. ``docs/exactness.md`` derives its error bounds. Tests iterate over :data:`METRICS`. Metrics that
 are neither a product of rows nor a sum or maximum of terms cannot be added this way; ``UNSUPPORTED`` in ``names.py``
 lists some, with reasons.
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric: the record of everything that differs between metrics.
+    """A metric: a record of everything in which metrics differ.
 
     Kernels receive a record as a constant and use its numbers and flags. A compiled kernel depends only on these
     fields, and ``repr`` shows exactly these fields.
@@ -75,7 +75,7 @@ class Metric:
     family : str
         "squares", "products", "angles", "terms", "changed", "bits", "missing" or "given".
     value : callable, optional
-        The definition (``definitions.py``).
+        The definition, a function from ``definitions.py``.
     root_of : str
         The name of the metric whose square root this metric is; "" if none.
     centred : bool
@@ -83,14 +83,14 @@ class Metric:
     nonnegative : bool
         Whether negative input is refused.
     power : float
-        The exponent p, if values grow like lengths to the power p.
+        The exponent p such that values grow like the p-th power of lengths.
     in_trees : bool
         Whether a k-d tree can bound the metric: its terms must increase with ``abs(q - x)``.
     self_value : float, optional
         The value between a row and itself; None if it depends on the row.
     cluster_rows : callable, optional
-        Transforms rows for the clusters of NN-Descent, such that squared L2 distances order pairs more like this
-        metric.
+        A transformation of rows for the clusters of NN-Descent, after which squared L2 distances order pairs more like
+        this metric.
     maximum : bool
         Family "terms": whether the value is the largest term instead of the sum.
     divides : bool
@@ -127,9 +127,9 @@ class Metric:
     underflow: float = 2.0**-1074
     function: Any = field(default=None, repr=False)
 
-    @cached_property  # cached, like all properties below: a search of microseconds reads them many times
+    @cached_property  # all properties are cached, since a search of microseconds reads them many times
     def form(self) -> Literal["gemm", "elementwise"]:
-        """ "gemm" if scores from a matrix product order the points, "elementwise" if terms of columns do."""
+        """ "gemm" if scores from a matrix product order the points, "elementwise" if sums or maxima of terms do."""
         return "elementwise" if self.elementwise else "gemm"
 
     @cached_property
@@ -165,7 +165,7 @@ class Metric:
 
     @cached_property
     def given(self) -> bool:
-        """Whether distances are a matrix or a function of the caller."""
+        """Whether the caller passes the distances, as a matrix or a function."""
         return self.family == "given"
 
     @cached_property
@@ -179,11 +179,11 @@ class Metric:
 
     @cached_property
     def before_root(self) -> Metric:
-        """The metric whose square root this metric is, else this metric."""
+        """The metric whose square root this metric is, or this metric itself if it is not a root."""
         return METRICS[self.root_of] if self.root_of else self
 
     def lengths(self, values: Any) -> Any:
-        """Convert values of this metric, which must be at least 0, to values proportional to lengths."""
+        """Convert non-negative values of this metric to values proportional to lengths."""
         if self.power == 1:
             return values
         return np.sqrt(values) if self.power == 2 else values ** (1 / self.power)
@@ -210,7 +210,7 @@ METRICS: dict[str, Metric] = {
             definitions.chi2,
             nonnegative=True,
             power=2.0,
-            cluster_rows=np.sqrt,  # the Hellinger distance
+            cluster_rows=np.sqrt,  # L2 distances of square roots are Hellinger distances
             divides=True,
             stretch=3.0,
             underflow=2.0**-536,
@@ -236,7 +236,7 @@ METRICS: dict[str, Metric] = {
     )
 }
 
-# Metrics that equal another metric of transformed rows (changed.py).
+# Metrics that are computed as another metric of transformed rows (changes/).
 CHANGED: dict[str, Metric] = {
     metric.name: metric
     for metric in (
@@ -249,16 +249,16 @@ CHANGED: dict[str, Metric] = {
         Metric("braycurtis", "changed", definitions.braycurtis),
     )
 }
-# Changed metrics that need a matrix or variances.
+# "changed" metrics that need a matrix or variances from the caller.
 MAPPED: dict[str, Metric] = {
     metric.name: metric for metric in (Metric("mahalanobis", "changed"), Metric("seuclidean", "changed"))
 }
-# Metrics of rows of bits: packed uint8, or bool. A returned value is a float32.
+# Metrics between rows of bits, which are packed uint8 or bool. Returned values are float32.
 BIT_METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (Metric("hamming", "bits", definitions.hamming), Metric("jaccard", "bits", definitions.jaccard))
 }
-# Metrics of rows with missing values (NaN).
+# Metrics between rows with missing values (NaN).
 MISSING_METRICS: dict[str, Metric] = {
     metric.name: metric for metric in (Metric("nan_euclidean", "missing", definitions.nan_euclidean),)
 }
@@ -276,7 +276,7 @@ emptied_by(_functions.clear)
 
 
 def get_metric(metric: Any) -> Metric:
-    """Return a metric by one of its names, or the metric that a Triton function defines.
+    """Return the metric with a name or an alias, or the metric that a Triton function defines.
 
     A Triton function is registered under its name, replacing an earlier one of the same name; plans, graphs and files
     store only the name. A name that starts with "triton:" is accepted even if this process has not registered the
@@ -330,7 +330,7 @@ def cuda_terms(metric: str) -> Terms:
     Raises
     ------
     ValueError
-        The metric is a user's Triton function that is unknown in this process.
+        The metric is a user's Triton function that has not been registered in this process.
     """
     from tonari.metrics.kernels import terms
 

@@ -1,7 +1,7 @@
 """The definition of every metric's value in plain float64 NumPy; the compiled kernels reproduce it bit for bit.
 
-S, the sum over the d columns, is computed in a fixed order, in :data:`LANES` lanes, so it is the same on every
-machine::
+S denotes the sum over the d columns. It is computed in a fixed order, in :data:`LANES` lanes, so that every machine
+computes the same bits::
 
     lane j  =  0.0 + t[j] + t[j + 16] + t[j + 32] + ...      one lane per column number modulo 16, left to right
     sum     =  lanes folded in halves: 8 + 8, 4 + 4, 2 + 2, 1 + 1
@@ -24,23 +24,24 @@ from tonari.metrics.changes.roots import cube_root, two_thirds
 from tonari.metrics.changes.trigonometry import arcsin, sin_cos
 
 LANES = 16
-_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1).astype(np.float64)  # set, per byte
+# The number of set bits in each byte.
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1).astype(np.float64)
 
 Float64: TypeAlias = npt.NDArray[np.float64]
 
 
 def sqeuclidean(q: Float64, x: Float64) -> Float64:
-    """S((q - x) * (q - x))"""
+    """Return S((q - x) * (q - x))."""
     return lane_sum(lambda i: np.square(q[i] - x[i]), len(q))
 
 
 def euclidean(q: Float64, x: Float64) -> Float64:
-    """The square root of sqeuclidean."""
+    """Return the square root of sqeuclidean."""
     return np.sqrt(sqeuclidean(q, x))
 
 
 def nan_euclidean(q: Float64, x: Float64) -> Float64:
-    """sqrt(N * (d / C)), N = S((q - x) * (q - x)) over the C columns that both rows have; NaN if there is none."""
+    """Return sqrt(N * (d / C)), where N = S((q - x) * (q - x)) over the C columns that both rows have; NaN if C = 0."""
 
     def square(i: int) -> Float64:
         apart = np.square(q[i] - x[i])
@@ -52,17 +53,17 @@ def nan_euclidean(q: Float64, x: Float64) -> Float64:
 
 
 def inner_product(q: Float64, x: Float64) -> Float64:
-    """S(q * x)"""
+    """Return S(q * x)."""
     return lane_sum(lambda i: q[i] * x[i], len(q))
 
 
 def cosine(q: Float64, x: Float64) -> Float64:
-    """1 - c, at most 2, where c = S(q * x) / (|q| * |x|), |q| = sqrt(S(q * q)), is at most 1 / 2; 1 if a row is zero.
+    """Return 1 - c, where c = S(q * x) / (|q| * |x|) is the cosine similarity and |q| = sqrt(S(q * q)).
 
-    For larger c the value is s / 2, at most 1 / 2, where s = S((q * (1 / |q|) - x * (1 / |x|)) ** 2) is the squared
-    chord of the rows scaled to length 1. It is 0 for equal rows, and small values keep the digits that 1 - c would
-    lose. The value is 0 if s is at most ((d + 192) * 2**-57) ** 2, an upper bound of the rounding errors for parallel
-    rows.
+    If a row is zero, the value is 1. If c is at most 1 / 2, the value is 1 - c, but at most 2. For larger c it is
+    s / 2, but at most 1 / 2, where s = S((q * (1 / |q|) - x * (1 / |x|)) ** 2) is the squared chord of the rows scaled
+    to length 1: this is 0 for equal rows, and small values keep the digits that 1 - c would lose. The value is 0 if s
+    is at most ((d + 192) * 2**-57) ** 2, an upper bound of the rounding errors for parallel rows.
     """
     dot = lane_sum(lambda i: q[i] * x[i], len(q))
     qq = lane_sum(lambda i: q[i] * q[i], len(q))
@@ -81,17 +82,17 @@ def cosine(q: Float64, x: Float64) -> Float64:
 
 
 def correlation(q: Float64, x: Float64) -> Float64:
-    """cosine of the rows minus their means S(q) / d; a constant row becomes zeros."""
+    """Return cosine of the rows after their means S(q) / d are subtracted; a constant row becomes zeros."""
     return cosine(less_mean(q), less_mean(x))
 
 
 def l1(q: Float64, x: Float64) -> Float64:
-    """S(abs(q - x))"""
+    """Return S(abs(q - x))."""
     return lane_sum(lambda i: np.abs(q[i] - x[i]), len(q))
 
 
 def linf(q: Float64, x: Float64) -> Float64:
-    """max(abs(q - x))"""
+    """Return max(abs(q - x))."""
     largest: Float64 = np.abs(q[0] - x[0])
     for i in range(1, len(q)):
         largest = np.maximum(largest, np.abs(q[i] - x[i]))
@@ -99,7 +100,7 @@ def linf(q: Float64, x: Float64) -> Float64:
 
 
 def chi2(q: Float64, x: Float64) -> Float64:
-    """S((q - x) * (q - x) / (q + x)), where a term with q + x == 0 is 0."""
+    """Return S((q - x) * (q - x) / (q + x)), where a term with q + x == 0 is 0."""
 
     def term(i: int) -> Float64:
         total = q[i] + x[i]
@@ -110,7 +111,7 @@ def chi2(q: Float64, x: Float64) -> Float64:
 
 
 def canberra(q: Float64, x: Float64) -> Float64:
-    """S(abs(q - x) / (abs(q) + abs(x))), where a term with abs(q) + abs(x) == 0 is 0."""
+    """Return S(abs(q - x) / (abs(q) + abs(x))), where a term with abs(q) + abs(x) == 0 is 0."""
 
     def term(i: int) -> Float64:
         total = np.abs(q[i]) + np.abs(x[i])
@@ -121,58 +122,58 @@ def canberra(q: Float64, x: Float64) -> Float64:
 
 
 def power_half(q: Float64, x: Float64) -> Float64:
-    """S(sqrt(abs(q - x)))"""
+    """Return S(sqrt(abs(q - x)))."""
     return _powers(np.sqrt, q, x)
 
 
 def power_three_halves(q: Float64, x: Float64) -> Float64:
-    """S(t * sqrt(t)), t = abs(q - x)"""
+    """Return S(t * sqrt(t)), where t = abs(q - x)."""
     return _powers(lambda t: t * np.sqrt(t), q, x)
 
 
 def power_three(q: Float64, x: Float64) -> Float64:
-    """S((t * t) * t), t = abs(q - x)"""
+    """Return S((t * t) * t), where t = abs(q - x)."""
     return _powers(lambda t: (t * t) * t, q, x)
 
 
 def power_four(q: Float64, x: Float64) -> Float64:
-    """S((t * t) * (t * t)), t = abs(q - x)"""
+    """Return S((t * t) * (t * t)), where t = abs(q - x)."""
     return _powers(lambda t: (t * t) * (t * t), q, x)
 
 
 def minkowski_half(q: Float64, x: Float64) -> Float64:
-    """The square of power_half."""
+    """Return the square of power_half."""
     return root_half(power_half(q, x))
 
 
 def minkowski_three_halves(q: Float64, x: Float64) -> Float64:
-    """power_three_halves to the power of 2 / 3."""
+    """Return power_three_halves to the power of 2 / 3."""
     return root_three_halves(power_three_halves(q, x))
 
 
 def minkowski_three(q: Float64, x: Float64) -> Float64:
-    """The cube root of power_three."""
+    """Return the cube root of power_three."""
     return root_three(power_three(q, x))
 
 
 def minkowski_four(q: Float64, x: Float64) -> Float64:
-    """The square root of the square root of power_four."""
+    """Return the square root of the square root of power_four."""
     return root_four(power_four(q, x))
 
 
 def haversine(q: Float64, x: Float64) -> Float64:
-    """2 * arcsin(min(1, c / 2)), where c is euclidean of the unit vectors of latitude and longitude, in radians."""
+    """Return 2 * arcsin(min(1, c / 2)), where c is euclidean of the rows' unit vectors; rows are in radians."""
     return great_circle(euclidean(unit_vectors(*q), unit_vectors(*x)))
 
 
 def unit_vectors(latitude: Float64, longitude: Float64) -> Float64:
-    """Return the points of the unit sphere at latitudes and longitudes in radians: x, y and z, of shape (3, ...)."""
+    """Return x, y and z of the points of the unit sphere at latitudes and longitudes in radians, of shape (3, ...)."""
     (height, radius), (sine, cosine) = sin_cos(latitude), sin_cos(longitude)
     return np.stack([radius * cosine, radius * sine, height])
 
 
 def great_circle(chord: Float64) -> Float64:
-    """Return the angles between unit vectors, in radians, from the distances between them; inf (missing) stays inf."""
+    """Convert distances between unit vectors to angles in radians; inf, for a missing neighbour, stays inf."""
     angle = 2.0 * arcsin(np.minimum(1.0, chord / 2.0))
     return np.where(np.isinf(chord), np.inf, angle)
 
@@ -200,17 +201,17 @@ def root_four(total: Float64) -> Float64:
 
 
 def hellinger(q: Float64, x: Float64) -> Float64:
-    """euclidean of the square roots, divided by sqrt(2)"""
+    """Return euclidean of the square roots of the rows, divided by sqrt(2)."""
     return over_root_two(euclidean(np.sqrt(q), np.sqrt(x)))
 
 
 def over_root_two(distance: Float64) -> Float64:
-    """Return distance / sqrt(2), with the float64 number nearest to this root."""
+    """Return distance / r, where r is the float64 number nearest to sqrt(2)."""
     return distance / math.sqrt(2)
 
 
 def braycurtis(q: Float64, x: Float64) -> Float64:
-    """Half of l1, which is S(abs(q - x)) / S(q + x) for rows that each sum to one."""
+    """Return half of l1, which equals S(abs(q - x)) / S(q + x) for rows that each sum to one."""
     return half(l1(q, x))
 
 
@@ -220,18 +221,18 @@ def half(distance: Float64) -> Float64:
 
 
 def hamming(q: Float64, x: Float64) -> Float64:
-    """Number of bits in which rows of bytes differ."""
+    """Return the number of bits in which rows of bytes differ."""
     return _bit_sum(lambda i: _bytes(q[i]) ^ _bytes(x[i]), len(q))
 
 
 def jaccard(q: Float64, x: Float64) -> Float64:
-    """Return |q ^ x| / |q | x| for the bits of rows of bytes, which is 1 - |q & x| / |q | x|; 0 if no bit is set."""
+    """Return 1 - |q & x| / |q | x| for the bits of rows, computed as |q ^ x| / |q | x|; 0 if no bit is set."""
     either = _bit_sum(lambda i: _bytes(q[i]) | _bytes(x[i]), len(q))
     return hamming(q, x) / np.maximum(either, 1.0)
 
 
 def _powers(power: Callable[[Float64], Float64], q: Float64, x: Float64) -> Float64:
-    """Sum a power of abs(q - x); values beyond float64 are inf."""
+    """Return S(power(abs(q - x))); values that overflow are inf."""
     with np.errstate(over="ignore"):
         return lane_sum(lambda i: power(np.abs(q[i] - x[i])), len(q))
 
@@ -241,12 +242,12 @@ def _bytes(numbers: Float64) -> npt.NDArray[np.uint8]:
 
 
 def _bit_sum(term: Callable[[int], npt.NDArray[np.uint8]], d: int) -> Float64:
-    """Sum the bits that are set in term(0) ... term(d - 1), which float64 does exactly."""
+    """Return the number of bits that are set in term(0) ... term(d - 1), a sum that is exact in float64."""
     return lane_sum(lambda i: _BITS[term(i)], d)
 
 
 def lane_sum(term: Callable[[int], Float64], d: int) -> Float64:
-    """Sum term(0) ... term(d - 1) in the fixed order of this module."""
+    """Return S, the sum of term(0) ... term(d - 1), in the fixed order of this module."""
     first = term(0)
     lanes = np.zeros((LANES, *first.shape), first.dtype)
     for i in range(d):
@@ -258,7 +259,7 @@ def lane_sum(term: Callable[[int], Float64], d: int) -> Float64:
 
 
 def less_mean(x: Float64) -> Float64:
-    # Rounding would leave a constant row slightly off zero, with a direction made of rounding errors.
+    # By a subtraction, a constant row would become a row of rounding errors, with an arbitrary direction, not zeros.
     constant = x.min(axis=0) == x.max(axis=0)
     mean = lane_sum(lambda i: x[i], len(x)) / len(x)
     return np.where(constant, 0.0, x - mean)

@@ -1,9 +1,8 @@
 """Distances with gradients: for torch, the distances of a search become a differentiable function of the rows.
 
 The values are those of the search, bit for bit. The backward pass recomputes the value of each pair from its two rows,
-in float64 and in blocks, by the definitions of ``definitions.py``, so that only the rows of one block are gathered. A
-small enough change of the rows does not change which points are nearest, so indices do not contribute to the
-derivative.
+in float64 and in blocks, by the formulas of ``definitions.py``, so that only the rows of one block are copied. A small
+enough change of the rows does not change which points are nearest, so indices do not contribute to the derivative.
 
 Where a definition has no derivative, the gradient is 0: for two equal rows (euclidean), a row of zeros (cosine), a
 constant row (correlation), and equal elements (l1, canberra, powers). For linf, tied largest elements share the
@@ -77,7 +76,7 @@ VALUES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def with_gradients(found: Found, queries: Tensor, points: Tensor, metric: str) -> Found:
-    """Return a result whose distances carry gradients to queries and points.
+    """Return a search result whose distances carry gradients to queries and points.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Names of metrics: names of other libraries, names with a number in them, and names of users' functions."""
+"""Names of metrics: aliases in other libraries, names that contain a number, and names of users' functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from tonari.core.errors import Unsupported
 
-# Other names, in any case, of scikit-learn, SciPy, cuVS and so on. As in these, "l2" is euclidean, not its square.
+# Names in scikit-learn, SciPy, cuVS and other libraries, accepted in upper or lower case. As there, "l2" is euclidean,
+# not its square.
 ALIASES = {
     "l2": "euclidean",
     "manhattan": "l1",
@@ -22,12 +23,13 @@ ALIASES = {
     "tanimoto": "jaccard",
 }
 
-# Well-known metrics that fit no family of metrics, with the reason and an alternative.
+# Well-known metrics that are not supported, with the reason and an alternative.
 UNSUPPORTED = {
     "dice": "it is j / (2 - j) of the Jaccard distance j, which orders rows alike; use metric='jaccard'",
 }
 
-# The metrics of Minkowski distances, (S |q - x|^p)^(1/p), by p: "minkowski:3", or "minkowski" with p=3 elsewhere.
+# The names of the Minkowski distances (S |q - x|^p)^(1/p), by p. Other libraries write "minkowski" with p=3 for
+# "minkowski:3".
 MINKOWSKI = {
     0.5: "minkowski:0.5",
     1.0: "l1",
@@ -38,11 +40,11 @@ MINKOWSKI = {
     math.inf: "linf",
 }
 
-PRECOMPUTED = "precomputed"  # the name of distances in a matrix
-FUNCTION = "function:"  # prefix of the names of Python functions
-OWN = "triton:"  # prefix of the names of users' functions
+PRECOMPUTED = "precomputed"  # the metric's name if the caller passes a matrix of distances
+FUNCTION = "function:"  # the metric's name starts with this if it is a Python function
+OWN = "triton:"  # the metric's name starts with this if it is a user's Triton function
 
-# Where distances of the caller are taken, for messages.
+# For messages: the functions that accept distances of the caller.
 GIVEN_VERBS = (
     "which tonari.search, knn_graph, kth_distance, radius_search, radius_count, radius_graph, pairs and verify take on "
     "the CPU, where nothing can be prepared for it; use one of them, or a name in tonari.metrics.METRICS"
@@ -50,12 +52,12 @@ GIVEN_VERBS = (
 
 
 def is_function(metric: Any) -> bool:
-    """Whether a metric is a function of rows, but none of Triton."""
+    """Return whether a metric is a function of rows, and not a Triton function."""
     return callable(metric) and not type(metric).__module__.startswith("triton.")
 
 
 def name_of_function(function: Any) -> str:
-    """Return the name of a metric that is a function, for graphs and messages.
+    """Return the name of a metric that is a Python function, for graphs and messages.
 
     >>> name_of_function(len)
     'function:len'
@@ -64,12 +66,12 @@ def name_of_function(function: Any) -> str:
 
 
 def is_own(metric: str) -> bool:
-    """Whether a name is that of a user's Triton function."""
+    """Return whether a metric's name is that of a user's Triton function."""
     return metric.startswith(OWN)
 
 
 def powers(least: float = 0.0) -> str:
-    """Return, for a message, the supported p of Minkowski distances from `least` on.
+    """Return as text, for messages, the supported exponents p of Minkowski distances of at least `least`.
 
     >>> powers(1)
     '1, 1.5, 2, 3, 4 or inf'
@@ -79,7 +81,7 @@ def powers(least: float = 0.0) -> str:
 
 
 def of_minkowski(metric: str) -> str:
-    """Return the name of the record of "minkowski:p"."""
+    """Return the name of the metric that "minkowski:p" denotes, such as "l1" for p = 1."""
     if ":" not in metric:
         raise Unsupported(
             f"metric {metric!r} is not supported: p is part of the name here, as in metric='minkowski:3'; expected "

@@ -1,4 +1,4 @@
-"""Validate a problem; only this module checks sizes, dtypes and limits before planning."""
+"""Checks of a Problem; only this module checks sizes, dtypes and limits before planning."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def make_problem(
     threads: Any = None,
     memory: Any = None,
 ) -> Problem:
-    """Check the parameters of a search or graph, and return them as a problem.
+    """Check the sizes and parameters of a search or graph, and return them as a Problem.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def make_problem(
     Raises
     ------
     TypeError
-        A number is not whole.
+        A size is not a whole number.
     ValueError
         No method can solve the problem; the message says why.
 
@@ -85,7 +85,7 @@ def make_problem(
 
 
 def refuse_changed(metric: Metric) -> None:
-    """Raise Unsupported for metrics of transformed rows or of the distances of the caller."""
+    """Raise Unsupported if a metric requires transformed rows, or distances that the caller passes."""
     if metric.given:
         raise Unsupported(f"metric={metric.name!r} stands for distances of the caller, {GIVEN_VERBS}")
     if not metric.changed:
@@ -98,7 +98,7 @@ def refuse_changed(metric: Metric) -> None:
 
 
 def refuse_metric(problem: Problem) -> str | None:
-    """Return the reason why a method for all named metrics of numbers cannot solve a problem, or None if it can."""
+    """Return why a method that supports only ordinary rows of numbers refuses the metric of a problem, or None."""
     if get_metric(problem.metric).bits:
         return f"metric {problem.metric!r} compares bits: use method='bits' or 'auto'"
     if get_metric(problem.metric).missing:
@@ -109,7 +109,7 @@ def refuse_metric(problem: Problem) -> str | None:
 
 
 def usual_dtype(metric: str | TritonFunction) -> str:
-    """Return the default dtype of rows for problems without arrays."""
+    """Return the default dtype of rows for a metric, for problems that are stated without arrays."""
     return "uint8" if get_metric(metric).bits else "float32"
 
 

@@ -1,4 +1,4 @@
-"""Check the caller's radius: a largest distance or a smallest similarity, one for all queries or one for each."""
+"""Checks of the caller's radius: a largest distance or a smallest similarity, for all queries or for each query."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tonari.metrics import Metric
 def limits_of(
     record: Metric, m: int, dtype: npt.DTypeLike, *, radius: Any, min_similarity: Any, closed: Any
 ) -> npt.NDArray[Any]:
-    """Check the radius that a caller passes, and return the largest distance within it for each query.
+    """Check the radius that a caller passes, and convert it to a limit on returned distances for each query.
 
     Parameters
     ----------
@@ -30,6 +30,7 @@ def limits_of(
         For "inner_product"; also for "cosine" and "correlation", where it means the radius 1 - min_similarity, computed
         in float64.
     closed : bool
+        Whether points at exactly the radius are found.
 
     Returns
     -------
@@ -75,13 +76,13 @@ def limits_of(
 
 
 def _numbers(given: Any, m: int, name: str) -> npt.NDArray[np.float64]:
-    """Return a number, or one for each query, as float64."""
+    """Check an argument that is one number or a number for each query, and return it as a float64 array."""
     if type(given) is float and given == given:
         return np.asarray(given)
     inputs.refuse_masked(given, name)
     try:
         array = given if type(given) is np.ndarray else np.asarray(inputs.to_host(given))
-    except ValueError as error:  # rows of different lengths
+    except ValueError as error:  # lists of different lengths
         raise ValueError(f"{name}: expected a number or an array of numbers ({error})") from error
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{name}: expected a number or an array of numbers, got {type(given).__name__}")

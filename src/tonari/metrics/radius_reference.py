@@ -1,4 +1,4 @@
-"""Reference of radius searches, which computes every value directly from :mod:`tonari.metrics.definitions`."""
+"""Reference implementation of radius searches: every value is computed by :mod:`tonari.metrics.definitions`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Recall: the share of the true neighbours that were found, with a confidence interval.
 
-The sampling unit is the row. Neighbours of one row tend to be missed together (a missed cluster affects whole rows), so
-an interval for rows x k independent trials would be too narrow. See :func:`_interval`.
+The sampling unit is the row. Neighbours of the same row tend to be missed together (a missed cluster affects whole
+rows), so an interval for rows x k independent trials would be too narrow. See :func:`_interval`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors, first_repeated_row
 from tonari.metrics import get_metric
 
-# A returned point counts as a neighbour up to SLACK_UNITS roundings beyond the true k-th distance, so that the last
-# bits of another program's arithmetic do not break a tie. They are roundings of the less precise dtype of the two
-# outputs: a tolerance that is the same for all dtypes would far exceed the last bits of float64, and wrong points would
-# count.
+# A returned point counts as a neighbour if its distance exceeds the true k-th one by at most SLACK_UNITS roundings, so
+# that the last bits of another program's arithmetic do not break a tie. A rounding is the machine epsilon of the less
+# precise of the two dtypes: the same tolerance for all dtypes would far exceed the last bits of float64, and wrong
+# points would count.
 SLACK_UNITS = 4
 
 _Z95 = 1.959963984540054
@@ -28,7 +28,7 @@ _Z95 = 1.959963984540054
 
 @dataclass(frozen=True)
 class Recall:
-    """The recall, the share of the true neighbours that were found; a point's own entry never counts.
+    """The recall, the share of the true neighbours that were found; a point never counts as its own neighbour.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ def neighbors_recall(
     truth : Neighbors of shape (m, k) or wider
         Extra columns are ignored.
     metric : str
-        Determines whether distances ascend or similarities descend.
+        Determines whether lists have ascending distances or descending similarities.
     population : int, optional
         Number of queries from which the measured ones were drawn, without replacement. Default: infinitely many.
 
@@ -105,7 +105,7 @@ def neighbors_recall(
 def recall_of(
     found: Neighbors, truth: Neighbors, metric: str, rows: npt.NDArray[Any], population: int | None
 ) -> Recall:
-    """Measure the recall of lists, given true lists of the same shape; `rows` are the row numbers for messages."""
+    """Measure the recall of lists against true lists of the same shape; `rows` are the row numbers for messages."""
     repeated = first_repeated_row(found.indices)
     if repeated >= 0:
         raise ValueError(f"row {rows[repeated]} lists a point twice; recall is undefined for such a list")
@@ -131,30 +131,30 @@ def near_entries(found: Neighbors, truth: Neighbors, metric: str) -> npt.NDArray
 
 
 def _both_missing(found: Neighbors, truth: Neighbors) -> npt.NDArray[np.bool_]:
-    """Return which entries are missing in the true list, too: rows with missing values may have fewer neighbours."""
+    """Return a mask of the entries that are missing in both lists, since rows with NaN may have fewer neighbours."""
     both: npt.NDArray[np.bool_] = (found.indices < 0) & (truth.indices < 0)
     return both
 
 
 def shared_entries(found: Neighbors, truth: Neighbors, metric: str) -> npt.NDArray[np.bool_]:
-    """Return which listed points are in the true list of their row."""
+    """Return a mask of the listed points that are in the true list of the same row."""
     m = len(found.indices)
     span = 1 + max(int(found.indices.max()), int(truth.indices.max()))
     row_start = np.arange(m)[:, None] * span
     true = np.sort(truth.indices, axis=1)
-    true = np.append((row_start + true)[true >= 0], m * span)  # ascending over all rows; the end is beyond all ids
+    true = np.append((row_start + true)[true >= 0], m * span)  # ascending over all rows; the last entry exceeds all ids
     listed = row_start + found.indices
     shared: npt.NDArray[np.bool_] = (true[np.searchsorted(true, listed)] == listed) & (found.indices >= 0)
     return shared | _both_missing(found, truth) if get_metric(metric).missing else shared
 
 
 def rounding(*dtypes: np.dtype[Any]) -> float:
-    """Return the machine epsilon of the least precise of some dtypes; 0 for integers."""
+    """Return the machine epsilon of the least precise of the dtypes; integers have 0."""
     return max((float(np.finfo(dtype).eps) for dtype in dtypes if dtype.kind == "f"), default=0.0)
 
 
 def _interval(by_row: npt.NDArray[np.float64], population: int | None) -> tuple[float, float]:
-    """Return the 95 % interval of the mean over all rows, from the recalls of the sampled rows."""
+    """Return the 95 % confidence interval of the mean recall of all rows, from the recalls of the sampled rows."""
     # Rows are clusters of k answers, so the variance is the one between rows, with Cochran's finite-population
     # correction (Sampling Techniques, 1977, chapters 2 and 9). It is converted to an effective number of yes/no trials
     # for Wilson's score interval, which stays valid near 0 and 1, where mean +- 1.96 s does not (Franco, Little, Louis

@@ -1,6 +1,6 @@
-"""Reference implementation: values and neighbours computed directly from :mod:`tonari.metrics.definitions`.
+"""Reference implementation of a search: all values are computed by :mod:`tonari.metrics.definitions` and sorted.
 
-Tests compare every other result with it. It is not fast; temporaries stay below about 200 MB beyond the result.
+Tests compare the results of all methods with it. It is slow, but its temporary arrays stay below about 200 MB.
 """
 
 from __future__ import annotations
@@ -187,7 +187,10 @@ def _columns_first(rows: npt.NDArray[Any]) -> Float64:
 
 
 def _values(q: Float64, x: Float64, metric: str) -> Float64:
-    """Compute the value of each pair; q of shape (d, m, 1), x of shape (d, 1, n) or (d, m, n): columns first."""
+    """Compute the value of each pair of rows, from arrays with the columns as first axis.
+
+    q has the shape (d, m, 1), and x has the shape (d, 1, n) or (d, m, n).
+    """
     value = get_metric(metric).value
     if value is None:
         raise ValueError(f"metric {metric!r} has no reference definition")

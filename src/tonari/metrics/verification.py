@@ -1,4 +1,4 @@
-"""Compare a caller's lists of neighbours with the exact lists, and report the differences."""
+"""Verification: the comparison of a caller's neighbour lists with the exact lists, and the report of differences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tonari.metrics.recall import SLACK_UNITS, Recall, near_entries, recall_of, 
 
 Float64 = npt.NDArray[np.float64]
 
-# For each metric, the values that other libraries return under its name: a function of our values, and a description.
+# For each metric, values that other libraries return under the same name: a conversion from tonari's values to them,
+# and their description for the report.
 _OTHER_VALUES: dict[str, tuple[tuple[Any, str], ...]] = {
     "euclidean": ((np.square, 'squared distances: verify them with metric="sqeuclidean"'),),
     "sqeuclidean": ((np.sqrt, 'square roots: verify them with metric="euclidean"'),),
@@ -30,7 +31,7 @@ _OTHER_VALUES: dict[str, tuple[tuple[Any, str], ...]] = {
 
 @dataclass(frozen=True)
 class DistanceErrors:
-    """The differences between the given and the exact distances of the listed points.
+    """The differences between the caller's distances and the exact distances of the listed points.
 
     Attributes
     ----------
@@ -43,12 +44,12 @@ class DistanceErrors:
     row, point : int
         The query and the listed point of the largest difference.
     given, exact : float
-        The given and the exact distance of that entry.
+        The caller's distance and the exact distance of that point.
     dtype : str
-        The less precise of the dtypes of the given and the exact distances.
+        The less precise of the dtypes of the caller's and the exact distances.
     looks_like : str
-        The name of the quantity that most of the given numbers seem to be, if they are not distances and the quantity
-        is known; else "".
+        A description of the quantity that most of the caller's numbers seem to be, such as squared distances; "" if
+        they are distances, or if the quantity is unknown.
     """
 
     wrong: int
@@ -75,13 +76,13 @@ class DistanceErrors:
 
 @dataclass(frozen=True)
 class WorstRow:
-    """A row that misses neighbours.
+    """A row whose list lacks true neighbours.
 
     Attributes
     ----------
     row : int
     missed : int
-        Number of its neighbours that it does not list.
+        Number of its true neighbours that it does not list.
     listed : float
         The exact value of the farthest point that it lists; for "inner_product" the smallest similarity.
     true : float
@@ -96,14 +97,14 @@ class WorstRow:
 
 @dataclass(frozen=True)
 class Verification:
-    """The differences between given lists of neighbours and the exact ones, on a sample of rows.
+    """The differences between the caller's neighbour lists and the exact ones, on a sample of rows.
 
     Attributes
     ----------
     recall : Recall
         ``recall.by_distance`` counts any of several tied points; ``recall.by_index`` counts only the smaller indices.
     of_rows : int
-        Number of rows of the answer; ``recall.rows`` of them were compared.
+        Number of lists that the caller passed; ``recall.rows`` of them were compared.
     metric : str
     farther : int
         Number of listed points that are farther than the true k-th neighbour.
@@ -123,7 +124,7 @@ class Verification:
     distances : DistanceErrors, optional
         None if the caller passed no distances.
     worst : tuple of WorstRow
-        Up to five rows that miss most.
+        Up to five rows that lack the most neighbours.
     """
 
     recall: Recall
@@ -141,7 +142,7 @@ class Verification:
 
     @property
     def exact(self) -> bool:
-        """Whether every compared row lists its k nearest points; among tied points, any choice is exact."""
+        """Whether every compared row lists its k nearest points, where any choice among tied points is accepted."""
         return not (self.farther or self.missing or self.invalid or self.repeated or self.itself)
 
     def __str__(self) -> str:
@@ -182,19 +183,20 @@ def verified(
     metric: str,
     own: bool,
 ) -> Verification:
-    """Compare listed points with the true neighbours of some rows.
+    """Compare the lists of a sample of rows with their true neighbours.
 
     Parameters
     ----------
     given : Neighbors of shape (r, k)
-        The lists, with int64 indices; distances are None if only indices were given.
+        The caller's lists, with int64 indices; distances are None if the caller passed only indices.
     values : floats of shape (r, k)
-        The exact values of the listed points, in the dtype of the truth; arbitrary where no point is listed.
+        The exact distances of the listed points, in the dtype of the truth; arbitrary where no point is listed.
     truth : Neighbors of shape (r, k)
+        The true neighbours.
     rows : int64 of shape (r,)
-        The row numbers of the lists.
+        The row numbers of the sampled lists.
     n, of_rows : int
-        Number of points, and number of rows of the sampled data.
+        Number of points, and number of rows from which the sample was drawn.
     metric : str
         The metric of the values.
     own : bool
@@ -226,7 +228,7 @@ def verified(
 
 
 def _repeats(listed: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Return a mask of the entries that repeat a point of an earlier entry of their row."""
+    """Return a mask of the entries whose point is listed before in the same row."""
     order = np.argsort(listed, axis=1, kind="stable")
     ascending = np.take_along_axis(listed, order, axis=1)
     again = np.zeros(listed.shape, bool)
@@ -237,7 +239,7 @@ def _repeats(listed: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
 
 
 def _unsorted(values: npt.NDArray[Any], points: npt.NDArray[np.bool_], *, descending: bool) -> npt.NDArray[np.bool_]:
-    """Return a mask of rows that list a point after a farther one, beyond rounding; only valid entries count."""
+    """Return a mask of the rows that list a point after a clearly farther one, among valid entries."""
     ascending = np.where(points, -values if descending else values, -np.inf).astype(np.float64)
     before, after = np.maximum.accumulate(ascending, axis=1)[:, :-1], ascending[:, 1:]
     slack = SLACK_UNITS * rounding(values.dtype) * np.abs(before, where=np.isfinite(before), out=np.zeros_like(before))
@@ -251,13 +253,13 @@ def _errors(
     rows: npt.NDArray[np.int64],
     metric: str,
 ) -> DistanceErrors:
-    """Compare the given distances with the exact ones, where a point is listed."""
+    """Compare the caller's distances with the exact ones of all listed points."""
     at, column = np.nonzero(points)
     theirs, ours = given.distances[points].astype(np.float64), values[points].astype(np.float64)
     dtype = max((given.distances.dtype, values.dtype), key=rounding)
     with np.errstate(invalid="ignore"):
         difference: Float64 = np.abs(theirs - ours)
-    difference[np.equal(theirs, ours)] = 0  # also two infinities
+    difference[np.equal(theirs, ours)] = 0  # for equal infinities too
     difference[np.isnan(difference)] = np.inf
     if not len(ours):
         return DistanceErrors(0, 0, 0.0, -1, -1, np.nan, np.nan, str(dtype), "")
@@ -277,7 +279,7 @@ def _errors(
 
 
 def _looks_like(theirs: Float64, ours: Float64, metric: str) -> str:
-    """Describe the given numbers if most of them are far from the distances but close to another known quantity."""
+    """Describe the caller's numbers if most are not the distances but another known quantity; else return ""."""
     if _mostly_alike(theirs, ours):
         return ""
     for convert, description in _OTHER_VALUES.get(metric, ()):
@@ -287,7 +289,7 @@ def _looks_like(theirs: Float64, ours: Float64, metric: str) -> str:
 
 
 def _mostly_alike(theirs: Float64, ours: Float64) -> bool:
-    # Two computations in float32 differ by less than this share, a distance and its square by more.
+    # Two float32 computations of a distance differ by a smaller share than rtol, a distance and its square by more.
     return bool(2 * np.isclose(theirs, ours, rtol=1e-3, atol=0).sum() > len(ours))
 
 
@@ -299,7 +301,7 @@ def _worst(
     *,
     descending: bool,
 ) -> tuple[WorstRow, ...]:
-    """Return the rows that miss most neighbours; in a tie, rows with the farthest points first."""
+    """Return the rows that lack the most neighbours; in a tie, rows with the farthest points first."""
     missed = near.shape[1] - near.sum(axis=1)
     last = (values.min(axis=1) if descending else values.max(axis=1)).astype(np.float64)
     true = truth.distances[:, -1].astype(np.float64)

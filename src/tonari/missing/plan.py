@@ -16,12 +16,12 @@ from tonari.metrics import MISSING_METRICS
 from tonari.missing import tuning
 
 OVERRIDES = {"query_block": Override("queries at once")}
-_PAIR = 40  # bytes of a candidate: its query, its point, its value, and their order
+_PAIR = 40  # bytes of a candidate pair: its query, its point, its value, and its place in their order
 
 
 @dataclass(frozen=True, kw_only=True)
 class MissingPlan(Plan):
-    """Every choice of one search among rows with missing values on the CPU.
+    """The plan of a search among rows with missing values on the CPU.
 
     Attributes
     ----------
@@ -31,9 +31,9 @@ class MissingPlan(Plan):
     output_bytes, seconds
         See :class:`tonari.core.plan.Plan`.
     query_block : int
-        Queries that are transformed and searched at once.
+        The number of queries in a block, which are transformed and searched together.
     sample : int
-        The number of points in the sample that gives an estimate of the distance of the k-th neighbour.
+        The number of points in the sample for estimates of the distance of the k-th neighbour.
     """
 
     query_block: int
@@ -41,7 +41,7 @@ class MissingPlan(Plan):
 
 
 def refusal(problem: Problem) -> str | None:
-    """Return the reason why a problem is not one of rows with missing values on the CPU, or None if it is.
+    """Return the reason why this method does not support a problem, or None if it does.
 
     >>> from tonari.metrics.problem import make_problem
     >>> refusal(make_problem(1000, 10, 8, 10, dtype="float32", metric="euclidean"))
@@ -55,7 +55,7 @@ def refusal(problem: Problem) -> str | None:
 
 
 def products_of(problem: Problem) -> Problem:
-    """Return the problem of the inner products that find the pairs within a limit."""
+    """Return the Problem of the search by inner products that finds the pairs within a limit."""
     return dataclasses.replace(
         problem,
         d=3 * problem.d + 1,
@@ -69,7 +69,7 @@ def products_of(problem: Problem) -> Problem:
 
 
 def plan_products(problem: Problem, *, prepared: bool = False) -> ExactPlan:
-    """Plan the search for the pairs within a limit."""
+    """Plan the search by inner products that finds the pairs within a limit."""
     return plan_on_cpu(products_of(problem), prepared=prepared)
 
 

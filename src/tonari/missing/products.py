@@ -1,14 +1,15 @@
-"""Rows whose inner product shows whether the distance of two rows with missing values is within a limit.
+"""Transformed rows whose inner product shows whether the distance of two rows with missing values is within a limit.
 
-Let m be 1 in the columns that a row has and 0 elsewhere, x and y a query and a point (0 where missing), and t a limit
-of the mean squared difference N / C. Over the columns,
+Let x and y be a query and a point, with 0 for missing values. Let m and m' be 1 in the columns that the query and the
+point have, and 0 elsewhere. Let t be a limit on the mean squared difference N / C. With sums S over the columns,
 
-    t C - N  =  S (t - x^2) m'  -  S m y^2  +  S 2 x y
+    t C - N  =  S (t - x^2) m m'  -  S m y^2  +  S 2 x y
 
-is the inner product of the rows [(t - x^2) m / b, -m b, 2 x] and [m' b, y^2 / b, y], with a power of two b that gives
-their numbers similar sizes. The order of distances does not change if the same vector is subtracted from all rows, or
-if all are multiplied by a power of two: rows are centred, and points scaled to at most 1 in magnitude. A query that is
-larger by a factor g is divided by g, with t and the terms of the points divided by g or g^2.
+is the inner product of the rows [(t - x^2) m / b, -m b, 2 x] and [m' b, y^2 / b, y], where b is a power of two that
+gives their numbers similar sizes. The order of distances does not change if the same vector is subtracted from all
+rows, or if all rows are multiplied by a power of two. Rows are therefore centred, and points are scaled to at most 1 in
+magnitude. A query that is larger than this by a factor g is divided by g; t and the terms of points are divided by g or
+g^2.
 
 Rounding. A number of a row is rounded once, when it is centred, with a relative error of at most u = 2^-53. With the
 rounding of squares, products and the sum of 3 d + 1 terms, the computed inner product differs from its exact value by
@@ -16,12 +17,12 @@ less than
 
     kappa (2 |x|^2 + 2 |y|^2 + t c),    kappa = (3 d + 60) 2^-52,
 
-where c is the number of columns of the query; underflow adds less than 2^-1000. One more column adds the part of y to
-the product, and the part of x is subtracted from the limit.
+where c is the number of columns of the query; underflow adds less than 2^-1000. The part of this bound that depends on
+y is added to the product by one more column, and the part that depends on x is subtracted from the limit.
 
-Pairs without a common column have the product 0. The limit t is therefore increased by some eta, above the rounding:
-pairs within the limit have a product of at least eta C, so pairs without a common column are found only if the point is
-far larger than other points. They have no value, and are dropped.
+Pairs without a common column have the product 0. The limit t is therefore increased by some eta that exceeds the
+rounding errors. Pairs within the limit then have a product of at least eta C, so that pairs without a common column are
+found only if the point is far larger than other points. Such pairs have no distance, and are dropped.
 """
 
 from __future__ import annotations
@@ -36,23 +37,24 @@ from tonari import inputs
 
 Float64 = npt.NDArray[np.float64]
 
-ALL = 5.0  # above every mean squared difference of rows of at most 1 in magnitude, 4
+ALL = 5.0  # above 4, the largest mean squared difference of rows of at most 1 in magnitude
 _UNDERFLOW = 2.0**-1000
 
 
 @dataclass(frozen=True)
 class Form:
-    """How rows are centred and scaled, chosen from the points.
+    """The centring and scaling of all rows, which depend on the points.
 
     Attributes
     ----------
     centre : float64 array of shape (d,)
+        The vector that is subtracted from all rows.
     exponent : int
         Rows are multiplied by 2**exponent.
     square : float
-        The mean squared length of the points.
+        The mean squared length of the scaled points.
     balance : float
-        A power of two near the size of a number of the scaled points.
+        The b of this module, a power of two near the root mean square of the numbers in the scaled points.
     """
 
     centre: Float64
@@ -62,12 +64,12 @@ class Form:
 
     @property
     def kappa(self) -> float:
-        """The bound of rounding errors, relative to squared lengths."""
+        """The kappa of this module, a bound on rounding errors relative to squared lengths."""
         return (3 * len(self.centre) + 60) * 2.0**-52
 
 
 def centre_of(points: npt.NDArray[Any]) -> Float64:
-    """Return the mean of the numbers in each column; 0 for a column without numbers.
+    """Return the mean of the values in each column that are not missing; 0 for a column without values.
 
     >>> centre_of(np.array([[1.0, np.nan], [2.0, np.nan]])).tolist()
     [1.5, 0.0]
@@ -79,7 +81,7 @@ def centre_of(points: npt.NDArray[Any]) -> Float64:
 
 
 def point_rows(points: npt.NDArray[Any]) -> tuple[Form, Float64]:
-    """Return the form of the points, and the rows [m' b, y^2 / b, y, rounding]."""
+    """Return the Form for the points, and the transformed points [m' b, y^2 / b, y, rounding bound]."""
     moved, there, exponents = _moved(points, centre_of(points))
     exponent = -int(exponents.max(initial=0, where=there.any(axis=1)))
     y = np.ldexp(moved, exponent)
@@ -91,7 +93,7 @@ def point_rows(points: npt.NDArray[Any]) -> tuple[Form, Float64]:
 
 
 def query_rows(queries: npt.NDArray[Any], form: Form) -> QueryRows:
-    """Return the queries in the form of the points."""
+    """Return the queries, centred and scaled as the points and further divided by a power of two if they are larger."""
     moved, there, exponents = _moved(queries, form.centre)
     larger = np.maximum(exponents + form.exponent, 0)  # g = 2**larger
     return QueryRows(np.ldexp(moved, (form.exponent - larger)[:, None]), there, larger, form)
@@ -104,10 +106,11 @@ class QueryRows:
     Attributes
     ----------
     x : float64 array of shape (m, d)
-        0 where missing.
+        The queries, with 0 for missing values.
     there : bool array of shape (m, d)
+        False for missing values.
     larger : int array of shape (m,)
-        Query i is divided by 2**larger[i] more than the points.
+        Query i has been divided by 2**larger[i], in addition to the scaling of the points.
     form : Form
     """
 
@@ -117,11 +120,11 @@ class QueryRows:
     form: Form
 
     def some(self, rows: npt.NDArray[Any]) -> QueryRows:
-        """Return some of the queries."""
+        """Return the queries that an index array or a mask selects."""
         return QueryRows(self.x[rows], self.there[rows], self.larger[rows], self.form)
 
     def means_of(self, limits: npt.NDArray[Any]) -> Float64:
-        """Return for limits of returned distances the largest mean squared differences of scaled rows.
+        """Convert limits on returned distances to limits on the mean squared differences of scaled rows.
 
         Parameters
         ----------
@@ -135,12 +138,18 @@ class QueryRows:
             return np.asarray(np.ldexp(means, 2 * (self.form.exponent - self.larger)))
 
     def with_means(self, means: Float64) -> tuple[Float64, Float64]:
-        """Return the rows [(t - x^2) m / b, -m b, 2 x, 1], and the least product of each query within its limit.
+        """Return the transformed queries, and for each query the smallest inner product of points within its limit.
 
         Parameters
         ----------
         means : float64 array of shape (m,)
-            The largest mean squared differences of scaled rows; inf includes all pairs with a common column.
+            Limits on the mean squared differences of scaled rows; inf includes all pairs with a common column.
+
+        Returns
+        -------
+        rows : float64 array of shape (m, 3 d + 1)
+            [(t - x^2) m / b, -m b, 2 x, 1], where 1 / g or 1 / g^2 multiplies all parts but the first.
+        least : float64 array of shape (m,)
         """
         form = self.form
         square, factor = np.square(self.x), np.ldexp(1.0, -self.larger)
@@ -159,9 +168,10 @@ class QueryRows:
         return rows, eta * (1 - 2.0**-20) - form.kappa * (2 * lengths + t * count) - _UNDERFLOW
 
     def means(self, points: Float64) -> npt.NDArray[np.float32]:
-        """Estimate the mean squared differences to some points, given as rows of :func:`point_rows`; inf if missing.
+        """Estimate the mean squared difference of each query and each of some transformed points.
 
-        The estimates are products of matrices, whose rounding depends on the machine: they decide no answer.
+        It is inf without a common column. The estimates are matrix products, whose rounding depends on the machine, so
+        no answer may depend on them.
         """
         d, factor = self.x.shape[1], np.ldexp(1.0, -self.larger)[:, None]
         there, square, y = (points[:, begin : begin + d].T.astype(np.float32) for begin in (0, d, 2 * d))
@@ -180,7 +190,7 @@ def _wide(rows: npt.NDArray[Any]) -> Float64:
 
 
 def _moved(rows: npt.NDArray[Any], centre: Float64) -> tuple[Float64, npt.NDArray[np.bool_], npt.NDArray[Any]]:
-    """Return centred rows, 0 where missing, which numbers there are, and the exponent of the largest of each row."""
+    """Return rows centred with 0 for missing values, a mask of the other values, and each row's largest exponent."""
     moved = _wide(rows) - centre
     there = ~np.isnan(moved)
     moved[~there] = 0.0

@@ -1,4 +1,4 @@
-"""The plain definition of searches among rows with missing values: compute all distances, and sort them stably."""
+"""Reference implementation of searches among rows with missing values: all distances, sorted stably."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tonari.metrics.reference import returned
 
 
 def pairwise(queries: npt.NDArray[Any], points: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Compute the returned distance of each pair; NaN for rows without a common column.
+    """Compute the returned distance of each query and each point; NaN for rows without a common column.
 
     >>> pairwise(np.array([[0.0, np.nan], [np.nan, 1.0]]), np.array([[3.0, 4.0]]))
     array([[4.24264069],
@@ -29,7 +29,7 @@ def pairwise(queries: npt.NDArray[Any], points: npt.NDArray[Any]) -> npt.NDArray
 
 
 def brute(queries: npt.NDArray[Any], points: npt.NDArray[Any], k: int, *, own: bool = False) -> Neighbors:
-    """Find the k nearest points of each query; with `own`, leave out the query itself.
+    """Find the k nearest points of each query; with `own`, query i is point i and is left out of its own list.
 
     Lists of fewer than k points end with -1 at inf.
 

@@ -66,7 +66,7 @@ class Backend(Protocol):
     def entries_of(self, indices: Any, *, new: bool) -> Any:
         """Convert neighbour ids, int32 (n, columns) with -1 for missing ones, to entries."""
 
-    def beside(self, first: Any, second: Any) -> Any:
+    def joined_entries(self, first: Any, second: Any) -> Any:
         """Join two blocks of entries of the same rows side by side, padded or truncated to the list size."""
 
     def round(self, entries: Any, boundary: int | None = None, *, light: bool = False, last: bool = False) -> Round:

@@ -52,7 +52,7 @@ class NnDescent(Method):
     ) -> GraphLists:
         def begin() -> Any:
             begun = backend.entries_of(start, new=True)
-            return backend.beside(begun, begun[:, :0])
+            return backend.joined_entries(begun, begun[:, :0])
 
         with self.compiling(points, plan, progress):
             backend = self.backend(points, plan)

@@ -61,7 +61,7 @@ class ReferenceBackend:
         ids = indices.astype(np.int32)
         return np.where(ids < 0, np.int32(MISSING), ids | np.int32(NEW if new else 0))
 
-    def beside(self, first: Entries, second: Entries) -> Entries:
+    def joined_entries(self, first: Entries, second: Entries) -> Entries:
         size = self.plan.list_size
         both = np.full((len(first), max(size, first.shape[1] + second.shape[1])), MISSING, np.int32)
         both[:, : first.shape[1]] = first

@@ -1,11 +1,12 @@
 """k-selection on the CPU: threads process chunks of rows; a chunk is one call of a kernel that releases the GIL.
 
 Up to 16 rows are processed together in the lanes of a vector, so chunks are multiples of 16 rows. The size of a chunk
-is chosen so that it takes a fixed time, after which Ctrl-C is noticed. Chunks become smaller towards the end, so that
-all threads finish together. If there are only a few groups of 16 rows, the rows are divided evenly among the threads
-instead, except in a run that counts the operations of a paper's method.
+is chosen so that a call takes a fixed time, because Ctrl-C is noticed only between calls. Chunks become smaller towards
+the end, so that all threads finish together. If there are only a few groups of 16 rows, the rows are divided evenly
+among the threads instead. A selection with counters always keeps the groups together, because its counts describe the
+paper's method.
 
-If there are fewer groups than threads, columns are cut into parts as well, and a second selection finds the answer
+If there are fewer groups than threads, the columns are cut into parts as well. A second selection then finds the answer
 among the k best of each part. These candidates are in the column order of the parts, and sorted by (value, column)
 within a part. The second selection resolves a tie in favour of the first candidate, which has the smaller column.
 """
@@ -28,7 +29,7 @@ from tonari.core.process.workers import Workers, default_threads
 from tonari.select import tuning
 from tonari.select.request import Counters, Request, Selection
 
-_GROUP = 16  # rows in the lanes of a vector
+_GROUP = 16  # rows that are processed together, in the lanes of a vector register
 
 _QUEUE = {"updates", "flushes", "examined", "lanes"}
 _COUNTED: dict[str, set[str]] = {
@@ -46,14 +47,14 @@ _Array = npt.NDArray[Any]
 
 
 def select_on_cpu(method: str, request: Request, threads: int | None) -> tuple[Selection, int | None]:
-    """Answer a request with values in a NumPy array.
+    """Answer a selection request whose values are in a NumPy array.
 
     Returns
     -------
     Selection
-        NumPy arrays; bfloat16 as its bits.
+        Its values and indices are NumPy arrays. bfloat16 values are returned as their bits, in int16.
     int or None
-        The first row with NaN, if there is one and the request asks for it.
+        The first row that contains NaN if the request asks for it, else None.
     """
     rows, n = request.values.shape
     workers = Workers(threads or default_threads(_seconds(method, rows, n, request.k)))
@@ -65,10 +66,11 @@ def select_on_cpu(method: str, request: Request, threads: int | None) -> tuple[S
 
 
 def native_options(options: Any, n: int) -> dict[str, Any]:
-    """Convert an options record to the arguments of the kernels, for rows of n values.
+    """Convert a method's options to the keyword arguments of the native kernels, for rows of n values.
 
-    Options whose values the kernels choose, or that apply only on a GPU, are omitted. Groups, buffers and samples are
-    limited to n + 1, because larger ones would take memory and have no effect.
+    Options that are None are omitted, because the kernels then choose the value, and so are options that apply only on
+    a GPU. Groups, buffers and samples are limited to n + 1 values, because larger ones would take memory and have no
+    effect.
 
     >>> from dataclasses import make_dataclass
     >>> native_options(make_dataclass("Options", ["samples", "batch", "finish"])(None, 32, "halving"), 100)
@@ -83,7 +85,7 @@ def native_options(options: Any, n: int) -> dict[str, Any]:
 
 
 def _seconds(method: str, rows: int, n: int, k: int) -> float:
-    """Return the expected time on one thread."""
+    """Return the expected seconds of a selection on one thread."""
     if method == "bitonic" and 4 * n <= tuning.SHORT_ROW_BYTES:
         short = tuning.SHORT_ROW_SECONDS + tuning.SHORT_VALUE_SECONDS * n + tuning.SHORT_SELECTED_SECONDS * k
         return rows * short
@@ -92,14 +94,14 @@ def _seconds(method: str, rows: int, n: int, k: int) -> float:
 
 
 def _parts(rows: int, n: int, k: int, threads: int) -> int:
-    """Return the number of parts into which the columns are cut."""
+    """Return the number of parts into which the columns are cut, so that every thread has work and calls stay short."""
     groups = -(-rows // _GROUP)
     wanted = max(-(-threads // groups), -(-min(rows, _GROUP) * n // tuning.MOST_VALUES))
     return max(1, min(wanted, n // max(tuning.LEAST_PART, tuning.PART_OVER_K * k)))
 
 
 def _even(rows: int, quantum: int, threads: int) -> int:
-    """Return the rows per chunk: `quantum`, or fewer if that divides the work evenly among the threads."""
+    """Return the number of rows in the smallest chunk: `quantum`, or fewer to divide few rows evenly among threads."""
     groups = -(-rows // quantum)
     if not 0 < groups < 4 * threads:
         return quantum
@@ -108,16 +110,16 @@ def _even(rows: int, quantum: int, threads: int) -> int:
 
 @dataclass(frozen=True)
 class _Job:
-    """One selection: the state that all calls of the kernel share."""
+    """One selection: the method and the request, which all calls of the native kernel share."""
 
     method: str
     request: Request
 
     def by_rows(self, workers: Workers) -> tuple[Selection, int | None]:
-        """Select from whole rows."""
+        """Select from whole rows: threads take chunks of rows until none are left."""
         request = self.request
         rows, n = request.values.shape
-        # The rows of a batch share one buffer size (threshold), so a batch must not be cut.
+        # In method "threshold", the rows of a batch share one buffer size, so a batch must not be cut.
         quantum = math.lcm(_GROUP, getattr(request.options, "batch", None) or 1)
         if request.counters is None:
             quantum = _even(rows, quantum, workers.threads)
@@ -143,7 +145,7 @@ class _Job:
         return found, queue.nan_row
 
     def by_parts(self, parts: int, workers: Workers) -> tuple[Selection, int | None]:
-        """Select the best of each part of the rows, then the best of these."""
+        """Select the k best of each part of the columns, then the k best of these candidates."""
         request = self.request
         rows, n = request.values.shape
         edges = [n * part // parts for part in range(parts + 1)]
@@ -169,7 +171,7 @@ class _Job:
         candidates = np.concatenate([part.values for part in found], axis=1)
         columns = np.concatenate([part.indices for part in found], axis=1)
         counts = None
-        if request.lengths is not None:  # move missing entries of the parts to the end
+        if request.lengths is not None:  # short rows have missing entries in some parts: move them to the end
             order = np.argsort(columns < 0, axis=1, kind="stable")
             candidates, columns = (np.take_along_axis(array, order, axis=1) for array in (candidates, columns))
             counts = np.count_nonzero(columns >= 0, axis=1)
@@ -211,7 +213,7 @@ class _Job:
 
 
 class _RowQueue:
-    """Hands out rows in order, in chunks that begin at multiples of `quantum`."""
+    """The rows that remain, handed out to threads in order, in chunks that begin at multiples of `quantum`."""
 
     def __init__(self, rows: int, quantum: int, threads: int) -> None:
         self.nan_row: int | None = None
@@ -220,7 +222,7 @@ class _RowQueue:
         self._lock = threading.Lock()
 
     def draw(self, size: int) -> tuple[int, int] | None:
-        """Return the next rows, about `size` of them, or None if none are left."""
+        """Return the begin and the end of the next chunk, of about `size` rows, or None if no rows are left."""
         with self._lock:
             begin, left = self._next, self._end - self._next
             if left <= 0:
@@ -231,9 +233,9 @@ class _RowQueue:
             return begin, self._next
 
     def stop_at(self, nan_row: int) -> None:
-        """Record a row with a NaN, or -1 for none.
+        """Record that row `nan_row` contains NaN, and hand out no more rows; do nothing if `nan_row` is -1.
 
-        Rows after it need no answer; all rows before it have already been taken by threads.
+        Later rows need no answer, and threads have already taken all earlier rows. The smallest recorded row remains.
         """
         if nan_row >= 0:
             with self._lock:
@@ -242,12 +244,12 @@ class _RowQueue:
 
 
 def _bits(values: _Array) -> _Array:
-    """View values as the kernels take them: float16 as int16."""
+    """View values in the dtype that the native kernels expect: float16 as int16."""
     return values.view(np.int16) if values.dtype == np.float16 else values
 
 
 def _fill(counters: Counters, method: str, counted: list[_native.SelectCounters]) -> None:
-    """Add up the counts of the threads; counts that do not exist for the method stay None."""
+    """Add up the counts of all threads in `counters`; counters that the method does not have stay None."""
     has = _COUNTED[method]
     if "updates" in has:
         counters.updates = np.sum([part.updates for part in counted if part.updates], axis=0, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Merge neighbour lists that were found in parts of the points."""
+"""Merge neighbour lists that were found in separate parts of the points: the public function and its checks."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def merge_neighbors(
     """Merge neighbour lists that were found in separate parts of the points.
 
     Entries are ordered by (distance, index after the offset), so the result does not depend on the order of the parts,
-    and lists can be merged in stages. A part must list its own k nearest points, or all its points if it has fewer.
-    Lists on a CUDA device are merged there.
+    and lists can be merged in stages. Each part must list the k nearest of its own points, or all of them if it has
+    fewer. Lists on a CUDA device are merged there.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def merge_neighbors(
         Entries with index -1 are missing; they come last, whatever their distance is. On CUDA each row must be in the
         order that searches return, with missing entries at its end.
     offsets : sequence of int
-        ``offsets[i]`` is added to the indices of part i: the row at which that part of the points begins.
+        The row number at which each part of the points begins: ``offsets[i]`` is added to the indices of part i.
     k : int, optional
         Columns of the result, at most those of all parts together. Default: those of the widest part.
     metric : str
@@ -102,7 +102,7 @@ def merge_neighbors(
         missing = ids < 0
         values = np.concatenate([part.distances[here] for part in parts], axis=1)
         values[missing] = -np.inf if descending else np.inf
-        # The distance of an existing point can be inf (float32 overflow), so "missing" is a separate sort key.
+        # An existing point can also have the distance inf (float32 overflow), so "missing" is a separate sort key.
         order = np.lexsort((ids, -values if descending else values, missing))[:, :columns]
         distances[here] = np.take_along_axis(values, order, axis=1)
         indices[here] = np.take_along_axis(ids, order, axis=1)

@@ -1,9 +1,9 @@
-"""The methods and their options.
+"""The methods of k-selection, which are found by name, and their options.
 
     name  ->  module tonari.select.cuda.<name>, or tonari.select.papers.<name> for methods that auto never uses on CUDA
           ->  Options, select_on_gpu
 
-A module is imported on first use. Options is a frozen dataclass that checks its values.
+Options is a frozen dataclass that checks its values. The module of a method is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from tonari.core.process.caches import cached
 METHODS = ("insertion", "heap", "merge_queue", "hierarchical", "quick", "bitonic", "threshold", "radix")
 _PAPERS = ("insertion", "heap", "merge_queue", "quick")
 
-# Options that do not apply on a device.
+# For each device and method: the options of the method that do not apply on the device.
 _HIDDEN = {"cpu": {"quick": {"unit"}}, "cuda": {"threshold": {"batch", "finish"}}}
 
 
 def check_method(name: Any) -> str:
-    """Return the name; raise ValueError unless it is "auto" or the name of a method.
+    """Check that a name is "auto" or the name of a method, and return it; raise ValueError otherwise.
 
     >>> check_method("heep")
     Traceback (most recent call last):
@@ -42,12 +42,12 @@ bitonic, threshold, radix. Did you mean 'heap'?
 
 @cached()
 def method_module(name: str) -> ModuleType:
-    """Import the module of a method, which does not import torch or Triton."""
+    """Import the module of a method; this imports neither torch nor Triton."""
     return importlib.import_module(f"tonari.select.{'papers' if name in _PAPERS else 'cuda'}.{name}")
 
 
 def option_names(name: str, device: str) -> tuple[str, ...]:
-    """Return the names of the options of a method on a device, "cpu" or "cuda".
+    """Return the names of the options that a method has on a device, "cpu" or "cuda".
 
     >>> option_names("radix", "cpu")
     ('bits',)
@@ -57,7 +57,7 @@ def option_names(name: str, device: str) -> tuple[str, ...]:
 
 
 def make_options(name: str, given: Mapping[str, Any], device: str) -> Any:
-    """Make the checked options record of a method.
+    """Make the options record of a method from keyword arguments, with all values checked.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The records of k-selection: the checked request, the answer, and counters of operations."""
+"""The records of k-selection: the checked request, its result, and the counters of operations."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class Counters:
     updates : int64 array
         Writes at each position of the queue, summed over the rows; position 0 is the head, the largest entry.
     merges : int
-        Merges of queue levels, counted once per row that takes part (merge_queue).
+        The number of merges of queue levels, counted once for each row that takes part (merge_queue).
     flushes : int
-        The number of times that buffers were emptied, counted once for all rows that empty theirs together.
+        The number of times that buffers were emptied; rows that empty their buffers together count once.
     examined : int
-        The number of values that were compared with a queue's head or a threshold, or partitioned.
+        The number of values that were compared with a queue's head or with a threshold, or were partitioned by a pivot.
     lanes : int
-        Rows processed together: the lanes of a vector register or of a warp.
+        The number of rows that are processed together: the lanes of a vector register or of a warp.
     compression_ratio : float
-        matsumoto2015, equation 4: n over the largest number of values left in a row of the batch; mean over batches.
+        matsumoto2015, equation 4: n divided by the largest number of survivors in a row of a batch; mean over batches.
     threshold_ratio : float
-        matsumoto2015, equation 3: k-th smallest value over the threshold; mean over rows.
+        matsumoto2015, equation 3: the k-th smallest value divided by the threshold; mean over rows.
     """
 
     updates: npt.NDArray[np.int64] | None = None
@@ -65,10 +65,11 @@ class Request:
         int16.
     dtype : str
         "float32", "float16", "bfloat16", "float64", "int32" or "uint8".
-    lengths : int64 array on the values' device, or None
+    lengths : int64 array of shape (rows,) on the values' device, or None
+        The number of values of each row that are considered; None for all n.
     options : the options record of the method
     check_nan : bool
-        Whether the method must report NaN; in either case, NaNs come after all numbers.
+        Whether the method must report the first row that contains NaN. NaN is ordered after all numbers in either case.
     """
 
     values: Any
@@ -84,13 +85,13 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of a method on a GPU.
+    """The result of a method on a GPU: the selected values, and a NaN report that the host has not read yet.
 
     Attributes
     ----------
     values, indices : tensors of shape (rows, k)
     nan_row : int32 tensor of one element, or None
-        The first row with NaN, or 2**31 - 1 if there is none; None if the request did not ask for it.
+        The first row that contains NaN, 2**31 - 1 if no row does; None if the request did not ask for it.
     """
 
     values: Any

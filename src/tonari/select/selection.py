@@ -1,4 +1,4 @@
-"""Define select_k, the public function of k-selection, which checks all arguments before it does any work."""
+"""The public function of k-selection, select_k, which checks all arguments before it does any work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tonari import inputs
 from tonari.core.process.floats import in_default_floats
 from tonari.select.auto import choose
 from tonari.select.cpu import select_on_cpu
-from tonari.select.cuda.dispatch import select_on_gpu
+from tonari.select.cuda.dispatch import select_alone
 from tonari.select.cuda.parts import repeated
 from tonari.select.registry import check_method, make_options
 from tonari.select.request import Counters, Request, Selection
@@ -44,7 +44,8 @@ def select_k(
     k : int
         1 to n.
     method : str
-        "auto" uses the method that was fastest on the nearest shape that was timed. All methods give the same answer:
+        "auto" uses the method that was fastest on the most similar of many timed shapes. All methods give the same
+        answer:
 
         =============  ==================================================================================
         insertion      sorted queue per row (tang2015 III-B)
@@ -59,18 +60,19 @@ def select_k(
     largest : bool
         Whether to find the k largest values instead.
     sorted : bool
-        Whether each row must be in order. False allows any order of the same values, and may be faster.
+        Whether the selected values of each row must be in order. False allows any order of the same values, and may be
+        faster.
     lengths : integers of shape (rows,), optional
-        Only the first ``lengths[i]`` values of row i are considered, 0 to n.
+        For each row a number from 0 to n: only the first ``lengths[i]`` values of row i are considered.
     nan : "refuse" or "last"
-        Whether NaN is an error or is ordered after every number (also with ``largest``).
+        "refuse": NaN is an error. "last": NaN is ordered after every number, also with ``largest``.
     counters : Counters, optional
-        Filled with counts of the operations. Counting takes time only if it is given.
+        A record that is filled with counts of the method's operations. Without it, counting takes no time.
     threads : int, optional
-        Threads on the CPU. Default: TONARI_NUM_THREADS, else the processors that this process may use, limited by the
-        amount of work: a selection that takes one or two milliseconds uses one thread.
+        The number of threads on the CPU. Default: TONARI_NUM_THREADS if it is set, else the number of processors that
+        this process may use. Short selections use fewer: one that takes one or two milliseconds uses one thread.
     **options
-        Options of the method, if it is given by name:
+        Options of the method, which must then be given by name:
 
         ==============================  ==========================================================================
         insertion, heap, merge_queue    buffer: "none", "own", "full" or "sorted" (Buffered Search, tang2015 III-D);
@@ -87,11 +89,11 @@ def select_k(
     Returns
     -------
     Selection(values, indices)
-        Both of shape (rows, k), of the library and on the device of the input. The values have the dtype and the bits
-        of the input; the indices are int32. Rows ascend by (value, index); with ``largest`` they descend by value. Ties
-        go to the smaller index, also at the k-th place, and -0.0 equals 0.0. Infinities are ordinary values. If a row
-        has fewer than k values, the remaining entries have index -1 and value inf (``largest``: -inf; for integers the
-        largest or smallest value of the dtype).
+        Arrays of shape (rows, k), of the same library and on the same device as the input. The values have the dtype
+        and the bits of the input; the indices are int32 column numbers. Rows ascend by (value, index); with ``largest``
+        they descend by value. Ties go to the smaller index, also at the k-th place, and -0.0 equals 0.0. Infinities are
+        ordinary values. If a row has fewer than k values, the remaining entries have index -1 and value inf
+        (``largest``: -inf; for integers the largest or smallest value of the dtype).
 
     Raises
     ------
@@ -108,7 +110,7 @@ def select_k(
     The answer does not depend on method, threads, instruction set or device. TONARI_ISA=generic, avx2, avx512 or neon
     forces an instruction set. On the CPU a vector register plays the role of the warp of the papers: 16 rows are
     processed together (8 of float64). With ``counters`` a row is never split among threads, so that the counts are
-    those of the algorithm.
+    those of the paper's algorithm.
 
     - tang2015: Tang, Huang, Eyers, Mills, Guo. Efficient Selection Algorithm for Fast k-NN Search on GPUs. IPDPS 2015.
     - komarov2014: Komarov, Dashti, D'Souza. Fast k-NNG Construction with GPU-Based Quick Multi-Select. PLoS ONE 9(5).
@@ -163,7 +165,7 @@ def select_k(
     if counters is not None:
         for field in dataclasses.fields(counters):
             setattr(counters, field.name, None)
-    answer, nan_row = select_on_cpu(method, request, threads) if on_cpu else select_on_gpu(method, request)
+    answer, nan_row = select_on_cpu(method, request, threads) if on_cpu else select_alone(method, request)
     if nan_row is not None:
         column = int(np.isnan(_row(values, nan_row)).argmax())
         raise ValueError(f'values: row {nan_row} has NaN in column {column}; replace it first, or pass nan="last"')

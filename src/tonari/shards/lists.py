@@ -49,26 +49,26 @@ def _clear(worker: Worker, lists: Neighbors) -> None:
 
 def merge_into(worker: Worker, kept: Neighbors, rows: npt.NDArray[np.int64], found: Neighbors) -> None:
     """Merge the lists `found` into the lists of `rows`, ascending row numbers, in `kept`, in place."""
-    join(worker, kept, [(rows, found)])
+    merge_parts(worker, kept, [(rows, found)])
 
 
-def join(worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> None:
+def merge_parts(worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> None:
     """Merge several parts, pairs (rows, lists) as for :func:`merge_into`, into `kept`; threads share the rows."""
-    _join(worker, kept, parts, new=False)
+    _merge_parts(worker, kept, parts, new=False)
 
 
-def joined(worker: Worker, rows: int, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> Neighbors:
-    """Merge several parts, pairs (rows, lists) as for :func:`join`, into new lists, and return these.
+def merged_parts(worker: Worker, rows: int, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> Neighbors:
+    """Merge several parts, pairs (rows, lists) as for :func:`merge_parts`, into new lists, and return these.
 
     The threads that merge also initialize the new lists: a single thread would need longer for that than all threads
     for the merge.
     """
     lists = _new_lists(worker, rows)
-    _join(worker, lists, parts, new=True)
+    _merge_parts(worker, lists, parts, new=True)
     return lists
 
 
-def _join(
+def _merge_parts(
     worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]], *, new: bool
 ) -> None:
     descending = worker.job.record.descending

@@ -1,21 +1,20 @@
-"""Bytes of a search among sparse rows, as native/sparse allocates them."""
+"""The memory of a search among sparse rows, as native/sparse allocates it."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-BLOCK = 4096  # kSparseBlock of native/sparse/points.hpp
-DENSE_SHARE, RARE_SHARE = (
-    10,
-    512,
-)  # columns of at least n / DENSE_SHARE points are stored as dense arrays, native/sparse/points.hpp
-SPARE = 512  # kMostSpare of native/sparse/block.cpp
+BLOCK = 4096  # points in a block: kSparseBlock of native/sparse/points.hpp
+# Columns that at least n / DENSE_SHARE points have are stored as dense arrays. Columns that fewer than n / RARE_SHARE
+# points have are rare, and have one inverted list of all points (native/sparse/points.hpp).
+DENSE_SHARE, RARE_SHARE = 10, 512
+SPARE = 512  # entries of a candidate list beyond 2 k: kMostSpare of native/sparse/block.cpp
 _QUERY = 512  # bytes of a query without its lists
 
 
 def packed_bytes(n: int, counts: npt.NDArray[np.int64], metric: str) -> int:
-    """Return the size in bytes of prepared points, and of the ranks of their entries.
+    """Return the bytes of prepared points, including the ranks of their entries.
 
     Parameters
     ----------
@@ -35,21 +34,21 @@ def packed_bytes(n: int, counts: npt.NDArray[np.int64], metric: str) -> int:
 
 
 def preparing_bytes(ranked: int, table_bytes: int) -> int:
-    """Return the bytes beyond the prepared points while they are prepared: tables of the columns."""
+    """Return the bytes of temporary tables of the columns, which exist while points are prepared."""
     return max(table_bytes, 20 * ranked)
 
 
 def block_bytes(queries: int, entries: int, k: int, frequent: int) -> int:
-    """Return the bytes of one task: its sums, and for its queries the entries and lists of candidates and answers.
+    """Return the bytes of a task: sums for pairs, and its queries' entries, candidate lists and neighbour lists.
 
     Parameters
     ----------
     queries, entries : int
-        Queries of the task, and their values.
+        The number of the task's queries, and of their values.
     k : int
-        Neighbours of each query; 0 for a radius search, whose answers belong to the result.
+        Neighbours of each query; 0 for a radius search, whose lists are counted as part of the result.
     frequent : int
-        Columns that are not rare.
+        The number of columns that are not rare.
     """
     room = 2 * k + SPARE
     lists = 2 * 12 * room + 16 * k

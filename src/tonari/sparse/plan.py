@@ -22,7 +22,7 @@ METRICS = ("cosine", "inner_product", "sqeuclidean", "euclidean", "jaccard")
 
 @dataclass(frozen=True, kw_only=True)
 class SparsePlan(Plan):
-    """Every choice of one search among sparse rows on the CPU.
+    """The plan of a search among sparse rows on the CPU.
 
     Attributes
     ----------
@@ -33,15 +33,15 @@ class SparsePlan(Plan):
     device, devices
         "cpu" and an empty tuple.
     isa : str
-        Instruction set of the loops over the sums of a block.
+        Instruction set of the loops over a block of pairs.
     query_block : int
-        Queries per task; a task reads the lists of their columns.
+        Queries per task; a task reads the inverted lists of its queries' columns.
     threads : int
         CPU threads.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
-        Memory beyond the input, for prepared points, copied rows and the ranks of queries, running tasks, and results.
+        Memory beyond the input: prepared points; copied rows and the ranks of queries; running tasks; results.
     seconds : float
-        Expected duration of the search, if nothing can be ruled out early.
+        Expected duration of the search, if no pair is ruled out before all of its products have been added.
     """
 
     query_block: int
@@ -79,7 +79,7 @@ def plan_sparse(
     ranking : Ranking
         The ranking of the columns of the points.
     within : bool
-        Whether all points within a radius are searched for; the result is then not part of the plan.
+        Whether this is a radius search, whose plan does not include the memory of the result.
     held : int
         Bytes of the budget that filters or other segments of an Index use; part of ``copied_bytes``.
 
@@ -111,7 +111,7 @@ def plan_sparse(
 
 
 class _Search(NamedTuple):
-    """What a plan is made for; see :func:`plan_sparse`."""
+    """The search for which a plan is made; see :func:`plan_sparse` for the fields."""
 
     problem: Problem
     queries: SparseRows
@@ -122,13 +122,13 @@ class _Search(NamedTuple):
 
     @property
     def work(self) -> float:
-        """The expected seconds on one thread."""
+        """The expected seconds of the search on one thread."""
         counts = self.ranking.counts
         additions = len(self.queries.columns) * float(np.square(counts).sum()) / max(1, int(counts.sum()))
         return additions * tuning.ADDITION_SECONDS + self.problem.m * self.problem.n * tuning.PAIR_SECONDS
 
     def planned(self, threads: int, block: int) -> SparsePlan:
-        """Return the plan with this number of threads and of queries per task."""
+        """Return the plan with a given number of threads and of queries per task."""
         problem, queries, points, ranking = self.problem, self.queries, self.points, self.ranking
         n, m, k = problem.n, problem.m, 0 if self.within else problem.k
         ends = queries.indptr[np.minimum(np.arange(0, m + block, block), len(queries))]
@@ -155,6 +155,6 @@ class _Search(NamedTuple):
 
 
 def _isa() -> str:
-    """Return the strongest instruction set; AMX has no use here."""
+    """Return the instruction set to use; AVX-512 if AMX is available, which this search does not use."""
     isa = chosen_isa()
     return "avx512" if isa == "amx" else isa

@@ -1,4 +1,4 @@
-"""The search of sparse rows in plain NumPy: the rows are converted to dense arrays and searched like all dense rows."""
+"""Reference implementation of a search among sparse rows: they are converted to dense arrays and searched as such."""
 
 from __future__ import annotations
 

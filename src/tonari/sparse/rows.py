@@ -16,18 +16,19 @@ from tonari.inputs.arrays.kinds import dtype_name
 from tonari.inputs.arrays.rows import LARGEST_WHOLE, too_large
 from tonari.sparse import tuning
 
-MOST = 2**31 - 1  # rows and columns: numbers of both are int32
+MOST = 2**31 - 1  # the most rows, and the most columns, whose numbers are int32
 Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
-    """Sparse rows with ascending columns, without repeated columns, zeros, NaN and infinity.
+    """Checked sparse rows: the columns of each row ascend without repetition, and values are finite and not zero.
 
     Attributes
     ----------
     indptr : int64 array of shape (n + 1,)
+        Row i has the entries from indptr[i] to indptr[i + 1] of `columns` and `values`.
     columns : int32 array of shape (indptr[n],)
     values : float32 or float64 array of the same shape
     d : int
@@ -35,7 +36,7 @@ class SparseRows:
     native : _native.SparseRows
         The same arrays, for kernels.
     copied_bytes : int
-        The bytes of the arrays that are not the caller's.
+        The bytes of those arrays that were copied, and are not the caller's.
     """
 
     indptr: Int64
@@ -53,17 +54,17 @@ class SparseRows:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the arrays."""
+        """The bytes of all arrays together."""
         return self.indptr.nbytes + self.columns.nbytes + self.values.nbytes
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n, d)"""
+        """The shape (n, d)."""
         return len(self), self.d
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """float32 or float64."""
+        """The dtype of the values, float32 or float64."""
         return self.values.dtype
 
     def toarray(self) -> npt.NDArray[Any]:
@@ -73,7 +74,7 @@ class SparseRows:
         return out
 
     def take(self, ids: npt.NDArray[np.integer[Any]]) -> SparseRows:
-        """Copy some rows."""
+        """Return a copy of the rows with these numbers."""
         lengths = np.diff(self.indptr)[ids]
         indptr = _indptr(lengths)
         entries = np.arange(indptr[-1]) + np.repeat(self.indptr[ids] - indptr[:-1], lengths)
@@ -81,14 +82,17 @@ class SparseRows:
         return sparse_rows(indptr, columns, values, self.d, indptr.nbytes + columns.nbytes + values.nbytes)
 
     def owned(self) -> SparseRows:
-        """Return the rows in arrays that no caller has, copied if necessary."""
+        """Return the rows in arrays that are not the caller's, copied if necessary."""
         return self if self.copied_bytes >= self.nbytes else joined_rows([self])
 
     def scaled(self, weights: npt.NDArray[np.float64], factors: npt.NDArray[np.float64]) -> SparseRows:
-        """Multiply the columns of positive weight by their factors, in float64, and leave out the other columns."""
+        """Return the rows in float64 with columns multiplied by `factors`, without the columns of weight 0.
+
+        `factors` has a factor for each column of positive weight.
+        """
         positive = weights > 0
         places = np.cumsum(positive, dtype=np.int32) - np.int32(1)
-        with np.errstate(over="ignore", under="ignore"):  # the search refuses values that overflow
+        with np.errstate(over="ignore", under="ignore"):  # infinite values are refused below
             values = self.values * factors[places[self.columns]]
         used = positive[self.columns] & (values != 0)
         lengths = np.concatenate([np.zeros(1, np.int64), np.cumsum(used, dtype=np.int64)])[self.indptr]
@@ -98,26 +102,26 @@ class SparseRows:
 
 
 def as_sparse_rows(x: Any, name: str, *, sets: bool = False) -> SparseRows:
-    """Check a matrix of compressed rows of SciPy, and return its rows.
+    """Check a matrix of SciPy in CSR format, and return its rows.
 
-    Columns are sorted, values of the same column are summed in their order of storage, and zeros are dropped; the
-    matrix itself does not change. Whole numbers become float32.
+    In each row, entries are sorted by column, several values of the same column are added in their order of storage,
+    and zeros are dropped; the matrix itself does not change. Whole numbers become float32.
 
     Parameters
     ----------
     x : matrix or array of SciPy, or SparseRows, which are returned unchanged
     name : str
-        Its name in messages.
+        The name of the matrix in messages.
     sets : bool
-        Whether rows are sets of columns: values may also be bool, and become 1.
+        Whether rows are sets of columns: values may also be bool, and all become 1.
 
     Raises
     ------
     TypeError
-        Another format, or another dtype than float32, float64 and whole numbers.
+        The format is not CSR, or the dtype is not float32, float64 or whole numbers.
     ValueError
-        Too many rows or columns, no columns, NaN, infinity or a magnitude above 1e150, whole numbers beyond 2**24, or
-        arrays that do not form a matrix.
+        The matrix has no columns or too many rows or columns; a value is NaN, infinite, above 1e150 in magnitude, or a
+        whole number beyond 2**24; or its arrays are inconsistent.
 
     Examples
     --------
@@ -166,12 +170,12 @@ def as_sparse_rows(x: Any, name: str, *, sets: bool = False) -> SparseRows:
 
 
 def sparse_rows(indptr: Int64, columns: Int32, values: npt.NDArray[Any], d: int, copied_bytes: int) -> SparseRows:
-    """Return rows that are known to be in order; the compiled module checks the order again."""
+    """Return SparseRows from arrays whose columns are known to ascend; the compiled module checks this again."""
     return SparseRows(indptr, columns, values, d, _native.SparseRows(indptr, columns, values, d), copied_bytes)
 
 
 def joined_rows(parts: Sequence[SparseRows]) -> SparseRows:
-    """Concatenate rows of the same columns and dtype in new arrays."""
+    """Concatenate rows with the same number of columns and the same dtype, in new arrays."""
     lengths = np.concatenate([np.diff(part.indptr) for part in parts])
     columns, values = (
         np.concatenate([getattr(part, name)[: part.indptr[-1]] for part in parts]) for name in ("columns", "values")
@@ -181,7 +185,7 @@ def joined_rows(parts: Sequence[SparseRows]) -> SparseRows:
 
 
 def no_sparse_rows(d: int, dtype: npt.DTypeLike) -> SparseRows:
-    """Return zero rows.
+    """Return SparseRows without any row.
 
     >>> no_sparse_rows(3, np.float32).shape
     (0, 3)
@@ -200,7 +204,7 @@ def _of(new: npt.NDArray[Any], old: npt.NDArray[Any]) -> bool:
 def _from_whole(
     values: npt.NDArray[Any], columns: npt.NDArray[Any], indptr: Int64, name: str
 ) -> npt.NDArray[np.float32]:
-    """Convert whole numbers to float32, and refuse numbers that float32 may not hold."""
+    """Convert whole numbers to float32; raise ValueError for one above 2**24 in magnitude, where it is not exact."""
     if (
         values.dtype.itemsize > 2
         and len(values)
@@ -224,7 +228,7 @@ def _check_indptr(indptr: npt.NDArray[np.int64], n: int, x: Any, name: str) -> N
 def _check_values(values: npt.NDArray[Any], indptr: npt.NDArray[np.int64], name: str) -> None:
     if not len(values) or values.dtype.kind != "f":
         return
-    low, high = float(values.min()), float(values.max())  # NaN if there is one
+    low, high = float(values.min()), float(values.max())  # both are NaN if a value is
     if low >= -LARGEST_FLOAT64 and high <= LARGEST_FLOAT64:
         return
     bad = int((~(np.abs(values.astype(np.float64)) <= LARGEST_FLOAT64)).argmax())
@@ -235,7 +239,7 @@ def _check_values(values: npt.NDArray[Any], indptr: npt.NDArray[np.int64], name:
 
 
 def _ascend(columns: npt.NDArray[np.int32], indptr: npt.NDArray[np.int64]) -> bool:
-    """Whether the columns of each row ascend, each once."""
+    """Return whether the columns of each row ascend without repetition."""
     if len(columns) < 2:
         return True
     steps = columns[1:] > columns[:-1]
@@ -245,9 +249,9 @@ def _ascend(columns: npt.NDArray[np.int32], indptr: npt.NDArray[np.int64]) -> bo
 
 
 def _in_order(indptr: Int64, columns: Int32, values: npt.NDArray[Any]) -> tuple[Int64, Int32, npt.NDArray[Any]]:
-    """Sort the columns of each row, add values of the same column in their order of storage, and drop zeros.
+    """Sort the entries of each row by column, add values of the same column in their order of storage, and drop zeros.
 
-    Blocks of rows are converted one after another, so that memory beyond the result does not depend on their number.
+    Rows are converted in blocks, so that temporary memory does not grow with the number of rows.
     """
     ordered, sums = np.empty_like(columns), np.empty_like(values)
     lengths, kept = np.zeros(len(indptr) - 1, np.int64), 0
@@ -262,7 +266,7 @@ def _in_order(indptr: Int64, columns: Int32, values: npt.NDArray[Any]) -> tuple[
 
 
 def _row_blocks(indptr: Int64) -> Iterator[slice]:
-    """Yield consecutive rows with at most ``tuning.ORDERED_ENTRIES`` entries together, or single rows."""
+    """Cut rows into consecutive blocks of at most ``tuning.ORDERED_ENTRIES`` entries, or of a single longer row."""
     begin, n = 0, len(indptr) - 1
     while begin < n:
         end = int(np.searchsorted(indptr, indptr[begin] + tuning.ORDERED_ENTRIES, side="right")) - 1
@@ -274,29 +278,29 @@ def _row_blocks(indptr: Int64) -> Iterator[slice]:
 def _summed(
     rows: npt.NDArray[Any], columns: Int32, values: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[Any], Int32, npt.NDArray[Any]]:
-    """Return the row, column and value of each entry in order; entries are sums, and not zero."""
+    """Add values of the same row and column, and return row, column and value of the nonzero sums, in order."""
     order = np.lexsort((columns, rows))
     rows, columns, values = rows[order], columns[order], values[order]
     first = np.ones(len(columns), np.bool_)
     first[1:] = (columns[1:] != columns[:-1]) | (rows[1:] != rows[:-1])
     sums = np.zeros(int(first.sum()), values.dtype)
-    with np.errstate(over="ignore"):  # an infinite sum is refused by its row
+    with np.errstate(over="ignore"):  # the caller refuses infinite sums, with their row number
         np.add.at(sums, first.cumsum() - 1, values)
     nonzero = sums != 0
     return rows[first][nonzero], columns[first][nonzero], sums[nonzero]
 
 
 class Ranking:
-    """The columns of points in descending order of the number of points that have them.
+    """The ranks of columns, in descending order of the number of points that have them.
 
     Attributes
     ----------
     counts : int64 array of shape (ranked,)
         The number of points that have the column of each rank, in descending order.
     points : int32 array
-        The rank of each entry of the points.
+        The rank of each entry's column, for all entries of the points.
     table_bytes : int
-        The bytes of the tables of columns.
+        The largest size of the tables of columns, while ranks are computed.
 
     Examples
     --------
@@ -319,11 +323,11 @@ class Ranking:
         self._used = used
         self._ranks = np.full(points.d if used is None else len(used), -1, np.int32)
         self._ranks[order[:ranked]] = np.arange(ranked, dtype=np.int32)
-        self.table_bytes = 24 * len(order)  # while they are made, beside which they take little
+        self.table_bytes = 24 * len(order)  # temporary tables included; afterwards far less
         self.points = self.of(points)
 
     def of(self, rows: SparseRows) -> npt.NDArray[np.int32]:
-        """Return the rank of each entry of rows, -1 for columns that no point has."""
+        """Return the rank of each entry's column, for all entries of some rows; -1 for columns that no point has."""
         if self._used is None:
             return self._ranks[rows.columns]
         if not len(self._used):

@@ -1,4 +1,4 @@
-"""Chunks of queries: arrays and files are cut into chunks, while the arrays of an iterable are its chunks."""
+"""Cut a stream of queries into chunks; of an iterable of arrays, each array is a chunk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tonari.io.points import dtype_without_rows, no_rows
 from tonari.streams import tuning
 from tonari.streams.pipeline import Pipeline
 
-LEAST_ROWS = 256  # a kernel's block of queries
+LEAST_ROWS = 256  # a block of queries in a kernel
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,15 @@ class Chunk:
     Attributes
     ----------
     number : int
-        Its number in the stream, from 0.
+        The number of the chunk in the stream, from 0 on.
     first : int
-        The row of the stream at which it begins.
+        The row of the stream at which the chunk begins.
     rows : array of shape (m, d)
-        Checked except for the values, and C-contiguous if in host memory; m may be 0.
+        The queries, checked except for their values; C-contiguous if in host memory. m may be 0.
     side : Side
-        The library and device of the results.
+        The library and the device that the results must have.
     sample : str
-        The digest of the stream up to the end of this chunk, by which a journal identifies the stream.
+        The digest of the stream up to the end of this chunk, which identifies the stream in a journal.
     """
 
     number: int
@@ -47,12 +47,12 @@ class Chunk:
 
     @property
     def last(self) -> int:
-        """The row after the last one of this chunk."""
+        """The row of the stream after the last row of this chunk."""
         return self.first + len(self.rows)
 
     @property
     def name(self) -> str:
-        """The name of the chunk in messages."""
+        """The name of the chunk in error messages."""
         rows = f"rows {self.first} to {self.last - 1}" if len(self.rows) else f"no rows, at row {self.first}"
         return f"queries, chunk {self.number} ({rows})"
 
@@ -63,10 +63,10 @@ class Pace:
     Parameters
     ----------
     most : int
-        The largest number of rows: the limit by memory, or the number that the caller requested.
+        The largest number of rows per chunk: as many as memory allows, or as many as the caller requested.
     fixed : bool
-        Whether the caller requested `most` rows. If not, the first chunks are small, and later ones are chosen to take
-        at most about `CHUNK_SECONDS`.
+        Whether all chunks have `most` rows, because the caller requested it. Otherwise the first chunks are small, and
+        later ones are expected to take at most about `CHUNK_SECONDS` each.
     """
 
     def __init__(self, most: int, *, fixed: bool) -> None:
@@ -75,29 +75,29 @@ class Pace:
         self._fixed = fixed
 
     def note(self, rows: int, seconds: float) -> None:
-        """Adapt the number of rows to the time of the last chunk."""
+        """Adapt the number of rows to the time that the last chunk took."""
         if not self._fixed and seconds > 0:
             fitting = int(rows / seconds * tuning.CHUNK_SECONDS)
             self.rows = min(self.most, max(LEAST_ROWS, min(fitting, tuning.GROWTH * rows)))
 
 
 class Source:
-    """The queries of the caller: an array, the path of a file, or an iterable of arrays.
+    """The queries as the caller passes them: an array, the path of a file, or an iterable of arrays.
 
     Parameters
     ----------
     queries : array of shape (m, d), path, or iterable of arrays of shape (*, d)
     rows : int, optional
-        The number of queries in an iterable without a length.
+        The total number of queries, for an iterable without a length.
     chunk_rows : int, optional
-        Rows per chunk of an array or file.
+        The number of rows per chunk of an array or file. Default: chosen while the stream is searched.
     """
 
     def __init__(self, queries: Any, *, rows: int | None = None, chunk_rows: int | None = None) -> None:
         for name, value, least in (("rows", rows, 0), ("chunk_rows", chunk_rows, 1)):
             if value is not None:
                 check_whole(name, value, least=least)
-        self._without_rows: Path | None = None  # a file that does not even have a number of columns
+        self._without_rows: Path | None = None  # a file without rows and without a number of columns
         if isinstance(queries, str | os.PathLike):
             path = Path(queries)
             if dtype_without_rows(path) is None:
@@ -126,15 +126,15 @@ class Source:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of one query of an array."""
+        """The size of one query in bytes, if the queries are an array."""
         return int(self.array.shape[1]) * inputs.dtype_of(inputs.name_of_dtype(self.array)).itemsize
 
     def chunks(self, width: int, pace: Pace, pipeline: Pipeline, *, first: int = 0) -> Iterator[Chunk]:
         """Yield chunks of `width` columns: from row `first` of an array on, or from the beginning of an iterable."""
         arrays = self._given if self._without_rows is None else [no_rows(self._without_rows, width)]
         parts = self._cut(pace, first) if self.array is not None else iter(arrays)
-        # An array in memory is searched in place. A memory map is read here, while other chunks are searched; and an
-        # iterator may reuse its buffer.
+        # An array in memory is searched in place. A memory map is copied so that it is read here, while another chunk
+        # is searched. The arrays of an iterable are copied because it may reuse its buffer.
         copies = self.array is None or isinstance(self.array, np.memmap)
         at = first
         for number in itertools.count():
@@ -146,11 +146,11 @@ class Source:
             chunk = _checked(part, number, at, width, copies=copies)
             at = chunk.last
             yield chunk
-            del part, chunk  # a chunk is freed after its search, not when the next one arrives
+            del part, chunk  # so that a chunk is freed after its search, not only when the next one arrives
 
     def _cut(self, pace: Pace, first: int) -> Iterator[Any]:
         if not len(self.array):
-            yield self.array  # its width is checked, and it has an empty answer
+            yield self.array  # one chunk without rows, whose width is checked, and which has an empty answer
         while first < len(self.array):
             part = self.array[first : first + pace.rows]
             first += len(part)
@@ -158,15 +158,15 @@ class Source:
 
 
 def _checked(part: Any, number: int, first: int, width: int, *, copies: bool) -> Chunk:
-    """Check a chunk and return it; errors name it."""
+    """Check a part of the stream and return it as a chunk; error messages contain the chunk's name."""
     name = f"queries, chunk {number} (from row {first} on)"
     side = inputs.side_of(part, name)
     shape = tuple(getattr(part, "shape", ()))
     if len(shape) == 2 and -(-shape[1] // 8) == width and inputs.name_of_dtype(part) == "bool":
-        # The search packs rows of bits.
+        # The search itself packs rows of bits.
         return Chunk(number, first, part.copy() if copies and isinstance(part, np.ndarray) else part, side)
     if len(shape) == 2 and shape[0] == 0:
-        rows = part  # only its width needs a check
+        rows = part  # only the width needs a check
     elif side.place is not None:
         rows = inputs.as_device_rows(part, name)
         rows = rows.clone() if copies else rows
@@ -182,8 +182,8 @@ def _checked(part: Any, number: int, first: int, width: int, *, copies: bool) ->
 def planned_rows(query_bytes: int, k: int, memory: int | None) -> int:
     """Choose the largest number of rows per chunk of an array.
 
-    Two chunks of queries and two of results are in memory at once. If a search has a memory budget, a chunk takes an
-    eighth of it, so that the results fit in addition to the search.
+    Two chunks of queries and two of results are in memory at once. If there is a memory budget, a chunk takes at most
+    an eighth of it, which leaves enough for the search itself.
 
     >>> planned_rows(40, 10, None)
     1118481

@@ -1,10 +1,10 @@
-"""The journal of an unfinished stream: its search, and the number of rows on the disk.
+"""The journal of an unfinished output file: the search that writes it, and the number of rows that are on the disk.
 
-A journal is a small JSON file next to the results. It is replaced atomically after its rows are on the disk, so after
-kill -9 or a power cut it never counts missing rows.
+A journal is a small JSON file next to the output file. It is replaced atomically, and only after the rows that it
+counts are on the disk, so it never counts missing rows, not even after kill -9 or a power cut.
 
-Queries and points are identified by a sample of their rows. Another file of the same shape is almost certainly
-detected; a file in which only a few rows differ may remain undetected.
+Queries and points are identified by the digest of a sample of their rows. Another file of the same shape is almost
+certainly detected, but not always if only a few rows differ.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from tonari.io._common import open_regular
 from tonari.io.record import read_record
 
 SAMPLED_ROWS = 1024
-LONGEST = 1 << 20  # bytes; a journal has a few hundred
+LONGEST = 1 << 20  # most bytes that are read as a journal, which has a few hundred
 
 
 class Sample:
-    """A digest of some rows of a stream, independent of its chunks.
+    """The digest of a sample of a stream's rows, which does not depend on the division into chunks.
 
     Parameters
     ----------
     rows : int
-        Number of rows in the stream. `SAMPLED_ROWS` of them are sampled, evenly spaced from the first to the last.
+        The number of rows in the stream, of which `SAMPLED_ROWS` are sampled, evenly spaced from the first to the last.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Sample:
         self._hash = hashlib.sha256()
 
     def add(self, first: int, rows: Any, count: int | None = None) -> None:
-        """Add the rows that are in the sample; ``rows[0]`` is row `first` of the stream.
+        """Add those of these rows that belong to the sample; ``rows[0]`` is row `first` of the stream.
 
         If `count` is given, only the first `count` rows are considered.
         """
@@ -64,7 +64,7 @@ class Sample:
             self._hash.update(dtype.str.encode() + values.astype(dtype).tobytes())
 
     def digest(self) -> str:
-        """Return the digest of all rows that were added so far."""
+        """Return the digest of the sampled rows that have been added so far."""
         return self._hash.hexdigest()
 
 
@@ -75,14 +75,15 @@ class Journal:
     Attributes
     ----------
     search : dict
-        The properties that identify the search. Method, device and chunk size are not among them, since the answer does
-        not depend on them.
+        The properties that identify the search. Method, device and chunk size are not among them, because they do not
+        change the answer.
     rows : int
-        Number of leading queries whose neighbours are on the disk.
+        The number of queries, from the first on, whose neighbours are on the disk.
     sample : str
-        The digest of those queries.
+        The digest of these queries.
     record : dict, optional
-        The record of their searches; see :class:`tonari.core.trail.Record`. None in journals of earlier releases.
+        The record of the searches for these queries; see :class:`tonari.core.trail.Record`. None in journals of earlier
+        releases.
     """
 
     search: dict[str, Any]
@@ -92,7 +93,7 @@ class Journal:
 
     @property
     def made(self) -> Record | None:
-        """The record of the search, whose duration is at least the sum of its parts; None without a record."""
+        """The record of the search so far, whose duration is at least the sum of its parts; None without a record."""
         if self.record is None:
             return None
         record = read_record(self.record)
@@ -100,7 +101,7 @@ class Journal:
         return record
 
     def write(self, path: Path) -> None:
-        """Replace the file atomically."""
+        """Write the journal to its file, which is replaced atomically."""
         with atomic(path, follow=False) as file:
             file.write(json.dumps(self.__dict__, indent=1).encode())
 
@@ -129,7 +130,7 @@ class Journal:
         return cls(search, rows, sample, record)
 
     def differences(self, search: dict[str, Any]) -> list[str]:
-        """Describe how another search differs from this one."""
+        """Describe each property in which another search differs from the one in this journal."""
         others = [name for name in {**self.search, **search} if self.search.get(name) != search.get(name)]
         words = {"points_sample": "other points (their values differ)", "ids": "points with other ids"}
         words["transform"] = "another matrix of the rows (transform=, VI= or covariance=)"

@@ -1,6 +1,7 @@
 """The output file of a stream of queries.
 
-While it is written, it is named OUT.part and has a journal, OUT.part.json; at the end it is renamed to OUT."""
+While the file OUT is being written, it is named OUT.part, and has a journal, OUT.part.json; at the end it is
+renamed."""
 
 from __future__ import annotations
 
@@ -32,13 +33,13 @@ _ANEW = "start over with resume=False (--force)"
 
 
 def kept(out: Path) -> tuple[Path, Journal | None]:
-    """Return the unfinished file of `out` and its journal; None if there is none."""
+    """Return the path of the unfinished file of `out`, and its journal, or None if it has no journal."""
     part = _part_of(out)
     return part, Journal.read(_journal_of(part))
 
 
 def check_unfinished(out: Path) -> None:
-    """Check, before any work, that the names of the unfinished file of `out` and its journal are usable.
+    """Check, before any work begins, that the unfinished file of `out` and its journal can have their names.
 
     Raises
     ------
@@ -68,7 +69,7 @@ def check_unfinished(out: Path) -> None:
 
 
 def check_absent(out: Path, *, overwrite: bool) -> None:
-    """Raise FileExistsError if an existing file would be replaced without permission."""
+    """Raise FileExistsError if `out` exists, unless `overwrite` allows it to be replaced."""
     if not overwrite and out.exists():
         raise FileExistsError(
             f"{out}: exists already, and does not record which search wrote it; name another file, or replace it with "
@@ -85,7 +86,7 @@ def _journal_of(part: Path) -> Path:
 
 
 class Output:
-    """A context that writes the output file; if it ends before :meth:`finish`, finished rows remain for another run.
+    """A context that writes the output file; if it ends before :meth:`finish`, a later run can resume it.
 
     Parameters
     ----------
@@ -93,18 +94,18 @@ class Output:
     search : dict
         The properties that identify the search; only a run with the same properties is resumed.
     total, k : int
-        Rows and columns of the finished file.
+        The numbers of rows and columns of the finished file.
     queries : array of shape (total, d), optional
-        All queries, if they can be read in any order.
+        All queries, if they can be read in any order; they are then compared with those of the earlier run at once.
     resume : bool
         Whether to resume an earlier run.
     overwrite : bool
-        Whether the finished file may replace another.
+        Whether the finished file may replace an existing one.
 
     Attributes
     ----------
     rows : int
-        Queries whose neighbours are on the disk.
+        The number of queries whose neighbours are on the disk.
     """
 
     def __init__(
@@ -118,10 +119,10 @@ class Output:
         self._file = GroundTruthPart(self._part, total, k)
         self.rows = 0
         try:
-            # A run that has renamed its file holds the lock until it has also removed its journal.
+            # A run that has renamed its file keeps the file locked until it has removed the journal, too.
             if is_locked(self._out):
                 raise being_written(self._part)
-            check_absent(self._out, overwrite=overwrite)  # another run may have ended before the lock was taken
+            check_absent(self._out, overwrite=overwrite)  # another run may have finished before this one took the lock
             self._before = self._begin(search, resume=resume)
             self.rows = self._before.rows
             if self.rows and queries is not None:
@@ -138,7 +139,7 @@ class Output:
             logger.info("%s: resuming at query %d of %d", self._part, self.rows, total)
 
     def _begin(self, search: dict[str, Any], *, resume: bool) -> Journal:
-        """Return the journal of an earlier run of this search; or a new one, after starting the file."""
+        """Return the journal of an earlier run of this search, or begin a new file and return its journal."""
         if resume and self._file.bytes:
             journal = Journal.read(self._journal)
             if journal is None:
@@ -157,7 +158,7 @@ class Output:
                     raise ValueError(f"{self._part}: {fault}; {_ANEW}")
                 return journal
         journal = Journal(search)
-        journal.write(self._journal)  # first, so that a file without a journal is never this program's
+        journal.write(self._journal)  # first: a file without a journal is then another program's
         self._file.begin()
         return journal
 
@@ -170,13 +171,13 @@ class Output:
 
     @property
     def record(self) -> Record | None:
-        """The record of the searches for the rows that are on the disk; None if no record exists."""
+        """The record of the earlier run's searches, for the rows that it left on the disk; None without a record."""
         return self._before.made
 
     def to_do(self, chunks: Iterable[Chunk], *, first: int) -> Iterator[Chunk]:
-        """Yield the chunks, or parts of chunks, that are not finished yet.
+        """Yield the chunks, or parts of chunks, whose neighbours are not on the disk yet.
 
-        The input must contain all rows of the stream from `first` on.
+        `chunks` must contain all rows of the stream from row `first` on.
         """
         done, last = self.rows, first
         for chunk in chunks:
@@ -198,7 +199,7 @@ class Output:
             raise ValueError(f"queries: got {last} rows, expected {self._total} in all; correct rows=")
 
     def written(self, answers: Iterable[Answer]) -> Iterator[int]:
-        """Write the answers, and yield the number of rows of each.
+        """Write the answers to the file, and yield the number of rows in each.
 
         When the iterator ends, all rows are on the disk.
         """
@@ -207,7 +208,7 @@ class Output:
                 yield self._write(answer)
                 del answer
         except BaseException:
-            with contextlib.suppress(OSError):  # report the first error
+            with contextlib.suppress(OSError):  # so that the first error is raised
                 self._sync()
             raise
         self._sync()
@@ -224,16 +225,16 @@ class Output:
     def _sync(self) -> None:
         if self._now.rows > self.rows:
             self._file.sync()
-            self._check_in_place()  # a journal next to another program's file must not be used
+            self._check_in_place()  # no journal must be written next to another program's file
             self._now.write(self._journal)
             self.rows = self._now.rows
         self._synced = time.monotonic()
 
     def finish(self) -> None:
-        """Rename the file to its final name."""
+        """Give the complete file its final name, and remove the journal."""
         assert self.rows == self._total, f"{self.rows} rows of {self._total}"
         self._check_in_place()
-        check_absent(self._out, overwrite=self._overwrite)  # the file may exist by now
+        check_absent(self._out, overwrite=self._overwrite)  # a file may have got this name since the start
         os.replace(self._part, self._out)
         self._journal.unlink(missing_ok=True)
 
@@ -245,7 +246,7 @@ class Output:
             )
 
     def _discard(self) -> None:
-        """Remove all files, in an order such that a later run never resumes or refuses the remaining ones."""
+        """Remove the file and its journal, in an order that leaves nothing for a later run to resume or refuse."""
         if self._file.in_place:
             self._file.clear()
             self._journal.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""A chain of threads, each one item ahead of the next; all of them end together."""
+"""Run a chain of threads, each of which works one item ahead of the next; all of them end together."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ T = TypeVar("T")
 
 
 class Ended(Exception):
-    """The exception that ends a thread of a pipeline that is being stopped."""
+    """The exception that ends a thread when its pipeline is stopped."""
 
 
 class Pipeline:
-    """A chain of steps, each on a thread of its own. A context manager, which ends the threads on exit.
+    """A chain of iterators, each on a thread of its own. A context manager, which ends the threads on exit.
 
     Examples
     --------
@@ -41,17 +41,17 @@ class Pipeline:
         self._steps: list[PrefetchIterator[Any]] = []
 
     def prefetch(self, items: Iterable[T], name: str, *, foreign: bool = False) -> PrefetchIterator[T]:
-        """Iterate over items that a separate thread produces; the next item is produced while one is in use.
+        """Return an iterator over items that a new thread produces: the next item while the last one is in use.
 
-        `foreign` is True if the caller's code produces the items; this code may hang, and cannot be interrupted. When
-        the pipeline stops, it waits only half a second for the thread that runs this code.
+        `foreign` is True if code of the library's user produces the items. Such code may hang, and cannot be
+        interrupted, so a pipeline that is stopped waits only half a second for its thread.
         """
         step = PrefetchIterator(items, self, name, foreign=foreign)
         self._steps.append(step)
         return step
 
     def check(self) -> None:
-        """Raise Ended if the pipeline is being stopped."""
+        """Raise Ended if the pipeline has been stopped; steps call this between pieces of work."""
         if self.stopped:
             raise Ended
 
@@ -59,7 +59,7 @@ class Pipeline:
         return self
 
     def stop(self) -> None:
-        """Ask all threads to end."""
+        """Ask the threads of all steps to end."""
         with self.changed:
             self.stopped = True
             self.changed.notify_all()
@@ -73,7 +73,7 @@ class Pipeline:
 class PrefetchIterator(Generic[T]):
     """An iterator whose next item is produced while the last one is in use; at most one finished item is stored.
 
-    When the pipeline stops, each step continues until its code calls :meth:`Pipeline.check` or has no items left, so
+    When the pipeline is stopped, a step goes on until its code calls :meth:`Pipeline.check` or has no items left, so
     finished items still reach the next step.
     """
 
@@ -102,7 +102,7 @@ class PrefetchIterator(Generic[T]):
                     with changed:
                         self._ready.append(item)
                         changed.notify_all()
-                    del item  # otherwise it would stay in memory while the next one is produced
+                    del item  # otherwise the item would stay in memory while the next one is produced
         except (StopIteration, Ended):
             pass
         except BaseException as error:
@@ -128,12 +128,12 @@ class PrefetchIterator(Generic[T]):
         error, self._error = self._error, None
         if self._pipeline.stopped and was_stopped_at_exit():
             hold()
-            error = error or Ended("the interpreter exits")  # do not end as if the stream were complete
+            error = error or Ended("the interpreter exits")  # or else the stream would seem to be complete
         raise StopIteration if error is None else error
 
 
 def _place_of_caller() -> Callable[[], AbstractContextManager[Any]]:
-    """Return a context for other threads with the caller's current device and stream of torch."""
+    """Return a function that makes contexts for other threads, with the caller's current torch device and stream."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return contextlib.nullcontext

@@ -1,4 +1,4 @@
-"""Search a stream of queries in an Index for all neighbours within a radius, chunk by chunk."""
+"""Search a stream of queries for all neighbours within a radius in an Index, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tonari.streams.chunks import Chunk, Pace, Source
 from tonari.streams.pipeline import Pipeline
 from tonari.streams.searching import Base, answer_of, progress_of
 
-Find = Callable[[Any, ProgressLike], RadiusNeighbors]  # of the queries of a chunk
+Find = Callable[[Any, ProgressLike], RadiusNeighbors]  # (queries of a chunk, progress) -> result
 
 
 def radius_chunks(
     index: Base, queries: Any, find: Find, *, rows: int | None, chunk_rows: int | None, progress: ProgressLike
 ) -> Iterator[RadiusNeighbors]:
-    """See :meth:`tonari.Index.radius_chunks`."""
+    """Yield the result of a radius search for each chunk of queries; see :meth:`tonari.Index.radius_chunks`."""
     source = Source(queries, rows=rows, chunk_rows=chunk_rows)
     pace = Pace(chunk_rows or min(tuning.RADIUS_FIRST_ROWS, max(1, source.rows or 1)), fixed=True)
     return _chunks(index, source, find, pace, progress)
@@ -31,7 +31,7 @@ def _chunks(index: Base, source: Source, find: Find, pace: Pace, progress: Progr
         chunks = pipeline.prefetch(source.chunks(index.d, pace, pipeline), "read", foreign=True)
         for found in pipeline.prefetch(_answers(index, chunks, find, source, pace, pipeline, bar), "search"):
             yield found
-            del found  # the caller owns it and may have released it
+            del found  # the caller may have released it already
 
 
 def _answers(
@@ -55,7 +55,7 @@ def _answers(
 
 
 def _next_rows(rows: int, found: int, seconds: float) -> int:
-    """Return the number of rows of the next chunk of an array, by the allowed number of neighbours and time.
+    """Return the number of rows of the next chunk, which keeps its expected neighbours and time within limits.
 
     >>> _next_rows(4096, 4096 * 100, 0.01), _next_rows(4096, 4096 * 100_000, 0.01)
     (83886, 83)

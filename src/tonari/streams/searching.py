@@ -1,4 +1,4 @@
-"""Search a stream of queries in an Index; the next chunk is searched while the caller uses the last answers."""
+"""Search a stream of queries in an Index; the next chunk is searched while the caller uses the last answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
 
 class Base(Protocol):
-    """The part of :class:`tonari.Index` that every stream of queries uses."""
+    """The properties of :class:`tonari.Index` that every search of a stream uses."""
 
     d: int
     metric: str
@@ -31,7 +31,7 @@ class Base(Protocol):
 
     @property
     def dtype(self) -> str:
-        """dtype of the rows that are compared."""
+        """The dtype of the rows that are compared."""
 
     @property
     def n(self) -> int:
@@ -39,15 +39,15 @@ class Base(Protocol):
 
     @property
     def points(self) -> Any:
-        """The points, checked."""
+        """The checked points."""
 
 
 class Searcher(Base, Protocol):
-    """The part of :class:`tonari.Index` that a stream of searches uses."""
+    """The properties and methods of :class:`tonari.Index` that a search of a stream for the k nearest uses."""
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """CUDA devices; empty on the CPU."""
+        """The CUDA devices; empty on the CPU."""
 
     @property
     def memory(self) -> int | None:
@@ -66,7 +66,7 @@ def search_chunks(
     chunk_rows: int | None = None,
     progress: ProgressLike = None,
 ) -> Iterator[Neighbors]:
-    """See :meth:`tonari.Index.search_chunks`."""
+    """Yield the neighbours of each chunk of queries; see :meth:`tonari.Index.search_chunks`."""
     source = Source(queries, rows=rows, chunk_rows=chunk_rows)
     k = inputs.check_k(k, index.n, without_self=False)
     return _search_chunks(index, source, k, progress)
@@ -80,11 +80,11 @@ def _search_chunks(index: Searcher, source: Source, k: int, progress: ProgressLi
             found = answer.found
             del answer
             yield found
-            del found  # the caller owns it and may have released it
+            del found  # the caller may have released it already
 
 
 class Answer(NamedTuple):
-    """The neighbours of the queries of one chunk.
+    """The neighbours of the queries in one chunk, and the facts that a journal records about them.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Answer(NamedTuple):
         The row of the stream at which the chunk begins.
     found : Neighbors
     sample : str
-        The digest of the chunk.
+        The digest of the stream up to the end of the chunk.
     record : dict, optional
         The record of the call up to this chunk, as plain values for JSON; None if the call is not recorded.
     """
@@ -104,23 +104,23 @@ class Answer(NamedTuple):
 
 
 def pace_of(index: Searcher, source: Source, k: int) -> Pace:
-    """Return the pace at which an array of queries is cut into chunks for an index."""
+    """Return the pace for cutting a source into chunks, which chooses the numbers of rows."""
     if source.chunk_rows is not None:
         return Pace(source.chunk_rows, fixed=True)
-    if source.array is None:  # an iterable has its own chunks
+    if source.array is None:  # the arrays of an iterable are its chunks
         return Pace(1, fixed=True)
     return Pace(planned_rows(source.row_bytes, k, None if index.devices else index.memory), fixed=False)
 
 
 def progress_of(wanted: ProgressLike, rows: int | None, done: int = 0) -> Progress:
-    """Return a progress bar that counts queries."""
+    """Return a progress counter for queries; `done` queries are already finished."""
     return Progress(wanted, total=rows or 0, seconds=None, label="neighbours", unit="query", done=done)
 
 
 def answers(
     index: Searcher, chunks: Iterable[Chunk], k: int, pace: Pace, pipeline: Pipeline, bar: Progress
 ) -> Iterator[Answer]:
-    """Yield the answer to each chunk, in order."""
+    """Search each chunk, and yield its answer, in order."""
     for chunk in chunks:
         pipeline.check()
         started, record = time.perf_counter(), current.get()
@@ -152,14 +152,14 @@ def answer_of(
     pipeline: Pipeline,
     bar: Progress,
 ) -> Found:
-    """Return the answer to a chunk, in the library of the chunk's rows.
+    """Search a chunk with `find`, and return the answer in the library of the chunk's rows.
 
     Parameters
     ----------
     find : callable(rows, progress)
-        Searches rows.
+        Searches the rows of a chunk.
     none : callable(dtype)
-        Returns the answer to a chunk without rows; the dtype is that of distances.
+        Returns the answer to a chunk without rows, given the dtype of distances.
     """
     if len(chunk.rows) == 0:
         found = none(value_dtype(inputs.name_of_dtype(chunk.rows), index.dtype))
@@ -168,7 +168,7 @@ def answer_of(
         try:
             found = find(chunk.rows, counted)
         except ValueError:
-            # The search numbers rows within the chunk; the caller knows the numbers within the stream.
+            # Messages of the search number rows within the chunk; for the caller they are numbered within the stream.
             nonnegative = get_metric(index.metric).nonnegative
             inputs.check_values(chunk.rows, "queries", first=chunk.first, nonnegative=nonnegative)
             raise
@@ -177,7 +177,7 @@ def answer_of(
 
 
 class Counted:
-    """Progress of one search, counted in queries of the stream; it ends the search when the stream ends."""
+    """The progress callback of one chunk's search: counts queries, and ends the search if the pipeline is stopped."""
 
     def __init__(self, rows: int, pipeline: Pipeline, bar: Progress) -> None:
         self._rows, self._pipeline, self._bar = rows, pipeline, bar

@@ -20,7 +20,7 @@ logger = logging.getLogger("tonari")
 def write_neighbors(
     source: Source, index: Searcher, k: int, out: Path, *, resume: bool, overwrite: bool, progress: ProgressLike
 ) -> None:
-    """Write the k nearest points of each query, while later queries are searched; see :func:`tonari.search_to_file`."""
+    """Write the k nearest points of each query to a file while later queries are searched."""
     assert source.rows is not None
     search = search_facts(index, source.rows, k)
     with (

@@ -80,6 +80,7 @@ def test_rehearsals_import_little(tmp_path: Path) -> None:
 import sys
 from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.rehearse import rehearse_preparation
+from tonari.exact.cuda.routes.codes.search import rehearse_codes, rehearse_coding
 from tonari.kdtree.cuda.rehearse import rehearse_tree
 from tonari.nn_descent.cuda.rehearse import rehearse_descent
 given = {"devices": ("cuda:0",), "free_bytes": 10**11}
@@ -101,6 +102,10 @@ with rehearsing(card):
         rehearse_search(plan, "float32", self_join=True)
     rehearse_descent(plans.descent(10**6, 128, 15, **given), "float32")
     rehearse_tree(plans.tree(10**6, 10**6, 3, 15, self_join=True, **given), "float32", self_join=True)
+    rows = {"dtype": "uint8", "query_dtype": "uint8", "host_points": True, "host_queries": True, "route": "codes"}
+    plan = plans.exact_cuda(10**7, 2048, 128, 10, **rows, **given)
+    rehearse_coding(plan)
+    rehearse_codes(plan, "uint8", self_join=False)
 print([name for name in ("torch._dynamo", "sympy") if name in sys.modules])
 """,
         tmp_path,

@@ -24,7 +24,9 @@ order, ids = torch.empty(5000, dtype=torch.int64), torch.empty(5056, dtype=torch
 for dtype in (torch.float32, torch.float64):
     rows, boxes = torch.empty((5000, 3), dtype=dtype), torch.empty((4, 3, 2, 32), dtype=dtype)
     given = {"D": 3, "grid": (1,)}
-    halve_kernel.warmup(rows, order, 5000, 64, LEAF=64, LEVELS=5, BITS=24, num_warps=8, **given)
+    for count, leaves in ((1, 32), (16, 2)):
+        of_level = {"COUNT": count, "LEAVES": leaves}
+        halve_kernel.warmup(rows, order, 5000, 64, LEAF=64, **of_level, BITS=24, num_warps=8, **given)
     place_kernel.warmup(rows, order, ids, rows, boxes, 5000, 1, BLOCK=64, WIDTH=32, num_warps=1, **given)
     enclose_kernel.warmup(boxes, 0, 3, 3, WIDTH=32, num_warps=1, **given)
 print("compiled")

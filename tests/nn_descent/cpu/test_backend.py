@@ -45,10 +45,10 @@ def test_exact_rows_and_lists_as_entries() -> None:
     old = steps.entries_of(lists, new=False)
     assert old.tolist() == [[4, -1], [7, 1]]
     assert old.dtype == np.int32
-    assert steps.beside(old, old[:, :1] + 1).tolist() == [[4, -1, 5] + [-1] * 6, [7, 1, 8] + [-1] * 6]
+    assert steps.joined_entries(old, old[:, :1] + 1).tolist() == [[4, -1, 5] + [-1] * 6, [7, 1, 8] + [-1] * 6]
     wide = np.arange(20, dtype=np.int32).reshape(2, 10)
-    assert steps.beside(wide, old).tolist() == wide[:, :9].tolist()
-    assert steps.beside(wide[:, :8], old).tolist() == np.hstack([wide[:, :8], old[:, :1]]).tolist()
+    assert steps.joined_entries(wide, old).tolist() == wide[:, :9].tolist()
+    assert steps.joined_entries(wide[:, :8], old).tolist() == np.hstack([wide[:, :8], old[:, :1]]).tolist()
 
 
 CHILD = """

@@ -253,7 +253,7 @@ def test_contracted_rows_change_nothing(metric: str, monkeypatch: pytest.MonkeyP
         wanted = ReferenceBackend(points, plan).round(entries)
         for isa in ISAS:
             same = (points, entries, dataclasses.replace(plan, isa=isa), Workers(1))
-            given: dict[str, Any] = {"terms": None, "order": None, "boundary": None, "short": short}
+            given: dict[str, Any] = {"helps": rounds.Helps(short=short), "order": None, "boundary": None}
             assert_same_round(rounds.run_round(*same, **given), wanted, metric)
             assert_same_last_round(rounds.run_round(*same, **given, last=True), wanted, metric)
         entries = wanted.entries
@@ -264,9 +264,9 @@ def test_the_order_of_work_changes_nothing() -> None:
     plan = plan_for(points, 5, **SMALL)
     workers = Workers(2)
     entries = ReferenceBackend(points, plan).start("random")
-    as_they_are = rounds.run_round(points, entries, plan, workers, terms=None, order=None, boundary=None)
+    as_they_are = rounds.run_round(points, entries, plan, workers, helps=rounds.Helps(), order=None, boundary=None)
     shuffled = np.random.default_rng(0).permutation(200).astype(np.int32)
-    made = rounds.run_round(points, entries, plan, workers, terms=None, order=shuffled, boundary=None)
+    made = rounds.run_round(points, entries, plan, workers, helps=rounds.Helps(), order=shuffled, boundary=None)
     assert_same_round(made, as_they_are, "euclidean")
     assert made.phi == as_they_are.phi
 

@@ -60,9 +60,9 @@ def test_lists_side_by_side() -> None:
     first, wanted = on_card.entries_of(ids, new=False), plain.entries_of(ids, new=False)
     np.testing.assert_array_equal(first.cpu().numpy(), wanted)
     for columns in (2, 5):
-        both = on_card.beside(first, on_card.entries_of(ids[:, :columns], new=True))
+        both = on_card.joined_entries(first, on_card.entries_of(ids[:, :columns], new=True))
         np.testing.assert_array_equal(
-            both.cpu().numpy(), plain.beside(wanted, plain.entries_of(ids[:, :columns], new=True))
+            both.cpu().numpy(), plain.joined_entries(wanted, plain.entries_of(ids[:, :columns], new=True))
         )
 
 

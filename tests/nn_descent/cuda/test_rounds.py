@@ -107,7 +107,7 @@ def test_rounds_across_a_boundary() -> None:
     check_rounds(points, 5, boundary=cut, list_size=10, n_hubs=5, width=16)
     on_card, _ = steps_for(points, 5, list_size=10)
     nobody = torch.full((MANY, on_card.plan.list_size), MISSING, dtype=torch.int32, device=DEVICE)
-    made = on_card.round(on_card.beside(on_card.seeds(cut, 6), nobody), cut)
+    made = on_card.round(on_card.joined_entries(on_card.seeds(cut, 6), nobody), cut)
     ids = made.found.indices.cpu().numpy()
     sides = (ids < cut) == (np.arange(MANY) < cut)[:, None]
     assert (ids >= 0).any()

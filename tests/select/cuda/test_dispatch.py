@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.helpers import select_checks
-from tests.helpers.devices import interpreted
+from tests.helpers.devices import HAS_TORCH, interpreted
 from tests.helpers.select_checks import (
     GPU_VARIANTS,
     assert_selection,
@@ -16,7 +18,13 @@ from tests.helpers.select_checks import (
     select_by_kernels,
     variants,
 )
-from tonari.select.registry import METHODS
+from tonari.cuda.compiling.rehearsal import Card, rehearsing
+from tonari.select.cuda import dispatch
+from tonari.select.registry import METHODS, make_options
+from tonari.select.request import Request
+
+if HAS_TORCH:
+    from tests.helpers.launches import launched
 
 QUEUES = ("insertion", "heap", "merge_queue")
 # Options of the queues are tested in cuda/test_queues.py.
@@ -57,3 +65,24 @@ def test_interpreted_without_rows() -> None:
     found, row = select_by_kernels("cpu", "radix", make("random", 0, 4, "float32"), 2)
     assert (row, found.values.shape, found.indices.shape) == (None, (0, 2), (0, 2))
     assert found.indices.dtype == select_checks.torch.int32
+
+
+@interpreted
+@pytest.mark.parametrize("method", ["threshold", "radix"])
+def test_the_first_selection_of_a_shape_compiles_its_kernels_together(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages: list[Any] = []
+    monkeypatch.setattr(dispatch, "expecting", lambda stage: stages.append(stage) or nullcontext())
+    values = select_checks.torch.from_numpy(make("random", 3, 40, "float32"))
+    request = Request(values, "float32", 5, make_options(method, {}, "cuda"))
+    dispatch._compiled.clear()
+    with launched() as seen:
+        dispatch.select_alone(method, request)
+        dispatch.select_alone(method, request)
+    (stage,) = stages
+    with rehearsing(Card((0, 0), 1)) as rehearsal:
+        stage()
+    assert {variant[0].__name__ for variant in seen} == {call.name for call in rehearsal.calls.values()}
+    dispatch.select_alone(method, replace(request, k=4))
+    assert len(stages) == 2

@@ -45,20 +45,20 @@ def test_memberships_are_those_of_a_loop(library: str, most_turns: int, margin: 
     assert shards.total == (first + turns).max()
 
 
-def expectation(dealt: dealing.Dealt, seen: dealing.Seen) -> tuple[float, float, float]:
+def expectation(chosen: dealing.ChosenShards, samples: dealing.Samples) -> tuple[float, float, float]:
     """Share of neighbours that share a shard, shards per row, and the largest shard, by loops over sets."""
 
     def inside(near: dealing.Near) -> list[set[int]]:
-        of, rows = dealing.memberships(near, dealt.shards)
+        of, rows = dealing.memberships(near, chosen.shards)
         return [set(of[rows == row].tolist()) for row in range(len(near.rows))]
 
-    ours, theirs, many = map(inside, (seen.sample, seen.others, seen.many))
-    shared = [bool(ours[row] & theirs[other]) for row in range(len(seen.truth)) for other in seen.truth[row]]
-    sizes = [sum(shard in held for held in many) for shard in range(dealt.shards.total)]
+    ours, theirs, many = map(inside, (samples.sample, samples.others, samples.many))
+    shared = [bool(ours[row] & theirs[other]) for row in range(len(samples.truth)) for other in samples.truth[row]]
+    sizes = [sum(shard in held for held in many) for shard in range(chosen.shards.total)]
     return float(np.mean(shared)), sum(map(len, many)) / len(many), max(sizes) / len(many)
 
 
-def seen_of(rows: Array, centres: Array, near: int, k: int = 5) -> dealing.Seen:
+def samples_of(rows: Array, centres: Array, near: int, k: int = 5) -> dealing.Samples:
     sampled = np.arange(0, len(rows), 3)
     truth = brute(rows[sampled], rows, k, self_ids=sampled).indices
     others, places = np.unique(truth, return_inverse=True)
@@ -69,22 +69,22 @@ def seen_of(rows: Array, centres: Array, near: int, k: int = 5) -> dealing.Seen:
         distances, of = nearest(rows[some], centres, near)
         return dealing.Near(dealing.reaches(distances, of, gaps, squared=False), of, some)
 
-    return dealing.Seen(*map(near_of, numbers), places.reshape(truth.shape))
+    return dealing.Samples(*map(near_of, numbers), places.reshape(truth.shape))
 
 
 @pytest.mark.parametrize(("most", "wanted"), [(0.15, 0.5), (0.15, 0.9), (0.5, 0.5), (0.5, 0.9), (0.5, 0.999)])
 def test_the_choice_has_the_numbers_that_it_says(most: float, wanted: float) -> None:
     rows = gaussian(600, 3)
     centres = train(rows, 48, nearest, seed=0)
-    seen = seen_of(rows, centres, 8)
-    dealt = dealing.choose(centres, seen, shards=4, most=most, wanted=wanted)
-    assert (dealt.covered, dealt.copies, dealt.largest) == pytest.approx(expectation(dealt, seen))
-    assert dealt.covered >= wanted
-    assert dealt.largest <= most
-    assert (dealt.shards.turns == 1).all()
-    if dealt.shards.margin:  # the smallest that is enough
-        smaller = dealt._replace(shards=dealt.shards._replace(margin=0.999 * dealt.shards.margin))
-        assert expectation(smaller, seen)[0] < wanted
+    samples = samples_of(rows, centres, 8)
+    chosen = dealing.choose(centres, samples, shards=4, most=most, wanted=wanted)
+    assert (chosen.covered, chosen.copies, chosen.largest) == pytest.approx(expectation(chosen, samples))
+    assert chosen.covered >= wanted
+    assert chosen.largest <= most
+    assert (chosen.shards.turns == 1).all()
+    if chosen.shards.margin:  # the smallest that is enough
+        smaller = chosen._replace(shards=chosen.shards._replace(margin=0.999 * chosen.shards.margin))
+        assert expectation(smaller, samples)[0] < wanted
 
 
 # If shards shared no rows, 2 would be enough for 0.5, and 4 for 0.25.
@@ -92,18 +92,18 @@ def test_the_choice_has_the_numbers_that_it_says(most: float, wanted: float) -> 
 def test_there_are_as_few_shards_as_are_small_enough(most: float, fewest: int) -> None:
     line = np.linspace(0, 1, 600, dtype=np.float32)[:, None]
     centres = line[5::10].copy()
-    dealt = dealing.choose(centres, seen_of(line, centres, 2, k=8), shards=20, most=most, wanted=1.0)
-    assert dealt.shards.total == fewest
-    assert dealt.largest <= most
+    chosen = dealing.choose(centres, samples_of(line, centres, 2, k=8), shards=20, most=most, wanted=1.0)
+    assert chosen.shards.total == fewest
+    assert chosen.largest <= most
 
 
 def test_a_margin_that_makes_shards_too_large_is_lowered() -> None:
     rows = gaussian(400, 30)
     centres = rows[::4].copy()
-    seen = seen_of(rows, centres, 8)
-    wide = dealing.choose(centres, seen, shards=4, most=1.0, wanted=1.0)
+    samples = samples_of(rows, centres, 8)
+    wide = dealing.choose(centres, samples, shards=4, most=1.0, wanted=1.0)
     assert wide.largest > 0.5
-    narrow = dealing.choose(centres, seen, shards=4, most=0.1, wanted=1.0)
+    narrow = dealing.choose(centres, samples, shards=4, most=0.1, wanted=1.0)
     assert narrow.largest <= 0.1
     assert narrow.shards.margin < wide.shards.margin
 
@@ -111,9 +111,9 @@ def test_a_margin_that_makes_shards_too_large_is_lowered() -> None:
 def test_where_no_margin_is_enough_the_largest_is_taken() -> None:
     rows = gaussian(200, 30)
     centres = rows[:64]
-    dealt = dealing.choose(centres, seen_of(rows, centres, 2, k=20), shards=16, most=1.0, wanted=1.0)
-    assert (dealt.shards.margin, dealt.shards.total) == (tuning.MOST_MARGIN, 2)
-    assert dealt.covered < 1
+    chosen = dealing.choose(centres, samples_of(rows, centres, 2, k=20), shards=16, most=1.0, wanted=1.0)
+    assert (chosen.shards.margin, chosen.shards.total) == (tuning.MOST_MARGIN, 2)
+    assert chosen.covered < 1
 
 
 @pytest.mark.parametrize("copies", [1.0, 0.7])
@@ -121,11 +121,11 @@ def test_rows_of_one_centre_that_are_too_many_take_turns(copies: float) -> None:
     rows = gaussian(600, 3)
     rows[: round(600 * copies)] = 1.5
     centres = train(rows, 20, nearest, seed=0)
-    seen = seen_of(rows, centres, 8)
-    dealt = dealing.choose(centres, seen, shards=3, most=0.2, wanted=0.99)
-    assert dealt.largest <= 0.2
-    assert dealt.shards.turns.max() >= 4 if copies == 1.0 else dealt.shards.turns.max() >= 3
-    assert (dealt.covered, dealt.copies, dealt.largest) == pytest.approx(expectation(dealt, seen))
+    samples = samples_of(rows, centres, 8)
+    chosen = dealing.choose(centres, samples, shards=3, most=0.2, wanted=0.99)
+    assert chosen.largest <= 0.2
+    assert chosen.shards.turns.max() >= 4 if copies == 1.0 else chosen.shards.turns.max() >= 3
+    assert (chosen.covered, chosen.copies, chosen.largest) == pytest.approx(expectation(chosen, samples))
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch"])
@@ -164,12 +164,12 @@ def test_shards_are_equal_with_their_copies() -> None:
     """Rows in the middle are copied more often than outer ones: of shards with equal weight, one would be larger."""
     rows = gaussian(2000, 16)
     centres = train(rows, 80, nearest, seed=0)
-    seen = seen_of(rows, centres, 8)
-    weights = np.bincount(seen.many.centres[:, 0], minlength=80) + 1e-3
-    dealt = dealing.choose(centres, seen, shards=24, most=0.35, wanted=0.95)
-    of = deal(centres, weights, dealt.shards.total)
-    unequal = dealing._with_margin(of, np.ones(80, np.int64), seen, 0.95, tuning.MOST_MARGIN)
-    assert dealt.largest <= 0.35 < dealing._shares(unequal, seen.many).max()
+    samples = samples_of(rows, centres, 8)
+    weights = np.bincount(samples.many.centres[:, 0], minlength=80) + 1e-3
+    chosen = dealing.choose(centres, samples, shards=24, most=0.35, wanted=0.95)
+    of = deal(centres, weights, chosen.shards.total)
+    unequal = dealing._with_margin(of, np.ones(80, np.int64), samples, 0.95, tuning.MOST_MARGIN)
+    assert chosen.largest <= 0.35 < dealing._shares(unequal, samples.many).max()
 
 
 def test_rows_that_are_all_the_same_have_few_shards() -> None:
@@ -178,5 +178,5 @@ def test_rows_that_are_all_the_same_have_few_shards() -> None:
     """
     rows = np.full((350, 6), 3.0, np.float32)
     centres = rows[:32].copy()
-    dealt = dealing.choose(centres, seen_of(rows, centres, 8), shards=16, most=0.27, wanted=0.75)
-    assert dealt.shards.total < 200
+    chosen = dealing.choose(centres, samples_of(rows, centres, 8), shards=16, most=0.27, wanted=0.75)
+    assert chosen.shards.total < 200

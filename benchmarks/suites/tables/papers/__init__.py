@@ -1,4 +1,4 @@
-"""The claims of the five papers, compared with our rows: a table for each paper in docs/papers.md."""
+"""The claims of the five papers, compared with measured rows: a table for each paper in docs/papers.md."""
 
 from ....harness.report.table import Table
 from . import gieseke2014, komarov2014, matsumoto2015, tang2015, wang2021

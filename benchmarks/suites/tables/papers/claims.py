@@ -1,4 +1,4 @@
-"""Claims of papers, compared with our rows: the verdict on the paper's number and ours, and the table."""
+"""Claims of papers, compared with measured rows: the verdicts on a paper's number and ours, and the table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAPER, HERE, MEASURED, VERDICT = "the paper", "here", "measured", "verdict"
 # --- verdicts ----------------------------------------------------------------------------------------------------
 
 HOLDS, LESS, IN_PART, FAILS = "holds", "holds, by less", "in part", "does not hold"
-OPEN, UNMEASURED = "open", "not measured"  # there is a case, but no row of it; there is no case
+OPEN, UNMEASURED = "open", "not measured"  # a case exists but has no row; no case exists
 
 
 def reaches(bound: float, numbers: Sequence[float]) -> str:
@@ -30,17 +30,17 @@ def reaches(bound: float, numbers: Sequence[float]) -> str:
 
 
 def always(bound: float, numbers: Sequence[float]) -> str:
-    """At least `bound` everywhere; it holds in part if only some numbers reach the bound."""
+    """Judge a claim of "at least `bound` everywhere"; it holds in part if only some numbers reach the bound."""
     return HOLDS if min(numbers) >= bound else IN_PART if max(numbers) >= bound else FAILS
 
 
 def at_most(bound: float, numbers: Sequence[float]) -> str:
-    """At most `bound` everywhere; it holds in part if only some numbers keep to the bound."""
+    """Judge a claim of "at most `bound` everywhere"; it holds in part if only some numbers keep to the bound."""
     return HOLDS if max(numbers) <= bound else IN_PART if min(numbers) <= bound else FAILS
 
 
 def replaced(bound: float, numbers: Sequence[float]) -> str:
-    """tonari's own method is faster than the paper's, by a factor of `bound`."""
+    """Judge whether the method by which tonari replaces the paper's is `bound` times as fast."""
     return {HOLDS: "replaced, faster", IN_PART: "replaced, faster in part", FAILS: "replaced, slower"}[
         always(bound, numbers)
     ]
@@ -51,7 +51,7 @@ Form = Callable[[Sequence[float]], str]
 
 
 def of_each(form: Callable[[float], str]) -> Form:
-    """Write numbers as one text: a single number, or the smallest and the largest."""
+    """Return numbers as one text: a single number, or the smallest and the largest."""
 
     def words(numbers: Sequence[float]) -> str:
         low, high = form(min(numbers)), form(max(numbers))
@@ -72,13 +72,13 @@ RATE = of_each(lambda number: f"{digits(number / 1e6)} million/s")
 
 @dataclass(frozen=True)
 class Claim:
-    """One line.
+    """One claim: a line of the table.
 
     Attributes
     ----------
-    said : the claim of the paper, or of the method that replaces it
-    paper : its number in words, with the section
-    how : the command that measures it, or the reason why none does; shown if there is no row
+    said : the claim in words, about the paper's method or the method that replaces it
+    paper : the paper's number in words, with the section
+    how : the command that measures the claim, or the reason why none does; shown if no row exists
     ours : the measurement here; None if nothing can be measured
     bound : the paper's number
     rule : gives the verdict on the paper's number and ours
@@ -94,7 +94,7 @@ class Claim:
     form: Form = TIMES
 
     def here(self, results: Results, where: Where) -> Cell:
-        """Return our number: for "up to" the largest with its place, otherwise the smallest and the largest."""
+        """Return the measured number: for "up to" the largest with its place, else the smallest and the largest."""
         found = found_of(self, results)
         if not found:
             return Cell(f"not measured yet: {self.how}" if self.ours else f"not measured: {self.how}")
@@ -107,7 +107,7 @@ class Claim:
         return Cell(f"{words} ({at.pop()})" if len(at) == 1 and at != {""} else words, rows)
 
     def measured(self, results: Results, where: Where) -> Cell:
-        """Return machines and dates."""
+        """Return the machines and dates of the measurement."""
         rows = [row for one in found_of(self, results) for row in one.rows]
         return Cell("; ".join(sorted({f"{_machine(row)}, {row['date'][:10]}" for row in rows})))
 
@@ -121,7 +121,7 @@ class Claim:
 
 @functools.lru_cache(maxsize=256)
 def found_of(claim: Claim, results: Results) -> Sequence[Found]:
-    """Return the measurement; None if there is no row."""
+    """Return the measurement; None if no row exists."""
     try:
         return tuple(claim.ours(results)) if claim.ours else ()
     except Missing:

@@ -1,4 +1,5 @@
-"""gieseke2014: buffer k-d trees; GeForce GTX 770, four cores, magnitudes of the Sloan Digital Sky Survey."""
+"""Claims of gieseke2014 (buffer k-d trees), which measured magnitudes of the SDSS on a GeForce GTX 770 and four
+cores."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 
@@ -26,14 +27,14 @@ def _faster(case: str, device: str, peer: str) -> Measure:
 
 
 def _heights(who: str) -> Measure:
-    """The speed of each lower tree, relative to the highest."""
+    """Return a measure: the speed of each lower tree relative to the highest tree."""
     where: Where = {**PAPER, "case": "fig2-d10", "device": "cuda", "who": who}
     highest = {**where, "extras.height": HEIGHTS[-1]}
     return over({f"height {height}": speed_up({**where, "extras.height": height}, highest) for height in HEIGHTS[:-1]})
 
 
 def _growth(who: str) -> Measure:
-    """The ratio of the seconds at n = 10^6 to the seconds at n = 2^14."""
+    """Return a measure: the ratio of the seconds at n = 10^6 to the seconds at n = 2^14."""
     where = {**PAPER, "case": "fig6-d10", "device": "cpu", "who": who}
     return speed_up({**where, "n": 2**14}, {**where, "n": MILLION})
 

@@ -1,4 +1,4 @@
-"""komarov2014: quick multi-select; Tesla C2050. The copy of the paper that we have lacks nearly all numbers."""
+"""Claims of komarov2014 (quick multi-select, on a Tesla C2050). Our copy of the paper lacks nearly all numbers."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 
@@ -27,7 +27,7 @@ def _at(case: str, series: str, where: Where) -> Where:
 
 
 def _over(case: str, rival: str, k: int, where: Where) -> Measure:
-    """The speed-up of the faster variant of quick multi-select over a rival."""
+    """Return a measure: the speed-up of the faster variant of quick multi-select over a rival."""
     theirs = _at(case, f"k = {k}: {rival}", where)
     return best_of(*(speed_up(_at(case, f"k = {k}: {way}", where), theirs) for way in WAYS))
 
@@ -37,7 +37,7 @@ def _shapes(case: str, rival: str) -> Measure:
 
 
 def _table(ours: str, theirs: str, ours_k: int, theirs_k: int) -> Measure:
-    """Table I of tang2015, which has both at n = 2^15."""
+    """Return a measure: the speed-up in table I of tang2015, which has both methods at n = 2^15."""
     return speed_up(
         *(
             {"suite": "tang2015", "device": "cuda", "case": "table-I", "n": 2**15, "extras.series": series, "k": k}

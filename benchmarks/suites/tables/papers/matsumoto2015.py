@@ -1,4 +1,4 @@
-"""matsumoto2015: TH-heap; image descriptors, a GeForce GTX 780 Ti and four cores."""
+"""Claims of matsumoto2015 (TH-heap), which measured image descriptors on a GeForce GTX 780 Ti and four cores."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 
@@ -23,7 +23,8 @@ def _at(case: str, device: str, series: str, more: Where) -> Where:
 
 
 def _timed(case: str, ours: Where, theirs: Where) -> Measure:
-    """The whole selection on two cores, for both kinds of data."""
+    """Return a measure: the speed-up by `ours` over `theirs` of the whole selection on two cores, for each kind of
+    data."""
     return over(
         {
             data: speed_up(
@@ -44,17 +45,18 @@ def _bitonic(device: str, ours: str, data: str, case: str, **more: Any) -> Measu
 
 
 def _ratio(case: str, series: str, name: str, more: Where) -> Measure:
-    """Equation 3 or 4 of the paper's own threshold, which a CPU counts."""
+    """Return a measure: the ratio of equation 3 or 4 for the paper's own threshold, from the counters of a run on a
+    CPU."""
     return counted(_at(case, "cpu", f"{series}: ratios", {"parameters.finish": "heap", **more}), name)
 
 
 def _falls(series: str) -> Measure:
-    """The ratio of the pruned shares at the smallest and the largest k."""
+    """Return a measure: the ratio of the pruned shares at the smallest and the largest k."""
     return relative(*(_ratio("fig7", series, "compression_ratio", {"k": k}) for k in (KS[0], KS[-1])))
 
 
 def _apart(data: str, left: int, k: int, ours: str, theirs: str) -> Measure:
-    """The ratio of the seconds of two steps that are timed separately."""
+    """Return a measure: the ratio of the seconds of two steps that are timed separately."""
     return speed_up(*(_at("finish", "cpu", f"{data}, {left} k left: {step}", {"k": k}) for step in (ours, theirs)))
 
 

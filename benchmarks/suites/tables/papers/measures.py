@@ -1,4 +1,4 @@
-"""Measured numbers, computed from rows of the machine that measured them last."""
+"""Measures: functions that compute numbers from the results, from rows of the machine that measured them last."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def places(results: Results, where: Where) -> Iterator[dict[str, Any]]:
 
 
 def entry(where: Where, name: str) -> Measure:
-    """Return a column or an entry of the newest run that has it."""
+    """Return a measure: a column or an entry of the newest run that has it."""
 
     def measure(results: Results) -> list[Found]:
         for place in places(results, where):
@@ -48,12 +48,12 @@ def entry(where: Where, name: str) -> Measure:
 
 
 def seconds(where: Where) -> Measure:
-    """Return the seconds of the newest run."""
+    """Return a measure: the seconds of the newest run."""
     return entry(where, "seconds_median")
 
 
 def counted(where: Where, name: str) -> Measure:
-    """Return a counter of the newest run that has it."""
+    """Return a measure: a counter of the newest run that has it."""
 
     def measure(results: Results) -> list[Found]:
         (found,) = entry(where, "extras.counters")(results)

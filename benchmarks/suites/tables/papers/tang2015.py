@@ -1,4 +1,4 @@
-"""tang2015: Merge Queue, Buffered Search, Hierarchical Partition; Tesla C2075, Q = 2^13."""
+"""Claims of tang2015 (Merge Queue, Buffered Search, Hierarchical Partition), for 2^13 rows on a Tesla C2075."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 
@@ -30,7 +30,7 @@ def _faster(case: str, ours: str, theirs: str, n: int = N, k: int = K) -> Measur
 
 
 def _sweep(case: str, queue: str, options: Sequence[str], places: dict[str, tuple[int, int]]) -> Measure:
-    """The speed-up of each option of a queue over the bare queue."""
+    """Return a measure: the speed-up of each option of a queue over the bare queue."""
     return over(
         {
             f"{at}, {option}" if options[1:] else at: _faster(case, f"{queue}: {option}", f"{queue}: bare", *place)
@@ -45,12 +45,12 @@ def _table_sweep(ours: str, theirs: str, ks: Sequence[int]) -> Measure:
 
 
 def _share(series: str, k: int | None = None) -> Where:
-    """A part of a search; distances and copies are the same for all k."""
+    """Return the conditions for the rows of one part of a search; distances and copies take the same time for all k."""
     return {"suite": "tang2015", "device": "cuda", "case": "share", "extras.series": series, "k": k}
 
 
 def _best_queue(part: str, k: int, host_k: int | None = None) -> Measure:
-    """The ratio of the seconds of the fastest queue to those of another part."""
+    """Return a measure: the ratio of the seconds of the fastest queue to those of another part of the search."""
     return least_of(*(speed_up(_share(part, host_k), _share(queue, k)) for queue in QUEUES))
 
 
@@ -66,7 +66,7 @@ def _peaks(
     options: Sequence[str],
     places: dict[str, tuple[int, int]],
 ) -> list[Claim]:
-    """A claim for each queue: the largest improvement over the bare queue."""
+    """Return a claim for each queue: the largest improvement over the bare queue."""
     return [
         Claim(
             f"{said}: {name}",

@@ -1,4 +1,4 @@
-"""wang2021: GNND, GGM, graphs larger than a GPU; GeForce RTX 3090."""
+"""Claims of wang2021 (GNND, GGM, graphs larger than a GPU), on a GeForce RTX 3090."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 

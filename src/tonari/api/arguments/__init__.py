@@ -1,6 +1,6 @@
-"""Arguments that several public functions have.
+"""Arguments that several public functions share and that transform their rows, points or results.
 
-changed.py          metrics, weights and matrices that require transformed rows
-filtered.py         `where`, `exclude`, groups and `ties`
+changed.py          metrics, weights and matrices for which rows are transformed before they are compared
+filtered.py         `where`, `exclude`, `exclude_within`, groups and `ties`
 differentiable.py   gradients of distances
 """

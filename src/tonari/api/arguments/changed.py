@@ -1,4 +1,4 @@
-"""Public functions on transformed rows, for weights, matrices, and metrics that equal another metric of such rows."""
+"""Weights, matrices, and metrics such as hellinger, which are computed as another metric of transformed rows."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _change_by_name = cached(64)(change_of)
 def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
     """Wrap a public function so that it also supports metrics and weights that require transformed rows.
 
-    If the metric, the weights or a matrix require it, the rows are transformed, the function is called with the base
-    metric, and the values of its result are converted. The function has the arguments `points` and `metric`, all of
-    `COLUMNS`, and possibly `queries` and a radius. It never receives weights or a matrix, because the rows are
-    already multiplied by them.
+    If a metric, weights or a matrix require it, the wrapper transforms the rows, calls the function with the base
+    metric, which compares transformed rows, and converts the values of the result. The function must have the arguments
+    `points`, `metric` and all of `COLUMNS`; it may have `queries` and a radius. It never receives weights or a matrix,
+    because the rows are already multiplied by them.
     """
     signature, again = inspect.signature(verb), repeating(verb)
     metric_by_default = signature.parameters["metric"].default
@@ -71,7 +71,7 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
         if "radius" in signature.parameters:
             within = {"radius": given.get("radius"), "min_similarity": given.get("min_similarity")}
             given |= change.within(len(given[first]), **within, closed=given.get("closed", True))
-        # P does not describe these arguments, which are passed by name.
+        # P does not describe arguments that are passed by name.
         found: Any = again(**given | {"metric": change.base})  # type: ignore[call-arg]
         result: R = finished(change, found, side)
         return result
@@ -84,14 +84,14 @@ def _changed(change: Change, x: Any, name: str, threads: int | None) -> Any:
 
 
 def finished(change: Change, found: Any, side: inputs.Side) -> Any:
-    """Convert the values of a result from the base metric to the requested one, in the caller's array library."""
+    """Convert the distances in a result from the base metric to the requested one, in the caller's array library."""
     if isinstance(found, KNNGraph):
         return KNNGraph.of_lists(finished_lists(found.lists, change, side))
     if isinstance(found, SpanningTree):
         return with_weights(found, change.values(found.weights))
     if isinstance(found, tuple):
         return type(found)(*(inputs.hand_back(part, side) for part in _with_values(change, found)))
-    return found if hasattr(found, "is_dir") else inputs.hand_back(found, side)  # a path, or counts
+    return found if hasattr(found, "is_dir") else inputs.hand_back(found, side)  # a path, or an array of counts
 
 
 def _with_values(change: Change, found: Any) -> Any:

@@ -19,9 +19,9 @@ def carries(differentiable: bool, queries: Any, points: Any, metric: str) -> Cal
     Parameters
     ----------
     differentiable : bool
-        False: results stay as they are, with a warning if rows require gradients.
-    queries, points : torch tensors, if differentiable
-        The caller's own tensors, to which gradients flow.
+        If False, the returned function changes no result, and a warning is issued if rows require gradients.
+    queries, points : array-likes of shape (m, d) and (n, d)
+        The caller's rows; with `differentiable`, floating torch tensors, to which gradients flow.
     metric : str
         A name in ``tonari.metrics.METRICS``.
 
@@ -39,7 +39,7 @@ def carries(differentiable: bool, queries: Any, points: Any, metric: str) -> Cal
         if inputs.kind_of(rows) != "torch" or not rows.is_floating_point():
             what = f"{inputs.name_of_dtype(rows)} of torch" if inputs.kind_of(rows) == "torch" else type(rows).__name__
             raise TypeError(f"differentiable=True: expected torch tensors of a floating dtype; {name}: got {what}")
-    from tonari.metrics import gradients  # imports torch
+    from tonari.metrics import gradients  # this module imports torch, which is optional
 
     if metric not in gradients.VALUES:
         known = ", ".join(gradients.VALUES)

@@ -1,4 +1,4 @@
-"""Searches among allowed points, and with all ties: `where`, `exclude`, `exclude_within`, groups and `ties`."""
+"""Searches restricted by filters (`where`, `exclude`, `exclude_within`, groups), and searches that return all ties."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tonari.methods.rows.points import Points
 
 
 def refuse_plan(plan: Any) -> None:
-    """Refuse a plan together with filters, since a plan is made for a search of all points."""
+    """Raise ValueError if a plan is passed together with filters or ties, since plans assume a search of all points."""
     if plan is not None:
         raise ValueError(
             "plan: was made for all points; leave it out with where, exclude, exclude_within, groups, batch or ties"
@@ -25,9 +25,9 @@ def refuse_plan(plan: Any) -> None:
 
 
 def search_allowed(call: Call, queries: Any, points: Any, k: Any, given: Given) -> Neighbors:
-    """Search the points that the filters allow; see :func:`tonari.search`."""
+    """Find the k nearest points that the filters allow for every query; see :func:`tonari.search`."""
     own_checks = call.metric.bits or call.metric.missing
-    looked_at = not (call.place.devices or own_checks)  # values that are checked in host memory
+    looked_at = not (call.place.devices or own_checks)  # whether values are checked in host memory, by as_rows
     base = inputs.as_rows(points, "points", check_values=False) if looked_at else call.rows(points, "points")
     rows = call.rows(queries, "queries")
     inputs.same_width(rows, base)
@@ -39,14 +39,14 @@ def search_allowed(call: Call, queries: Any, points: Any, k: Any, given: Given) 
     assert rules is not None
     if not len(rows):
         return none_nearest(problem, call.method)
-    # Checking all points takes longer than searching a few.
+    # If one mask allows few points, only these are checked, during the search: checking all would take longer.
     late = looked_at and rules.shared is not None and not (rules.by_pairs or rules.grouped)
     base = call.rows(base, "points") if looked_at and not late else base
     return nearest_allowed(Scope(points=Points(base, call), unchecked=late), rows, problem.k, rules, call.progress)
 
 
 def search_ties(call: Call, queries: Any, points: Any, k: Any, given: Given) -> RadiusNeighbors:
-    """Search for the k nearest allowed points and all others at the k-th distance; see :func:`tonari.search`."""
+    """Find the k nearest allowed points of every query and all others at the k-th distance; see `tonari.search`."""
     rows, base = call.both(queries, points)
     problem = call.problem(base, rows, k)
     refuse_unsupported(problem, call.method)

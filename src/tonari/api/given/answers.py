@@ -1,4 +1,4 @@
-"""The answers of public functions by distances that the caller defines."""
+"""The counterparts of the public functions for distances that the caller defines."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def pairs_given(
 
 
 def _symmetric(symmetric: Any, values: Values) -> bool:
-    """Check the argument; a matrix, whose distances cost nothing, is read whole."""
+    """Check `symmetric`, and ignore it for a matrix: reading a distance twice costs nothing."""
     return inputs.check_flag(symmetric, "symmetric") and not isinstance(values, MatrixValues)
 
 

@@ -1,4 +1,4 @@
-"""The arguments that public functions share, if the caller defines the distances."""
+"""The arguments that public functions share, checked for distances that the caller defines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NONE: Any = object()  # no queries
 
 
 class GivenCall(NamedTuple):
-    """The arguments that all public functions share, checked.
+    """The checked arguments that all public functions share.
 
     Attributes
     ----------
@@ -79,16 +79,16 @@ class GivenCall(NamedTuple):
         return cls(values, first_rows, threads, memory, progress)
 
     def plan(self, k: int) -> GivenPlan:
-        """Return the plan of a search for k neighbours; 0 stands for all within a radius."""
+        """Return the plan of a search for k neighbours, or for all points within a radius if k is 0."""
         return plan_given(self.values, k, self.memory)
 
     def handed_back(self, parts: Any) -> list[Any]:
-        """Return the arrays as arrays of the caller's library."""
+        """Convert NumPy results to arrays of the caller's library."""
         side = inputs.side_of(self.rows, "queries")
         return [inputs.hand_back(part, side) for part in parts]
 
     def allowed(self, given: Given) -> Allowed | None:
-        """Return which pairs of a query and a point the filters allow; None without filters."""
+        """Return a function that says which pairs of a query and a point the filters allow; None without filters."""
         rules = given.rules(self.values.m, self.values.n)
         if rules is None:
             return None
@@ -113,17 +113,17 @@ class GivenCall(NamedTuple):
         )
 
     def limits(self, radius: Any, min_similarity: Any, closed: Any) -> npt.NDArray[Any]:
-        """Return the limit of each query."""
+        """Return for each query the largest distance within its radius."""
         values, metric = self.values, get_metric(self.values.name)
         return limits_of(metric, values.m, values.dtype, radius=radius, min_similarity=min_similarity, closed=closed)
 
     def listed(self, found: RadiusNeighbors, max_neighbors: Any) -> RadiusNeighbors:
-        """Return the lists, or the nearest points of each list, in the library of the caller's arrays."""
+        """Cut radius lists to their nearest `max_neighbors` points, and convert them to the caller's array library."""
         return RadiusNeighbors(*self.handed_back(found if max_neighbors is None else nearest_of(found, max_neighbors)))
 
 
 def _matrix(table: Any, points: Any, *, own: bool) -> npt.NDArray[Any]:
-    """Check a matrix of distances, which may be a memory map."""
+    """Check the matrix of a "precomputed" metric, which may be a memory map, and return it."""
     name = "points" if own else "queries"
     if not own and points is not None:
         raise ValueError(

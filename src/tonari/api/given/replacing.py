@@ -1,4 +1,4 @@
-"""Call another function in the place of a public one if the metric is a function of the caller, or "precomputed"."""
+"""A decorator that replaces a public function if its metric is a function of the caller or "precomputed"."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROWS, _OPTIONS = frozenset(("queries", "points")), frozenset(Options._fields)
 
 
 def is_given(metric: Any) -> bool:
-    """Whether a metric is a function of the caller, or "precomputed", which means that rows contain distances.
+    """Whether the caller defines the distances: by a function, or by "precomputed" if rows already contain distances.
 
     >>> is_given("precomputed"), is_given(lambda a, B: abs(B - a).sum(axis=1)), is_given("euclidean")
     (True, True, False)
@@ -31,8 +31,8 @@ def is_given(metric: Any) -> bool:
 def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Wrap a public function so that `answer` is called instead if the metric is a function or "precomputed".
 
-    `answer` takes a :class:`GivenCall`, and some of the function's other arguments. All others are refused unless they
-    have their default values.
+    `answer` takes a :class:`GivenCall` and those of the public function's other arguments that it supports. Any other
+    argument with a value other than its default is refused.
     """
     accepted = set(inspect.signature(answer).parameters) - {"call"}
 

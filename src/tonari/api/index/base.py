@@ -1,7 +1,8 @@
 """The base class of `tonari.Index`: its state, which updates replace, and the checks and transformations of rows.
 
-If the metric or its weights need transformed rows (`tonari.metrics.changes.change`), segments compare these by the base
-metric: points are transformed when a segment is built, queries when a search begins, and values when it ends.
+If the metric or its weights need transformed rows (`tonari.metrics.changes.change`), segments hold transformed points
+and compare them by the base metric: points are transformed when a segment is built, queries when a search begins, and
+distances when it ends.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from tonari.sparse.rows import SparseRows, as_sparse_rows
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
 
-# How searches of the present state were answered, for tonari.methods.repeated.
+# The cache that tonari.methods.repeated uses: how earlier searches of the present state were answered.
 kept_of = operator.attrgetter("_state.kept")
 
 
@@ -55,18 +56,18 @@ class IndexBase(Hinted):
     weights: Weights | None
     transform: Float64 | None = None
     _asked: str
-    _bits: int | None = None  # columns of bool rows of bits, which the last byte of packed rows may not show
+    _bits: int | None = None  # columns of bool rows, which packing pads to whole bytes
     _base: str
     _call: Call
     _change: Change | None
     _coded: CodedRows | None = None
     _copied: int
-    _device: Any  # the argument, not checked
+    _device: Any  # the argument `device` as the caller passed it
     _memory: int | None
-    _metric: Metric  # of the returned values; searches compare rows by the metric of the call
+    _metric: Metric  # the metric of returned distances; _call.metric compares rows
     _overrides: dict[str, Any]
     _state: State | SparseState
-    _takes_sparse: bool = False  # whether rows are sparse: the state is a SparseState
+    _takes_sparse: bool = False  # whether rows are sparse; _state is then a SparseState
     _threads: int | None
 
     @property
@@ -82,7 +83,7 @@ class IndexBase(Hinted):
             self.weights, self.transform, self._base = change.weights, change.transform, change.base
 
     def _set_call(self, place: Place) -> None:
-        """Set the call that all searches share, for transformed rows."""
+        """Set the call that all searches share; its metric compares transformed rows."""
         self._call = Call(
             metric=get_metric(self._base),
             place=place,
@@ -93,7 +94,7 @@ class IndexBase(Hinted):
         )
 
     def _asks(self, threads: int | None, progress: ProgressLike) -> Call:
-        """Return the call of one method of the Index, within its memory."""
+        """Return the call with the `threads` and `progress` of one search."""
         call = self._call if threads is None else dataclasses.replace(self._call, threads=threads)
         return call.with_progress(progress)
 
@@ -106,7 +107,7 @@ class IndexBase(Hinted):
         chosen: Any = None,
         source: Any = None,
     ) -> Segment:
-        """Prepare checked rows as a segment of this Index, by a method if one is named."""
+        """Prepare checked rows as a segment, by `method` or else by the method of the Index."""
         memory = None if self._memory is None else max(1, self._memory - self._copied)
         call = dataclasses.replace(self._call, method=method or self._asked, memory=memory, progress=progress)
         overrides = self._overrides if method is None else None
@@ -132,7 +133,7 @@ class IndexBase(Hinted):
             ) from error
 
     def _copy_of(self, rows: Any) -> Any:
-        """Copy the points. The copy is part of `memory`, except for arrays in host memory of an Index on CUDA."""
+        """Copy the points. The copy counts towards `memory`, unless it is in host memory and the Index is on CUDA."""
         host = isinstance(rows, np.ndarray)
         if not (host and self._call.place.devices):
             self._copied = rows.nbytes
@@ -155,7 +156,7 @@ class IndexBase(Hinted):
         return self._call.place.rows(x, name, self._metric, threads or self._threads)
 
     def _sparse_rows(self, x: Any, name: str) -> SparseRows:
-        """Check sparse rows for an Index of such rows."""
+        """Check that both the rows and this Index are sparse, and return the checked rows."""
         if not self._takes_sparse:
             raise TypeError(
                 f"{name}: are sparse, but the points of this Index are dense; use .toarray() if they fit in memory"
@@ -168,7 +169,7 @@ class IndexBase(Hinted):
         return as_sparse_rows(x, name, sets=self._metric.bits)
 
     def _rows(self, now: State | SparseState, queries: Any, threads: int | None) -> Any:
-        """Check queries, and return them in the transformed form that is compared."""
+        """Check queries, and transform them if the metric or its weights require it."""
         rows = self._given_rows(queries, "queries", threads)
         inputs.same_width(rows, now.sample)
         if self._metric.bits and not isinstance(now, SparseState):
@@ -176,34 +177,34 @@ class IndexBase(Hinted):
         return self._compared(rows, "queries", threads)
 
     def _keep(self, now: State, decision: Decision, queries: Any, quick: Way | None, run: Way | None = None) -> None:
-        """Cache how equal searches of a state are answered: by `quick(queries, points)`, else by `run(queries)`."""
+        """Cache how to answer an equal search of a state: by `quick(queries, points)`, or else by `run(queries)`."""
         if self._change is None and self._coded is None:
             ways = _after_checks(now, quick), None if run is None else _after_checks(now, lambda rows, _: run(rows))
             repeated.keep(decision, (queries,), *ways, kept=now.kept)
 
     def _finished(self, found: Found) -> Found:
-        """Return a result with values of the requested metric."""
+        """Convert the distances in a result to the requested metric."""
         return found if self._change is None else found._replace(distances=self._change.values(found.distances))
 
     def _frozen(self) -> Any:
-        """Return a copy of the present state, which later updates do not change."""
+        """Return an Index that shares the present state, and that later updates of this Index do not change."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__, _updating=threading.Lock())
         return made
 
     def _rules(self, now: State | SparseState, m: int, given: Given) -> Rules | None:
-        """Check the filters of m queries; arrays refer to ids."""
+        """Check the filters of m queries; masks and `point_groups` have one entry for each id, not for each point."""
         self._refuse_codes("filters", "search the array of the rows, tonari.search(queries, points, k, ...)")
         noun = "points" if now.next_id == now.n else f"ids given so far (Index.next_id), of which {now.n} are left"
         return given.rules(m, now.next_id, noun=noun)
 
     def _refuse_codes(self, what: str, fix: str) -> None:
-        """Raise Unsupported if only codes of the rows are in memory."""
+        """Raise Unsupported for an Index with codes, which lacks the feature `what`."""
         if self._coded is not None:
             raise Unsupported(f"{what}: an Index with codes={self._coded.codes!r} supports none; {fix}")
 
     def _check_method(self, now: State | SparseState, k: int) -> None:
-        """Raise if the named method does not support all points together, as the constructor does."""
+        """Raise Unsupported if the method that the caller named does not support all points together."""
         if self._asked == "auto" or isinstance(now, SparseState):
             return
         one = self._compared(now.sample[:1], "points")
@@ -213,13 +214,13 @@ class IndexBase(Hinted):
             raise Unsupported(refused)
 
     def _value_dtype(self, rows: Any) -> str:
-        """Return the dtype of distances to transformed rows."""
+        """Return the dtype of distances between transformed queries and points."""
         return "float64" if "float64" in (inputs.name_of_dtype(rows), self.dtype) else "float32"
 
     def _checked(
         self, now: State | SparseState, queries: Any, radius: Any, similarity: Any, closed: Any, threads: int | None
     ) -> tuple[Any, npt.NDArray[Any]]:
-        """Return the queries in the form that the search compares, and the limit of each query."""
+        """Check the arguments of a radius search; return transformed queries, and the largest distance for each."""
         now.check_unchanged()
         rows = self._rows(now, queries, threads)
         value = self._value_dtype(rows)
@@ -230,7 +231,7 @@ class IndexBase(Hinted):
 
 
 def _after_checks(now: State, quick: Way | None) -> Way | None:
-    """Return a function of queries that searches the single segment of a state, unless its points have changed."""
+    """Return a function that checks that points are unchanged, then calls `quick`; None without a single segment."""
     if quick is None or now.only is None:
         return None
     points, unchanged = now.only.points, now.unchanged
@@ -244,9 +245,10 @@ def _after_checks(now: State, quick: Way | None) -> Way | None:
 
 
 def quick_search_of(index: IndexBase, queries: Any, k: int, threads: int | None) -> tuple[Way, Decision] | None:
-    """Return a function that searches queries like these in microseconds, and the decision; None if there is none.
+    """Return a function that answers a search like this one without planning, and its decision; None if impossible.
 
-    The function returns None for queries that have to be searched by the Index, for example to name a bad value.
+    The function takes queries of the same shape and dtype. It returns None for queries that the Index has to search
+    itself, for example to name a bad value.
     """
     now, call = index._state, index._call
     if not isinstance(now, State) or now.only is None or index._coded is not None or index._change is not None:

@@ -1,4 +1,4 @@
-"""Add and remove points: the methods of `tonari.Index` that change it."""
+"""The methods of `tonari.Index` that change it: add, remove and compact."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ class ChangingIndex(IndexBase):
         Returns
         -------
         int64 array of shape (rows,)
-            The ids of the added points, which follow the largest id ever assigned.
+            The ids of the added points, in the order of the rows: consecutive, from the earlier :attr:`next_id` on.
 
         Raises
         ------
         TypeError, ValueError
-            The rows have another dtype, device or number of columns, or contain NaN, infinity or other refused values.
-            The Index is then unchanged.
+            The rows have another dtype, device or number of columns, or contain NaN, infinity or values that the metric
+            refuses. The Index is then unchanged.
 
         Notes
         -----
-        A few added rows are packed together with at most 1,024 others. Segments are merged as they grow: an Index has
-        O(log n) segments, and each row is packed O(log n) times in all.
+        Added rows form a segment of their own, which is merged with adjacent segments of similar length: an Index has
+        O(log n) segments, each row is packed O(log n) times in all, and adding a few rows packs at most 1,024 others.
         """
         self._refuse_codes("add", _CHANGED_FILE)
         if isinstance(self._state, SparseState):
@@ -82,7 +82,7 @@ class ChangingIndex(IndexBase):
         return np.arange(begin, begin + len(rows))
 
     def _add_sparse(self, points: Any) -> npt.NDArray[np.int64]:
-        """Add sparse points."""
+        """Add sparse points, and return their ids."""
         rows, sample = self._sparse_rows(points, "points"), self._state.sample
         if rows.d != sample.d:
             raise ValueError(f"points: have {rows.d} columns, but the points of this Index have {sample.d}")
@@ -103,7 +103,7 @@ class ChangingIndex(IndexBase):
         Parameters
         ----------
         ids : int, or integers of shape (any,)
-            Ids of the points to remove, without repeats. All points may be removed.
+            Ids of the points to remove, each once, in any order. All points may be removed.
 
         Raises
         ------
@@ -114,9 +114,9 @@ class ChangingIndex(IndexBase):
 
         Notes
         -----
-        Up to 64 removed points stay in their segment: each search finds that many additional points and drops the
-        removed ones. After more removals, the segment is packed without them. On average, removing a point packs n / 64
-        rows.
+        Up to 64 removed points stay in their segment: each search finds as many additional points as were removed, and
+        drops the removed ones. After more removals, the segment is packed without them. On average, removing a point
+        packs n / 64 rows.
         """
         self._refuse_codes("remove", _CHANGED_FILE)
         with self._updating:
@@ -138,7 +138,7 @@ class ChangingIndex(IndexBase):
 
 
 def checked_ids(ids: Any) -> npt.NDArray[np.int64]:
-    """Return ids as an int64 array of shape (any,)."""
+    """Check ids, one or several, and return them as an int64 array of shape (any,)."""
     array = np.atleast_1d(np.asarray(inputs.to_host(ids)))
     if array.size == 0:
         return np.empty(0, np.int64)

@@ -1,4 +1,4 @@
-"""The rows of an Index with `codes`: their position in a file, and the functions that make, keep and restore codes."""
+"""The rows of an Index with `codes` on the CPU: their place in a file, and how codes are made, stored and restored."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ _FIX = "make the Index again from the rows as they are now"
 
 
 class CodedState(NamedTuple):
-    """The codes of an Index as plain values, for a file or a pickle.
+    """The codes of an Index as plain values, which a file or a pickle can hold.
 
     Attributes
     ----------
     codes : str
         The name of the form of codes.
     stored : StoredRows, optional
+        The position of the rows in a file.
     rows : array, optional
-        The rows, if they are not in a file.
+        The rows, if `stored` is None.
     checksums : list of (int, int, int)
         Begin, end and CRC-32 of slices of the rows.
     centre, scale, directions
@@ -45,6 +46,7 @@ class CodedState(NamedTuple):
     kernel : str
         The kernel that the codes are packed for.
     written : sequence of WrittenCodes
+        The packed codes of each slice.
     """
 
     codes: str
@@ -66,7 +68,7 @@ class CodedRows:
     codes : str
         The name of the form of codes.
     rows : array of shape (n, d)
-        The original rows; there may be gaps between them.
+        The original rows, which need not be contiguous in memory.
     stored : StoredRows, optional
         Their position in a file.
     form : CodeForm
@@ -83,11 +85,11 @@ class CodedRows:
 
     @property
     def overrides(self) -> dict[str, Any]:
-        """The fields of every plan of a search of the codes."""
+        """The plan fields that make a search use the codes."""
         return overrides_of(self.form.columns)
 
     def prepare(self, points: Rows, plan: ExactPlan, progress: ProgressLike) -> CodedPoints:
-        """Make the codes in one pass over the rows, or restore codes that were written for the same kernel."""
+        """Make the codes in one pass over the rows, or restore saved codes if they were made for the same kernel."""
         kernel, written = self._written
         codes = written if kernel == plan.kernels[plan.precisions[0]] else None
         self.points = CodedPoints(points, plan, self.form, progress, codes)
@@ -96,8 +98,7 @@ class CodedRows:
         return self.points
 
     def check(self, queries: Any = None) -> None:
-        """Raise RuntimeError if the rows have changed, as far as the size and modification time of their file show
-        it."""
+        """Raise RuntimeError if sampled values, or the size or time of the file, show that rows have changed."""
         if self._unchanged is not None:
             self._unchanged.check(queries)
         changed = "" if self.stored is None else self.stored.changed()
@@ -105,7 +106,7 @@ class CodedRows:
             raise self._error(changed)
 
     def state(self) -> CodedState:
-        """Return the codes and the position of the rows as plain values."""
+        """Return the codes, and the rows or their position in a file, as plain values."""
         assert self.points is not None
         rows = self.rows if self.stored is None else None
         centre, scale, directions = self.form[1:]
@@ -114,7 +115,7 @@ class CodedRows:
 
     @classmethod
     def of_state(cls, state: CodedState, metric: str) -> CodedRows:
-        """Return the rows and the codes of a state, after comparing the rows with their checksums.
+        """Restore rows and codes from a state, after comparing the rows in a file with their checksums.
 
         Raises
         ------
@@ -137,8 +138,7 @@ class CodedRows:
         return coded
 
     def _compare(self, same_time: bool, checksums: list[tuple[int, int, int]]) -> None:
-        """Compare rows with their checksums: some slices if the file's modification time is unchanged, else all
-        slices."""
+        """Compare all rows with their checksums, or a few slices if the file has its old modification time."""
         step = max(1, (len(checksums) - 1) // (api_tuning.CHECKED_SLICES - 1)) if same_time else 1
         for begin, end, checksum in checksums[::step]:
             if checksum_of(np.ascontiguousarray(self.rows[begin:end])) != checksum:
@@ -150,7 +150,7 @@ class CodedRows:
 
 
 def _stamped(stored: StoredRows) -> StoredRows:
-    """Return the position of rows with the present modification time of their file; refuse a file of another size."""
+    """Update the modification time in a position of rows; raise RuntimeError if the file has another size."""
     try:
         about = os.stat(stored.path)
     except FileNotFoundError:
@@ -166,12 +166,12 @@ def _stamped(stored: StoredRows) -> StoredRows:
 
 
 def is_path(points: Any) -> bool:
-    """Whether points are given as the path of a file."""
+    """Whether `points` is the path of a file."""
     return isinstance(points, str | os.PathLike)
 
 
 def opened(points: Any) -> Any:
-    """Return the rows of a file as a map, for reads in any order."""
+    """Map the rows of a file for reads in any order."""
     rows = io.read(Path(points))
     check_shape(rows.shape, "points")
     if not isinstance(rows, np.memmap):
@@ -182,7 +182,7 @@ def opened(points: Any) -> Any:
 
 
 def refuse_unsupported(codes: str, metric: Metric, call: Call, *, copy: bool, changed: bool) -> None:
-    """Raise Unsupported for an Index on the CPU that has no codes."""
+    """Raise Unsupported if an Index on the CPU cannot have codes with these arguments."""
     why = ""
     if codes not in ("auto", "int8"):
         why = "the CPU has codes in int8; use codes='int8' or 'auto'"
@@ -200,11 +200,11 @@ def refuse_unsupported(codes: str, metric: Metric, call: Call, *, copy: bool, ch
 
 
 def rows_in_place(points: Any) -> Rows:
-    """Return rows that are accepted without a copy; there may be gaps between them."""
+    """Check that rows can be searched without a copy, and return them; they need not be contiguous."""
     if (
         type(points) in (np.ndarray, np.memmap)
         and points.ndim == 2
-        and points.dtype.isbuiltin == 1  # of this machine's byte order
+        and points.dtype.isbuiltin == 1  # a dtype in this machine's byte order
         and inputs.dtype_name(points.dtype) in inputs.ACCEPTED_NAMES
         and points.strides[1] == points.itemsize
         and points.strides[0] >= points.shape[1] * points.itemsize
@@ -233,8 +233,10 @@ def coded_rows(points: Any, codes: str, call: Call, given: dict[str, Any]) -> Co
 
     Parameters
     ----------
-    points : array
+    points : array of shape (n, d)
+        The original rows.
     codes : str
+        The argument of the Index: "auto" or "int8".
     call : Call
     given : dict
         Fields of the plan that the caller sets; only `form_dim`, the number of columns of the codes, may be set.

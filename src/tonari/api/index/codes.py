@@ -1,4 +1,4 @@
-"""The argument `codes` of an Index on CUDA: whether a device holds codes of points that stay in host memory."""
+"""The argument `codes` of an Index on CUDA: "int8" puts codes on the device, and leaves the points in host memory."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def with_codes(codes: str, metric: Metric, place: Place, overrides: dict[str, An
     Parameters
     ----------
     codes : str
-        "auto" sets nothing; "int8" selects the route of codes.
+        "auto" sets nothing; "int8" sets the route "codes".
     metric : Metric
         The metric that compares transformed rows.
     place : Place
     overrides : dict
-        The fields that the caller sets.
+        The plan fields that the caller sets.
 
     Raises
     ------

@@ -33,73 +33,63 @@ from tonari.sparse.rows import as_sparse_rows
 class Index(SearchIndex, RadiusIndex, ChangingIndex, KeptIndex):
     """Points that are prepared once, searched many times, and may be changed between searches.
 
-    Parameters are those of :func:`search`. The constructor packs the points into the layout of the kernels, or builds a
-    tree. The Index also keeps a reference to the array, since exact values are computed from the original rows: the
-    array must not change while the Index is in use (see `copy`). On CUDA, NaN and other refused values are reported by
-    the first search, so that the constructor does not wait for the device.
+    The constructor packs the points into the layout of the kernels, or builds a tree. Results contain the ids of
+    points: the initial points have their row numbers as ids, added points get the next numbers, and no id is used
+    twice.
 
-    For "haversine", "minkowski:p", "hellinger", "braycurtis", "mahalanobis" and "seuclidean", and with `weights` or
-    `transform`, the Index also keeps a float64 copy of the transformed rows, and transforms the queries of each search.
-    :attr:`weights` (for "seuclidean" 1 / V) and :attr:`transform` (for "mahalanobis" a root T of VI = T Tᵀ) show them;
-    files and copies keep them.
-
+    Parameters
+    ----------
+    points : array of shape (n, d), sparse rows, or path
+        As for :func:`search`; a path only with `codes`. The Index keeps a reference to the array, since exact distances
+        are computed from the original rows: the array must not change while the Index is in use (see `copy`). Sparse
+        rows are copied.
+    metric, weights, VI, covariance, V, transform
+        As for :func:`search`, except metrics that are functions or "precomputed". If they require transformed rows,
+        such as weights or "haversine", the Index also keeps a float64 copy of the transformed points, and transforms
+        the queries of each search. The attributes `weights` (for "seuclidean" 1 / V) and `transform` (for "mahalanobis"
+        a root T of VI = T Tᵀ) hold them.
+    method : str
+        As for :func:`search`. "auto" chooses once, in the constructor, for as many queries as there are points.
+    device, threads
+        As for :func:`search`. On CUDA, NaN and other refused values are reported by the first search, so that the
+        constructor does not wait for the device.
+    memory : int or str, optional
+        As for :func:`search`, for the packed points together with one search. On the CPU, as many points stay packed as
+        fit; every search packs the others again. On CUDA, a k-d tree that does not fit on the device stays in host
+        memory if it takes at most half of the free host memory.
     copy : bool
         Keep a copy of the points, which counts towards `memory`; the array may then change. Without a copy, each
         search, and each other use of the points, compares 3 to 32 rows of a writable array with their earlier values;
         for a tensor it also checks torch's version counter. This check takes less than 2 % of a search. It detects an
         array that was filled with new data, but it may miss a change of a few values of a NumPy or CuPy array.
-
-    codes : {"auto", "float16", "int8", "int4"}
-        How rows are kept in memory; the original rows are not copied. Codes rule out most points of a search, and only
-        the original rows of the remaining points are read. Answers have the same bits.
+    codes : {"auto", "int8"}
+        Whether to search short codes of the rows instead of the rows. Codes rule out most points, and only the original
+        rows of the remaining points are read; the rows are not copied. Answers have the same bits. "float16" and "int4"
+        are reserved, and refused.
 
         On a GPU, "int8" has one byte for each coordinate of the contracted rows, 64 or 128 bytes per point. The
-        original rows stay in host memory, which is page-locked, or in a file that is mapped (`points` may be its path,
-        or a memory map), whose rows the CPU reads. Several devices have the codes of a part of the points each. The
-        metric is euclidean, sqeuclidean, cosine or correlation. "auto", the default, keeps the rows themselves on the
-        devices. If they do not fit there, the first search streams them, and the second one makes codes.
+        original rows stay in host memory, which is page-locked, or in a file (`points` may be its path or a memory
+        map), whose rows the CPU reads. Several devices divide the codes among them. The metric is euclidean,
+        sqeuclidean, cosine or correlation. "auto", the default, keeps the rows themselves on the devices. If they do
+        not fit there, the first search streams them, and the second one makes codes.
 
         On the CPU, "int8" supports these metrics and inner_product. `points` may then be the path of a file that
-        :func:`tonari.io.read` maps, a memory map, or an array, also with gaps between its rows; the codes are made in
+        :func:`tonari.io.read` maps, a memory map, or an array, even one that is not contiguous; the codes are made in
         one pass. "auto" makes codes for the rows of a path, but not for arrays and memory maps. A trial chooses the
         number of columns within `memory`, unless `form_dim` sets it. Before each search, the size and the modification
         time of the file are compared with their earlier values. :meth:`save` writes the codes and the path of the rows.
         Filters, :meth:`add` and :meth:`remove` are refused.
-
-    With method="auto" the method is chosen once, in the constructor, for an expected number of queries equal to the
-    number of points.
-
-    Further keyword arguments set fields of the plan of every search, as for :func:`plan`; method="auto" then means
-    brute force. For example, ``Index(points, device="cuda", route="host_refine", form_dim=64)`` keeps the points in
-    host memory and only 64 values of each point on the device.
-
-    An Index can be pickled and copied. ``pickle`` and ``copy.deepcopy`` copy the points and the chosen method. The copy
-    packs the points again, by a plan for the machine that it is on. Points on CUDA return to the device of the same
-    number. ``copy.copy`` shares the points and the packed data. Every copy returns the same bits.
-
-    On the CPU, as many points stay packed as fit into `memory` together with a search; every search packs the other
-    points again. On CUDA, a k-d tree that does not fit on the device stays in host memory if it takes at most half of
-    the free host memory.
-
-    Results contain the ids of points. The initial points have their row numbers as ids; added points get the next
-    numbers, and no id is used twice. After :meth:`add` and :meth:`remove`, answers have the same bits as answers of a
-    new Index of the remaining points in ascending order of id, with ids in place of row numbers; ties go to the smaller
-    id. :attr:`points` and :attr:`ids` return the remaining points and their ids.
-
-    An Index that was changed consists of a few segments, and a search visits one after the other. The segments share
-    `memory`. If it is too small for all of them, segments drop their packed points and pack them again when they are
-    searched. If all points are removed, :meth:`search` refuses every k, radius searches find nothing, and :meth:`add`
-    continues with the next ids.
-
-    Sparse rows, as for :func:`search`, are copied. Queries and added points must then be sparse, :attr:`points` is a
-    ``csr_array``, and streams of queries, `codes` and fields of a plan are refused.
-
-    Several threads may search one Index at once. Points are packed by one thread for all; `memory` limits each search
-    separately. Other threads may change the Index during a search: a search, or a stream of searches, sees the Index as
-    it was when it began. Searches never wait for an update; updates wait for each other.
+    progress : None, bool or callable(done, total)
+        As for :func:`search`, for the preparation of the points.
+    **overrides
+        Plan fields to set in every search, as for :func:`plan`; method="auto" then means brute force. For example,
+        ``Index(points, device="cuda", route="host_refine", form_dim=64)`` keeps the points in host memory and only 64
+        values of each point on the device.
 
     Raises
     ------
+    TypeError, ValueError, ImportError
+        As for :func:`search`.
     RuntimeError
         The array or the file of the points has changed (see `copy` and `codes`). Every method that uses the points
         raises it.
@@ -107,8 +97,30 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex, KeptIndex):
     Warns
     -----
     UserWarning
-        `memory` is too small to keep all points of a segment packed. The warning has the number of points that stay
-        packed and the memory for all points; it is issued once per segment.
+        `memory` is too small to keep all points of a segment packed. The warning names the number of points that stay
+        packed and the memory that would hold all of them; it is issued once per segment.
+
+    Notes
+    -----
+    After :meth:`add` and :meth:`remove`, answers have the same bits as answers of a new Index of the remaining points
+    in ascending order of id, with ids in place of row numbers; ties go to the smaller id. :attr:`points` and
+    :attr:`ids` return the remaining points and their ids. If all points are removed, :meth:`search` refuses every k,
+    radius searches find nothing, and :meth:`add` continues with the next ids.
+
+    An Index that was changed consists of a few segments, and a search visits one after the other. The segments share
+    `memory`. If it is too small for all of them, segments drop their packed points and pack them again when they are
+    searched.
+
+    If the points are sparse, queries and added points must be sparse too, :attr:`points` is a ``csr_array``, and
+    streams of queries, `codes` and plan fields are refused.
+
+    An Index can be pickled and copied. ``pickle`` and ``copy.deepcopy`` copy the points and the chosen method. The copy
+    packs the points again, by a plan for the machine that it is on. Points on CUDA return to the device of the same
+    number. ``copy.copy`` shares the points and the packed data. Every copy returns the same bits.
+
+    Several threads may search one Index at once. One thread packs the points for all of them; `memory` limits each
+    search separately. Other threads may change the Index during a search: a search, or a stream of searches, sees the
+    Index as it was when it began. Searches never wait for an update; updates wait for each other.
 
     Examples
     --------
@@ -172,7 +184,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex, KeptIndex):
         self._asked = by_force(self._base) if (self._overrides or has_codes) and method == "auto" else method
         self._set_call(place)
         copy = inputs.check_flag(copy, "copy")
-        self._updating = threading.Lock()  # held by the one update that replaces the state
+        self._updating = threading.Lock()  # the update that replaces the state holds it
         if are_sparse(points):
             self._set_sparse(points, method, codes, overrides)
             return
@@ -216,8 +228,8 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex, KeptIndex):
     def points(self) -> Any:
         """The original points in ascending order of id: an array or a tensor of shape (n, d).
 
-        A tensor is on the device of the points; rows of bits are packed. After :meth:`add` or :meth:`remove`, the first
-        access copies the points into one array.
+        A tensor is on the device of the points; bool rows of "hamming" and "jaccard" are packed into bytes. After
+        :meth:`add` or :meth:`remove`, the first access copies the points into one array.
         """
         return self._state.points
 
@@ -230,7 +242,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex, KeptIndex):
     def next_id(self) -> int:
         """The id of the next added point.
 
-        It is also the number of entries that a mask must have, one for each id ever assigned.
+        A mask of points (`where`) must have this number of entries, one for each id ever assigned.
         """
         return self._state.next_id
 
@@ -242,12 +254,12 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex, KeptIndex):
 
     @property
     def method(self) -> str:
-        """The search method of the Index; if its segments have different methods, the method of the largest segment."""
+        """The search method of the Index; if its segments have different methods, that of the largest segment."""
         return self._state.chosen[0]
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The CUDA devices that hold the points; for "cuda:all", the largest segment's devices; empty on the CPU."""
+        """The CUDA devices that hold the points (with "cuda:all", of the largest segment); empty on the CPU."""
         place = self._call.place
         if place.may_take_fewer and isinstance(self._state, State) and self._state.parts:
             return self._state.largest.call.place.devices

@@ -1,4 +1,4 @@
-"""Files, pickles and copies: the methods of `tonari.Index` that keep and restore it."""
+"""The methods of `tonari.Index` for files, pickles and copies."""
 
 from __future__ import annotations
 
@@ -37,9 +37,14 @@ class KeptIndex(IndexBase):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the points, their ids, the chosen method and the arguments of the Index to a file, atomically.
 
-        The file holds the points as one aligned block, which :meth:`load` maps. An older file of this name is replaced
-        in one step. Checksums cover every byte. Points on CUDA are copied from the device. An Index with `codes` writes
-        its codes, the absolute path of the rows and their checksums, not the rows.
+        The file holds the points as one aligned block, which :meth:`load` maps. Checksums cover every byte. Points on
+        CUDA are copied from the device. An Index with `codes` writes its codes, the absolute path of the rows and their
+        checksums, not the rows.
+
+        Parameters
+        ----------
+        path : path
+            The file. An older file of this name is replaced in one step, when the new one is complete.
 
         Raises
         ------
@@ -60,7 +65,7 @@ class KeptIndex(IndexBase):
         threads: int | None = None,
         memory: int | str | None = None,
     ) -> Self:
-        """Open an Index that :meth:`save` wrote. Its answers have the same bits.
+        """Open an Index that :meth:`save` wrote; it returns the same bits as the saved Index.
 
         Points in host memory are mapped, not copied, and packed for the saved method by a plan for this machine. Codes
         are read from the file, and rows are compared with some of their checksums, or with all of them if their file
@@ -69,12 +74,12 @@ class KeptIndex(IndexBase):
         Parameters
         ----------
         path : path
-            The file must not be changed in place while the Index is in use; :meth:`save` replaces it, which is safe.
+            The file. It must not be changed in place while the Index is in use; replacing it by :meth:`save` is safe.
         device : str or list of str, optional
             See :func:`search`. Default: the `device` of the saved Index; points from CUDA return to the device of the
-            same number. If `device` is given, overrides of the plan in the saved Index are dropped.
+            same number. If `device` is passed, the plan fields that the saved Index sets are dropped.
         threads, memory : optional
-            Default: as in the saved Index.
+            See :func:`search`. Default: the values of the saved Index.
 
         Raises
         ------
@@ -99,7 +104,7 @@ class KeptIndex(IndexBase):
             return state | kept | {"_coded": self._coded.state()}
         points: Any = now.rows if isinstance(now, SparseState) else now.points
         if inputs.kind_of(points) == "torch" and points.untyped_storage().nbytes() > points.nbytes:
-            # A pickled tensor contains all the memory that it is a view of.
+            # A pickle of a tensor that is a view contains the memory of the whole base tensor.
             points = points.clone(memory_format=sys.modules["torch"].contiguous_format)
         ids = None if now.only is not None else np.array(now.ids)
         return state | {"_points": points, "_ids": ids, "_next_id": now.next_id, "_chosen": now.chosen}

@@ -53,7 +53,7 @@ class RadiusIndex(IndexBase):
     ) -> RadiusNeighbors:
         """Find all points within a radius of every query; see :func:`tonari.radius_search`.
 
-        Masks, groups and excluded numbers refer to ids, as in :meth:`search`.
+        `where`, `exclude` and `point_groups` refer to ids, as in :meth:`search`.
         """
         progress = inputs.check_progress(shared.get("progress"))
         inputs.warn_of_dropped({"queries": queries}, "use tonari.radius_search with differentiable=True")
@@ -92,7 +92,7 @@ class RadiusIndex(IndexBase):
     ) -> Any:
         """Count the points within a radius of every query; see :func:`tonari.radius_count`.
 
-        Masks, groups and excluded numbers refer to ids, as in :meth:`search`.
+        `where`, `exclude` and `point_groups` refer to ids, as in :meth:`search`.
         """
         progress = inputs.check_progress(shared.get("progress"))
         now, threads = self._state, inputs.check_threads(shared.get("threads"))
@@ -133,8 +133,11 @@ class RadiusIndex(IndexBase):
         queries, rows, progress
             As for :meth:`search_chunks`.
         radius, min_similarity : float
-            One number for all queries. `radius`, `min_similarity`, `closed` and `max_neighbors` have the meanings of
-            :func:`tonari.radius_search`.
+            One number for all queries, as for :func:`tonari.radius_search`.
+        closed : bool
+            Whether a distance equal to the radius is within it.
+        max_neighbors : int, optional
+            Return at most this number of points for each query: the nearest ones within the radius.
         chunk_rows : int, optional
             Rows per chunk of an array or file. Default: the number of rows with 8 million expected neighbours, or with
             ten expected seconds if that is less.
@@ -163,7 +166,7 @@ class RadiusIndex(IndexBase):
         index = self._frozen()
         value = "float64" if self.dtype == "float64" else "float32"
         within: dict[str, Any] = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
-        limits_of(self._metric, 1, value, **within)  # refuse here, not on the thread of the search
+        limits_of(self._metric, 1, value, **within)  # refuses a bad radius here, not on the thread that searches
 
         def find(part: Any, counted: ProgressLike) -> RadiusNeighbors:
             found: RadiusNeighbors = index.radius_search(part, **within, max_neighbors=max_neighbors, progress=counted)
@@ -172,12 +175,12 @@ class RadiusIndex(IndexBase):
         return radius_chunks(index, queries, find, rows=rows, chunk_rows=chunk_rows, progress=progress)
 
     def _keep_quick(self, now: State, those: DecidedPoints, queries: Any, limits: Any, quick_of: Any) -> None:
-        """Cache how equal searches of the single segment of a state are answered, if they take microseconds."""
+        """Cache how to answer an equal search of a single segment, if the CPU can answer it in microseconds."""
         if not those.call.place.devices:
             quick = quick_of(those.call, those.decision, Within(queries, limits), those.rows)
             if quick is not None:
                 self._keep(now, those.decision, queries, quick)
 
     def _brute(self, rows: Any, taken: int) -> Segment:
-        """Prepare a few points to be counted."""
+        """Prepare removed points as a segment, so that a count can subtract them."""
         return self._segment(rows, taken, by_force(self._base))

@@ -45,8 +45,8 @@ class SearchIndex(IndexBase):
         """Find the k nearest points of every query; see :func:`search`. Results contain the ids of points.
 
         Queries in host memory are copied to the device of the points, and their results are copied back. `where`,
-        `exclude` and `point_groups` refer to ids: a mask and `point_groups` have :attr:`next_id` entries, one for
-        each id assigned so far. The entries of removed points are ignored.
+        `exclude` and `point_groups` refer to ids: `where` and `point_groups` have :attr:`next_id` entries, one for each
+        id assigned so far, and the entries of removed points are ignored; `exclude` lists ids.
         """
         progress, threads = inputs.check_progress(shared.get("progress")), inputs.check_threads(shared.get("threads"))
         now = self._state
@@ -80,7 +80,7 @@ class SearchIndex(IndexBase):
         return on_side_of(queries, self._finished(found))
 
     def _keep_search(self, now: State, those: SegmentPoints, queries: Any, k: Any, progress: ProgressLike) -> None:
-        """Cache how equal searches of the single segment of a state are answered."""
+        """Cache how to answer an equal search of a state with a single segment."""
         call, points, metric = those.call, those.rows, self._metric
         if type(k) is not int:
             return
@@ -116,6 +116,7 @@ class SearchIndex(IndexBase):
             any number of rows, including 0, and may reuse one buffer. An array, a memory map or a file (as
             :func:`tonari.io.read` opens it) is cut into chunks.
         k : int
+            Neighbours per query, 1 to the number of points.
         rows : int, optional
             The number of queries in an iterable, from which the progress bar computes the remaining time.
         chunk_rows : int, optional

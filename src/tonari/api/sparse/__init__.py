@@ -1,5 +1,5 @@
-"""Public functions on sparse rows: compressed rows of SciPy, searched on the CPU (`tonari.sparse`).
+"""Public functions on sparse rows: matrices of SciPy in compressed rows, searched on the CPU by `tonari.sparse`.
 
-answers.py   the answers, one function for each public function
-among.py     searches among sparse points, which all answers share
+answers.py   the results, with one function for each public function
+among.py     searches among sparse points, which all functions in answers.py use
 """

@@ -1,4 +1,4 @@
-"""Searches among sparse points, for all public functions: plans, filters, ties, and values beyond their range."""
+"""Searches among sparse points, for all public functions: planning, filters, ties, and refusal of overflow."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tonari.sparse.rows import Ranking, SparseRows
 
 @dataclass(frozen=True, eq=False)
 class Among:
-    """Sparse points, and data that all searches among them share.
+    """Sparse points, with the options and prepared data that all searches among them share.
 
     Attributes
     ----------
@@ -38,11 +38,11 @@ class Among:
     threads, memory : int, optional
     progress : None, bool or callable(done, total)
     prepared : PreparedSparse, optional
-        The prepared points of an Index; None if each search prepares them.
+        The prepared points of an Index; None if each search prepares the points.
     left : bool array of shape (n,), optional
-        The points of an Index that are not removed.
+        Mask of the points of an Index that are not removed; None if all remain.
     taken : int
-        The bytes of `memory` that are already in use.
+        The bytes of `memory` that other data uses and a search cannot.
     """
 
     points: SparseRows
@@ -73,7 +73,7 @@ class Among:
     def ready(
         self, queries: SparseRows, problem: Problem, *, within: bool = False, held: int = 0
     ) -> tuple[PreparedSparse, SparsePlan]:
-        """Plan a search, and prepare the points."""
+        """Plan a search, and prepare the points unless they are prepared already."""
         ranking = Ranking(self.points) if self.prepared is None else self.prepared.ranking
         plan = plan_sparse(problem, queries, self.points, ranking, within=within, held=held + self.taken)
         if self.prepared is not None:
@@ -81,7 +81,7 @@ class Among:
         return PreparedSparse(self.points, ranking, plan.metric), plan
 
     def nearest(self, queries: SparseRows, k: Any, rules: Rules | None = None, *, self_join: bool = False) -> Neighbors:
-        """Find the k nearest allowed points of every query; missing neighbours are -1."""
+        """Find the k nearest allowed points of every query; lists with fewer points end with -1."""
         problem = self.problem(queries, k, self_join=self_join)
         if not len(queries):
             return no_neighbors(problem.k, problem.n, problem.value_dtype)
@@ -106,20 +106,24 @@ class Among:
         rows: slice | None = None,
         ready: tuple[PreparedSparse, SparsePlan] | None = None,
     ) -> RadiusNeighbors:
-        """Find all allowed points within the limits, or the `most` nearest of them.
+        """Find all allowed points within the limit of every query, or the `most` nearest of these.
 
         Parameters
         ----------
         queries : SparseRows
         limits : array of shape (m,)
+            The largest distance (for similarities, the smallest) within the radius of each query.
         rules : Rules, optional
+            The filters.
         most : int, optional
-        own, later : bool
-            Whether a query, which is a point, does not find itself; and whether it finds only points after itself.
+        own : bool
+            Whether queries are the points, and no point finds itself.
+        later : bool
+            Whether queries are the points, and each finds only points after itself.
         rows : slice, optional
-            Consecutive queries to search; None for all.
+            The consecutive queries to search; None for all.
         ready : (PreparedSparse, SparsePlan), optional
-            The prepared points and the plan of all queries, if they are known.
+            The prepared points and the plan for all queries, if an earlier call of :meth:`ready` returned them.
         """
         if not len(queries) or not len(self.points):
             count = len(queries) if rows is None else rows.stop - rows.start
@@ -146,7 +150,7 @@ class Among:
         counts = count_sparse(queries, *ready, request, progress=self.progress)
         silent = dataclasses.replace(self, progress=False)
         for block in self._doubtful(queries, limits, counts):
-            silent.within(queries, limits, rules, rows=block, ready=ready)  # refuses values beyond their range
+            silent.within(queries, limits, rules, rows=block, ready=ready)  # refuses overflow
         return counts
 
     def with_ties(
@@ -187,7 +191,7 @@ class Among:
     def _doubtful(
         self, queries: SparseRows, limits: npt.NDArray[Any], counts: npt.NDArray[np.int64]
     ) -> Iterator[slice]:
-        """Yield queries whose counts may depend on values that have overflowed or underflowed, in short blocks."""
+        """Yield, as short slices, queries whose counts may depend on distances that overflowed or underflowed."""
         if self.metric.bits or self.metric.angular:
             return
         ends, magnitudes = np.finfo(limits.dtype), np.abs(limits)
@@ -213,9 +217,10 @@ class Among:
         counts: npt.NDArray[np.int64],
         first: int = 0,
     ) -> None:
-        """Refuse values that have overflowed or underflowed; see ``methods/rows/value_range.py``.
+        """Raise ValueError if a distance has overflowed or underflowed; see ``methods/rows/value_range.py``.
 
-        The first count belongs to query `first`.
+        `values` and `indices` are the lists of all queries, one after another, `counts` their lengths, and `first` is
+        the number of the first of these queries.
         """
         record, points = self.metric, self.points
         if record.bits or not len(values):
@@ -242,19 +247,19 @@ class Among:
 
 
 def native_rules(rules: Rules | None) -> tuple[_native.Allowed | None, int]:
-    """Return rules as kernels read them, and the bytes of this form."""
+    """Return filters in the form that kernels read, and the number of bytes of this form."""
     if rules is None:
         return None, 0
     allowed, held = rules.as_allowed(), rules.held_bytes()
     if allowed is None and rules.shared is None and rules.mask is not None:
         mask = np.ascontiguousarray(rules.mask)
         allowed, held = dataclasses.replace(rules, mask=mask).as_allowed(), held + mask.nbytes
-    assert allowed is not None  # a call has a mask for all queries, or one for each
+    assert allowed is not None  # no call has both one mask for all queries and a mask for each
     return allowed.native, held
 
 
 def _largest(rows: SparseRows) -> npt.NDArray[np.float64]:
-    """Return the largest magnitude of each row."""
+    """Return the largest magnitude of the values in each row; 0 for empty rows."""
     out = np.zeros(len(rows))
     filled = np.flatnonzero(np.diff(rows.indptr))
     if len(filled):
@@ -263,7 +268,7 @@ def _largest(rows: SparseRows) -> npt.NDArray[np.float64]:
 
 
 def _differ(queries: SparseRows, row: int, points: SparseRows, point: int, *, products: bool) -> bool:
-    """Whether two rows have a value other than 0: a common column, or for distances a difference."""
+    """Whether the exact value of two rows is not 0: they share a column (inner product), or they differ (distance)."""
     (a, p), (b, q) = (
         (of.columns[of.indptr[at] : of.indptr[at + 1]], of.values[of.indptr[at] : of.indptr[at + 1]])
         for of, at in ((queries, row), (points, point))

@@ -1,4 +1,4 @@
-"""Public functions on sparse rows: compressed rows of SciPy, searched on the CPU (``tonari.sparse``)."""
+"""The counterparts of the public functions for sparse rows, one function for each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tonari.sparse.rows import Ranking, SparseRows, as_sparse_rows
 
 
 class Radius(NamedTuple):
-    """The arguments of a radius search with these names, not checked."""
+    """Three arguments of a radius search, not yet checked."""
 
     radius: Any
     min_similarity: Any
@@ -40,7 +40,7 @@ class Radius(NamedTuple):
 
 
 def are_sparse(rows: Any, others: Any = None) -> bool:
-    """Whether one of the arrays is a sparse matrix or array of SciPy, or its checked rows."""
+    """Whether one of the arrays is a sparse matrix or array of SciPy, or such rows after their check."""
     return any(hasattr(each, "tocsr") or isinstance(each, SparseRows) for each in (rows, others))
 
 
@@ -54,7 +54,7 @@ def refuse_for_sparse(**arguments: Any) -> None:
 
 
 def changed_rows(change: Change, x: Any, name: str) -> SparseRows:
-    """Return sparse rows times weights; refuse other changes of rows."""
+    """Multiply sparse rows by weights; raise Unsupported for other transformations."""
     if not isinstance(change.prepare, Weighting):
         what = "transform" if change.transform is not None else f"metric={change.metric!r}"
         raise Unsupported(
@@ -68,13 +68,14 @@ def changed_rows(change: Change, x: Any, name: str) -> SparseRows:
 
 
 class SparseCall(NamedTuple):
-    """The checked arguments of a public function on sparse rows, apart from k, radii and filters.
+    """The checked arguments of a public function on sparse rows, without k, radii and filters.
 
     Attributes
     ----------
     queries : SparseRows
-        In a self-join, the same object as the points.
+        In a self-join, the points themselves (the same object).
     among : Among
+        The points, with the options of the call.
     """
 
     queries: SparseRows
@@ -87,7 +88,7 @@ class SparseCall(NamedTuple):
         points: Any,
         options: Options,
     ) -> SparseCall:
-        """Check the arguments."""
+        """Check the rows and the options of a public function; without `queries`, the call is a self-join."""
         for name, x in (("queries", queries), ("points", points)):
             if not are_sparse(x):
                 raise TypeError(
@@ -105,12 +106,12 @@ class SparseCall(NamedTuple):
         return cls(rows, Among(base, record, threads, memory, progress))
 
     def limits(self, within: Radius) -> npt.NDArray[Any]:
-        """Return the largest distance within the radius of each query."""
+        """Return for each query the largest distance within its radius."""
         value = value_dtype(self.queries.dtype, self.among.points.dtype)
         return limits_of(self.among.metric, len(self.queries), value, **within._asdict())
 
     def rules(self, given: Given, *, own: bool = False) -> Rules | None:
-        """Return the checked filters; in a self-join, with one mask for all rows."""
+        """Check the filters; in a self-join, `where` must be one mask for all rows."""
         n = len(self.among.points)
         rules = given.rules(len(self.queries), n, own=own)
         if own and rules is not None and rules.mask is not None:
@@ -119,7 +120,7 @@ class SparseCall(NamedTuple):
 
 
 def checked_metric(metric: Any) -> Metric:
-    """Return the record of a metric; refuse one that does not support sparse rows."""
+    """Return the record of a metric; raise Unsupported if it does not support sparse rows."""
     record = get_metric(metric)
     why_not = metric_refusal(record.name)
     if why_not is not None:
@@ -128,7 +129,7 @@ def checked_metric(metric: Any) -> Metric:
 
 
 def check_place(method: Any, device: Any) -> None:
-    """Refuse a method or a device that does not support sparse rows."""
+    """Raise Unsupported for a method or a device that does not support sparse rows."""
     if method not in ("auto", "exact"):
         raise Unsupported(f"method={method!r}: sparse rows have one method, an exact one; use method='auto'")
     if inputs.parse_device(device) not in ("auto", "cpu"):
@@ -176,7 +177,7 @@ def sparse_graph(
 
 
 def _own_values(among: Among, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return the value between each point and itself: shape (n, 1)."""
+    """Return the distance (or similarity) of each point to itself, as an array of shape (n, 1)."""
     value = among.metric.self_value
     if value is not None:
         return np.full((len(among.points), 1), value, dtype)
@@ -218,7 +219,7 @@ def _most(max_neighbors: Any) -> int | None:
 
 
 class SparsePairs:
-    """All pairs of sparse points within a radius, for blocks of rows; see :func:`tonari.pairs`.
+    """Finds the pairs of sparse points within a radius, one block of rows after another; see :func:`tonari.pairs`.
 
     Parameters
     ----------
@@ -230,10 +231,12 @@ class SparsePairs:
 
     Attributes
     ----------
-    n, count : int
-        The numbers of all points and of points that `where` allows.
+    n : int
+        The number of points.
+    count : int
+        The number of points that `where` allows.
     dtype : dtype
-        Of distances.
+        The dtype of distances.
     """
 
     def __init__(self, points: Any, within: Radius, options: Options, *, where: Any, exclude_within: Any) -> None:
@@ -256,7 +259,7 @@ class SparsePairs:
             self._ready = call.among.ready(call.queries, problem, within=True, held=memory)
 
     def of(self, rows: slice, progress: ProgressLike) -> Pairs:
-        """Find the pairs of consecutive rows with later rows."""
+        """Find the pairs of consecutive allowed rows with later allowed rows."""
         among = dataclasses.replace(self._call.among, progress=progress)
         lists = among.within(
             self._call.queries, self._limits, self._rules, own=True, later=True, rows=rows, ready=self._ready

@@ -1,1 +1,1 @@
-"""Rows of bits on the CPU."""
+"""Searches among rows of bits on the CPU."""

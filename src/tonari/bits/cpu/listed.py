@@ -1,4 +1,4 @@
-"""Find the nearest of the points that are listed for each query, for rows of bits: many small searches in one call.
+"""Searches in lists of points, one for each query, for rows of bits: many small searches in one call.
 
 >>> import numpy as np
 >>> from tonari.core.listed import Listed

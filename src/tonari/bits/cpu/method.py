@@ -1,4 +1,4 @@
-"""Rows of bits on the CPU as a registered method."""
+"""The registered method for rows of bits on the CPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tonari.core.results.neighbors import Neighbors
 
 
 class BitsOnCpu(OnCpu):
-    """See :class:`tonari.core.method.SearchMethod`."""
+    """The method "bits" on the CPU, with the interface of :class:`tonari.core.method.SearchMethod`."""
 
     name = "bits"
     filters = False

@@ -1,9 +1,9 @@
-"""Search rows of bits on the CPU: pack the rows, and distribute the pairs among threads.
+"""Searches among rows of bits on the CPU: packed points, and tasks that compare blocks of queries with them.
 
-A task is a block of queries and a part of the points. Usually the points are a single part, and a task writes the
-result of its block. If queries are few, the points are cut into several parts, whose lists are merged after all tasks.
-A search of a single block reads every point once. Packing all points before it would write and read them once more, so
-each part of the rows is packed when the search reaches it.
+A task compares a block of queries with a part of the points. Usually all points are a single part, and a task writes
+the result of its block. If there are few queries, the points are cut into several parts, and their lists are merged
+after all tasks. A search with a single block of queries reads every point once. To pack all points first would write
+and read them once more, so each part is packed only when the search reaches it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from tonari.core.trail import current
 
 
 class PreparedBits:
-    """Rows of bits, packed in the layout of the kernels.
+    """Points as rows of bits, packed in the layout that kernels read.
 
     Attributes
     ----------
     n, d : int
-        The number of points, and the bytes per point.
+        The number of points, and of bytes per point.
     words : uint32 array of shape (groups, words, 16)
-        See native/bits/pack.hpp.
+        The bits of groups of 16 points, word by word; see native/bits/pack.hpp.
     counts : int32 array of shape (groups, 16)
         The number of set bits in each point.
     """
@@ -53,12 +53,12 @@ class PreparedBits:
 
     @property
     def arrays(self) -> tuple[npt.NDArray[np.uint32] | None, npt.NDArray[np.int32] | None, None]:
-        """The points as a native block takes them: words, counts and rows."""
+        """The arguments of a native block for the points: `words`, `counts`, and None for unpacked rows."""
         return self.words, self.counts, None
 
 
 class UnpackedBits:
-    """Rows of bits that a single search packs when it reaches them, with the attributes of :class:`PreparedBits`."""
+    """Points as rows of bits that a single search packs when it reaches them; see :class:`PreparedBits`."""
 
     def __init__(self, points: npt.NDArray[np.uint8]) -> None:
         self.n, self.d = points.shape
@@ -66,13 +66,13 @@ class UnpackedBits:
 
 
 class Scan:
-    """One search among rows of bits on the CPU, divided into blocks of queries.
+    """A search among rows of bits on the CPU, divided into blocks of queries.
 
     Parameters
     ----------
     queries : uint8 array of shape (m, d), checked
     self_ids : int64 array of shape (m,), optional
-        For each query, the number of the point that it must not find.
+        For each query, its own row number among the points, which it must not find.
     limits : float32 array of shape (m,), optional
         The limit of each query, for a radius search instead of the k nearest.
     lists : bool
@@ -95,9 +95,9 @@ class Scan:
         self.rows = cut(len(queries), plan.query_block)
 
     def run(self, take: Any, progress: ProgressLike) -> None:
-        """Compare all blocks with all points; for each finished block, call ``take(number, rows, block)``.
+        """Compare all blocks with all points, and call ``take(number, rows, block)`` for each finished block.
 
-        Calls may run on any thread.
+        The calls may run on any thread.
         """
         plan, groups, started = self.plan, -(-self.prepared.n // LANES), time.perf_counter()
         parts = cut(groups, -(-groups // plan.parts))
@@ -129,7 +129,7 @@ class Scan:
             record.tried("all bits", len(self.queries), len(self.queries), time.perf_counter() - started)
 
     def _scanned(self, rows: slice, groups: slice, bar: Progress) -> _native.BitBlock:
-        """Compare a block of queries with a part of the points."""
+        """Compare a block of queries with a part of the points, given as groups of 16 points."""
         plan, held, count = self.plan, self.prepared, rows.stop - rows.start
         own = None if self.self_ids is None else self.self_ids[rows]
         limits = None if self.limits is None else np.ascontiguousarray(self.limits[rows])
@@ -154,7 +154,7 @@ def search_bits(
     self_ids: npt.NDArray[np.int64] | None,
     progress: ProgressLike = None,
 ) -> Neighbors:
-    """Find the k nearest points of every query."""
+    """Find the k nearest points of each query."""
     m, k = len(queries), plan.k
     found = Neighbors.empty(m, k, prepared.n)
 

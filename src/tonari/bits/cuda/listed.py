@@ -1,4 +1,4 @@
-"""Search each query among the points that are listed for it: rows of bits on a device, many lists per launch."""
+"""Searches in lists of points, one for each query, for rows of bits on a device: many lists in each kernel launch."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def search_listed(
     metric: str,
     listed: Listed,
     *,
-    threads: int | None = None,  # on the CPU, as is `found`
+    threads: int | None = None,  # threads and found: only for the CPU
     found: Neighbors | None = None,
 ) -> Neighbors:
-    """Find the k nearest of the points listed for each query; see ``exact/cpu/direct/listed.py``.
+    """Find the k nearest points in each query's list; see ``exact/cpu/direct/listed.py``.
 
     Queries with lists of similar length share a launch; shorter lists are padded.
 
@@ -34,7 +34,7 @@ def search_listed(
     ----------
     queries, points : uint8 tensors of shape (m, d) and (n, d) on one device
     k, metric, listed
-        As on the CPU; in host memory.
+        As on the CPU; `listed` is in host memory.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def search_listed(
 
 
 def _values(queries: Any, points: Any, metric: str, rows: Any, ids: Any, own: Any) -> Any:
-    """Return the value of each pair; it is inf for a missing point, and for the query's own point."""
+    """Return the value of each query and each point of its list: inf for a missing point, and for the query itself."""
     from tonari.bits.cuda.kernels.listed import listed_values_kernel
 
     count, longest = ids.shape

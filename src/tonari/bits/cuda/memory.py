@@ -9,15 +9,15 @@ from tonari.core.results.neighbors import index_dtype
 from tonari.core.units import MIB
 from tonari.select.cuda.order import ENTRY_BYTES, MERGE_BYTES
 
-STEP = 128  # columns per step of a product; the columns of an unpacked row are a multiple of it
-TILE, POINT_TILE = 128, 256  # queries and points of a tile of the product
+STEP = 128  # columns per step of a product, which divides the number of columns of an unpacked row
+TILE, POINT_TILE = 128, 256  # queries and points in a tile of the product
 SMALL_CHANGE = 64 * MIB
-_PAIR = 5  # bytes of a value, and of the mark whether it is within a limit
-_KEPT = 16  # bytes of a value that a selection keeps, and of its position
+_PAIR = 5  # bytes of a pair: its value, and a flag for values within a limit
+_KEPT = 16  # bytes of an entry of a selection: a value and its position
 
 
 def unpacked_width(d: int) -> int:
-    """Return the number of columns of an unpacked row of d bytes: one for each bit, padded.
+    """Return the number of columns of an unpacked row of d bytes: a column for each bit, padded to whole steps.
 
     >>> unpacked_width(128), unpacked_width(3)
     (1024, 128)
@@ -26,7 +26,7 @@ def unpacked_width(d: int) -> int:
 
 
 def whole_tiles(points: int) -> int:
-    """Return n rounded down to whole tiles; n itself if it is less than two tiles.
+    """Round a number of points down to whole tiles, unless it is less than two tiles.
 
     >>> whole_tiles(1000), whole_tiles(300)
     (768, 300)
@@ -36,12 +36,12 @@ def whole_tiles(points: int) -> int:
 
 @dataclass(frozen=True)
 class BitSizes:
-    """The numbers of queries and points whose values are computed at once on a device.
+    """The sizes of the block of queries and the slab of points whose values are in a device's memory at once.
 
     Attributes
     ----------
     block, slab : int
-        Queries and points whose values are in memory.
+        The number of queries and of points.
     streamed : bool
         Whether every search copies points from host memory slab by slab. Otherwise they stay on the device.
     """
@@ -60,9 +60,9 @@ class BitNeeds:
     n, m, d, k : int
         Points, queries (of one device), bytes of a row, neighbours.
     points_come, queries_come : bool
-        Whether points, and whether queries, have to be copied to the device.
+        Whether the points, and the queries, have to be copied to the device.
     results : int
-        Rows of the results of the whole search if they are collected on a device; 0 if they are copied to host memory.
+        The number of rows of the whole result if it is collected on the device; 0 if it is copied to host memory.
     """
 
     n: int
@@ -74,7 +74,7 @@ class BitNeeds:
     results: int
 
     def wish(self) -> BitSizes:
-        """Return the preferred sizes, without a memory limit."""
+        """Return the preferred sizes, which are used if memory allows them."""
         width = unpacked_width(self.d)
         most = max(1, min(tuning.BLOCK_ON_CUDA, tuning.UNPACKED_BYTES // width))
         even = -(-self.m // -(-self.m // most))
@@ -83,16 +83,16 @@ class BitNeeds:
         return BitSizes(block, min(self.n, slab), False)
 
     def packed_bytes(self, sizes: BitSizes) -> int:
-        """Return the size in bytes of points that stay on the device."""
+        """Return the bytes of the points that are copied to the device and stay there."""
         return self.n * self.d if self.points_come and not sizes.streamed else 0
 
     def copied_bytes(self, sizes: BitSizes) -> int:
-        """Return the bytes of the rows copied to a device at once: a block of queries, and two slabs of points."""
+        """Return the bytes of rows copied during a search: a block of queries, and two slabs of points if streamed."""
         slabs = 2 * sizes.slab if sizes.streamed else 0
         return self.d * (slabs + (sizes.block if self.queries_come else 0))
 
     def working_bytes(self, sizes: BitSizes) -> int:
-        """Return the size in bytes of unpacked rows, values, a selection, and merged lists."""
+        """Return the bytes of unpacked rows, values, the selection from them, and merged lists."""
         block, slab = sizes.block, sizes.slab
         unpacked = (block + slab) * (unpacked_width(self.d) + 4)
         found = block * min(self.k, slab)
@@ -101,11 +101,11 @@ class BitNeeds:
         return SMALL_CHANGE + unpacked + _PAIR * block * slab + selecting + merging
 
     def output_bytes(self, sizes: BitSizes) -> int:
-        """Return the size in bytes of a block's results, and of all results if they are collected on the device."""
+        """Return the bytes of a block's results, and of all results if they are collected on the device."""
         return self._lists(sizes.block + self.results)
 
     def total_bytes(self, sizes: BitSizes) -> int:
-        """Return the bytes on a device beyond the input."""
+        """Return the bytes that a search takes on a device beyond the input."""
         resident = self.packed_bytes(sizes) + self.copied_bytes(sizes)
         return resident + self.working_bytes(sizes) + self.output_bytes(sizes)
 

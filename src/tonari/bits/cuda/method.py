@@ -1,4 +1,4 @@
-"""Rows of bits on CUDA as a registered method."""
+"""The registered method for rows of bits on CUDA."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tonari.core.process.progress import ProgressLike
 
 
 class BitsOnCuda(SearchMethod):
-    """See :class:`tonari.core.method.SearchMethod`."""
+    """The method "bits" on CUDA, with the interface of :class:`tonari.core.method.SearchMethod`."""
 
     name = "bits"
     device = "cuda"

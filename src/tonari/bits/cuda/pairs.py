@@ -1,8 +1,8 @@
-"""Compute the values of all pairs, by blocks of queries and slabs of points.
+"""The values of all pairs of queries and points, computed by blocks of queries and slabs of points.
 
-for block of queries:
+for each block of queries:
     unpack      the queries                      8 d bytes per query
-    for slab of points:
+    for each slab of points:
         unpack      the points                   again for each block, at little cost compared with its products
         values      of all pairs                 m n products of 8 d bits, m n values of 4 bytes
         (the caller selects the nearest points, or the points within a limit)
@@ -39,7 +39,10 @@ def over_devices(
     self_join: bool,
     progress: ProgressLike,
 ) -> list[Any]:
-    """Call ``work(pairs, rows)`` for every block of queries on its device, and return the results in row order."""
+    """Call ``work(pairs, rows)`` for each block of queries, on the block's device; return the results in row order.
+
+    Several devices share the queries.
+    """
     bounds = cut(len(queries), -(-len(queries) // len(plan.devices)))
     workers = a_thread_each(plan.devices)
     total = len(queries) * plan.n
@@ -57,20 +60,21 @@ def over_devices(
 
 
 class Pairs:
-    """The pairs of one device's queries with all points.
+    """The pairs of a device's share of the queries with all points, and their values.
 
     Parameters
     ----------
     queries : uint8 array or tensor of shape (m, d)
         All queries of the search.
     prepared : PreparedBits
+        The points.
     plan : BitsCudaPlan
     at : int
-        The position of the device among the plan's devices.
+        The index of the device among the plan's devices.
     self_join : bool
-        Query i is point i; the value of such a pair is inf.
+        Whether query i is point i; the value of such a pair is then inf.
     check : callable
-        Called between launches; may raise an error to end the search.
+        Called between kernel launches; it may raise an error to end the search.
     bar : Counter
         Counts pairs.
     """
@@ -96,14 +100,14 @@ class Pairs:
         self._values = torch.empty((plan.query_block, plan.point_slab), dtype=torch.float32, device=self.device)
 
     def blocks(self, part: slice) -> list[slice]:
-        """Cut a part of the queries into blocks."""
+        """Cut a slice of the queries into blocks."""
         ahead = part.start
         return [slice(ahead + one.start, ahead + one.stop) for one in cut(part.stop - ahead, self._plan.query_block)]
 
     def values(self, rows: slice) -> Iterator[tuple[slice, Any]]:
-        """Yield each slab with the values of its points for a block of queries.
+        """Yield each slab of points with the values of all pairs of a block of queries and these points.
 
-        The values are valid until the next slab is requested.
+        The values are overwritten when the next slab is requested.
         """
         plan, count = self._plan, rows.stop - rows.start
         unpacked = unpack(to_device(self._queries[rows], self.device), self._asked)

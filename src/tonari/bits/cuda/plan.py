@@ -19,7 +19,7 @@ from tonari.inputs.overrides import check_overrides
 
 @dataclass(frozen=True, kw_only=True)
 class BitsCudaPlan(Plan):
-    """Every choice of one search among rows of bits on CUDA.
+    """The plan of a search among rows of bits on CUDA.
 
     Attributes
     ----------
@@ -34,12 +34,12 @@ class BitsCudaPlan(Plan):
     isa, threads
         "" and 0.
     query_block, point_slab : int
-        Queries and points whose values are computed at once, before the nearest are selected.
+        The number of queries and points whose values are in memory together, for the selection of the nearest points.
     streamed : bool
         Whether points stay in host memory, and are copied slab by slab for every block of queries.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
-        Memory per device beyond the input: the points, if they are copied to it; rows copied during a search; unpacked
-        rows and values; results.
+        Memory per device beyond the input: points that are copied to the device and stay there; rows copied during a
+        search; unpacked rows and values; results.
     prepare_seconds : float
         Expected duration of copying the points to the device, if they stay there; 0 for points that are on the device
         already.
@@ -61,9 +61,9 @@ def plan_bits_on_cuda(
     Parameters
     ----------
     free_bytes : int, optional
-        Available memory per device. Default: the memory that is free.
+        Available memory per device. Default: the free memory.
     prepared_by : BitsCudaPlan, optional
-        The plan by which the points are prepared already; their memory counts as available.
+        The plan by which the points have been prepared, if they have; their memory then counts as available.
     **overrides
         Fields listed in :data:`OVERRIDES_ON_CUDA`.
 
@@ -72,7 +72,7 @@ def plan_bits_on_cuda(
     Unsupported
         The metric does not compare bits, or the rows are not bits.
     BudgetExceeded
-        Memory is too short for one query, one point and the results.
+        The memory is too small for one query, one point and the results.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def plan_bits_on_cuda(
     if why_not is not None:
         raise Unsupported(why_not)
     check_overrides(overrides, OVERRIDES_ON_CUDA)
-    several = len(problem.devices) > 1  # rows are then copied even if they are on a device already
+    several = len(problem.devices) > 1  # several devices need copies, even if the rows are on one of them
     needs = BitNeeds(
         n=problem.n,
         m=-(-problem.m // len(problem.devices)),
@@ -124,7 +124,7 @@ def plan_bits_on_cuda(
 
 
 def _beside(needs: BitNeeds, sizes: BitSizes, copying: float) -> float:
-    """Return the seconds of all launches and of all copies of points."""
+    """Return the seconds that kernel launches and copies of points take, in addition to the comparisons."""
     blocks = -(-needs.m // sizes.block)
     return blocks * -(-needs.n // sizes.slab) * tuning.STEP_SECONDS + (blocks if sizes.streamed else 1) * copying
 
@@ -132,7 +132,10 @@ def _beside(needs: BitNeeds, sizes: BitSizes, copying: float) -> float:
 def _fitting(
     needs: BitNeeds, budget: int, streams: tuple[bool, ...], overrides: dict[str, Any], copying: float
 ) -> BitSizes:
-    """Return the largest sizes that fit the budget, with points on the device or streamed, whichever is faster."""
+    """Return the largest sizes that fit the budget, with resident or streamed points, whichever is faster.
+
+    `streams` has the allowed values of :attr:`BitSizes.streamed`.
+    """
     fitting: list[BitSizes] = []
     least: BitSizes | None = None
     for streamed in streams:
@@ -153,7 +156,7 @@ def _fitting(
 
 
 def _choices(needs: BitNeeds, streamed: bool, overrides: dict[str, Any]) -> Iterator[BitSizes]:
-    """Yield sizes in descending order."""
+    """Yield the sizes to try, in descending order, with the sizes that a caller overrides fixed."""
     wish = needs.wish()
     block = min(int(overrides.get("query_block", wish.block)), needs.m)
     slab = min(int(overrides.get("point_slab", wish.slab)), needs.n)

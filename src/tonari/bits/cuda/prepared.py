@@ -1,4 +1,4 @@
-"""Rows of bits on CUDA devices, kept between searches."""
+"""Points as rows of bits on CUDA devices, prepared once for many searches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tonari.cuda.streams import Written
 
 
 class PreparedBits:
-    """Points on every device of a plan, or in host memory if the plan streams points.
+    """Points as rows of bits, on each device of a plan, or in host memory if the plan streams points.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class PreparedBits:
         self._written = [Written(rows) for rows in self._there]
 
     def arriving(self, plan: BitsCudaPlan, at: int) -> Generator[Any, None, None]:
-        """Yield the plan's slabs of points on device number `at`; each is valid until the next one is requested."""
+        """Yield the plan's slabs of points, on device number `at`; a slab is valid until the next one is requested."""
         order = cut(plan.n, plan.point_slab)
         if plan.streamed:
             yield from slabs(self._points, order, plan.devices[at])

@@ -1,4 +1,4 @@
-"""Search for the k nearest rows of bits on CUDA. Several devices share the queries."""
+"""Searches for the k nearest rows of bits on CUDA; several devices share the queries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def search_bits(
     self_join: bool = False,
     progress: ProgressLike = None,
 ) -> Neighbors:
-    """Find the k nearest points of every query; results are on the device of the queries."""
+    """Find the k nearest points of each query; the result is on the device of the queries."""
     found, started, record = _new_results(queries, plan), time.perf_counter(), current.get()
 
     def answer(pairs: Pairs, rows: slice) -> None:
@@ -42,10 +42,10 @@ def search_bits(
 
 
 def _nearest(pairs: Pairs, rows: slice, plan: BitsCudaPlan) -> Neighbors:
-    """Return the k nearest points of a block of queries, on the device.
+    """Return the k nearest points of a block of queries, on the block's device.
 
-    In a self-join, the list of a slab may contain the query itself, with the value inf, but the merged list has k other
-    points.
+    In a self-join, the k nearest points of a single slab may include the query itself, with the value inf, but the
+    merged list has k other points.
     """
     best: Neighbors | None = None
     for slab, values in pairs.values(rows):
@@ -61,13 +61,13 @@ def _nearest(pairs: Pairs, rows: slice, plan: BitsCudaPlan) -> Neighbors:
 
 
 def _new_results(queries: Any, plan: BitsCudaPlan) -> Neighbors:
-    """Allocate the results on the device of the queries."""
+    """Allocate the result on the device of the queries."""
     if isinstance(queries, np.ndarray):
         return Neighbors.empty(len(queries), plan.k, plan.n)
     return empty_lists(len(queries), plan.k, plan.n, double=False, device=queries.device)
 
 
 def _write(found: Neighbors, rows: slice, part: Neighbors) -> None:
-    """Write the lists of a block of queries; waits for the device if the results are in host memory."""
+    """Write the neighbours of a block of queries to the result; wait for the device if it is in host memory."""
     for mine, new in zip(found, part, strict=True):
         mine[rows] = new.cpu().numpy() if isinstance(mine, np.ndarray) else new

@@ -1,4 +1,4 @@
-"""Unpack rows of bits on a device; see kernels/unpack.py."""
+"""The unpacking of rows of bits on a device, to a byte for each bit; see kernels/unpack.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ROWS, _BYTES, _WARPS = 16, 32, 4
 
 
 class Unpacked(NamedTuple):
-    """Rows of bits, one byte for each bit.
+    """Unpacked rows of bits, with a byte for each bit.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Unpacked(NamedTuple):
 
 
 def room_for(rows: int, d: int, device: Any) -> Unpacked:
-    """Return memory for this many rows of d bytes."""
+    """Allocate memory for a number of unpacked rows of d bytes."""
     import torch
 
     return Unpacked(
@@ -35,7 +35,7 @@ def room_for(rows: int, d: int, device: Any) -> Unpacked:
 
 
 def unpack(rows: Any, room: Unpacked) -> Unpacked:
-    """Unpack a uint8 tensor of shape (rows, d), whose columns are adjacent, into the first elements of `room`."""
+    """Unpack a uint8 tensor of shape (rows, d), whose columns are adjacent, into the first rows of `room`."""
     from tonari.bits.cuda.kernels.unpack import unpack_kernel
 
     count, d = rows.shape

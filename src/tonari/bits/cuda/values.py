@@ -1,4 +1,4 @@
-"""Compute the values of all pairs of unpacked rows; see kernels/values.py."""
+"""The values of all pairs of unpacked rows; see kernels/values.py."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from tonari.bits.cuda.memory import POINT_TILE, STEP, TILE
 from tonari.bits.cuda.unpack import Unpacked
 from tonari.cuda.launch import launch
 
-ROWS, COLUMNS, STAGES, WARPS = TILE, POINT_TILE, 3, 8  # 48 KiB of shared memory for each stage
+ROWS, COLUMNS, STAGES, WARPS = TILE, POINT_TILE, 3, 8  # a stage takes 48 KiB of shared memory
 
 
 def write_values(
     queries: Unpacked, points: Unpacked, metric: str, values: Any, *, first_own: int | None = None
 ) -> None:
-    """Write the value of every pair of a query and a point into `values`.
+    """Write the value of each pair of a query and a point to `values`.
 
     Parameters
     ----------
+    queries, points : Unpacked
+        m queries and n points.
     metric : "hamming" or "jaccard"
     values : float32 tensor of shape (m, n), whose rows are contiguous in memory
-        Output.
+        The output.
     first_own : int, optional
-        Query i is the same row as point ``i + first_own``. If that number is from 0 to n - 1, the value of the pair
+        In a self-join, query i is the same row as point ``i + first_own``. If this point exists, the value of the pair
         becomes inf.
     """
     from triton.tools.tensor_descriptor import TensorDescriptor

@@ -1,4 +1,4 @@
-"""List or count all points within a limit, for rows of bits on CUDA."""
+"""Searches for all points within a limit, and counts of them, for rows of bits on CUDA."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, later_
 from tonari.inputs import Side, hand_back
 from tonari.select.cuda.ragged import join_parts, moved, one_after_another, order_lists
 
-_FARTHEST = float(1 << 24)  # no value is larger, except that of a query and its own point, which is inf
+_FARTHEST = float(1 << 24)  # the largest value, except inf for a query and itself
 
 
 def find_bits(
@@ -56,12 +56,12 @@ def count_bits(request: Within, prepared: PreparedBits, plan: BitsCudaPlan, prog
 
 
 def _columns(limits: npt.NDArray[np.float32]) -> Any:
-    """Return the limits of the queries as a column, in host memory."""
+    """Return the limits of the queries as a tensor of shape (m, 1) in host memory, below inf."""
     return torch.from_numpy(np.minimum(limits, np.float32(_FARTHEST)))[:, None]
 
 
 def _lists(pairs: Pairs, rows: slice, bounds: Any, dtype: Any) -> RadiusNeighbors:
-    """Return the points that a block of queries finds, on the device."""
+    """Return the points within the limits of a block of queries, on the block's device."""
     parts = []
     for slab, values in pairs.values(rows):
         inside = values <= bounds

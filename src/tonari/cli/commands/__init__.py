@@ -1,1 +1,1 @@
-"""The commands of `tonari`, a module each."""
+"""The commands of `tonari`, each in a module of its own."""

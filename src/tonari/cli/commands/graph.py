@@ -1,4 +1,4 @@
-"""tonari graph: build the k-nearest-neighbour graph of points, in a file or in a directory."""
+"""tonari graph: build the k-nearest-neighbour graph of points, and write it to a file or a directory."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def graph(
 def _with_ties(
     rows: Any, k: int, target: Path, options: dict[str, Any], started: float, read: Inputs, *, as_json: bool
 ) -> None:
-    """Find the neighbours of every point with all ties, and write them."""
+    """Find each point's k nearest neighbours and all points tied with the k-th, and write them to a .npz file."""
     with recording("knn_graph", len(rows)) as record:
         found = graphs.knn_graph(rows, k, ties="all", **options)
     with atomic(target) as file:
@@ -155,7 +155,7 @@ def _check_method(context: click.Context, name: str, *, folder: bool) -> None:
 
 
 def emit_graph(made: KNNGraph, output: Path, seconds: float, read: Inputs, *, as_json: bool) -> None:
-    """Print the properties of a graph that was built and written to `output`."""
+    """Print the properties of a graph that has been written to `output`."""
     size = bytes_of(output) if output.is_dir() else output.stat().st_size
     facts = {
         "output": str(output),

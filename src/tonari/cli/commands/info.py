@@ -1,4 +1,4 @@
-"""tonari info: the contents of a file, or of a directory with a graph."""
+"""tonari info: describe the contents of a file, or of a directory with a graph."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def info(file: Path, key: str | None, read: Inputs, as_json: bool) -> None:
         read.check([file])
     facts = _facts(file, key, read)
     extra = dict(facts["extra"])
-    plan = extra.pop("plan", {})  # a directory's plan has the rows of a shard, not of the graph
+    plan = extra.pop("plan", {})  # the plan in a directory is for one shard, not for the whole graph
     ran = extra.pop("record", None)
     flat = {name: value for name, value in facts.items() if name != "extra"} | extra
     text = "\n".join(f"{name:>14}  {_shown(value)}" for name, value in flat.items())
@@ -86,7 +86,7 @@ def _facts(path: Path, key: str | None, read: Inputs) -> dict[str, Any]:
 
 
 def _lists_facts(path: Path) -> dict[str, Any]:
-    """Describe lists of different lengths, as of a search within a radius."""
+    """Describe a file of neighbour lists with different lengths, such as the result of a search within a radius."""
     with Archive(path, math.inf) as archive:
         indptr, indices, distances = (
             archive.header(name, holds="vector") for name in ("indptr", "indices", "distances")
@@ -133,7 +133,7 @@ def _graph_facts(path: Path) -> dict[str, Any]:
 
 
 def _unfinished_facts(path: Path) -> dict[str, Any]:
-    """Describe an unfinished file of a search by its journal."""
+    """Describe the unfinished output file of a search by the journal stored with it."""
     journal = kept(path.with_suffix(""))[1]
     if journal is None:
         raise FileNotFoundError(f"{path}.json: does not exist, the journal that tonari search keeps beside OUT.part")
@@ -204,7 +204,7 @@ def _measured(estimate: Recall) -> dict[str, Any]:
 
 
 def _components(lists: Lists) -> int | None:
-    """Count the connected components; None if SciPy is not installed."""
+    """Return the number of connected components of a graph, or None if SciPy is not installed."""
     return int(connected_components(lists).max()) + 1 if importlib.util.find_spec("scipy") else None
 
 

@@ -80,7 +80,7 @@ def pairs(
 
 
 def _name(numbered: Path, names: Array, target: Path) -> None:
-    """Write pairs of row numbers as pairs of names, block by block."""
+    """Rewrite pairs of row numbers as pairs of row names, block by block."""
     records = np.load(numbered, mmap_mode="r")
     starts = range(0, len(records), tuning.NAMED_AT_ONCE)
     found = (records[start : start + tuning.NAMED_AT_ONCE] for start in starts)

@@ -19,7 +19,7 @@ from tonari.io.ground_truth import HDF5_SUFFIXES
 from tonari.metrics import get_metric
 from tonari.metrics.recall import neighbors_recall
 
-# Relative: two computations of one distance differ by less; a distance and its square differ by more.
+# A relative difference: two computations of the same distance differ by less, a distance and its square by more.
 _ALIKE = 1e-3
 
 
@@ -83,7 +83,7 @@ def recall(
 def _graph(
     graph: Path, points: Path, key: str | None, read: Inputs, *, as_json: bool, seed: int, **options: Any
 ) -> None:
-    """Measure a graph against its points with the options of :func:`tonari.graph.recall.graph_recall`."""
+    """Measure the recall of a graph on its points, with the options of :func:`tonari.graph.recall.graph_recall`."""
     check_points(points, key, graph)
     made = load_graph(graph)
     measured = quality.graph_recall(made.lists, read.read(points, key), seed=seed, **options)
@@ -97,7 +97,7 @@ def _graph(
 
 
 def _check_results(found: Path, truth: Path) -> None:
-    """Refuse files that do not both contain neighbours, and name their contents."""
+    """Raise an error unless both files contain neighbours; the error says what they contain instead."""
     if not _has_neighbors(found):
         raise ValueError(
             f"{found}: holds {_contents(found)}, expected a graph (.npz, as tonari graph writes it) or neighbours "
@@ -111,7 +111,7 @@ def _check_results(found: Path, truth: Path) -> None:
 
 
 def _has_neighbors(path: Path) -> bool:
-    suffix = path.suffix.lower()  # a ground truth file may have any other suffix
+    suffix = path.suffix.lower()  # files of true neighbours may have any other suffix
     return suffix in HDF5_SUFFIXES or suffix not in io.SUFFIXES or _common.kind_of(path) == "neighbours"
 
 
@@ -167,7 +167,7 @@ def _check_order(path: Path, distances: Any, metric: str) -> None:
 
 
 def _disagreement(found: Neighbors, truth: Neighbors) -> str:
-    """Return a warning if most points at the same rank of both files have different distances; else ""."""
+    """Return a warning if most points that both files have at the same rank differ in distance; otherwise ""."""
     same = (found.indices == truth.indices[:, : found.indices.shape[1]]) & (found.indices >= 0)
     ours, theirs = found.distances[same], truth.distances[:, : found.indices.shape[1]][same]
     differ = ~np.isclose(ours, theirs, rtol=_ALIKE)

@@ -1,4 +1,4 @@
-"""tonari report: a page about a graph, in HTML."""
+"""tonari report: write an HTML page about a graph."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def report(
         read.check([points])
         check_points(points, key, graph)
         rows = read.read(points, key)
-    plan = Manifest.read(graph).plan if graph.is_dir() and made.record is None else None  # otherwise, the record has it
+    plan = Manifest.read(graph).plan if graph.is_dir() and made.record is None else None  # a record includes its plan
     found = contents(made.lists, rows, sample=sample, seed=seed, threads=threads, progress=progress, plan=plan)
     page = render(found, graph.name).encode()
     with atomic(output) as file:

@@ -1,4 +1,4 @@
-"""tonari search: find the nearest points of every query, in a file or a directory."""
+"""tonari search: find the nearest points of every query, and write them to a file or a directory."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def search(
         except KeyboardInterrupt:
             _tell_what_is_kept(target, asked.shape[0], force=force)
             raise
-        (record,) = record.parts  # the record of the whole file, including rows found by earlier runs
+        (record,) = record.parts  # the record of the whole file, including rows that interrupted runs found
     else:
         with recording("search", asked.shape[0]) as record:
             options |= {"where": _mask(where), "exclude_within": exclude_within, "ties": ties}
@@ -168,7 +168,7 @@ def search(
 
 
 def _mask(where: Path | None) -> Any:
-    """Read the mask of the points that may be found."""
+    """Read the file of --where, a mask of the points that may be found."""
     if where is None:
         return None
     with open_regular(where) as file, parsing(where, size_of(where), "a bool array", "Save it with numpy.save."):
@@ -179,9 +179,9 @@ def _mask(where: Path | None) -> Any:
 
 
 def _queries_key(queries: Path, given: str | None) -> str | None:
-    """Return the name of the array of queries, since the default for HDF5, "train", contains the points."""
+    """Return the name of the queries' array in a file; in HDF5 files the default, "train", would be the points."""
     if given is None and queries.suffix.lower() in HDF5_SUFFIXES:
-        return "test"  # the name in ann-benchmarks
+        return "test"  # the queries' name in files of ann-benchmarks
     return given
 
 
@@ -196,7 +196,7 @@ def _within(
     *,
     as_json: bool,
 ) -> None:
-    """Find all points within a radius, and write them."""
+    """Find all points within a radius of each query, and write them to a .npz file."""
     started = time.perf_counter()
     base = read.read(points, key)
     asked = read.read_queries(queries, queries_key, base)

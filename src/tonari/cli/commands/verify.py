@@ -1,4 +1,4 @@
-"""tonari verify: compare the neighbours that any program found with the exact ones."""
+"""tonari verify: compare neighbours found by any program with the exact neighbours."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def verify(
 
 
 def _plain(fact: Any) -> Any:
-    """Replace numbers that JSON lacks by null."""
+    """Replace NaN and infinity, which JSON does not have, by null."""
     if isinstance(fact, dict):
         return {name: _plain(value) for name, value in fact.items()}
     if isinstance(fact, list | tuple):

@@ -1,4 +1,4 @@
-"""Conversion of astropy's positions and of columns of degrees, and of results to the same form."""
+"""Conversion of catalogues, as astropy coordinates or columns of degrees, and of results back to the same types."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ _POLE, _TURN = 90.0, 360.0
 
 @dataclass(frozen=True, eq=False)
 class Sky:
-    """Positions in degrees that :func:`sky` has checked.
+    """A catalogue given as columns of degrees, which :func:`sky` has checked.
 
     Attributes
     ----------
     ra, dec : float64 arrays of the same shape
+        Longitudes from -360 to 360 degrees and latitudes from -90 to 90 degrees.
     """
 
     ra: Float64
@@ -36,10 +37,10 @@ class Sky:
 
 @not_compiled
 def sky(*, ra: Any, dec: Any) -> Sky:
-    """Check right ascensions and declinations in degrees, for the functions of this module.
+    """Check right ascensions and declinations in degrees, and wrap them as a catalogue for the matching functions.
 
-    astropy is not needed. Other coordinates of the sphere, such as galactic ones, work as well, if all catalogues of a
-    call use the same coordinates.
+    astropy is not needed. Other spherical coordinates, such as galactic ones, work as well, provided that both
+    catalogues of a call use the same coordinates.
 
     Parameters
     ----------
@@ -56,7 +57,8 @@ def sky(*, ra: Any, dec: Any) -> Sky:
     Raises
     ------
     TypeError, ValueError
-        Not numbers, not finite, masked, out of range, in another unit, or of different shapes.
+        A column has entries that are not finite numbers, masked or out of range, or it has a unit other than degrees;
+        or the shapes of the columns differ.
 
     Examples
     --------
@@ -75,16 +77,16 @@ def sky(*, ra: Any, dec: Any) -> Sky:
 
 
 class Pair(NamedTuple):
-    """Two catalogues that are matched with each other, and their astropy coordinates.
+    """Two catalogues to be matched, converted to a common frame and unit.
 
     Attributes
     ----------
     first, second : Positions
-        Of the same frame and unit.
+        Flat longitudes and latitudes of both catalogues, in the same frame and unit.
     shape : tuple of int
-        The shape of the first one.
-    coordinates : tuple of two coordinates of astropy, optional
-        Both catalogues in the frame of the second catalogue; None if they were passed as columns of degrees.
+        The original shape of the first catalogue.
+    coordinates : tuple of two astropy coordinates, optional
+        Both catalogues in the frame of the second one; None if they were passed as columns of degrees.
     """
 
     first: Positions
@@ -94,7 +96,7 @@ class Pair(NamedTuple):
 
     @classmethod
     def of(cls, first: Any, second: Any, names: tuple[str, str], lead: bool = False) -> Pair:
-        """Check two catalogues. The second must have one dimension; the first too, unless `lead` is True."""
+        """Check two catalogues and convert them; with `lead`, the first one may have any number of dimensions."""
         catalogues = dict(zip(names, (first, second), strict=True))
         for name, each in catalogues.items():
             if not isinstance(each, Sky) and not _is_astropys(each):
@@ -113,7 +115,7 @@ class Pair(NamedTuple):
         return cls(_in_unit(parts[0], unit, names[0]), _in_unit(parts[1], unit, names[1]), first.shape, (moved, second))
 
     def limit(self, seplimit: Any) -> Float64:
-        """Return the largest separation for each position of the first catalogue: degrees, of shape (n,)."""
+        """Check `seplimit` and return the limit in degrees of each position of the first catalogue, of shape (n,)."""
         if self.coordinates is None:
             if hasattr(seplimit, "unit"):
                 raise TypeError("seplimit: expected a number of degrees, as the catalogues are in degrees")
@@ -128,13 +130,16 @@ class Pair(NamedTuple):
         return np.broadcast_to(degrees, (n,))
 
     def measured(self, left: Any, right: Any, degrees: Float64, *, unit_of: int = 0) -> tuple[Any, Any]:
-        """Return the angles and the distances between positions, in astropy's types, or as arrays for degrees.
+        """Return the angular separation and the distance in space of each pair of positions, as the caller gets them.
+
+        They are Angle and Quantity for astropy's coordinates, and float64 arrays for columns of degrees.
 
         Parameters
         ----------
         left, right : int64 arrays of the same shape
-            Row numbers in the flat first catalogue, and in the second one.
+            The pairs: row numbers in the flat first catalogue, and in the second one.
         degrees : float64 array of the same shape
+            The angular separations of the pairs.
         unit_of : 0 or 1
             The catalogue whose unit of length is used for distances in space.
         """
@@ -149,11 +154,11 @@ class Pair(NamedTuple):
         else:
             ends = first.ravel()[left] if first.shape else first, second[right]
             apart = ends[unit_of].separation_3d(ends[1 - unit_of])
-        return Angle(np.atleast_1d(degrees), "deg"), apart  # astropy's has a dimension even of one position
+        return Angle(np.atleast_1d(degrees), "deg"), apart  # astropy returns an array even for one position
 
 
 def chords(degrees: Float64) -> Float64:
-    """Return the distances between points of the unit sphere that are separated by these angles, in degrees.
+    """Convert angular separations in degrees to chords: straight-line distances between points of the unit sphere.
 
     >>> chords(np.array([0.0, 180.0]))
     array([0., 2.])
@@ -162,7 +167,7 @@ def chords(degrees: Float64) -> Float64:
 
 
 def check_store(storekdtree: Any) -> None:
-    """Check the argument that names astropy's tree."""
+    """Check the argument `storekdtree`, with which astropy stores a tree in a catalogue and tonari does nothing."""
     if not isinstance(storekdtree, str | bool):
         raise TypeError(f"storekdtree={storekdtree!r}: expected a name or a bool, which change nothing here")
 
@@ -208,7 +213,7 @@ def _is_astropys(given: Any) -> bool:
 
 
 def _in_frame_of(first: Any, second: Any) -> Any:
-    """Return coordinates in the frame of others, as astropy's functions do."""
+    """Return the first coordinates in the frame of the second, converted as astropy's matching functions do."""
     from astropy.coordinates import SkyCoord
 
     if isinstance(first, SkyCoord):
@@ -217,7 +222,7 @@ def _in_frame_of(first: Any, second: Any) -> Any:
 
 
 def _angles_of(given: Any) -> tuple[Any, Any]:
-    """Return longitudes and latitudes as flat Quantities."""
+    """Return the longitudes and the latitudes of astropy coordinates, each as a flat Quantity."""
     from astropy.coordinates import UnitSphericalRepresentation
 
     data = given.data.represent_as(UnitSphericalRepresentation)

@@ -1,4 +1,4 @@
-"""Lookalike of ``astropy.coordinates.search_around_sky``."""
+"""Drop-in for ``astropy.coordinates.search_around_sky``: all pairs of positions within an angle."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from tonari.compat.astropy.arguments import Pair, check_store, chords
 from tonari.compat.astropy.separations import Float64, Ids, Positions, separations
 from tonari.core.process.compiling import not_compiled
 
-# Twice the error of a chord, with room: coordinates in radians are off by 2^-50 at most, unit vectors by 2^-51, and the
-# separation that is compared in the end by some 2^-50 of at most pi.
+# More than twice the error of a chord between float64 unit vectors. The error has three parts: at most 2^-50 from the
+# coordinates in radians, at most 2^-51 from the unit vectors, and about 2^-50 times pi from the separation that is
+# finally compared.
 MARGIN = 2.0**-44
 
 
 class CoordinateSearchResult(NamedTuple):
-    """Pairs of positions, with astropy's field names.
+    """Pairs of positions of two catalogues, with astropy's field names.
 
     Attributes
     ----------
     indices_to_first_set, indices_to_second_set : int64 arrays of shape (pairs,)
+        Row numbers of each pair's positions in the two catalogues.
     angular_separation : Angle, or float64 array of degrees
     physical_separation : Quantity, or float64 array
         Distances in space if both catalogues have distances, else between points of the unit sphere.
@@ -39,20 +41,21 @@ class CoordinateSearchResult(NamedTuple):
 def search_around_sky(
     coords1: Any, coords2: Any, seplimit: Any, storekdtree: str | bool = "kdtree_sky"
 ) -> CoordinateSearchResult:
-    """Find all pairs of positions of two catalogues within an angle, like ``astropy.coordinates.search_around_sky``.
+    """Find all pairs of positions of two catalogues within an angle, as ``astropy.coordinates.search_around_sky`` does.
 
     Parameters
     ----------
     coords1, coords2 : SkyCoord, frame with data, or :func:`sky`; of shape (n,)
-    seplimit : Quantity, or degrees for :func:`sky`; one, or one for each position of coords1
-        The largest separation. Pairs at exactly this separation are found.
+    seplimit : Quantity, or number or array of degrees for :func:`sky`
+        The largest separation, for all positions or for each position of coords1. Pairs at exactly this separation are
+        found.
     storekdtree : str or bool
         Checked, but without effect.
 
     Returns
     -------
     CoordinateSearchResult
-        In ascending order of the row number of coords1, then of the row number of coords2.
+        Pairs in ascending order of their row in coords1, then of their row in coords2.
 
     Raises
     ------
@@ -85,27 +88,28 @@ def search_around_sky(
 def in_blocks(
     index: Index, vectors: Float64, reach: Float64, rows: Ids, queries: Positions, points: Positions
 ) -> Iterator[tuple[Ids, Ids, Ids, Float64]]:
-    """Find all points within a chord of some queries, block by block, and compute the angles.
+    """Find all points within a maximum chord of each selected query, in blocks of queries that bound the memory.
 
     Parameters
     ----------
     index : Index
-        Of the unit vectors of the points.
+        The index of the points' unit vectors.
     vectors : float64 array of shape (m, 3)
         The unit vectors of all queries.
     reach : float64 array of shape (m,)
-        The longest chord of each query.
+        The maximum chord of each query.
     rows : int64 array
-        Queries to search for, ascending.
+        The row numbers of the queries to search for, ascending.
     queries, points : Positions
 
     Yields
     ------
     some : int64 array
-        The next block of queries, which are compared at once.
+        The row numbers of the queries in this block.
     left, right : int64 arrays of shape (pairs,)
-        Queries, ascending, and points.
+        The row numbers of the query and of the point of each pair; `left` ascends.
     degrees : float64 array of shape (pairs,)
+        The angular separation of each pair.
     """
     if not len(rows):
         return

@@ -1,4 +1,4 @@
-"""Lookalike of ``astropy.coordinates.match_coordinates_sky``, and mutual matches."""
+"""Drop-in for ``astropy.coordinates.match_coordinates_sky``, and a function for mutual matches, which astropy lacks."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tonari.core.process.compiling import not_compiled
 
 
 class CoordinateMatchResult(NamedTuple):
-    """The match of each position, with astropy's field names.
+    """The match of each position in a catalogue, with astropy's field names.
 
     Attributes
     ----------
     indices_to_catalog : int64 array
-        Row numbers of the catalogue.
+        The row number of each match in the catalogue.
     angular_separation : Angle, or float64 array of degrees
     physical_separation : Quantity, or float64 array
         Distances in space if both catalogues have distances, else between points of the unit sphere.
@@ -35,7 +35,7 @@ class CoordinateMatchResult(NamedTuple):
 def match_coordinates_sky(
     matchcoord: Any, catalogcoord: Any, nthneighbor: int = 1, storekdtree: str | bool = "kdtree_sky"
 ) -> CoordinateMatchResult:
-    """Find the nearest position of a catalogue for each position, like ``astropy.coordinates.match_coordinates_sky``.
+    """Find each position's nearest one in a catalogue, as ``astropy.coordinates.match_coordinates_sky`` does.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def match_coordinates_sky(
         Positions of any shape; converted to the frame of the catalogue.
     catalogcoord : the same kind, of shape (n,)
     nthneighbor : int
-        1 for the nearest position, 2 for the second nearest. If a catalogue is matched with itself, pass 2, since each
+        1 for the nearest position, 2 for the second nearest. Pass 2 to match a catalogue with itself, since each
         position is nearest to itself.
     storekdtree : str or bool
         Checked, but without effect.
@@ -51,14 +51,14 @@ def match_coordinates_sky(
     Returns
     -------
     CoordinateMatchResult
-        Of the shape of `matchcoord`. Separations are Angle and Quantity for coordinates of astropy, and arrays
-        (degrees, and lengths of chords) for :func:`sky`. Of positions at equal separations, the smaller row number is
-        first.
+        Arrays of the shape of `matchcoord`. Separations are Angle and Quantity for astropy's coordinates, and arrays
+        of degrees and of chord lengths for :func:`sky`. Ties are resolved in favour of the smaller row number.
 
     Raises
     ------
     TypeError, ValueError
-        Other arguments, more neighbours than the catalogue has positions, masked coordinates, NaN or infinity.
+        An argument has another type or shape, `nthneighbor` exceeds the number of positions in the catalogue, or
+        coordinates are masked, NaN or infinite.
 
     Examples
     --------
@@ -80,21 +80,21 @@ def match_coordinates_sky(
 
 @not_compiled
 def match_one_to_one(coords1: Any, coords2: Any, seplimit: Any = None) -> CoordinateSearchResult:
-    """Find the mutual nearest neighbours of two catalogues.
+    """Find the pairs of positions of two catalogues that are each other's nearest neighbours.
 
     Each position is in at most one pair.
 
     Parameters
     ----------
     coords1, coords2 : SkyCoord, frame with data, or :func:`sky`; of shape (n,)
-    seplimit : Quantity, or degrees; one, or one for each position of coords1, optional
-        The largest separation of a pair. Default: no limit.
+    seplimit : Quantity, or number or array of degrees for :func:`sky`, optional
+        The largest separation of a pair, for all positions or for each position of coords1. Default: no limit.
 
     Returns
     -------
     CoordinateSearchResult
-        By ascending row number of coords1. If several positions are equally near, the one with the smallest row number
-        is the nearest.
+        Pairs in ascending order of their row in coords1. If several positions are equally near, the one with the
+        smallest row number counts as the nearest.
 
     Raises
     ------
@@ -125,11 +125,11 @@ def match_one_to_one(coords1: Any, coords2: Any, seplimit: Any = None) -> Coordi
 
 
 def nearest(queries: Positions, points: Positions, k: int) -> tuple[Ids, Float64]:
-    """Find the k nearest positions of every query, in order of (separation, row number).
+    """Find the k nearest positions of each query, in order of (separation, row number).
 
-    The error of a chord is less than half of MARGIN. If every other chord is longer than the k-th shortest one by more
-    than MARGIN, the k points with the shortest chords are the nearest. Otherwise all points whose chords are within
-    MARGIN of the k-th one are compared by their separations.
+    The search compares chords between unit vectors, with an error below half of MARGIN. If all other chords are longer
+    than a query's k-th shortest one by more than MARGIN, the points of the k shortest chords are its neighbours.
+    Otherwise all points with chords up to the k-th one plus MARGIN are compared by their exact separations.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def nearest(queries: Positions, points: Positions, k: int) -> tuple[Ids, Float64
         close = np.flatnonzero(found.distances[:, k] <= reach)
         for some, left, right, apart in in_blocks(index, vectors, reach, close, queries, points):
             order = np.lexsort((right, apart, left))
-            begin = np.searchsorted(left, some)  # `left` ascends, and this order keeps it
+            begin = np.searchsorted(left, some)  # valid after sorting too, since `left` is the primary key and ascends
             first = order[begin[:, None] + np.arange(k)]
             indices[some], degrees[some] = right[first], apart[first]
     return indices, degrees

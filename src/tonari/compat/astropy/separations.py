@@ -1,22 +1,23 @@
-"""Angles between positions on the sphere, in float64, with errors of a few units in the last place at every angle.
+"""Angles between positions on the sphere in float64, accurate to a few units in the last place at every angle.
 
 With longitudes a, latitudes b and differences da and db, the angle t between two positions has
 
     sin^2(t / 2) = sin^2(db / 2)          + cos b1 cos b2 sin^2(da / 2)
     cos^2(t / 2) = sin^2((b1 + b2) / 2)   + cos b1 cos b2 cos^2(da / 2)
 
-Both are sums of terms that are at least 0, so nothing cancels. If the first sum is the smaller one, t is 2 arcsin of
-its root; otherwise t is pi minus 2 arcsin of the root of the second sum.
-Digits are lost only on the way to the terms, so
+Both are sums of non-negative terms, so nothing cancels. If the first sum is the smaller one, t is twice the arcsine of
+its square root; otherwise t is pi minus twice the arcsine of the square root of the second sum. The terms themselves
+are computed so that they lose no digits either:
 
 - differences are taken in the unit of the coordinates: between close positions they are exact in degrees, but not
   after a conversion to radians;
-- a difference of longitudes is reduced by whole turns with the rounding error of the subtraction added afterwards, so
-  the difference of 359.9999 and 0.0001 degrees is as accurate as any other;
+- whole turns are subtracted from a difference of longitudes, and the rounding error of the difference is added
+  afterwards, so the difference between 359.9999 and 0.0001 degrees is as accurate as any other;
 - the cosine of a latitude near a pole is the sine of 90 degrees minus the latitude, which is exact.
 
-``metric="haversine"`` computes angles from chords of rounded unit vectors, whose lengths have an absolute
-error of about 1e-15. That is 1e-4 of an angle of a micro-arcsecond, and near 180 degrees an error of 1e-8 radians.
+``metric="haversine"`` is less accurate: it computes angles from chords between rounded unit vectors, whose lengths have
+an absolute error of about 1e-15. That is a relative error of 1e-4 at an angle of one micro-arcsecond, and an error of
+1e-8 radians near 180 degrees.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ class Unit(NamedTuple):
     Attributes
     ----------
     half_turn : tuple of two floats
-        Half a turn, as the sum of a float64 number and a correction.
+        180 degrees in this unit, as the sum of a float64 number and a correction.
     radians : float
-        One unit in radians.
+        The size of the unit in radians.
     """
 
     half_turn: tuple[float, float]
@@ -56,7 +57,7 @@ RADIANS = Unit((math.pi, 1.2246467991473532e-16), 1.0)
 
 
 class Positions(NamedTuple):
-    """Positions on the sphere.
+    """Positions on the sphere, as longitudes and latitudes.
 
     Attributes
     ----------
@@ -70,11 +71,11 @@ class Positions(NamedTuple):
     unit: Unit
 
     def at(self, rows: Ids | slice) -> Positions:
-        """Return some positions."""
+        """Return the positions at these row numbers."""
         return Positions(self.longitude[rows], self.latitude[rows], self.unit)
 
     def vectors(self) -> Float64:
-        """Return the unit vectors: (n, 3)."""
+        """Return the positions as unit vectors, of shape (n, 3)."""
         rows = np.empty((len(self.latitude), 3))
         for part in cut(len(rows), tuning.CHANGED_ELEMENTS):
             latitude, longitude = self.latitude[part], self.longitude[part]
@@ -83,7 +84,7 @@ class Positions(NamedTuple):
 
 
 def separations(left: Positions, right: Positions) -> Float64:
-    """Return the angles between pairs of positions of the same unit, in degrees, from 0 to 180: (pairs,).
+    """Return the angle between the two positions of each pair, in degrees from 0 to 180, of shape (pairs,).
 
     >>> import numpy as np
     >>> here, there = (Positions(np.array([ra]), np.array([0.0]), DEGREES) for ra in (359.75, 0.25))
@@ -109,17 +110,17 @@ def _degrees(left: Positions, right: Positions) -> Float64:
 
 
 def _less(left: Float64, right: Float64, unit: Unit) -> Float64:
-    """The difference of longitudes, at most half a turn in magnitude."""
+    """Return the differences of two arrays of longitudes, reduced to at most 180 degrees in magnitude."""
     half, correction = unit.half_turn
     difference = left - right
     backwards = difference - left
-    error = (left - (difference - backwards)) - (right + backwards)  # of the subtraction
+    error = (left - (difference - backwards)) - (right + backwards)  # rounding error of the subtraction
     turns = np.rint(difference / (2 * half))
     return (difference - turns * (2 * half)) + (error - turns * (2 * correction))
 
 
 def _cosine(latitude: Float64, unit: Unit) -> Float64:
-    """The cosine of latitudes, at least 0."""
+    """Return the cosines of latitudes, at least 0, accurate at the poles too."""
     if unit is RADIANS:
         return np.maximum(sin_cos(latitude)[1], 0.0)
     size = np.abs(latitude)

@@ -1,4 +1,4 @@
-"""Tuned numbers of matches of the sky. They change no value."""
+"""Tuning constants of sky matching: they affect speed and memory, but no answer."""
 
-# Not measured: a bound of memory.
-PAIRS = 1 << 22  # of positions that are compared at once
+# Not measured: a bound on memory.
+PAIRS = 1 << 22  # pairs of positions whose separations are computed in one block

@@ -1,4 +1,4 @@
-"""The interface of FAISS's flat search, with tonari's neighbours: ``from tonari.compat import faiss``.
+"""Drop-in for FAISS's flat indexes and ``faiss.knn``; import it by ``from tonari.compat import faiss``.
 
 index_flat.py     IndexFlat, IndexFlatL2, IndexFlatIP
 index_id_map.py   IndexIDMap, IndexIDMap2
@@ -30,11 +30,11 @@ buffers ``D``, ``I``, ``x`` for results               results are returned
 NaN and infinity                                      faiss, which returns -1 for such a row
 ====================================================  ================================================================
 
-As in FAISS, rows are converted to float32, L2 distances are squared, inner products descend, and a point is within a
-range if its distance is less than the threshold (if its inner product is greater). Missing neighbours are last, with
-index -1 and the largest float32 (the lowest for inner products). Unlike in FAISS, distances are float64 values rounded
-once, equal distances are in ascending order of index, and neighbours within a range are ordered by distance. In the
-Canberra distance, 0 / 0 counts as 0; FAISS does not find such rows.
+As in FAISS, rows are converted to float32, L2 distances are squared, inner products descend, and a range search finds
+points with a distance less than the threshold (an inner product greater than it). Missing neighbours are at the end of
+a list, with index -1 and the largest float32 as distance (the lowest for inner products). Unlike in FAISS, distances
+are float64 values rounded once, equal distances are in ascending order of index, and a range search returns neighbours
+nearest first. In the Canberra distance, a term 0 / 0 counts as 0; FAISS does not find rows with such a term.
 
 An index can be the ``custom_index`` of ``datasets.Dataset.add_faiss_index``, and can be pickled. ``faiss.write_index``
 and ``faiss.index_cpu_to_gpu`` accept only FAISS's own indexes; for tensors on CUDA use :func:`tonari.search`.

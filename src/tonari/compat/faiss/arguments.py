@@ -1,4 +1,4 @@
-"""Conversion of FAISS's metric numbers and arrays, and of lists with missing neighbours."""
+"""Conversion of FAISS's metric numbers and arrays, and padding of neighbour lists with missing neighbours."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LARGEST = np.finfo(np.float32).max
 
 
 def metric_of(metric: Any) -> str:
-    """Return the metric with this number in FAISS."""
+    """Return tonari's name of the metric that has this number in FAISS."""
     number = inputs.check_count(metric, "metric", least=0)
     if number not in _METRICS:
         raise Unsupported(f"metric={number}: expected one of {', '.join(map(str, _METRICS))}; for others use faiss")
@@ -38,11 +38,11 @@ def metric_of(metric: Any) -> str:
 
 
 def rows_of(x: Any, name: str, width: int | None = None) -> npt.NDArray[np.float32]:
-    """Check rows (there may be none) and return them in float32."""
+    """Check an array of rows, which may be empty, and return it in float32."""
     array = numbers_of(x, name, "(n, d)")
     if array.ndim != 2 or (width is not None and array.shape[1] != width):
         raise ValueError(f"{name}: expected shape (n, {'d' if width is None else width}), got {array.shape}")
-    with np.errstate(over="ignore"):  # infinity is refused below
+    with np.errstate(over="ignore"):  # as_rows refuses the resulting infinity
         rows: npt.NDArray[np.float32] = np.ascontiguousarray(array, np.float32)
     if len(rows):
         inputs.as_rows(rows, name)
@@ -64,13 +64,13 @@ def ids_of(x: Any, name: str) -> npt.NDArray[np.int64]:
 
 
 def filled(m: int, k: int, metric: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Return lists in which all neighbours are missing."""
+    """Return distances and indices of shape (m, k) with all neighbours missing."""
     worst = -_LARGEST if METRICS[metric].descending else _LARGEST
     return np.full((m, k), worst, np.float32), np.full((m, k), -1, np.int64)
 
 
 def padded(found: Neighbors, k: int, metric: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Return lists of k neighbours, padded with missing ones."""
+    """Return distances and indices of shape (m, k), with missing neighbours appended to lists shorter than k."""
     m, there = found.indices.shape
     if there == k:
         return found.distances, found.indices.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Lookalikes of FAISS's flat indexes."""
+"""Drop-ins for FAISS's flat indexes: IndexFlat, IndexFlatL2 and IndexFlatIP."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class IndexFlat(Hinted):
     Parameters
     ----------
     d : int
-        Columns.
+        Number of columns.
     metric : int
         FAISS's number of the metric, such as ``METRIC_L2``.
 
     Attributes
     ----------
     d, ntotal : int
-        Columns and rows.
+        Number of columns and of rows.
     metric_type : int
     is_trained : bool
         True.
@@ -69,7 +69,7 @@ class IndexFlat(Hinted):
 
     @not_compiled
     def train(self, x: Any) -> None:
-        """Check the rows; a flat index needs no training."""
+        """Check the rows and do nothing else, as a flat index needs no training."""
         rows_of(x, "x", width=self.d)
 
     @not_compiled
@@ -82,7 +82,7 @@ class IndexFlat(Hinted):
             self._index = None
 
     def _all(self) -> npt.NDArray[np.float32]:
-        """All rows in one array, concatenated on first use."""
+        """Return all added rows as one array, concatenated on first use."""
         if len(self._parts) != 1:
             self._parts = [np.concatenate([np.empty((0, self.d), np.float32), *self._parts])]
         return self._parts[0]
@@ -105,21 +105,21 @@ class IndexFlat(Hinted):
     def range_search(
         self, x: Any, thresh: float, *, params: None = None
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-        """Find all rows whose distance is less than a threshold, or whose inner product is greater.
+        """Find all rows whose distance is less than a threshold, or whose inner product is greater than it.
 
         Parameters
         ----------
         x : array of shape (n, d)
         thresh : float
-            Squared, for ``METRIC_L2``.
+            For ``METRIC_L2`` a squared distance.
         params : None
 
         Returns
         -------
         lims : uint64 array of shape (n + 1,)
-            The results of row i are ``D[lims[i]:lims[i + 1]]`` and ``I[lims[i]:lims[i + 1]]``.
+            The results of row i of x are ``D[lims[i]:lims[i + 1]]`` and ``I[lims[i]:lims[i + 1]]``.
         D : float32 array of shape (lims[n],)
-            Distances, nearest first.
+            Distances or inner products, nearest first.
         I : int64 array of shape (lims[n],)
         """
         no_params(params)
@@ -136,7 +136,7 @@ class IndexFlat(Hinted):
 
     @not_compiled
     def remove_ids(self, x: Any) -> int:
-        """Remove the rows with these numbers and return the number of removed rows; later rows are renumbered."""
+        """Remove the rows with these numbers, renumber the later ones, and return the number of removed rows."""
         numbers = ids_of(x, "x")
         staying = np.ones(self.ntotal, bool)
         staying[numbers[(numbers >= 0) & (numbers < self.ntotal)]] = False
@@ -148,7 +148,7 @@ class IndexFlat(Hinted):
 
     @not_compiled
     def reconstruct(self, key: int) -> npt.NDArray[np.float32]:
-        """Return a row, of shape (d,)."""
+        """Return the row with this number, of shape (d,)."""
         at = inputs.check_count(key, "key", least=0)
         if at >= self.ntotal:
             raise ValueError(f"key={key}: the index has rows 0 to {self.ntotal - 1}, {self.ntotal} in all")
@@ -157,7 +157,7 @@ class IndexFlat(Hinted):
 
     @not_compiled
     def reconstruct_n(self, n0: int = 0, ni: int = -1) -> npt.NDArray[np.float32]:
-        """Return `ni` rows from row `n0` on; with -1, all rows from there."""
+        """Return `ni` rows, starting with row `n0`; with ``ni=-1`` all rows from `n0` to the end."""
         begin, count = inputs.check_count(n0, "n0", least=0), inputs.check_count(ni, "ni", least=-1)
         end = self.ntotal if count == -1 else begin + count
         if max(begin, end) > self.ntotal:
@@ -182,5 +182,5 @@ class IndexFlatIP(IndexFlat):
 
 
 def no_params(params: Any) -> None:
-    """Refuse parameters of a search."""
+    """Refuse the argument `params` of a search, FAISS's SearchParameters, unless it is None."""
     leave_out(params, None, "params", "use where= and exclude= of tonari.search")

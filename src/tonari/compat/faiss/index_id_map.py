@@ -1,4 +1,4 @@
-"""Lookalikes of FAISS's indexes with the caller's own ids."""
+"""Drop-ins for FAISS's IndexIDMap and IndexIDMap2, whose rows have the caller's own ids."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ class IndexIDMap(Hinted):
 
     @property
     def d(self) -> int:
-        """Columns."""
+        """Number of columns."""
         return self.index.d
 
     @property
     def ntotal(self) -> int:
-        """Rows."""
+        """Number of rows."""
         return self.index.ntotal
 
     @property
@@ -74,12 +74,12 @@ class IndexIDMap(Hinted):
 
     @not_compiled
     def train(self, x: Any) -> None:
-        """Check the rows; a flat index needs no training."""
+        """Check the rows and do nothing else, as a flat index needs no training."""
         self.index.train(x)
 
     @not_compiled
     def add(self, x: Any) -> None:
-        """Refuse rows without ids, as FAISS does."""
+        """Raise an error, as FAISS does: rows need ids, see :meth:`add_with_ids`."""
         raise TypeError("add: this index has ids, expected add_with_ids(x, ids)")
 
     @not_compiled
@@ -94,7 +94,7 @@ class IndexIDMap(Hinted):
 
     @not_compiled
     def search(self, x: Any, k: int, *, params: None = None) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-        """Find the k nearest rows for each row of x like :meth:`IndexFlat.search`; I contains ids, -1 where missing."""
+        """Find the k nearest rows as :meth:`IndexFlat.search` does; I has their ids, -1 for missing neighbours."""
         D, I = self.index.search(x, k, params=params)  # noqa: E741, as FAISS calls them
         return D, np.append(self.id_map, -1)[I]
 
@@ -102,13 +102,13 @@ class IndexIDMap(Hinted):
     def range_search(
         self, x: Any, thresh: float, *, params: None = None
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-        """Find all rows within a threshold like :meth:`IndexFlat.range_search`; I contains ids."""
+        """Find all rows within a threshold as :meth:`IndexFlat.range_search` does; I has their ids."""
         lims, D, I = self.index.range_search(x, thresh, params=params)  # noqa: E741
         return lims, D, self.id_map[I]
 
     @not_compiled
     def remove_ids(self, x: Any) -> int:
-        """Remove all rows that have one of these ids, of shape (n,), and return the number of removed rows."""
+        """Remove all rows whose id is in an array of shape (n,), and return the number of removed rows."""
         removed = np.isin(self.id_map, ids_of(x, "x"))
         count = self.index.remove_ids(np.flatnonzero(removed))
         self.id_map = self.id_map[~removed]
@@ -126,7 +126,7 @@ class IndexIDMap2(IndexIDMap):
 
     @not_compiled
     def reconstruct(self, key: int) -> npt.NDArray[np.float32]:
-        """Return the row with this id, of shape (d,); if several rows have it, the one that was added last."""
+        """Return the row with this id, of shape (d,); if several rows share the id, the last added one."""
         wanted = inputs.check_count(key, "key", least=-(2**63))
         places = np.flatnonzero(self.id_map == wanted)
         if not len(places):

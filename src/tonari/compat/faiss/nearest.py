@@ -1,4 +1,4 @@
-"""Lookalikes of ``faiss.knn`` and ``faiss.normalize_L2``."""
+"""Drop-ins for ``faiss.knn`` and ``faiss.normalize_L2``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tonari.core.slices import cut
 def knn(
     xq: Any, xb: Any, k: int, metric: int = METRIC_L2, metric_arg: float = 0.0
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Find the k nearest rows of xb for each row of xq, as ``faiss.knn`` does.
+    """Find the k nearest rows of xb for each row of xq, with the arguments and results of ``faiss.knn``.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def knn(
         Distances in ascending order, squared for ``METRIC_L2``; inner products in descending order. Missing entries
         have the largest float32 (the lowest for inner products).
     I : int64 array of shape (nq, k)
-        Rows of xb; -1 where missing.
+        Row numbers of xb; -1 for missing neighbours.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The number of threads of all searches, as OpenMP's functions set it for FAISS."""
+"""The number of threads of searches in ``tonari.compat.faiss``, set as in FAISS by functions with OpenMP's names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tonari.core.process.workers import default_threads
 
 
 class _Setting:
-    """The number that was set last; None by default."""
+    """The number of threads that the last call of :func:`omp_set_num_threads` set; None before the first call."""
 
     threads: int | None = None
 
@@ -19,7 +19,7 @@ class _Setting:
 def omp_set_num_threads(num_threads: int) -> None:
     """Set the number of threads of all later searches of :mod:`tonari.compat.faiss`.
 
-    By default, the amount of work decides. Answers do not depend on the number.
+    Before the first call, tonari chooses the number for each search by its amount of work. Answers do not depend on it.
 
     Examples
     --------
@@ -31,10 +31,10 @@ def omp_set_num_threads(num_threads: int) -> None:
 
 @not_compiled
 def omp_get_max_threads() -> int:
-    """Return the number that was set; by default, the number of processors that the process may use."""
+    """Return the number of threads that was set, or else the number of processors that the process may use."""
     return _Setting.threads or default_threads(math.inf)
 
 
 def threads() -> int | None:
-    """Return the number that was set, for the argument `threads`."""
+    """Return the number of threads that was set, or None, as the argument `threads` of tonari's searches."""
     return _Setting.threads

@@ -1,9 +1,11 @@
-"""Neighbours as ``torch_geometric.nn`` and ``torch_cluster`` return them: ``from tonari.compat.pyg import knn_graph``.
+"""Drop-in for the neighbour functions of ``torch_geometric.nn`` and ``torch_cluster``, which return edges.
+
+Import them by ``from tonari.compat.pyg import knn_graph``.
 
 lists_of_k.py   knn, knn_graph, nearest
 within.py       radius, radius_graph
-arguments.py    conversion of PyG's arguments
-edges.py        lists of neighbours as edges
+arguments.py    checks and conversion of PyG's arguments
+edges.py        conversion of neighbour lists to tensors of edges
 
 ========================================  =============================================================================
 covered                                   how
@@ -15,7 +17,7 @@ covered                                   how
 ``batch``, ``batch_x``, ``batch_y``       clouds: whole numbers from 0, which need not be sorted
 ``batch_size``                            checked: every number in ``batch`` must be less than it
 ``num_workers``                           CPU threads; -1 lets the amount of work decide. No effect on CUDA
-``max_num_neighbors``                     keeps this number of nearest points; None keeps all
+``max_num_neighbors``                     the most points that are kept for a query, the nearest ones; None keeps all
 ``cosine``                                1 - cosine similarity
 ----------------------------------------  -----------------------------------------------------------------------------
 refused                                   alternative
@@ -25,9 +27,9 @@ whole numbers in x and y                  ``x.float()``
 NaN and infinity
 ========================================  =============================================================================
 
-Edges are int64 tensors on the device of x, ordered by query (centre), then nearest first, ties by row number. A point
-has fewer than k edges if its cloud has fewer points. As in torch_cluster, a point is within a radius if its distance is
-less than r. Differences:
+Edges are int64 tensors on the device of x, in order of (query or centre, distance, row number). A query has fewer than
+k edges if its cloud has fewer points. As in torch_cluster, a point is within a radius if its distance is less than r.
+Differences:
 
 - ``knn_graph`` and ``radius_graph`` exclude a point from its own list by row number, so it has k neighbours even if it
   has copies; torch_cluster searches for k + 1 points and drops the point itself if it is among them. With

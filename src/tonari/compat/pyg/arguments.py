@@ -1,4 +1,4 @@
-"""Conversion of PyG's arguments."""
+"""Checks of PyG's arguments, and their conversion to the arguments of tonari's functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLOWS = ("source_to_target", "target_to_source")
 
 
 def rows_of(x: Any, name: str) -> Any:
-    """Check a tensor of points, and return it with two dimensions."""
+    """Check a tensor of points of shape (n, d) or (n,), and return it with two dimensions."""
     if inputs.kind_of(x) != "torch":
         raise TypeError(f"{name}: expected a torch tensor, got {type(x).__name__}")
     rows = x.detach().reshape(-1, 1) if x.dim() == 1 else x.detach()
@@ -24,7 +24,7 @@ def rows_of(x: Any, name: str) -> Any:
 
 
 def both_of(x: Any, y: Any) -> tuple[Any, Any]:
-    """Check two tensors of points that have the same width."""
+    """Check the tensors x and y, which must have the same number of columns, and return them with two dimensions."""
     rows = rows_of(x, "x"), rows_of(y, "y")
     ours, theirs = (tuple(each.shape) for each in rows)
     if ours[1] != theirs[1]:
@@ -33,7 +33,7 @@ def both_of(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def clouds_of(batch: Any, name: str, count: int, batch_size: Any) -> npt.NDArray[np.int64] | None:
-    """Check the clouds of points."""
+    """Check an argument such as `batch`, the number of each point's cloud, and return it as int64 of shape (count,)."""
     size = None if batch_size is None else inputs.check_count(batch_size, "batch_size")
     if batch is None:
         return None
@@ -48,7 +48,7 @@ def clouds_of(batch: Any, name: str, count: int, batch_size: Any) -> npt.NDArray
 
 
 def groups_of(batch_x: Any, batch_y: Any, n: int, m: int, batch_size: Any) -> dict[str, Any]:
-    """Check the clouds of points and queries; both or none must be given."""
+    """Check `batch_x` and `batch_y`, both given or both None, and return the group arguments of tonari's search."""
     if (batch_x is None) != (batch_y is None):
         have, lacks = ("batch_x", "batch_y")[:: 1 if batch_y is None else -1]
         raise ValueError(f"{have}: came without {lacks}; give the cloud of each point of x and of each point of y")
@@ -57,7 +57,7 @@ def groups_of(batch_x: Any, batch_y: Any, n: int, m: int, batch_size: Any) -> di
 
 
 def options_of(x: Any, num_workers: Any, cosine: Any = False) -> dict[str, Any]:
-    """Return the keyword arguments of the search."""
+    """Return the keyword arguments `metric` and `threads` of tonari's search."""
     threads = threads_of(num_workers, "num_workers")
     metric = "cosine" if inputs.check_flag(cosine, "cosine") else "euclidean"
     on_cuda = inputs.kind_of(x) == "torch" and x.is_cuda
@@ -65,13 +65,13 @@ def options_of(x: Any, num_workers: Any, cosine: Any = False) -> dict[str, Any]:
 
 
 def within_of(r: Any, most: Any) -> dict[str, Any]:
-    """Return the neighbours within a radius."""
+    """Return the keyword arguments of tonari's radius search for PyG's `r` and `max_num_neighbors`."""
     limit = None if most is None else inputs.check_count(most, "max_num_neighbors")
     return {"radius": number_of(r, "r", least=0.0), "closed": False, "max_neighbors": limit}
 
 
 def check_flow(flow: Any) -> str:
-    """Check the direction of messages."""
+    """Check the argument `flow`, the direction of messages along edges."""
     if flow not in FLOWS:
         raise ValueError(f"flow={flow!r}: expected {' or '.join(map(repr, FLOWS))}")
     return str(flow)

@@ -1,4 +1,4 @@
-"""Lists of neighbours as the edges of PyG."""
+"""Conversion of neighbour lists to PyG's edges, int64 tensors of shape (2, edges)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors
 
 
 def no_edges(like: Any) -> Any:
-    """Return an empty tensor of edges on the device of a tensor."""
+    """Return no edges, as a tensor of shape (2, 0) on the device of `like`."""
     return like.new_empty((2, 0)).long()
 
 
 def edges_of(indices: Any) -> Any:
-    """Return lists of neighbours as edges: rows in row 0, their neighbours in row 1."""
+    """Convert indices of shape (n, k), -1 if missing, to edges: queries in row 0, their neighbours in row 1."""
     import torch
 
     rows = torch.arange(len(indices), device=indices.device)[:, None].expand_as(indices)
@@ -22,7 +22,7 @@ def edges_of(indices: Any) -> Any:
 
 
 def edges_of_lists(found: RadiusNeighbors) -> Any:
-    """Return lists of different lengths as edges: rows in row 0, their neighbours in row 1."""
+    """Convert the result of a radius search to edges: queries in row 0, their neighbours in row 1."""
     import torch
 
     rows = torch.arange(len(found.indptr) - 1, device=found.indptr.device)
@@ -30,5 +30,5 @@ def edges_of_lists(found: RadiusNeighbors) -> Any:
 
 
 def flowing(edges: Any, flow: str) -> Any:
-    """Return the edges between centres and neighbours in the direction of messages."""
+    """Turn edges (centre, neighbour) into the direction `flow`: (neighbour, centre) for "source_to_target"."""
     return edges.flip(0) if flow == "source_to_target" else edges

@@ -1,4 +1,4 @@
-"""``knn``, ``knn_graph`` and ``nearest`` of PyTorch Geometric."""
+"""Drop-ins for PyTorch Geometric's functions with a number of neighbours: ``knn``, ``knn_graph`` and ``nearest``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def knn(
     x, y : tensors of shape (n, d) and (m, d), or (n,) and (m,)
     k : int
     batch_x, batch_y : int tensors of shape (n,) and (m,), optional
-        The cloud of each point; points of other clouds are not found.
+        The number of each point's cloud; only points of the query's cloud are found.
     cosine : bool
         Whether to use 1 - cosine similarity instead of Euclidean distance.
     num_workers : int
@@ -123,7 +123,7 @@ def nearest(x: Any, y: Any, batch_x: Any = None, batch_y: Any = None) -> Any:
     Raises
     ------
     ValueError
-        y has no points, or none in the cloud of a point of x.
+        y has no point in the cloud of a point of x.
     """
     options = options_of(x, -1)
     queries, points = both_of(x, y)

@@ -1,4 +1,4 @@
-"""``radius`` and ``radius_graph`` of PyTorch Geometric."""
+"""Drop-ins for PyTorch Geometric's functions with a radius: ``radius`` and ``radius_graph``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def radius(
     num_workers: int = 1,
     batch_size: int | None = None,
 ) -> Any:
-    """Find all points of x nearer than r to each point of y.
+    """Find all points of x at a distance less than r from each point of y.
 
     Parameters
     ----------
@@ -30,12 +30,12 @@ def radius(
         As for :func:`knn`.
     r : float
     max_num_neighbors : int, optional
-        Keep at most this number of points for each point of y, the nearest ones.
+        The largest number of points to keep for each point of y; the nearest ones are kept.
 
     Returns
     -------
     int64 tensor of shape (2, edges)
-        Row 0 has rows of y, row 1 rows of x.
+        Row 0 has row numbers of y, and row 1 row numbers of x.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def radius_graph(
     num_workers: int = 1,
     batch_size: int | None = None,
 ) -> Any:
-    """Find all other points nearer than r to each point.
+    """Find all other points at a distance less than r from each point.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def radius_graph(
     loop : bool
         Whether each point counts as its own neighbour.
     max_num_neighbors : int, optional
-        Keep at most this number of neighbours for each point, the nearest ones.
+        The largest number of neighbours to keep for each point; the nearest ones are kept.
 
     Returns
     -------

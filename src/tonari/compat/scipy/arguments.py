@@ -1,4 +1,4 @@
-"""Conversion of SciPy's arguments."""
+"""Checks of the arguments of SciPy's KDTree, and their conversion to tonari's arguments."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tonari.compat.arguments import number_of, numbers_of
 from tonari.core.errors import Unsupported
 from tonari.metrics.names import MINKOWSKI, powers
 
-_LEAST_P = 1.0  # SciPy's
+_LEAST_P = 1.0  # as in SciPy
 
 
 def metric_of(p: Any, eps: Any) -> str:
-    """Return the metric for a Minkowski norm `p`; check `eps`, which has no effect: exact answers fulfil any.
+    """Return tonari's metric for the Minkowski norm `p`, and check `eps`, which has no effect on exact answers.
 
     >>> metric_of(1, 0), metric_of(3, 0.5), metric_of(float("inf"), 0.0)
     ('l1', 'minkowski:3', 'linf')
@@ -33,7 +33,7 @@ def metric_of(p: Any, eps: Any) -> str:
 
 
 def box_of(boxsize: Any, data: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the length of a periodic box in each dimension, and 0 in dimensions that are not periodic.
+    """Check `boxsize` and return the box's length in each dimension, 0 for dimensions that are not periodic.
 
     >>> box_of([2, 0], np.array([[1.5, 7.0]]))
     array([2., 0.])
@@ -56,12 +56,12 @@ def box_of(boxsize: Any, data: npt.NDArray[np.float64]) -> npt.NDArray[np.float6
 
 
 def float64_rows(x: Any, name: str) -> npt.NDArray[np.float64]:
-    """Return numbers of any dtype and shape in float64."""
+    """Return an array or tensor of real numbers, of any dtype and shape, as a float64 array."""
     return numbers_of(x, name, "(n, m)").astype(np.float64, copy=False)
 
 
 def queries_of(x: Any, m: int) -> tuple[npt.NDArray[np.float64], tuple[int, ...]]:
-    """Return points of shape (..., m) as rows, and their leading dimensions."""
+    """Check query points of shape (..., m), and return them as rows of a matrix, and the leading dimensions."""
     plain = type(x) is np.ndarray and x.dtype == np.float64
     array = x if plain else float64_rows(x, "x")
     if array.ndim == 0 or array.shape[-1] != m:
@@ -85,7 +85,7 @@ def ranks_of(k: Any) -> npt.NDArray[np.int64]:
 
 
 def radii_of(r: Any, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
-    """Return one radius, or a radius for each query; queries have this shape."""
+    """Check `r`, a radius for all queries or an array of them, and return a radius for each query."""
     radii = float64_rows(r, name)
     if np.isnan(radii).any() or (radii < 0).any():
         raise ValueError(f"{name}={r!r}: expected numbers of at least 0")
@@ -98,7 +98,7 @@ def radii_of(r: Any, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.float6
 def weights_of(
     weights: Any, sizes: tuple[int, int], same: bool
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the weights of the points of two trees with these numbers of points; `same`: the trees are the same."""
+    """Check `weights` and return the weights of both trees' points; `same` says that the two trees are one tree."""
     if not isinstance(weights, tuple):
         if not same:
             raise ValueError("weights: expected a tuple of two arrays, as the trees differ")

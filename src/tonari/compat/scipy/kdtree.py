@@ -1,4 +1,4 @@
-"""Lookalikes of ``scipy.spatial.KDTree`` and of its base, ``cKDTree``."""
+"""Drop-ins for ``scipy.spatial.KDTree`` and its base class, ``cKDTree``."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class cKDTree(Hinted, TwoTrees):
         self.maxes: npt.NDArray[np.float64] = self.data.max(axis=0) if self.n else np.zeros(self.m)
         self.mins: npt.NDArray[np.float64] = self.data.min(axis=0) if self.n else np.zeros(self.m)
         self._indexes: dict[str, Index | Periodic] = {}
-        self._kept: dict[Key, Kept] = {}  # how earlier queries were answered
+        self._kept: dict[Key, Kept] = {}  # the prepared searches of earlier queries
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_kept": {}}
 
     def _index(self, metric: str) -> Index | Periodic | NoPoints:
-        """The index of the points for a metric, prepared at the first search."""
+        """Return the index of the points for a metric, prepared at the first search."""
         if not self.n:
             return NoPoints()
         if metric not in self._indexes:
@@ -75,7 +75,7 @@ class cKDTree(Hinted, TwoTrees):
         distance_upper_bound: float = math.inf,
         workers: int = 1,
     ) -> tuple[Any, Any]:
-        """Find the nearest neighbours of each of some points.
+        """Find the nearest neighbours of each point of x among the points of the tree.
 
         Parameters
         ----------
@@ -87,9 +87,9 @@ class cKDTree(Hinted, TwoTrees):
             At least 0, without effect: answers are exact.
         p : 1, 1.5, 2, 3, 4 or inf
         distance_upper_bound : float
-            Only neighbours nearer than this distance are returned.
+            Only neighbours at a distance less than this are returned.
         workers : int
-            Number of threads; with -1, the amount of work decides.
+            Number of threads; -1 lets the amount of work decide.
 
         Returns
         -------
@@ -101,9 +101,9 @@ class cKDTree(Hinted, TwoTrees):
         Raises
         ------
         TypeError, ValueError
-            x has another number of coordinates, NaN or infinity; or k or workers is out of range.
+            x has NaN, infinity or another number of coordinates than the tree; or k or workers is out of range.
         tonari.core.errors.Unsupported
-            `p` has another value. The error is a ValueError too.
+            `p` has another value. Unsupported is a subclass of ValueError.
         """
         metric, threads = metric_of(p, eps), threads_of(workers, "workers")
         if type(k) is int and 0 < k <= self.n and distance_upper_bound is math.inf:
@@ -125,7 +125,7 @@ class cKDTree(Hinted, TwoTrees):
         return (d, i) if shape else (float(d), np.intp(i))
 
     def _nearest(self, x: Any, k: int, metric: str, threads: int | None) -> tuple[Any, Any]:
-        """Find the k nearest neighbours, k at most n, at any distance: none is missing."""
+        """Find the k nearest neighbours, where k is at most n and no distance is too large, so that none is missing."""
         rows, lead = queries_of(x, self.m)
         shape = lead if k == 1 else (*lead, k)
         if not len(rows):
@@ -138,7 +138,17 @@ class cKDTree(Hinted, TwoTrees):
         return _answer_of(found, shape)
 
     def _keep(self, x: Any, quick: tuple[Way, Decision] | None, rows: tuple[int, ...], shape: tuple[int, ...]) -> None:
-        """Cache how queries like these, with rows and results of these shapes, are answered."""
+        """Cache the prepared search for later queries with the same shapes, dtypes and arguments.
+
+        Parameters
+        ----------
+        x : array
+            The queries as passed by the caller.
+        quick : tuple of the search and its decision, optional
+            None if the search cannot be repeated; nothing is cached then.
+        rows, shape : tuples of int
+            The shapes of the queries as rows, and of the results.
+        """
         if quick is None:
             return
         search, decision = quick
@@ -171,18 +181,18 @@ class cKDTree(Hinted, TwoTrees):
         eps : float
             At least 0, without effect: answers are exact.
         workers : int
-            Number of threads; with -1, the amount of work decides.
+            Number of threads; -1 lets the amount of work decide.
         return_sorted : bool, optional
-            True (default): each list is in ascending order of row number. False: in ascending order of distance.
+            True (default): each list is sorted by row number. False: by distance.
         return_length : bool
             Whether to return only the lengths of the lists.
 
         Returns
         -------
         list, or object array of shape (...) of lists
-            Lists of row numbers; one list if x is a single point.
+            Lists of row numbers; a single list if x is a single point.
         intp array of shape (...), or intp
-            With ``return_length``.
+            The lengths of the lists, with ``return_length``.
         """
         metric, threads = metric_of(p, eps), threads_of(workers, "workers")
         ascending = return_sorted is None or inputs.check_flag(return_sorted, "return_sorted")
@@ -204,7 +214,7 @@ class cKDTree(Hinted, TwoTrees):
 
 
 def _answer_of(found: Neighbors, shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Return lists as arrays of a shape, or as numbers for a single neighbour of a single point."""
+    """Return distances and indices as arrays of this shape, or as two numbers if the shape is empty."""
     d, i = found.distances.reshape(shape), found.indices.astype(np.intp).reshape(shape)
     return (d, i) if shape else (float(d), np.intp(i))
 
@@ -222,16 +232,16 @@ class KDTree(cKDTree):
     leafsize, compact_nodes, balanced_tree : int, bool, bool
         Checked, but without effect.
     copy_data : bool
-        Keep a copy of the data, which may then change.
+        Whether the tree keeps a copy, so that the data may change later.
     boxsize : float or array of shape (m,), optional
-        Lengths of a periodic box, with coordinates from 0 to less than the length; 0 for dimensions that are
-        not periodic. Queries may be outside of the box.
+        Lengths of a periodic box, 0 for dimensions that are not periodic. Periodic coordinates of the data are at
+        least 0 and less than the length; queries may be outside of the box.
 
     Attributes
     ----------
     data : float64 array of shape (n, m)
     n, m : int
-        Points and coordinates.
+        Number of points and of coordinates.
     maxes, mins : float64 arrays of shape (m,)
     leafsize : int
     boxsize : float64 array of shape (m,), or None

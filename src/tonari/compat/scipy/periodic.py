@@ -1,17 +1,18 @@
-"""Searches in a periodic box, by images of the queries.
+"""Searches in a periodic box, which look for the neighbours of shifted copies (images) of each query.
 
 In a periodic dimension of length L, with coordinates from 0 to L, the difference of two coordinates is
 
     w = |q - x|,  or  L - w  if  w > L / 2       (exact, as L / 2 <= w <= L)
 
-and a distance is the metric's value of these differences, as SciPy defines it. A point x with w > L / 2 in some of the
-dimensions is near the image of the query that is moved by L in these dimensions: up if q < L / 2, else down. A query
-therefore has one image for each set of dimensions. Only images that are within the radius of the points' bounding box
-are searched, with a radius that is extended by more than the rounding errors of the image and of the distances to it.
-All points that these searches find are then compared by the differences above.
+and the distance of two points is the metric's value of these differences, as SciPy defines it. Let D be the set of
+dimensions with w > L / 2 between a query q and a point x. The distance from q to x in the box is the plain distance
+from x to the image of q that is shifted by L in the dimensions of D: up if q < L / 2, else down. A query therefore has
+one image for each set of periodic dimensions. An image is searched only if the points' bounding box is within the
+radius, and the radius of this search is extended by more than the rounding errors of the image and of the distances to
+it. The distances of all points found are then computed from the differences above, and compared with the radius.
 
-The k-th distance of a search without the box is an upper bound of the k-th distance in the box, because no difference
-of coordinates becomes larger.
+For a search of k neighbours, the radius is the k-th distance of a plain search of the query. It is an upper bound of
+the k-th distance in the box, because the box makes no difference of coordinates larger.
 """
 
 from __future__ import annotations
@@ -33,22 +34,23 @@ from tonari.metrics.changes.change import change_of
 Float64 = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 
-_ROUNDING = 2.0**-46  # of an image and of distances to it, for each dimension, relative to the box and the distance
+_ROUNDING = 2.0**-46  # bound on the rounding errors of an image and of its distances, per dimension
 
 
 class _Request(NamedTuple):
-    """Rows in the box, their limits, and which of their images are near the points.
+    """Queries moved into the box, their radii, and which of their images are within reach of the points.
 
     Attributes
     ----------
     rows : float64 array of shape (m, d)
+        The queries.
     limits, reach : float64 arrays of shape (m,)
-        The radius, and the radius extended by more than the rounding of images and of distances to them.
+        Each query's radius, and the radius extended by more than the rounding errors of images and distances to them.
     masks : list of bool arrays of shape (m,)
-        For each set of dimensions, whether the image that is moved in them is within reach of the points' bounding box.
+        For each set of dimensions, whether a query's image that is shifted in them is within reach of the points'
+        bounding box.
     is_near : bool array of shape (m,)
-        Whether any image other than the row itself is within reach. If not, differences in the box are plain
-        differences.
+        Whether an image other than the query itself is within reach. If not, a plain search of the query suffices.
     """
 
     rows: Float64
@@ -59,17 +61,17 @@ class _Request(NamedTuple):
 
     @property
     def near(self) -> Ids:
-        """The numbers of rows that have such an image."""
+        """The row numbers of queries for which :attr:`is_near` is True."""
         return np.flatnonzero(self.is_near)
 
 
 class Periodic:
-    """Points in a periodic box, with the searches of :class:`tonari.Index`.
+    """An index of points in a periodic box, with the search methods of :class:`tonari.Index`.
 
     Parameters
     ----------
     points : float64 array of shape (n, m)
-        From 0 to less than the length of the box, in periodic dimensions.
+        Points; periodic coordinates are at least 0 and less than the length of the box.
     metric : str
         A Minkowski distance with p of at least 1.
     boxsize : float64 array of shape (m,)
@@ -124,10 +126,9 @@ class Periodic:
         return counts
 
     def inside(self, rows: Float64) -> Float64:
-        """Return rows with periodic coordinates moved into the box, from 0 to less than its length.
+        """Return rows whose periodic coordinates are shifted into the box: at least 0 and less than its length.
 
-        A coordinate is computed as by SciPy. If rounding puts this result outside of the box, it is computed by
-        ``numpy.mod``.
+        The formula is SciPy's. If its rounded result is outside of the box, ``numpy.mod`` computes the coordinate.
         """
         periodic = self.boxsize > 0
         length = np.where(periodic, self.boxsize, 1.0)
@@ -136,7 +137,7 @@ class Periodic:
         return np.where(periodic, moved, rows)
 
     def _request(self, rows: Float64, radius: Any) -> _Request:
-        """Find the images that are near enough to have points within the radius."""
+        """Find the images of each query that are near enough to the points' bounding box to have neighbours."""
         limits = np.broadcast_to(np.asarray(radius, np.float64), len(rows))
         reach = np.asarray(limits + (limits + self.boxsize.max()) * (len(self.boxsize) * _ROUNDING))
         masks = [self._near(rows, moved, reach) for moved in self._sets]
@@ -144,9 +145,15 @@ class Periodic:
         return _Request(rows, limits, reach, masks, np.logical_or.reduce([far, *masks[1:]]))
 
     def _blocks(self, request: _Request, rows: Ids, threads: int | None) -> Iterator[tuple[Ids, Ids, Ids, Float64]]:
-        """Find all points within the limits: for each block its rows; and row, point and distance of each pair.
+        """Find all points within the radius of each given query, in blocks of queries that bound the memory.
 
-        Pairs are in order of (row, distance, point); distances by p other than 1, 2 and inf before their root is taken.
+        Yields
+        ------
+        some : int64 array
+            The row numbers of the queries in this block.
+        left, right, distances : arrays of shape (pairs,)
+            The query, the point and the distance of each pair, in order of (query, distance, point). Distances that
+            are equal only after taking the p-th root are ordered by the sums before it.
         """
         if not len(rows):
             return
@@ -161,7 +168,7 @@ class Periodic:
             yield some, left[order], right[order], distances[order]
 
     def _counts(self, request: _Request, rows: Ids, threads: int | None) -> Ids:
-        """The number of points near the images of each row."""
+        """Return an upper bound of the number of points that :meth:`_pairs` finds for each given query."""
         if not self._sets:
             return np.full(len(rows), len(self.points))
         counts = np.zeros(len(rows), np.int64)
@@ -172,7 +179,7 @@ class Periodic:
         return counts
 
     def _pairs(self, request: _Request, rows: Ids, threads: int | None) -> tuple[Ids, Ids]:
-        """Rows and the points near their images, each pair once."""
+        """Return all pairs of a given query and a point within reach of one of its images, each pair once."""
         n = len(self.points)
         if not self._sets:
             return np.repeat(rows, n), np.tile(np.arange(n), len(rows))
@@ -187,7 +194,7 @@ class Periodic:
         return left, right
 
     def _near(self, rows: Float64, moved: npt.NDArray[Any], reach: Float64) -> npt.NDArray[np.bool_]:
-        """Whether the image of each row is within reach of the points' bounding box, in the dimensions that move."""
+        """Return whether each row's image is within reach of the points' bounding box in the shifted dimensions."""
         length = self.boxsize[moved]
         coordinates = rows[:, moved]
         gaps = np.where(
@@ -204,7 +211,7 @@ class Periodic:
         return image
 
     def _values(self, rows: Float64, left: Ids, right: Ids) -> Float64:
-        """The distances of pairs in the box, for p other than 1, 2 and inf without the root."""
+        """Return the distances of pairs in the box; for p other than 1, 2 and inf the sums before the p-th root."""
         found = np.empty(len(left))
         step = max(1, tuning.ELEMENTS // len(self.boxsize))
         for begin in range(0, len(left), step):
@@ -216,7 +223,7 @@ class Periodic:
 
 
 def _subsets(dimensions: npt.NDArray[Any]) -> Iterator[tuple[int, ...]]:
-    """All sets of dimensions, the empty one first.
+    """Generate all subsets of the dimensions, beginning with the empty one.
 
     >>> list(_subsets(np.array([0, 2])))
     [(), (0,), (2,), (0, 2)]

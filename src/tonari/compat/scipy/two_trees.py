@@ -1,4 +1,4 @@
-"""The methods of ``scipy.spatial.KDTree`` for two trees, or for all pairs of one tree."""
+"""The methods of ``scipy.spatial.KDTree`` that return pairs of points, within one tree or between two trees."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENTRY = np.dtype([("i", np.intp), ("j", np.intp), ("v", np.float64)], align=Tru
 
 
 class NoPoints:
-    """The index of a tree without points."""
+    """The index of a tree without points: every search returns an empty result."""
 
     def radius_search(
         self, rows: npt.NDArray[np.float64], radius: Any, *, threads: int | None = None
@@ -49,10 +49,10 @@ class TwoTrees(ABC):
 
     @abstractmethod
     def _index(self, metric: str) -> Index | Periodic | NoPoints:
-        """The index of the points for a metric."""
+        """Return the index of the tree's points for a metric."""
 
     def _other(self, other: Any) -> TwoTrees:
-        """Check the argument `other`."""
+        """Check that `other` is a KDTree with the same number of coordinates and the same periodic box."""
         if not isinstance(other, TwoTrees):
             raise TypeError(f"other: expected a tonari.compat.scipy.KDTree, got {type(other).__name__}")
         if other.m != self.m:
@@ -87,12 +87,12 @@ class TwoTrees(ABC):
 
     @not_compiled
     def query_pairs(self, r: float, p: float = 2.0, eps: float = 0.0, output_type: str = "set") -> Any:
-        """Find all pairs of points within a distance of each other.
+        """Find all pairs of points of this tree whose distance is at most r.
 
         Parameters
         ----------
         r : float
-            Two points at this distance are a pair.
+            The radius; pairs at exactly this distance are found.
         p : 1, 1.5, 2, 3, 4 or inf
         eps : float
             At least 0, without effect: answers are exact.
@@ -101,7 +101,7 @@ class TwoTrees(ABC):
         Returns
         -------
         set of tuples (i, j), or intp array of shape (pairs, 2)
-            i < j. Rows of the array are in order of (i, distance, j).
+            Pairs with i < j. Rows of the array are in order of (i, distance, j).
         """
         metric, radius = metric_of(p, eps), number_of(r, "r", least=0.0)
         if output_type not in ("set", "ndarray"):
@@ -111,14 +111,14 @@ class TwoTrees(ABC):
             left = np.repeat(np.arange(self.n), np.diff(indptr))
             left, right = left[left < right], right[left < right]
         else:
-            found = cast(Pairs, pairs(self.data, radius, metric=metric))  # a path only with out=
+            found = cast(Pairs, pairs(self.data, radius, metric=metric))  # it returns a path only if out= is passed
             left, right = found.left, found.right
         both = np.stack([left, right], axis=1).astype(np.intp)
         return both if output_type == "ndarray" else set(map(tuple, both.tolist()))
 
     @not_compiled
     def count_neighbors(self, other: Any, r: Any, p: float = 2.0, weights: Any = None, cumulative: bool = True) -> Any:
-        """Count the pairs of a point of this tree and a point of another tree, by distance, or sum their weights.
+        """Count the pairs between this tree and another one within each radius, or sum the weights of these pairs.
 
         Parameters
         ----------
@@ -127,16 +127,16 @@ class TwoTrees(ABC):
         r : float or array of shape (radii,)
         p : 1, 1.5, 2, 3, 4 or inf
         weights : array of shape (n,), or tuple of two arrays or None, optional
-            Weights of the points of both trees, None for 1; a single array if both are the same tree. The weight of a
-            pair is the product of the weights of its points.
+            The weights of the points of both trees, None for weights of 1; a single array if `other` is this tree. The
+            weight of a pair is the product of the weights of its points.
         cumulative : bool
-            True: count all pairs at distance r or less. False: for ascending radii, count the pairs between consecutive
-            radii.
+            True: count all pairs whose distance is at most r. False: for ascending radii, count only the pairs whose
+            distance is greater than the previous radius.
 
         Returns
         -------
         int, or intp array of shape (radii,)
-            With weights, a float or a float64 array.
+            The counts; with weights, the sums as a float or a float64 array.
         """
         metric = metric_of(p, 0.0)
         if np.ndim(r) > 1:
@@ -160,7 +160,7 @@ class TwoTrees(ABC):
     def sparse_distance_matrix(
         self, other: Any, max_distance: float, p: float = 2.0, output_type: str = "dok_matrix"
     ) -> Any:
-        """Find all distances between points of two trees that are at most `max_distance`.
+        """Return the distances of all pairs between this tree and another one that are at most `max_distance`.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class TwoTrees(ABC):
 
 
 def lists_of(found: RadiusNeighbors, *, ascending: bool) -> list[list[int]]:
-    """Return the neighbours of each row as a list, in ascending order or nearest first.
+    """Return the row numbers of each query's neighbours as a list, in ascending order or nearest first.
 
     >>> found = RadiusNeighbors(np.array([0, 2, 3]), np.array([4, 1, 0]), np.array([0.0, 1.0, 0.5]))
     >>> lists_of(found, ascending=True)
@@ -215,7 +215,9 @@ def lists_of(found: RadiusNeighbors, *, ascending: bool) -> list[list[int]]:
 def summed(
     found: RadiusNeighbors, weights: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]], radii: npt.NDArray[Any]
 ) -> npt.NDArray[np.float64]:
-    """Return for each radius the sum of the weights of the pairs within it.
+    """Return for each radius the sum of the weights of the pairs whose distance is at most the radius.
+
+    `weights` are those of the queries and of the points; the weight of a pair is their product.
 
     >>> found = RadiusNeighbors(np.array([0, 2]), np.array([1, 0]), np.array([1.0, 2.0]))
     >>> summed(found, (np.array([3.0]), np.array([1.0, 10.0])), np.array([2.0, 1.0]))
@@ -224,6 +226,6 @@ def summed(
     indptr, right, distances = found
     left = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     ascending, of = np.unique(radii, return_inverse=True)
-    first = np.searchsorted(ascending, distances)  # the smallest radius that each pair is within
+    first = np.searchsorted(ascending, distances)  # the smallest radius that includes each pair
     sums = np.bincount(first, weights[0][left] * weights[1][right], minlength=len(ascending))
     return np.asarray(np.cumsum(sums)[of], np.float64)

@@ -1,11 +1,11 @@
-"""Functions of ``sentence_transformers.util``, with tonari's neighbours.
+"""Drop-ins for the search functions of ``sentence_transformers.util``.
 
 Import them by ``from tonari.compat.sentence_transformers import ...``.
 
 retrieval.py     semantic_search
 mining.py        paraphrase_mining_embeddings
 communities.py   community_detection
-arguments.py     embeddings of every kind, and score functions
+arguments.py     checks of embeddings and score functions
 
 =======================================  ==============================================================================
 covered                                  how

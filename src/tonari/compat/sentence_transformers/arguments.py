@@ -1,4 +1,4 @@
-"""Conversion of embeddings and score functions."""
+"""Conversion of embeddings to arrays or tensors, and of score functions to metrics."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from tonari.metrics import get_metric
 
 
 class Score(NamedTuple):
-    """A score function.
+    """A score function of sentence_transformers, expressed by one of tonari's metrics.
 
     Attributes
     ----------
     metric : str
         The metric by which tonari searches.
     most : float
-        The largest score: a score is this number minus the distance.
+        The largest possible score: a score is this number minus the distance. Without effect for inner products,
+        which are scores themselves.
     """
 
     metric: str
     most: float
 
     def of(self, distances: Any) -> Any:
-        """Return the scores of distances, in float64."""
+        """Convert the distances of a search to scores, as a float64 array in host memory."""
         values = np.asarray(inputs.to_host(distances), np.float64)
         return values if get_metric(self.metric).descending else self.most - values
 
@@ -41,7 +42,7 @@ _SCORES = {
 
 
 def score_of(function: Any) -> Score:
-    """Return the score for a function of sentence_transformers or its name."""
+    """Return the Score for a function of ``sentence_transformers.util``, passed as the function or as its name."""
     name = function
     if callable(function) and str(getattr(function, "__module__", "")).startswith("sentence_transformers."):
         name = getattr(function, "__name__", None)
@@ -55,12 +56,13 @@ def score_of(function: Any) -> Score:
 
 
 def embeddings_of(given: Any, name: str) -> Any:
-    """Check embeddings, possibly none, and return them as an array or a tensor of two dimensions.
+    """Check embeddings, which may be empty, and return them as an array or a tensor of two dimensions.
 
     Parameters
     ----------
     given : tensor or array of shape (n, d) or (d,), or list of tensors or arrays of shape (d,)
     name : str
+        The name of the argument, for error messages.
     """
     if isinstance(given, list | tuple) and given and all(inputs.kind_of(each) == "torch" for each in given):
         import torch
@@ -87,7 +89,7 @@ def embeddings_of(given: Any, name: str) -> Any:
 
 
 def beside(queries: Any, corpus: Any) -> Any:
-    """Return queries on the device of the corpus."""
+    """Return the queries on the device of the corpus, copied if they are on another one."""
     if inputs.place_of(corpus, "corpus_embeddings") == inputs.place_of(queries, "query_embeddings"):
         return queries
     import torch

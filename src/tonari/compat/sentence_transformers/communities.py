@@ -1,4 +1,4 @@
-"""A lookalike of ``sentence_transformers.util.community_detection``."""
+"""Drop-in for ``sentence_transformers.util.community_detection``."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ def community_detection(
     batch_size: int = 1024,
     show_progress_bar: bool = False,
 ) -> list[list[int]]:
-    """Find communities, which are groups of embeddings that are all near one member, the centre.
+    """Find communities: groups of embeddings that are all near one member, the centre.
 
-    Each embedding with enough near embeddings proposes a community: itself and all embeddings whose cosine similarity
-    to it reaches the threshold. Communities are accepted in descending order of size. A later community loses the
-    embeddings of accepted ones, and is dropped if it is then too small, or if its centre belongs to an accepted one.
+    Each embedding proposes a community: itself and all embeddings whose cosine similarity to it reaches the threshold.
+    Communities of sufficient size are accepted in descending order of size. Embeddings of an accepted community are
+    removed from all later ones; a later community is dropped if it is then too small, or if it has lost its centre.
 
     Parameters
     ----------
     embeddings : tensor or array of shape (n, d), or list of tensors or arrays of shape (d,)
     threshold : float
-        The smallest cosine similarity.
+        The smallest cosine similarity to the centre.
     min_community_size : int
+        The smallest number of embeddings in a community, the centre included.
     batch_size : int
         Checked, but without effect.
     show_progress_bar : bool
@@ -40,8 +41,8 @@ def community_detection(
     Returns
     -------
     list of lists of int
-        The largest community is first. In each community, the centre is first, and the other embeddings follow in
-        ascending order of distance to the centre.
+        The row numbers of each community's embeddings; the largest community is first. A community starts with its
+        centre, followed by the other embeddings in ascending order of distance to it.
 
     Examples
     --------

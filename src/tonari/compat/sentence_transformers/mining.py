@@ -1,4 +1,4 @@
-"""A lookalike of ``sentence_transformers.util.paraphrase_mining_embeddings``."""
+"""Drop-in for ``sentence_transformers.util.paraphrase_mining_embeddings``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def paraphrase_mining_embeddings(
     top_k: int = 100,
     score_function: Any = "cos_sim",
 ) -> list[list[float | int]]:
-    """Find the pairs of embeddings with the highest scores, among the `top_k` nearest of each.
+    """Find the pairs of embeddings with the highest scores, where each embedding is paired with its `top_k` nearest.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def paraphrase_mining_embeddings(
     max_pairs : int
         The largest number of pairs to return; if there are more, the pairs with the highest scores are returned.
     top_k : int
-        The number of near embeddings to consider for each embedding.
+        The number of nearest other embeddings with which each embedding is paired.
     score_function : function or str
         See :mod:`tonari.compat.sentence_transformers`.
 

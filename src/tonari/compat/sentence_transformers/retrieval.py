@@ -1,4 +1,4 @@
-"""A lookalike of ``sentence_transformers.util.semantic_search``."""
+"""Drop-in for ``sentence_transformers.util.semantic_search``."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ def semantic_search(
     query_chunk_size, corpus_chunk_size : int
         Checked, but without effect.
     top_k : int
-        Results for each query; there are fewer if the corpus is smaller.
+        The number of results for each query; fewer are returned if the corpus is smaller.
     score_function : function or str
         See :mod:`tonari.compat.sentence_transformers`.
 
     Returns
     -------
     list of m lists of dict
-        "corpus_id" and "score", in descending order of score; equal scores are in ascending order of "corpus_id".
+        For each query a list of {"corpus_id", "score"} in descending order of score; equal scores are in ascending
+        order of "corpus_id".
 
     Examples
     --------

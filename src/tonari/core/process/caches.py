@@ -1,7 +1,7 @@
-"""Caches of the process, such as plans of earlier searches, and a function that empties all of them.
+"""Caches of the process, such as plans of earlier searches, and a function that empties them all.
 
-Functions with cached results are decorated with :func:`cached`; other caches register a function that empties them with
-:func:`emptied_by`. Compiled kernels, which last as long as the process, are not caches in this sense.
+Functions with cached results are decorated with :func:`cached`. Every other cache registers, by :func:`emptied_by`, a
+function that empties it. Compiled kernels are not caches in this sense: they are kept as long as the process lives.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _emptied: list[Callable[[], object]] = []
 
 
 def cached(maxsize: int | None = None) -> Callable[[Callable[..., T]], _lru_cache_wrapper[T]]:
-    """Return a decorator that caches a function's results, at most `maxsize` of them, as functools.lru_cache does.
+    """Return a decorator that caches the last `maxsize` results of a function, as functools.lru_cache does.
 
     >>> @cached()
     ... def square(x):
@@ -42,13 +42,13 @@ def cached(maxsize: int | None = None) -> Callable[[Callable[..., T]], _lru_cach
 
 
 def emptied_by(empty: Empty) -> Empty:
-    """Register a function that empties a cache, and return that function; it takes no arguments and must be cheap."""
+    """Register a function that empties a cache, and return it; the function takes no arguments and must be cheap."""
     _emptied.append(empty)
     return empty
 
 
 def empty_caches() -> None:
-    """Empty all caches of the process, so that the next call plans and decides as the first one did.
+    """Empty all caches of the process, so that the next call plans and decides like the first call of a process.
 
     >>> import numpy as np, tonari
     >>> x = np.eye(3, dtype=np.float32)

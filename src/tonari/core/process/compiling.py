@@ -1,9 +1,9 @@
 """Keep torch.compile from tracing into public functions.
 
-Dynamo, which traces a model for torch.compile, would follow the calls of public functions into NumPy and native code.
-An attribute of a function makes Dynamo end the compiled graph at the call. The function and everything it calls then
-run with Dynamo switched off, and the graph continues with the results. This works without importing torch, which may
-not be installed.
+torch.compile traces a model by Dynamo, which would follow calls of public functions into NumPy and native code. Public
+functions therefore have an attribute that makes Dynamo end the compiled graph at the call. The function and everything
+it calls then run with Dynamo switched off, and another compiled graph continues with the results. All this works
+without importing torch, which may not be installed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 def not_compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function so that it runs uncompiled, also inside a compiled model.
+    """Wrap a function so that it always runs uncompiled, even if a compiled model calls it.
 
     >>> not_compiled(abs)(-2)
     2
@@ -26,7 +26,7 @@ def not_compiled(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
-        if "torch._dynamo" not in sys.modules:  # nothing is compiled then
+        if "torch._dynamo" not in sys.modules:  # without torch nothing is compiled
             return function(*args, **kwargs)
         found: R = _run(function, args, kwargs)
         return found
@@ -41,7 +41,7 @@ def _mark(function: Any) -> None:
 
 
 def _run(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Call a function with Dynamo switched off."""
+    """Call a function with Dynamo switched off for everything that it calls."""
     quiet = _QUIET.get(function)
     if quiet is None:
         _QUIET[function] = quiet = _switched_off(function)
@@ -52,12 +52,12 @@ def _switched_off(function: Callable[..., Any]) -> Callable[..., Any]:
     import torch
     from torch._dynamo.decorators import skip
 
-    for frame in (not_compiled(function), _run):  # all wrappers have the code of the first
+    for frame in (not_compiled(function), _run):  # all wrappers share one code object
         skip(frame)
     quiet: Callable[..., Any] = torch.compiler.disable(function)
     return quiet
 
 
-_QUIET: dict[Callable[..., Any], Callable[..., Any]] = {}  # functions with Dynamo switched off
+_QUIET: dict[Callable[..., Any], Callable[..., Any]] = {}  # function -> the same function with Dynamo switched off
 _mark(_run)
 _mark(_switched_off)

@@ -1,8 +1,8 @@
-"""The floating-point environment of the public functions.
+"""Run public functions in the default floating-point environment.
 
 The caller's thread may use another rounding mode, or flush subnormal numbers to zero. Native kernels set their own
-environment on every call (native/core/default_floats.hpp); this module covers the arithmetic and comparisons that NumPy
-and Python do around them.
+environment in every call (native/core/default_floats.hpp); this module protects the arithmetic and comparisons of NumPy
+and Python around these calls.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ R = TypeVar("R")
 
 
 def in_default_floats(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function to run in the default floating-point environment and to restore the thread's own afterwards.
+    """Wrap a function to run in the default floating-point environment; the thread's own is restored at the end.
 
     torch.compile does not trace the wrapped function (:mod:`tonari.core.process.compiling`).
 
-    Threads that the function starts begin in the default environment, or in the system's environment, which is the
+    Threads that the function starts are in the default environment as well, or in that of the system, which is the
     same.
 
     >>> in_default_floats(round)(2.5)

@@ -1,4 +1,4 @@
-"""Python's garbage collector, switched off for a while."""
+"""Switch Python's garbage collector off for a while."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def collection_off() -> Iterator[None]:
-    """Switch the garbage collector off within this context; if it was off before the context, it stays off."""
+    """Return a context in which the garbage collector is off; if it was off before, it stays off afterwards."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,15 +1,15 @@
-"""The free memory of the host."""
+"""Find out how much memory of the host is free."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-_MEMINFO = Path("/proc/meminfo")  # of Linux
+_MEMINFO = Path("/proc/meminfo")  # exists only on Linux
 
 
 def free_host_memory() -> int:
-    """Return the bytes that can be allocated without swapping; the system's file cache counts as free.
+    """Return the bytes of host memory that can be allocated without swapping; the system's file cache counts as free.
 
     >>> free_host_memory() > 0
     True

@@ -1,4 +1,4 @@
-"""The instruction set of the CPU kernels: the widest one that the machine supports, or the value of TONARI_ISA."""
+"""Choose the instruction set of the CPU kernels: the widest that the machine supports, or the value of TONARI_ISA."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def chosen_isa() -> str:
 
 
 def without_amx(asked: str | None) -> str:
-    """Return the requested or the default instruction set, with AVX-512 in place of AMX, for kernels without AMX."""
+    """Return the requested or default instruction set for kernels without AMX code: AVX-512 instead of AMX."""
     isa = chosen_isa() if asked is None else asked
     check_isa(isa)
     return "avx512" if isa == "amx" else isa

@@ -1,13 +1,13 @@
-"""Interpreter exit while daemon threads are running.
+"""End the library's threads when the interpreter exits while they are running.
 
-At exit CPython waits for all threads except daemons. During finalisation it cuts daemons off as soon as they acquire
-the GIL, and objects on their stacks are never released. Therefore, before finalisation, the library stops its own
-daemon threads and waits for them. (Threads that work for a daemon thread of the caller are daemons too.) The library
-does not end daemon threads of the caller: they run until they are cut off (native/bind/unlocked.hpp), or block in
-:func:`hold` if their work has been stopped.
+At exit CPython waits for all threads except daemon threads. During finalisation it cuts off a daemon thread as soon as
+the thread acquires the GIL, and objects on the thread's stack are never released. Therefore the library stops its own
+daemon threads before finalisation, and waits for them. (Threads that work for a daemon thread of the caller are daemon
+threads too.) The library does not end daemon threads of the caller. These run until they are cut off
+(native/bind/unlocked.hpp); if their work has been stopped, they block in :func:`hold`.
 
-The exit handler is registered when tonari is imported: a thread may make its first search during exit, when CPython
-refuses new handlers.
+The exit handler is registered when tonari is imported, because a thread may make its first search during exit, when
+CPython refuses new handlers.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _begun = False
 
 
 class Helper(threading.Thread):
-    """A thread that the library started, and that it can stop.
+    """A thread of the library, which the library can stop at exit.
 
     Parameters
     ----------
     work : callable
         The function that the thread runs.
     stop : callable
-        A function that makes `work` return soon; it may be called from any thread.
+        A function that makes `work` return soon, and that any thread may call.
     name, daemon
         As for :class:`threading.Thread`.
     """
@@ -50,10 +50,10 @@ class Helper(threading.Thread):
 
 
 def start(*helpers: Helper) -> None:
-    """Start threads. During exit, a daemon thread of the caller blocks here.
+    """Start threads; during exit, a daemon thread of the caller that wants to start threads blocks here.
 
-    Ctrl-C takes effect only after the threads have started. An interrupt inside Thread.start could leave a lock held,
-    and the new thread would wait for it.
+    Ctrl-C takes effect only after the threads have started, because an interrupt inside Thread.start could leave a lock
+    locked that the new thread waits for.
     """
     hold()
     usual = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
@@ -71,13 +71,13 @@ def start(*helpers: Helper) -> None:
 
 
 def hold() -> None:
-    """During exit, block a daemon thread of the caller whose work was stopped, so that it does not see an error."""
+    """During exit, block a daemon thread of the caller whose work was stopped, instead of raising an error in it."""
     if was_stopped_at_exit() and threading.current_thread().daemon:
         threading.Event().wait(tuning.HOLD_SECONDS)
 
 
 def was_stopped_at_exit() -> bool:
-    """Whether the work of this thread of the caller was stopped because the interpreter is exiting."""
+    """Whether the library has stopped the work of this thread of the caller because the interpreter is exiting."""
     return _begun and not isinstance(threading.current_thread(), Helper)
 
 
@@ -87,7 +87,7 @@ def _daemon_helpers() -> list[Helper]:
 
 @atexit.register
 def _leave() -> None:
-    """Stop our daemon threads. By now only daemon threads and this one are left."""
+    """Stop the library's daemon threads and wait for them; besides this thread, only daemon threads are left."""
     global _begun
     _begun = True
     until = time.monotonic() + tuning.EXIT_SECONDS
@@ -96,5 +96,5 @@ def _leave() -> None:
             helper.stop()
         time.sleep(tuning.LOOK_SECONDS)
     if len(sys._current_frames()) > 1:
-        # By design, CPython never releases objects in the frames of such a thread, so these are not reported as leaks.
+        # CPython never releases objects in the frames of a thread that it cuts off, so they are not reported as leaks.
         _native.set_leak_warnings(False)

@@ -1,4 +1,4 @@
-"""Progress reports: a bar on a terminal, a callback, or nothing."""
+"""Report the progress of long work: by a bar on a terminal, by a callback, or not at all."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ ProgressLike: TypeAlias = bool | Callable[[int, int], object] | None
 
 
 class Counter(Protocol):
-    """Anything that counts finished work."""
+    """The interface of objects that count finished work."""
 
     def add(self, amount: int) -> None:
         """Count `amount` more units."""
 
 
 class Silent:
-    """A counter that shows nothing."""
+    """A counter that does nothing."""
 
     def add(self, amount: int) -> None:
         """Count nothing."""
@@ -36,9 +36,9 @@ _SILENT = Silent()
 
 
 def counting(wanted: ProgressLike, *, total: int, seconds: float, label: str, unit: str = "pair") -> Progress | Silent:
-    """Return a counter of work.
+    """Return a counter for work of `total` units that is expected to take `seconds`.
 
-    For short work without a requested progress bar, the counter does nothing and costs no time.
+    If the work is short and no progress bar is requested, the counter does nothing and takes no time.
 
     >>> isinstance(counting(None, total=1, seconds=0.1, label="neighbours"), Silent)
     True
@@ -49,20 +49,22 @@ def counting(wanted: ProgressLike, *, total: int, seconds: float, label: str, un
 
 
 class Progress:
-    """Count the work that many threads have done, and show it.
+    """A counter for the work of many threads, which shows it as a bar or reports it to a callback.
 
     Parameters
     ----------
     wanted : None, bool or callable(done, total)
-        None shows a bar if standard error is a terminal and the work is expected to take over 2 seconds.
+        True shows a bar. None shows one if standard error is a terminal and the work is expected to take over 2
+        seconds.
     total : int
         Units of work; 0 if unknown.
     seconds : float, optional
-        Expected duration, which decides whether None shows a bar. If it is unknown, the bar appears after 2 seconds.
+        Expected duration of the work, which decides whether None shows a bar. If it is unknown, the bar appears after 2
+        seconds.
     label, unit : str
         Texts next to the bar.
     done : int
-        Units that were finished before; they do not count towards the rate.
+        Units that were finished earlier, such as by an interrupted run; they do not count for the speed.
     """
 
     def __init__(
@@ -84,7 +86,7 @@ class Progress:
         if wanted is None:
             wanted = (seconds is None or seconds > tuning.SHOW_FROM_SECONDS) and sys.stderr.isatty()
         if wanted is True:
-            from tqdm import tqdm  # the import takes a tenth of a second, so only when a bar is shown
+            from tqdm import tqdm  # imported only when a bar is shown, since this takes a tenth of a second
 
             self._bar = tqdm(
                 total=total or None,
@@ -107,7 +109,7 @@ class Progress:
                 self._callback(self.done, self.total)
 
     def extend(self, amount: int) -> None:
-        """Add work to the total that was unknown at the start."""
+        """Add units to the total, for work that was not known at the start."""
         with self._lock:
             self.total += amount
             if self._bar is not None:

@@ -1,7 +1,7 @@
-"""Threads: the choice of their number, and running a list of tasks on them such that Ctrl-C takes effect at once.
+"""Choose the number of threads, and run lists of tasks on them such that Ctrl-C takes effect at once.
 
-Calls of native code release the GIL and take at most a few tens of milliseconds each; between them, tasks call
-:meth:`Workers.check`.
+Tasks call native code, which releases the GIL and returns after at most a few tens of milliseconds. Between these
+calls, tasks call :meth:`Workers.check`.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ R = TypeVar("R")
 
 
 class Stopped(Exception):
-    """Raised inside a task after another task has failed or the user has pressed Ctrl-C."""
+    """Raised in a task by :meth:`Workers.check` after another task has failed or the user has pressed Ctrl-C."""
 
 
 def worth_sharing(seconds: float) -> bool:
-    """Return whether work that takes this many seconds on one thread takes longer than starting other threads."""
+    """Return whether work of this many seconds on one thread is long enough that starting more threads pays off."""
     return seconds >= tuning.WORTH_SHARING
 
 
 def default_threads(seconds: float = math.inf) -> int:
-    """Return the default number of threads: TONARI_NUM_THREADS, else the processors this process may run on.
+    """Return the default number of threads: TONARI_NUM_THREADS, or else the processors that this process may use.
 
     Parameters
     ----------
     seconds : float
-        Expected duration on one thread. Short work gets fewer threads, unless TONARI_NUM_THREADS is set.
+        Expected duration of the work on one thread. Short work gets fewer threads, unless TONARI_NUM_THREADS is set.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def default_threads(seconds: float = math.inf) -> int:
 
 @cached()
 def _cgroup_processors(root: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Return the container's CPU quota in processors, rounded up; None without a quota. It is read once."""
+    """Return the container's CPU quota in processors, rounded up, or None without a quota; it is read only once."""
     try:
         quota, period = (root / "cpu.max").read_text().split()
     except (OSError, ValueError):  # not Linux, cgroup v1, or no CPU controller: no quota applies
@@ -75,9 +75,10 @@ def _cgroup_processors(root: Path = Path("/sys/fs/cgroup")) -> int | None:
 
 
 class Workers:
-    """Run tasks on `threads` threads; with one thread, on the caller's own.
+    """Runs tasks on `threads` threads; if that is one, on the caller's own thread.
 
-    In a ``with`` block, the threads are kept until its end, so that many short calls of :meth:`map` share them.
+    In a ``with`` block, the threads are kept until the end of the block, so that many short calls of :meth:`map` can
+    share them.
 
     Examples
     --------
@@ -90,8 +91,8 @@ class Workers:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self._stopped = False  # set by any thread, and never reset
-        self._keeper: int | None = None  # the thread in the context; maps that others call have threads of their own
+        self._stopped = False  # may be set by any thread, and is never reset
+        self._keeper: int | None = None  # the thread that entered the context; only its `map` uses the kept threads
         self._kept: list[_Thread] = []
 
     def __enter__(self) -> Self:
@@ -107,7 +108,7 @@ class Workers:
             raise
 
     def check(self) -> None:
-        """Raise Stopped if the work should end; tasks call this between native calls."""
+        """Raise Stopped if tasks should end; tasks call this between native calls."""
         if self._stopped:
             hold()
             raise Stopped
@@ -139,14 +140,15 @@ class Workers:
         for error in errors:
             if not isinstance(error, Stopped):
                 raise error
-        if errors:  # stopped from outside
+        if errors:  # stopped by another thread
             self.check()
         return [results[at] for at in range(len(tasks))]
 
     def _run(self, work: Callable[[], None], count: int) -> None:
-        """Run `work` on each of `count` threads, and wait for them.
+        """Run `work` once on each of `count` threads, and wait until all have ended.
 
-        The caller's thread only waits: Ctrl-C could end a task on it at any point, for example while it holds a lock.
+        The caller's thread only waits, because Ctrl-C could end a task on it at any point, for example while the task
+        has locked a lock.
         """
         record = current.get()
         if record is not None:
@@ -160,45 +162,45 @@ class Workers:
                 if threads[at].give(work, ended):
                     at += 1
                 else:
-                    threads.pop(at).join()  # it has left
+                    threads.pop(at).join()  # the thread has ended
             new = [_Thread(self.stop, tuning.IDLE_SECONDS if keep else 0.0) for _ in range(at, count)]
             threads += new
             for thread in new:
                 thread.give(work, ended)
             start(*new)
             for _ in range(count):
-                _take(ended)  # not Thread.join: if Ctrl-C interrupts it, it regards the thread as ended
+                _take(ended)  # not Thread.join, which regards the thread as ended if Ctrl-C interrupts it
             if not keep:
                 for thread in threads:
                     thread.join()
-        except BaseException:  # Ctrl-C here, on the caller's thread: the others end after their current call
+        except BaseException:  # Ctrl-C on the caller's thread: the other threads end after their current call
             self._stopped = True
             _end(threads)
             raise
 
 
 class _Thread(Helper):
-    """A thread that runs functions one after another, and ends after `idle` seconds without one.
+    """A thread that runs functions one after another, and ends after `idle` seconds without a function.
 
-    It therefore ends even if Ctrl-C interrupts the code that would end it.
+    The time limit ends the thread even if Ctrl-C interrupts the code that would have ended it.
     """
 
     def __init__(self, stop: Callable[[], None], idle: float) -> None:
         super().__init__(self._serve, stop)
         self._idle = idle
         self._given: SimpleQueue[tuple[Callable[[], None], SimpleQueue[None]] | None] = SimpleQueue()
-        self._lock = threading.Lock()  # while it is decided whether the thread leaves
+        self._lock = threading.Lock()  # held to decide whether the thread ends
         self._left = False
 
     def give(self, work: Callable[[], None], ended: SimpleQueue[None]) -> bool:
-        """Pass `work` to the thread, which reports its end to `ended`; return False if the thread has already ended."""
+        """Let the thread run `work` and report the end to `ended`; return False if the thread has already ended."""
         with self._lock:
             if not self._left:
                 self._given.put((work, ended))
             return not self._left
 
     def end(self) -> None:
-        """Let the thread end after the functions that it has received."""
+        """Let the thread end after it has run the functions that it has received."""
         with self._lock:
             self._left = True
             self._given.put(None)
@@ -226,7 +228,7 @@ class _Thread(Helper):
 
 
 def _take(ended: SimpleQueue[None]) -> None:
-    """Wait for one thread to end, but wake up regularly, since another thread may have received the signal."""
+    """Wait for one thread to report its end, but wake up regularly, since another thread may receive the signal."""
     while True:
         try:
             return ended.get(timeout=tuning.WAKE_SECONDS)
@@ -235,10 +237,10 @@ def _take(ended: SimpleQueue[None]) -> None:
 
 
 def _end(threads: list[_Thread]) -> None:
-    """Let threads end, and wait for all of them.
+    """Let all threads end, and wait until they have ended.
 
-    The interpreter's list of threads is right even after an interrupt in Thread.start or Thread.join. A thread without
-    an identity was interrupted while it started; it may never begin.
+    The interpreter's list of threads is right even if Thread.start or Thread.join was interrupted. A thread without an
+    identity was interrupted during its start, and may never run.
     """
     for thread in threads:
         thread.end()
@@ -250,7 +252,7 @@ def _end(threads: list[_Thread]) -> None:
 
 
 def _shared(source: Iterator[tuple[int, T]], lock: threading.Lock) -> Iterator[tuple[int, T]]:
-    """Iterate over items that many threads draw from one iterator."""
+    """Iterate over the items of an iterator that many threads share; each item goes to one thread."""
     while True:
         with lock:
             item = next(source, None)

@@ -1,4 +1,4 @@
-"""Small tables in HTML."""
+"""Small HTML tables, which notebooks show instead of plain text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 
 
 def table(rows: Iterable[Sequence[str]], names: Sequence[str] = ()) -> str:
-    """Return an HTML table of texts, which may contain any characters.
+    """Return an HTML table of the texts in `rows`, which may contain any characters.
 
     >>> table([("n", "3"), ("k", "1 < 2")])
     '<table><tbody><tr><td>n</td><td>3</td></tr><tr><td>k</td><td>1 &lt; 2</td></tr></tbody></table>'

@@ -1,4 +1,4 @@
-"""Neighbour lists, the result of every search."""
+"""Neighbour lists, the result of every search for the k nearest points."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _VALUES = {"float32": _FLOAT32, "float64": _FLOAT64}
 class Neighbors(NamedTuple):
     """The k nearest points of each of m queries.
 
-    The arrays are of the same library as the queries (NumPy, torch, CuPy or JAX) and on the same device.
+    The arrays belong to the same library as the queries (NumPy, torch, CuPy or JAX), and are on the same device.
 
     Attributes
     ----------
     distances : float32 or float64 of shape (m, k)
         Ascending in each row (``inner_product``: similarities, descending). ``inf`` (``-inf``) where missing.
     indices : int32 of shape (m, k), or int64 for 2**31 points or more
-        Row numbers of the points. Equal distances are in ascending order of index, and no point appears twice in a
-        row. -1 where missing; missing entries come last.
+        Row numbers of the points. Points at equal distances are in ascending order of index, and no point appears twice
+        in a row. A missing entry has index -1; missing entries come last.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def index_dtype(n: int) -> np.dtype[Any]:
 def no_neighbors(k: int, n: int, value: npt.DTypeLike) -> Neighbors:
     """Return the result of a search with no queries: arrays of shape (0, k).
 
-    `n` is the number of points, which determines the dtype of indices, and `value` is the dtype of distances.
+    The number of points, `n`, determines the dtype of indices; `value` is the dtype of distances.
 
     >>> no_neighbors(3, 10, "float32").indices.shape
     (0, 3)
@@ -91,7 +91,7 @@ def no_neighbors(k: int, n: int, value: npt.DTypeLike) -> Neighbors:
 
 
 def first_repeated_row(indices: npt.NDArray[Any]) -> int:
-    """Return the first row of an (m, k) index array that lists a point twice, or -1; entries of -1 may repeat.
+    """Return the first row of an (m, k) index array that lists a point twice, or -1 if none does; -1 may be repeated.
 
     >>> import numpy as np
     >>> from tonari.core.results.neighbors import first_repeated_row

@@ -27,10 +27,10 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(found: RadiusNeighbors, first: int) -> Pairs:
-    """Return the entries of lists as pairs: on the left the point of the list, on the right a point in it.
+    """Return neighbour lists as pairs: on the left the point that a list belongs to, on the right a point in the list.
 
-    The first list belongs to point number `first`, the next one to point `first` + 1, and so on. Each list contains
-    only points with larger numbers.
+    The first list belongs to point number `first`, the next one to point `first` + 1, and so on. A point's list must
+    contain only points with larger numbers than its own.
 
     The pairs are tensors if the lists are.
 
@@ -51,7 +51,7 @@ def pairs_of(found: RadiusNeighbors, first: int) -> Pairs:
 
 
 def record_dtype(indices: npt.DTypeLike, distances: npt.DTypeLike) -> np.dtype[Any]:
-    """Return the dtype of the record of a pair in a file.
+    """Return the structured dtype of one pair in a file.
 
     >>> record_dtype("int32", "float32").names
     ('left', 'right', 'distance')

@@ -1,4 +1,4 @@
-"""Neighbours within a radius: lists of different lengths, concatenated."""
+"""Neighbours within a radius: concatenated lists of different lengths, and the record of a radius search."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from tonari.core.slices import cut
 class RadiusNeighbors(NamedTuple):
     """All points within a radius of each of m queries, as in a sparse matrix of compressed rows.
 
-    The arrays are of the same library as the queries (NumPy, torch, CuPy or JAX) and on the same device.
+    The arrays belong to the same library as the queries (NumPy, torch, CuPy or JAX), and are on the same device.
 
     Attributes
     ----------
     indptr : int64 of shape (m + 1,)
-        The neighbours of query i are ``indices[indptr[i]:indptr[i + 1]]``; ``distances`` has their distances in the
-        same place.
+        The neighbours of query i are ``indices[indptr[i]:indptr[i + 1]]``, and their distances are
+        ``distances[indptr[i]:indptr[i + 1]]``.
     indices : int32 of shape (indptr[m],), or int64 for 2**31 points or more
         Row numbers of the points.
     distances : float32 or float64 of shape (indptr[m],)
-        Ascending for each query (``inner_product``: similarities, descending); equal distances are in order of index.
+        Ascending for each query (``inner_product``: similarities, descending). Points at equal distances are in
+        ascending order of index.
 
     Examples
     --------
@@ -46,7 +47,7 @@ class RadiusNeighbors(NamedTuple):
 
 
 class Within(NamedTuple):
-    """A radius search: its queries, and the conditions for the points that each query may find.
+    """A radius search: its queries, and the conditions that the points which a query finds must meet.
 
     Attributes
     ----------
@@ -54,12 +55,12 @@ class Within(NamedTuple):
     limits : array of shape (m,), of the dtype of returned distances
         See :func:`limits_for`.
     own : range, or int64 array of shape (m,), optional
-        For each query, the number of the point that it must not find. A range means that the queries are consecutive
-        points; only methods on the CPU take arrays.
+        For each query, the number of its own point, which it must not find. A range means that the queries are
+        consecutive points; an array is supported only by methods on the CPU.
     later : bool
-        Whether a query finds only points after its own; `own` must ascend.
+        Whether a query finds only points after its own point; `own` must then ascend.
     allowed : Allowed, optional
-        Which points each query may find; `own` is then None. For methods with `filters`.
+        The rules for the points that each query may find; `own` is then None. Only for methods with `filters`.
     """
 
     queries: Any
@@ -70,7 +71,7 @@ class Within(NamedTuple):
 
     @property
     def first(self) -> int:
-        """The number of the first query's own point."""
+        """The number of the first query's own point, if the queries are consecutive points."""
         own = self.own
         assert own is not None
         return own.start if isinstance(own, range) else int(own[0])
@@ -82,7 +83,7 @@ class Within(NamedTuple):
         return np.arange(own.start, own.stop, dtype=np.int64) if isinstance(own, range) else own
 
     def in_order(self, order: npt.NDArray[np.int64]) -> Within:
-        """Return the same request with its queries in another order."""
+        """Return the same search with its queries in another order."""
         ids = self.self_ids
         own = None if ids is None else ids[order]
         allowed = None if self.allowed is None else self.allowed.of(order)
@@ -90,9 +91,9 @@ class Within(NamedTuple):
 
 
 def none_within(n: int, value: npt.DTypeLike, m: int = 0) -> RadiusNeighbors:
-    """Return empty lists for m queries.
+    """Return the result of a radius search of m queries that finds no points.
 
-    `n` is the number of points, which determines the dtype of indices, and `value` is the dtype of distances.
+    The number of points, `n`, determines the dtype of indices; `value` is the dtype of distances.
 
     >>> none_within(10, "float32").indptr
     array([0])
@@ -103,25 +104,25 @@ def none_within(n: int, value: npt.DTypeLike, m: int = 0) -> RadiusNeighbors:
 def limits_for(
     radius: float | npt.NDArray[np.float64], m: int, dtype: npt.DTypeLike, *, closed: bool, descending: bool
 ) -> npt.NDArray[Any]:
-    """Return for each query the largest distance within its radius, in the dtype of returned distances.
+    """Return for each query the largest returned distance that is within its radius, in the dtype of distances.
 
     Parameters
     ----------
     radius : float or float64 array of shape (m,)
-        The radius, which must not be NaN; with `descending`, the smallest similarity within it, which must be finite.
+        The radius, which must not be NaN. With `descending`, the smallest similarity to accept, which must be finite.
     m : int
     dtype : dtype
         float32 or float64.
     closed : bool
-        Whether a distance equal to the radius is within it.
+        Whether a distance that equals the radius is within it.
     descending : bool
-        Whether values are similarities, and `radius` is the smallest accepted one.
+        Whether values are similarities, of which larger ones are nearer.
 
     Returns
     -------
     array of shape (m,) of the dtype
-        A point is within the radius if its returned value is at most this limit (for similarities, at least). A limit
-        that is the same for all queries is stored once, in a read-only array.
+        A point is within the radius if its returned distance is at most this limit (its similarity at least). If all
+        queries have the same limit, the array is read-only and stores it once.
 
     Examples
     --------
@@ -147,15 +148,15 @@ def limits_for(
 
 @cached(maxsize=64)
 def _one_limit(radius: float, m: int, dtype: np.dtype[Any], outwards: float, closed: bool) -> npt.NDArray[Any]:
-    """Return :func:`limits_for` for one number."""
+    """Return the result of :func:`limits_for` for one radius."""
     one = np.array([_limit(radius, dtype, outwards, closed=closed)])
-    everyone: npt.NDArray[Any] = np.ndarray((m,), one.dtype, one, 0, (0,))  # unlike broadcast_to, also for m = 1
+    everyone: npt.NDArray[Any] = np.ndarray((m,), one.dtype, one, 0, (0,))  # also for m = 1, unlike broadcast_to
     everyone.flags.writeable = False
     return everyone
 
 
 def _limit(radius: float, dtype: np.dtype[Any], outwards: float, *, closed: bool) -> Any:
-    """Return the farthest value of a dtype within a radius."""
+    """Return the farthest value of a dtype that is within a radius."""
     value = dtype.type
     with np.errstate(over="ignore"):
         limit = value(radius)
@@ -164,14 +165,14 @@ def _limit(radius: float, dtype: np.dtype[Any], outwards: float, *, closed: bool
 
 
 def later_points(found: RadiusNeighbors, first: int) -> RadiusNeighbors:
-    """Return lists that are reduced to points with a larger number than the point of the list.
+    """Remove from each point's list the points whose numbers are not larger than its own.
 
     The first list belongs to point number `first`, the next one to point `first` + 1, and so on.
 
     Parameters
     ----------
     found : RadiusNeighbors
-        Lists of NumPy arrays, or of torch tensors.
+        The lists of consecutive points, as NumPy arrays or torch tensors.
     first : int
 
     Examples
@@ -210,10 +211,10 @@ def nearest_of(found: RadiusNeighbors, most: int) -> RadiusNeighbors:
 
 
 def _kept_there(found: RadiusNeighbors, keeps: Callable[[Any, Any, Any], Any]) -> RadiusNeighbors:
-    """Drop entries from lists of tensors, on their device.
+    """Drop entries from lists that are tensors, on their device.
 
-    Entries are checked in blocks, which take little additional memory: `keeps(entries, rows, points)` takes the numbers
-    of some entries, the numbers of their lists and their points, and returns a mask of the entries to keep.
+    Entries are checked in blocks, which need little additional memory. `keeps(entries, rows, points)` receives the
+    numbers of some entries, the numbers of their lists, and their points; it returns a mask of the entries to keep.
     """
     import torch
 
@@ -231,7 +232,7 @@ def _kept_there(found: RadiusNeighbors, keeps: Callable[[Any, Any, Any], Any]) -
 
 
 def cut_lists(found: Neighbors, limits: npt.NDArray[Any], *, descending: bool) -> RadiusNeighbors:
-    """Return the neighbours whose distance is at most the limit of their query, from lists of shape (m, k).
+    """Reduce lists of shape (m, k) to the neighbours whose distance is at most the limit of their query.
 
     Examples
     --------
@@ -258,7 +259,7 @@ def _is_host(part: Any) -> bool:
 
 
 def _like(kept: RadiusNeighbors, lists: tuple[Any, ...]) -> RadiusNeighbors:
-    """Return NumPy arrays on the device of the lists: unchanged, or as tensors."""
+    """Return NumPy arrays like the arrays of the lists: unchanged, or as tensors on the lists' device."""
     if _is_host(lists[0]):
         return kept
     from_numpy = sys.modules["torch"].from_numpy

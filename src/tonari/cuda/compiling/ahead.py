@@ -1,16 +1,16 @@
-"""Compile all kernels of a search together, when the first of them is missing.
+"""Compile all kernels of a search together, as soon as one of them turns out to be missing.
 
-    tonari       begin_on_cuda()       in a process that has used CUDA, threads begin to load the modules that Triton
+    tonari       begin_on_cuda()       if the process has used CUDA, threads begin to load the modules that Triton
                                        needs for any kernel, while the first public function is imported
-    dispatch     expecting(stage)      notes how to rehearse the search that begins (rehearsal.py), in 2 µs; begins to
-                                       load Triton's modules if that has not begun
-    launch       prepare_for(call)     is called for a kernel that this process has not loaded. If Triton has the
-                                       kernel on disk, it does nothing. Otherwise it rehearses the search, once, and
-                                       threads (compile.py) compile all kernels of the search that are not on disk
+    dispatch     expecting(stage)      notes in 2 µs how to rehearse the search that begins (rehearsal.py); threads
+                                       begin to load Triton's modules if they have not yet
+    launch       prepare_for(call)     is called for a kernel that this process has not loaded. Does nothing if Triton
+                                       has the kernel on disk. Otherwise it rehearses the search, once, and threads
+                                       (compile.py) compile all kernels of the search that are not on disk
 
 The search waits for all kernels, because its first batch needs nearly all of them. If a search runs inside another,
 such as the search for the true neighbours of some rows inside NN-Descent, both are rehearsed, and their kernels are
-compiled together. A failure is logged as a warning, and the kernel is compiled again at its launch.
+compiled together. If a kernel fails to compile, a warning is logged, and the kernel is compiled again at its launch.
 """
 
 from __future__ import annotations
@@ -33,16 +33,15 @@ from tonari.cuda.compiling.rehearsal import Call, Card, rehearsing
 
 logger = logging.getLogger("tonari")
 
-# A function that runs a search with rows on the device "meta", which have no data.
+# A function that runs a search on tensors of the device "meta", which have no data.
 Stage: TypeAlias = Callable[[], None]
 
 
 @dataclass
 class Expectation:
-    """A running search whose kernels a rehearsal can find, by running the search on tensors without data.
+    """A search in progress, and the function that rehearses it to find its kernels.
 
-    It stores the function that rehearses the search, whether that function has been called, and the enclosing search,
-    if any.
+    `outer` is the search inside which this one runs, if any; `used` is True once the search has been rehearsed.
     """
 
     stage: Stage
@@ -51,7 +50,7 @@ class Expectation:
     used: bool = False
 
     def unused(self) -> list[Expectation]:
-        """Return this search and the searches that enclose it, innermost first, without those already rehearsed."""
+        """Return the searches that are not rehearsed yet: this one and the ones that it runs in, innermost first."""
         around = [] if self.outer is None else self.outer.unused()
         return around if self.used else [self, *around]
 
@@ -61,17 +60,18 @@ _expected: ContextVar[Expectation | None] = ContextVar("tonari_expected", defaul
 
 @contextlib.contextmanager
 def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
-    """Return a context that compiles all kernels of `stage` together, as soon as one of them is missing.
+    """Return a context for a search, which compiles all its kernels together as soon as one of them is missing.
 
-    A rehearsal finds these kernels: it runs `stage` on tensors without data.
+    The kernels are found by a rehearsal of the search: `stage` runs it on tensors without data.
 
     Parameters
     ----------
     stage : callable
-        Called at most once, or twice if the first kernel of a process turns out to be on disk.
+        Rehearses the search. Called at most once; twice if the first kernel of the process turns out to be on disk.
     progress : None, bool or callable(done, total)
-        As for :func:`tonari.search`; a callable counts pairs, so kernels are not reported to it. Inside another
-        expectation, that expectation's `progress` is used, and its stage is rehearsed too if that has not been done.
+        As for :func:`tonari.search`, to show the compilation; a callable is not called, because it counts pairs and not
+        kernels. If this search runs inside another one, the outer search's `progress` is used, and the outer search is
+        rehearsed, too, if it has not been.
     """
     outer = _expected.get()
     if outer is None:
@@ -84,9 +84,9 @@ def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
 
 
 def begin_on_cuda() -> None:
-    """Load the modules for the first kernel of a process in threads, while a search is imported and checks its arrays.
+    """Let threads load the modules for the first kernel of a process, while a search is imported and checks its input.
 
-    Without a device, kernels run in Triton's interpreter; without Triton, the search reports that.
+    Does nothing unless CUDA is in use. If Triton is not installed, the search will report it.
     """
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized() and default_threads() > 1:
@@ -100,7 +100,7 @@ def prepare_for(call: Call, device: Any) -> None:
     Parameters
     ----------
     call : Call
-        A launch of a kernel that this process does not have.
+        The launch of a kernel that this process has not loaded.
     device : torch.device
         A CUDA device.
     """
@@ -111,7 +111,7 @@ def prepare_for(call: Call, device: Any) -> None:
         if default_threads() == 1:
             return
         together, calls = expected.unused(), None
-        if is_beginning():  # until Triton's cache can be read, rehearse the search, whose time is mostly imports
+        if is_beginning():  # Triton's cache cannot be read yet, so rehearse first; that is mostly imports
             calls = _rehearsed(together, card_of(device))
             get_ready(calls)
         if not is_compiled(call):
@@ -119,21 +119,21 @@ def prepare_for(call: Call, device: Any) -> None:
                 each.used = True
             calls = _rehearsed(together, card_of(device)) if calls is None else calls
             compile_together(calls, expected.progress)
-    except Exception:  # the search does not fail here: it compiles the kernel at its launch, and raises the error
+    except Exception:  # not an error yet: the launch compiles the kernel again, and raises the error
         expected.used = True
         logger.warning("kernels cannot be compiled ahead, and are compiled one by one", exc_info=True)
 
 
 def compile_ahead(stage: Stage, card: Card, *, progress: ProgressLike = None) -> int:
-    """Run a function on tensors without data, compile all kernels that it would launch, and return their number.
+    """Rehearse `stage` for a card, compile all kernels that it would launch, and return the number of kernels compiled.
 
-    Kernels that fail are logged as a warning.
+    A warning is logged if kernels fail to compile.
     """
     return compile_together(_rehearsed([Expectation(stage, progress)], card), progress)
 
 
 def _rehearsed(together: list[Expectation], card: Card) -> list[Call]:
-    """Return the launches of some rehearsals."""
+    """Rehearse these searches for a card; return one launch of each kernel variant."""
     with unrecorded(), rehearsing(card) as rehearsal, collection_off():
         for each in together:
             each.stage()
@@ -141,7 +141,7 @@ def _rehearsed(together: list[Expectation], card: Card) -> list[Call]:
 
 
 def card_of(device: Any) -> Card:
-    """Return the properties of a CUDA device on which launches depend."""
+    """Return the properties of a CUDA device that its launches depend on."""
     import torch
 
     found = torch.cuda.get_device_properties(device)

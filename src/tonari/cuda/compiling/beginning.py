@@ -1,8 +1,8 @@
-"""Prepare the first compilation of a process in threads: Triton's key, a hash of all its code, and its driver.
+"""Prepare the first compilation of a process in threads: compute Triton's key, a hash of its code, and load its driver.
 
-begin_soon()      starts the threads, while a search is imported
-get_ready(calls)  hashes the kernels of the search while the threads start
-begin()           waits for the threads, before the first kernel is looked up
+begin_soon()      starts the threads, while the modules of a search are imported
+get_ready(calls)  hashes the kernels of the search while the threads work
+begin()           waits for the threads, before the first kernel is looked up in Triton's cache
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def begin_soon() -> list[Future[Any]]:
     One thread hashes Triton's code, for the keys of its cache. The other loads Triton's driver and compiles a part of
     it in C. Neither holds the interpreter's lock for long.
     """
-    # Imported here: threads that import Triton's modules at the same time would wait for each other.
+    # Imported before the threads start, since threads that import Triton's modules at once would wait for each other.
     from triton.runtime import cache, driver
 
     pool = ThreadPoolExecutor(2)
@@ -41,10 +41,10 @@ def begin_soon() -> list[Future[Any]]:
 
 
 def _key(cache: Any) -> str:
-    """Return Triton's key, from `triton.runtime.cache`, with its library hashed in one piece.
+    """Return Triton's key, computed by `triton.runtime.cache`, but with Triton's large library hashed in one piece.
 
-    Triton hashes this library, of 400 MB, in 400 pieces, and needs the interpreter's lock twice for each. A busy thread
-    gives up the lock every 5 ms, so most of the hashing would have to wait until the search waits.
+    Triton would hash the library of 400 MB in 400 pieces, and take the interpreter's lock twice for each. A busy thread
+    gives up the lock only every 5 ms, so most of the hashing would be delayed until the search itself waits.
     """
     cache.open = _open_whole
     try:
@@ -55,7 +55,7 @@ def _key(cache: Any) -> str:
 
 @contextlib.contextmanager
 def _open_whole(path: Any, mode: str = "r", *more: Any, **named: Any) -> Iterator[Any]:
-    """Open a file as open() does, except that a read of a large binary file always returns the whole file."""
+    """Open a file as open() does, except that the first read of a large binary file returns the whole file."""
     with open(path, mode, *more, **named) as file:
         if mode != "rb" or os.path.getsize(path) < tuning.WHOLE_BYTES:
             yield file
@@ -66,25 +66,26 @@ def _open_whole(path: Any, mode: str = "r", *more: Any, **named: Any) -> Iterato
 
 
 def is_beginning() -> bool:
-    """Whether the preparations for the first kernel have begun and are not done."""
+    """Whether the preparations for the first kernel have begun but are not finished."""
     return begin_soon.cache_info().currsize > 0 and not all(future.done() for future in begin_soon())
 
 
 def get_ready(calls: Collection[Call]) -> None:
-    """Prepare these calls as far as possible without Triton's key and driver, while threads prepare these two.
+    """Prepare the compilation of these calls as far as Triton's key and driver are not needed for it.
 
-    This takes half of the time for looking up kernels, and the thread would otherwise only wait.
+    Threads prepare the key and the driver at the same time. This is half of the work of looking up kernels, and the
+    calling thread would otherwise only wait.
     """
-    with contextlib.suppress(ImportError):  # a version of Triton may have it elsewhere
+    with contextlib.suppress(ImportError):  # the module may be missing in another version of Triton
         # Triton imports this module when it is first given a tensor.
         importlib.import_module("triton.experimental.gluon.nvidia.hopper")
-    for call in sorted(calls, key=effort, reverse=True):  # efforts are kept
+    for call in sorted(calls, key=effort, reverse=True):  # efforts are computed once
         hash_in_order(call)
 
 
 @functools.cache
 def begin() -> None:
-    """Wait for the preparations for the first kernel of a process."""
+    """Wait until the preparations for the first kernel of a process are finished."""
     from triton.runtime import driver
 
     for future in begin_soon():

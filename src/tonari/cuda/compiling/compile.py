@@ -1,22 +1,23 @@
 """Compile the kernels of recorded launches in parallel, and look them up in Triton's cache on disk.
 
-Triton's own code makes the keys of its cache, so other processes can load the variants that this process compiles. Nine
-tenths of the work are passes of MLIR and LLVM, ptxas, and gcc for the launcher of a kernel. This work does not hold the
-interpreter's lock, so threads share it. The translation of a kernel from Python holds the lock; linking libdevice would
-hold it too (metrics/kernels/instructions.py). Kernels are therefore translated one after another. The kernels that take
-longest to compile are first:
+Triton's own code computes the keys of its cache, so other processes can load the variants that this process compiles.
+Nine tenths of the work are passes of MLIR and LLVM, ptxas, and gcc for the launcher of a kernel. This part does not
+hold the interpreter's lock, so several threads do it at once. The translation of a kernel from Python holds the lock,
+so kernels are translated one after another. (Linking libdevice would hold it, too; see
+metrics/kernels/instructions.py.) The kernels that take longest to compile are translated first:
 
-    look up      a b c d              in Triton's cache on disk, by one thread after another
-    translate      a b c d            by one thread after another
-    compile          aaaaaaaaa        by the thread that has translated the kernel
+    look up      a b c d              one kernel after another, in Triton's cache on disk
+    translate      a b c d            one kernel after another
+    compile          aaaaaaaaa        at the same time, each by the thread that has translated it
                        bbbbbbb
                          ccc
                            d
-    launchers      a b c d            until Triton 3.6: from the signature, in C, by other threads at the same time
+    launchers      a b c d            up to Triton 3.6: from the signature, in C, by other threads at the same time
 
-Other processes would not share the interpreter's lock. But 8 processes, started while the search was imported, did not
-make the first graph of a million rows faster on an H100 with 16 processors: their imports slowed down the imports of
-the search.
+Processes instead of threads would not have to share the interpreter's lock. But on an H100 with 16 processors, 8
+processes that were started while the search was imported did not make the first graph of a million rows faster: their
+imports slowed down the imports of the search. They could not have saved much: the kernel that takes longest to compile
+is translated first, and ends last or nearly last.
 """
 
 from __future__ import annotations
@@ -40,32 +41,32 @@ from tonari.cuda.compiling.translation import binaries_alone, translating
 
 logger = logging.getLogger("tonari")
 
-compiling = threading.RLock()  # held while Triton compiles or loads a kernel: each device launches from its own thread
+compiling = threading.RLock()  # held while Triton compiles or loads a kernel, as devices launch from several threads
 
 
 class _Missing(Exception):
-    """Raised when Triton would begin to compile."""
+    """Raised in place of a compilation, when a kernel is only looked up."""
 
 
 def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> int:
-    """Compile the variants of calls that are not in Triton's cache, and load them on the current device.
+    """Compile the kernel variants of calls that are not in Triton's cache, and load all on the current device.
 
-    As many threads as tonari may use share the work.
+    The work is shared by as many threads as tonari may use.
 
     Parameters
     ----------
     calls : collection of Call
     progress : None, bool or callable(done, total)
-        As for :func:`tonari.search`; a callable is not called. A bar counts kernels.
+        As for :func:`tonari.search`: a bar counts kernels, and a callable is not called.
 
     Returns
     -------
     int
-        The number of kernels.
+        The number of kernels that were compiled.
 
     Notes
     -----
-    A kernel that fails to compile is logged as a warning; its launch then compiles it again, and raises the error.
+    A warning is logged if a kernel fails to compile; its launch then compiles it again, and raises the error.
     """
     from triton import AsyncCompileMode
 
@@ -73,11 +74,11 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
     with contextlib.ExitStack() as stack:
         stack.enter_context(compiling)
         stack.enter_context(binaries_alone())
-        stack.enter_context(collection_off())  # collecting would take a sixth of the time of translation
+        stack.enter_context(collection_off())  # garbage collection would take a sixth of the time of translation
         stack.enter_context(translating())
         pool = Loading(min(default_threads(), len(calls)))
-        stack.callback(pool.shutdown)  # also after Ctrl-C while threads start
-        # Triton's mode waits for all futures when it ends, so futures that have not begun are cancelled before.
+        stack.callback(pool.shutdown)  # also if Ctrl-C interrupts the start of threads
+        # Triton's mode waits for all futures at its end; the ones that have not begun are cancelled before that.
         stack.enter_context(AsyncCompileMode(pool, ignore_errors=True))
         stack.callback(pool.cancel)
         pool.start()
@@ -105,14 +106,14 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
 
 
 def compile_call(call: Call) -> Any:
-    """Compile the variant of a call, or load it from Triton's cache on disk; return Triton's record of the variant."""
+    """Compile the variant of a call, or load it from Triton's cache on disk, and return Triton's object for it."""
     with compiling:
         hash_in_order(call)
         return call.kernel.warmup(grid=(1,), **call.arguments, **call.constants, **call.options)
 
 
 def is_compiled(call: Call) -> bool:
-    """Whether this process has the variant of a call, or has just loaded it from Triton's cache on disk."""
+    """Whether the variant of a call is compiled; if it is in Triton's cache on disk, it is loaded now."""
     with compiling:
         begin()
         try:
@@ -127,10 +128,10 @@ def is_compiled(call: Call) -> bool:
 def _instead_of_making_ir(
     kernel: Any, make_ir: Callable[..., Any], prepare: Callable[[Any], None] | None = None
 ) -> Iterator[None]:
-    """Return a context in which Triton's compilation of a kernel begins with `make_ir` instead of its usual method.
+    """Return a context that replaces the first step of Triton's compilation of a kernel, the translation, by `make_ir`.
 
-    `make_ir` receives the usual method and its arguments. A kernel in Triton's cache is loaded as usual. `prepare` is
-    called before, with the source of the kernel.
+    `make_ir` receives Triton's own method and its arguments. A kernel in Triton's cache is loaded as usual, without
+    this step. `prepare` is called with the source of the kernel before the kernel is looked up.
     """
     from triton.runtime import driver
 
@@ -138,7 +139,7 @@ def _instead_of_making_ir(
     usual = kernel.ASTSource
 
     class Source(usual):  # type: ignore[misc, valid-type]
-        """The source of a kernel with a different first step of compilation."""
+        """The source of a kernel whose translation is replaced."""
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)

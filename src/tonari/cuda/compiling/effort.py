@@ -1,4 +1,4 @@
-"""Estimate how long kernels take to compile: the longest are compiled first."""
+"""Estimate how long kernels take to compile, so that the slowest can be compiled first."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from typing import Any
 from tonari.cuda import tuning
 from tonari.cuda.compiling.rehearsal import Call
 
-LOOPS_FROM, UNROLLED = 64, 5  # networks of 64 pairs or more have loops, and five unrolled steps
+LOOPS_FROM, UNROLLED = 64, 5  # networks of 64 pairs or more have loops, with five unrolled steps
 
 
 def effort(call: Call) -> int:
-    """Estimate the effort of compiling a kernel, from the amount of its unrolled code.
+    """Estimate the effort of compiling a kernel, as the length of its code after unrolling.
 
-    Calls are inlined and loops over constants are unrolled. The longest of these loops run over the TILES of a screen,
-    the LEVELS of a tree, and the steps of a network that sorts SIZE pairs, SLOTS candidates, or runs of K in a TILE,
-    which it then merges. A matrix product is one line but many instructions; so is a line that processes the A runs of
-    RUN values of a thread. A kernel contains code for all metrics, but compiles only the code of one.
+    Triton inlines calls and unrolls loops over constants. The longest of these loops run over the TILES of a screen,
+    the FOLDS of a code, and the steps of a sorting network (of SIZE pairs, of SLOTS candidates, or of runs of K in a
+    TILE, which are then merged). Two kinds of lines stand for many instructions: a matrix product, and a line that
+    processes the A runs of RUN values of a thread. A kernel with a METRIC contains code for all metrics, but only that
+    of one metric is compiled.
     """
     size = call.constants.get("SIZE")
     size = size if isinstance(size, int) else 1
     steps = _steps(size) if size < LOOPS_FROM else UNROLLED
     slots: int = call.constants.get("SLOTS", 1)
     if (run := call.constants.get("K")) is not None:
-        merges = (call.constants.get("TILE", run) // run).bit_length()  # one more with the best of all tiles
+        merges = (call.constants.get("TILE", run) // run).bit_length()  # one more with the best of earlier tiles
         steps += _steps(run) + merges * run.bit_length()
-    times: int = call.constants.get("TILES", 1) * call.constants.get("LEVELS", 1)
+    times: int = call.constants.get("TILES", 1) * call.constants.get("FOLDS", 1)
     if "RUN" in call.constants:
         times *= max(1, call.constants["A"] * call.constants["RUN"] // tuning.VALUES_OF_THREAD)
     own = _instructions(call.kernel.fn) // (tuning.METRICS if "METRIC" in call.constants else 1)
@@ -34,15 +35,16 @@ def effort(call: Call) -> int:
 
 
 def _steps(size: int) -> int:
-    """Return the number of steps of a network that sorts `size` pairs."""
+    """Return the number of steps of a bitonic network that sorts `size` pairs."""
     bits = size.bit_length() - 1
     return bits * (bits + 1) // 2
 
 
 def _instructions(function: Any, inside: frozenset[Any] = frozenset()) -> int:
-    """Return the length of the bytecode of a kernel and of the Triton functions that it calls.
+    """Return the length of a kernel's bytecode, together with that of all Triton functions that it calls.
 
-    A function counts once for each function that calls it, however often that is; one that calls itself counts once.
+    A function counts once for each function that calls it, even if it is called there several times. Recursion counts
+    once.
     """
     own, called = _own_instructions(function)
     inside |= {function}
@@ -51,7 +53,7 @@ def _instructions(function: Any, inside: frozenset[Any] = frozenset()) -> int:
 
 @functools.cache
 def _own_instructions(function: Any) -> tuple[int, list[Any]]:
-    """Return the length of a function's bytecode (a product counts as much), and the Triton functions that it calls."""
+    """Return the length of a function's bytecode, with a weight for products, and the Triton functions it calls."""
     code = function.__code__
     used = map(function.__globals__.get, code.co_names)
     product = tuning.INSTRUCTIONS_OF_PRODUCT * ("dot" in code.co_names)

@@ -1,9 +1,9 @@
 """Make the keys of Triton's cache the same in every process.
 
-The key of a kernel contains the values of the constants that the kernel and its functions use. Triton 3.6 collects the
-constants of a called function before it hashes that function. If the function has not been hashed for another kernel
-before, its constants are not known, and are left out. So a process that launches kernels in another order would look up
-other keys, and compile kernels that are on disk.
+The key of a kernel contains the values of all constants that the kernel and the functions that it calls use. But Triton
+3.6 collects the constants of a called function before it hashes the function. Unless the function has been hashed
+before, for another kernel, its constants are then not known, and are missing in the key. A process that launches
+kernels in another order would therefore look up other keys, and compile kernels that are already on disk.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tonari.cuda.compiling.rehearsal import Call
 
 
 def hash_in_order(call: Call) -> None:
-    """Hash the kernel of a call, and the Triton functions among its constants, after the functions that they call."""
+    """Hash the kernel of a call and the Triton functions among its constants, each after the functions it calls."""
     from triton.runtime.jit import JITCallable
 
     for each in (call.kernel, *call.constants.values()):
@@ -23,7 +23,7 @@ def hash_in_order(call: Call) -> None:
 
 
 def _hash(function: Any, kind: type, inside: tuple[Any, ...] = ()) -> None:
-    """Hash a function after the functions that it calls; its callers are `inside`, since functions may recur."""
+    """Hash a function after the functions that it calls; `inside` has its callers, at which recursion stops."""
     if function.hash is not None or any(function is one for one in inside):
         return
     for name in function.fn.__code__.co_names:

@@ -1,4 +1,4 @@
-"""Threads that compile kernels and load them, and the launchers that Triton compiles in C."""
+"""Threads that compile kernels, compile the launchers that Triton writes in C, and load both."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ _Job: TypeAlias = tuple[Callable[[], Any], "Future[Any]"]
 class Loading(Executor):
     """Threads that compile kernels and load them on the current device of their creator.
 
-    Kernels are translated one at a time, in the order of submission. A translation holds the interpreter's lock, so if
-    all were translated at the same time, all would finish late.
+    Kernels are translated one after another, in the order of submission. Translation holds the interpreter's lock: if
+    all kernels were translated at the same time, the first would be finished, and its compilation begin, only when
+    nearly all are.
 
-    A ThreadPoolExecutor can lose a thread if Ctrl-C interrupts its start. This class records all threads before it
-    starts them.
+    A ThreadPoolExecutor can lose track of a thread if Ctrl-C interrupts the thread's start. This class records all
+    threads before it starts them.
 
     Attributes
     ----------
     futures : list of Future
-        The futures of all submitted functions.
+        The futures of all submitted functions; each result is a loaded kernel.
     threads : int
         The number of threads.
     missing : int
-        The number of kernels, so far, that were not in Triton's cache.
+        The number of kernels that were not in Triton's cache, so far.
     """
 
     def __init__(self, threads: int) -> None:
@@ -39,15 +40,15 @@ class Loading(Executor):
 
         self.futures: list[Future[Any]] = []
         self.threads, self.missing = threads, 0
-        self._device = torch.cuda.current_device() if torch.cuda.is_available() else -1  # -1: any
+        self._device = torch.cuda.current_device() if torch.cuda.is_available() else -1  # -1: no device
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._launchers: SimpleQueue[_Launcher | None] = SimpleQueue()
-        self._launcher_of = threading.local()  # event of the kernel that this thread has translated
-        self._turn = threading.Lock()  # a thread holds it from the start of a job until its kernel is translated
-        self._translator: int | None = None  # the thread that translates at present
+        self._launcher_of = threading.local()  # the event of the kernel that this thread is compiling
+        self._turn = threading.Lock()  # a thread holds it from the beginning of a job until its kernel is translated
+        self._translator: int | None = None  # the thread that holds it
         self._started = False
         self._threads = [threading.Thread(target=self._work) for _ in range(threads)]
-        builders = -(-threads // 2) if _launchers_are_compiled() else 0  # a launcher takes half as long or less
+        builders = -(-threads // 2) if _launchers_are_compiled() else 0  # launchers take half as long, or less
         self._builders = [threading.Thread(target=self._build) for _ in range(builders)]
 
     def start(self) -> None:
@@ -55,7 +56,7 @@ class Loading(Executor):
         if self._started:
             return
         self._started = True
-        for thread in [*self._builders, *self._threads]:  # the waiting thread is last
+        for thread in [*self._builders, *self._threads]:  # the threads that wait for others are last
             thread.start()
 
     def submit(self, compile: Callable[[], Any]) -> Future[Any]:  # type: ignore[override]
@@ -66,14 +67,14 @@ class Loading(Executor):
         return future
 
     def prepare(self, source: Any) -> None:
-        """Let another thread compile the launcher of a kernel, which depends on its signature only."""
+        """Let another thread compile a kernel's launcher, which depends only on the kernel's signature."""
         if self._builders:
             source.launcher_built = threading.Event()
             self._launchers.put(_Launcher(source, source.launcher_built))
 
     def translate(self, usual: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        """Translate a kernel as Triton does, then let the next thread begin."""
-        self.missing += 1  # needs no lock, since one translation follows another
+        """Translate a kernel by Triton's own method, then let another thread translate the next one."""
+        self.missing += 1  # needs no lock, since there is one translation at any time
         self._launcher_of.built = getattr(usual.__self__, "launcher_built", None)  # type: ignore[attr-defined]
         try:
             return usual(*given, **named)
@@ -92,13 +93,13 @@ class Loading(Executor):
                 if future.set_running_or_notify_cancel():
                     self._finish(compile, future)
             finally:
-                self._pass_turn()  # a kernel from Triton's cache, or a cancelled one, was not translated
+                self._pass_turn()  # if the kernel was cached or cancelled, `translate` has not done it
 
     def _build(self) -> None:
         while (launcher := self._launchers.get()) is not None:
             try:
                 _compile_launcher(launcher.source)
-            except Exception:  # the kernel's thread compiles it again, and raises the error
+            except Exception:  # the kernel's thread compiles the launcher again, and raises the error
                 logger.debug("a launcher is compiled after its kernel", exc_info=True)
             finally:
                 launcher.built.set()
@@ -107,7 +108,7 @@ class Loading(Executor):
         self._launcher_of.built = None
         try:
             loaded = self._loaded(compile)
-        except BaseException as error:  # compile_together reads it from the future
+        except BaseException as error:  # compile_together reads the error from the future
             future.set_exception(error)
         else:
             future.set_result(loaded)
@@ -124,7 +125,7 @@ class Loading(Executor):
             compiled = compile()
             if self._launcher_of.built is not None:
                 self._launcher_of.built.wait()
-            _ = compiled.run  # loads the kernel and its launcher, which it compiles if it has to
+            _ = compiled.run  # loads the kernel and its launcher, which it compiles if necessary
         return compiled
 
     def cancel(self) -> None:
@@ -133,18 +134,18 @@ class Loading(Executor):
             future.cancel()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Cancel work that has not begun; wait for running work, and for the threads to end."""
+        """Cancel the work that has not begun, and wait until the threads have finished their work and ended."""
         self.cancel()
         for threads, jobs in ((self._threads, self._jobs), (self._builders, self._launchers)):
             for _ in threads:
                 jobs.put(None)
             for thread in threads:
-                if thread.is_alive():  # Ctrl-C may have prevented its start
+                if thread.is_alive():  # Ctrl-C may have prevented the start of the thread
                     thread.join()
 
 
 class _Launcher(NamedTuple):
-    """A launcher that is compiled from C: the source of its kernel, and an event that is set at the end."""
+    """A launcher to compile from C: the source of its kernel, and an event to set when the compilation has ended."""
 
     source: Any
     built: threading.Event
@@ -158,9 +159,10 @@ def _launchers_are_compiled() -> bool:
 
 
 def _compile_launcher(source: Any) -> None:
-    """Compile the launcher of a kernel before the kernel; Triton keeps the result on disk.
+    """Compile the launcher of a kernel in advance; Triton keeps the result on disk, and finds it later.
 
-    The launcher depends on the signature, and on whether tensor descriptors are passed as such, as from Hopper on.
+    The launcher depends on the kernel's signature, and on whether the device takes tensor descriptors, as from Hopper
+    on.
     """
     from triton.runtime import driver
 

@@ -1,9 +1,8 @@
-"""Rehearse work: record the kernels that it launches, by running it on tensors without data.
+"""Rehearse a search: record the kernels that it launches, by running it on tensors without data.
 
-On torch's device "meta", tensors have shapes, dtypes and strides, but no memory, and operations on them do nothing. So
-the code of a search runs on such rows in milliseconds, and :func:`tonari.cuda.launch.launch` records each launch
-instead of making it. The record is complete, because the code of the search makes it, and not a separate list of
-kernels.
+On torch's device "meta", tensors have shapes, dtypes and strides, but no memory, and operations on them do nothing. The
+code of a search therefore runs on such rows in milliseconds, and :func:`tonari.cuda.launch.launch` only records its
+launches. The record is complete, because the code of the search itself makes it, and not a separate list of kernels.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 
 
 class Card(NamedTuple):
-    """The properties of a device that determine launches.
+    """The properties of a CUDA device that its launches depend on.
 
     Attributes
     ----------
@@ -35,7 +34,7 @@ class Card(NamedTuple):
 
 @dataclass(frozen=True)
 class Call:
-    """A launch of a kernel, made or only recorded: everything that determines the compiled variant.
+    """A launch of a kernel, done or only recorded, with everything that determines the compiled variant.
 
     Attributes
     ----------
@@ -45,7 +44,7 @@ class Call:
     options : mapping of names to values
         Triton's options, such as ``num_warps``.
     variant : tuple
-        The key of the compiled variant of one device in :mod:`tonari.cuda.launch`.
+        The key of the compiled variant in :mod:`tonari.cuda.launch`, without the device.
     """
 
     kernel: Any
@@ -61,7 +60,7 @@ class Call:
 
 
 class Rehearsal:
-    """The launches recorded while some work ran on tensors without data: each kernel variant once, in order."""
+    """The launches that a rehearsal has recorded: one for each kernel variant, in the order of the first launches."""
 
     def __init__(self, card: Card) -> None:
         self.card = card
@@ -73,7 +72,7 @@ _current: ContextVar[Rehearsal | None] = ContextVar("tonari_rehearsal", default=
 
 @contextlib.contextmanager
 def rehearsing(card: Card) -> Iterator[Rehearsal]:
-    """Record the launches on tensors of the device "meta", as if it were the card."""
+    """Return a context that records launches on the device "meta" as they would be on a card."""
     rehearsal = Rehearsal(card)
     before = _current.set(rehearsal)
     try:
@@ -83,7 +82,7 @@ def rehearsing(card: Card) -> Iterator[Rehearsal]:
 
 
 def rehearsed_card() -> Card:
-    """Return the card that the device "meta" represents; RuntimeError outside of a rehearsal."""
+    """Return the card that a rehearsal is for; raise RuntimeError outside of a rehearsal."""
     return _rehearsal().card
 
 
@@ -93,12 +92,12 @@ def note(call: Call) -> None:
 
 
 def to_visit(parts: list[slice], device: Any) -> list[slice]:
-    """Return all slices of rows; on tensors without data, only the first two slices and the last one."""
+    """Return all slices of rows; on "meta", only the first two and the last, which launch the same kernels as all."""
     return parts if device.type != "meta" or len(parts) < 3 else [*parts[:2], parts[-1]]
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """Concatenate tensors by torch.cat; on "meta", where that would import modules for seconds, allocate the result."""
+    """Concatenate tensors by torch.cat; on "meta", where it is slow to import, only allocate the result."""
     import torch
 
     first = parts[0]
@@ -108,24 +107,24 @@ def joined(parts: Sequence[Any]) -> Any:
 
 
 def least_of(a: Any, b: Any) -> Any:
-    """Return torch.minimum(a, b); on "meta", a tensor of its shape, because the function is slow to import there."""
+    """Return torch.minimum(a, b); on "meta", where the function is slow to import, a tensor of the same shape."""
     import torch
 
     return torch.minimum(a, b) if a.device.type != "meta" else a.new_empty(a.shape)
 
 
 def both_of(a: Any, b: Any) -> Any:
-    """Return a & b for two bool tensors; on "meta", a tensor of its shape, because & is slow to import there."""
+    """Return a & b for bool tensors; on "meta", where the operator is slow to import, a tensor of the same shape."""
     return a & b if a.device.type != "meta" else a.new_empty(a.shape)
 
 
 def product_of(a: Any, b: Any) -> Any:
-    """Return the matrix product a @ b; on "meta", a tensor of its shape, because @ is slow to import there."""
+    """Return the matrix product a @ b; on "meta", where the operator is slow to import, a tensor of the same shape."""
     return a @ b if a.device.type != "meta" else a.new_empty((a.shape[0], b.shape[1]))
 
 
 def numbers_from(first: int, count: int, device: Any, dtype: Any = None) -> Any:
-    """Return first, first + 1, ..., int64 by default.
+    """Return the `count` numbers from `first` on as a tensor, int64 by default.
 
     On "meta", where torch.arange is slow to import, return a tensor without data.
     """
@@ -137,7 +136,7 @@ def numbers_from(first: int, count: int, device: Any, dtype: Any = None) -> Any:
 
 
 def order_of(keys: Any) -> Any:
-    """Return the stable order of keys, int64.
+    """Return the numbers of the keys in sorted order, int64; equal keys keep their order.
 
     On "meta", where torch.sort is slow to import, return a tensor without data.
     """
@@ -159,14 +158,14 @@ def each_repeated(rows: Any, times: int) -> Any:
 
 
 def all_repeated(rows: Any, times: int) -> Any:
-    """Repeat all rows: torch.repeat, except on "meta", where it is slow to import."""
+    """Repeat all rows `times` times by torch.repeat; on "meta", where it is slow to import, only allocate them."""
     if rows.device.type == "meta":
         return rows.new_empty((times * len(rows), *rows.shape[1:]))
     return rows.repeat(times, *[1] * (rows.dim() - 1))
 
 
 def without_data(tensor: Any) -> Any:
-    """Return a tensor of the same shape, strides and dtype on the device "meta"; if `tensor` is None, return None."""
+    """Return a tensor of the same shape, strides and dtype on the device "meta", or None for None."""
     import torch
 
     if tensor is None:

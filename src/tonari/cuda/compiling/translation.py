@@ -1,9 +1,10 @@
-"""Translation of kernels without work that Triton repeats; in Triton 3.6, this work is two fifths of the time.
+"""Translate kernels without the work that Triton repeats, which in Triton 3.6 is two fifths of the time.
 
-Triton visits the syntax trees of a kernel and of the functions that it calls. At each node, it silences two warnings
-that no node causes. At each call, it reads the signature of the function. For each variant of a function, it parses the
-source again. For each tensor, it makes an object of its shape, and the name of the type of that object, although there
-are only a few shapes. The results do not change while kernels are compiled together, so this module caches them.
+Triton visits the syntax trees of a kernel and of the functions that it calls. At each node, it silences two warnings,
+which no node ever causes. At each call, it reads the signature of the called function. For each variant of a function,
+it parses the source again. For each tensor, it creates a new object for the shape, and a new name for the type,
+although there are only a few shapes. None of these results change while kernels are compiled together, so this module
+caches them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 
 class _Warnings:
-    """The module warnings, without filters within a context."""
+    """A stand-in for the module warnings, whose catch_warnings() does nothing."""
 
     _nothing = contextlib.nullcontext()
 
@@ -30,11 +31,11 @@ class _Warnings:
     def catch_warnings(self) -> contextlib.AbstractContextManager[None]:
         return self._nothing
 
-    simplefilter = staticmethod(operator.is_)  # takes two arguments, and does nothing
+    simplefilter = staticmethod(operator.is_)  # any function of two arguments that does nothing
 
 
 class _Inspect:
-    """The module inspect, which reads the signature of each function once."""
+    """A stand-in for the module inspect, which reads the signature of each function only once."""
 
     def __init__(self) -> None:
         self._signature = functools.cache(inspect.signature)
@@ -64,7 +65,7 @@ def _plain_names(function: Callable[..., Any]) -> tuple[str, ...] | None:
 
 
 def _types_that_share_shapes(core: Any) -> Callable[..., None]:
-    """Return a constructor of Triton's types of blocks that prints and checks each shape once."""
+    """Return a constructor for Triton's block types, which checks each shape, and formats its name, only once."""
     usual = core.block_type.__init__
     kept: dict[tuple[Any, ...], tuple[Any, Any, str]] = {}
 
@@ -84,7 +85,7 @@ def _types_that_share_shapes(core: Any) -> Callable[..., None]:
 
 
 def _tensors_that_share_shapes(core: Any) -> Callable[..., None]:
-    """Return a constructor of Triton's tensors that makes the object of each shape once."""
+    """Return a constructor for Triton's tensors, which creates the object of each shape only once."""
     usual = core.tensor.__init__
     kept: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 
@@ -103,14 +104,14 @@ def _tensors_that_share_shapes(core: Any) -> Callable[..., None]:
 
 @contextlib.contextmanager
 def translating() -> Iterator[None]:
-    """Return a context in which Triton does not repeat the work that this module caches; its output is the same."""
+    """Return a context that caches the work that Triton would repeat while it translates; the output is the same."""
     from triton.compiler import code_generator
     from triton.language import core
     from triton.runtime.jit import JITCallable
 
     parse = JITCallable.parse
-    # By id, because the hash of a function is that of its source: source, tree, and the function, which keeps its id
-    # valid.
+    # id of a function -> its source, its tree, and the function itself, so that its id stays valid. (Triton would
+    # compute the hash of a function from its source.)
     trees: dict[int, tuple[str, Any, Any]] = {}
 
     def parse_once(function: Any) -> Any:
@@ -133,10 +134,10 @@ def translating() -> Iterator[None]:
 
 @contextlib.contextmanager
 def binaries_alone() -> Iterator[None]:
-    """Make Triton keep only the binaries of kernels within this context, unless its own setting decides.
+    """Return a context in which Triton stores only the binaries of kernels, unless its own setting is in use.
 
-    It would otherwise print and store the kernel after each step of compilation, with the interpreter's lock held. That
-    takes a tenth of the time of translation.
+    Otherwise Triton would format and store the code after each step of compilation, with the interpreter's lock held.
+    This takes a tenth of the time of translation.
     """
     from triton import knobs
 
@@ -144,7 +145,7 @@ def binaries_alone() -> Iterator[None]:
     if name in settings or "TRITON_STORE_BINARY_ONLY" in os.environ:
         yield
         return
-    settings[name] = True  # an assignment would also set the variable of the environment
+    settings[name] = True  # setting the attribute would also set the environment variable
     try:
         yield
     finally:

@@ -1,6 +1,6 @@
-"""Copies between host memory and a device while the device works.
+"""Copy rows and results between host memory and a device while the device works.
 
-staging.py    threads, pinned buffers and a stream that both directions share
+staging.py    threads, pinned buffers and a stream, for both directions
 prefetch.py   copies rows to a device
 collect.py    copies results to host memory
 """

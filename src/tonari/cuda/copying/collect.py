@@ -1,4 +1,4 @@
-"""Copy results from a device to host memory while the device works; the opposite direction of prefetch.py.
+"""Copy results from a device to host memory while the device works; the counterpart of prefetch.py.
 
 device   --separate stream-->   pinned buffers   --threads-->   arrays
 """
@@ -16,7 +16,7 @@ from tonari.cuda.copying.staging import Carrier, Piece
 
 
 class Collector(Carrier):
-    """Copy tensors to host memory in the background. A context manager, which ends its threads on exit.
+    """Copies tensors to host memory in the background. A context manager, which ends its threads on exit.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ class Collector(Carrier):
     def collect(self, source: Any, out: npt.NDArray[Any]) -> None:
         """Start copying a contiguous tensor into a C-contiguous array; the copy waits for work launched before it.
 
-        The tensor and the array have the same dtype. The array is complete after :meth:`arrive`. Until then, the tensor
-        stays in memory and must not be overwritten.
+        The tensor and the array must have the same dtype. The array is complete after :meth:`arrive`. Until then, the
+        tensor is kept in memory, and must not be overwritten.
         """
         there, target = source.view(-1).view(torch.uint8), out.reshape(-1).view(np.uint8)
 

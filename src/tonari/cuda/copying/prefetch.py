@@ -1,4 +1,4 @@
-"""Copy rows from host memory to a device while the device works on other rows.
+"""Copy rows from host memory to a device while the device works on earlier rows.
 
     memory or a mapped file   --threads-->   pinned buffers   --separate stream-->   device
 
@@ -22,7 +22,7 @@ from tonari.inputs import name_of_dtype
 
 
 class Feeder(Carrier):
-    """Copy rows to a device in the background. A context manager, which ends its threads on exit.
+    """Copies rows to a device in the background. A context manager, which ends its threads on exit.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Feeder(Carrier):
         self._fill(out, tuning.PIECE_BYTES, lambda here, buffer: np.copyto(buffer, source[here]))
 
     def gather(self, rows: npt.NDArray[Any], ids: npt.NDArray[np.int64], out: Any) -> None:
-        """Start copying the rows with these numbers into a contiguous tensor; see :meth:`send`."""
+        """Start copying the rows with the numbers `ids` into a contiguous tensor; see :meth:`send`."""
         size = rows.shape[1] * rows.itemsize
         if size > tuning.PIECE_BYTES:
             self.send(np.take(rows, ids, axis=0), out)
@@ -54,7 +54,7 @@ class Feeder(Carrier):
         self._fill(out, tuning.PIECE_BYTES // size * size, take)
 
     def _fill(self, out: Any, step: int, fill: Callable[[slice, npt.NDArray[np.uint8]], object]) -> None:
-        """Start filling a tensor in steps of bytes; `fill` receives the range of a step and a buffer."""
+        """Start filling a tensor in steps of `step` bytes; `fill` receives the bytes' range and a buffer to fill."""
         target = out.view(-1).view(torch.uint8)
 
         def move(here: slice, piece: Piece | None) -> None:
@@ -67,9 +67,9 @@ class Feeder(Carrier):
 
 
 def bring(rows: npt.NDArray[Any], device: Any, *, at_once: int = 1) -> Any:
-    """Copy a C-contiguous array to a device, and return the tensor.
+    """Copy a C-contiguous array to a device with several threads, and return the tensor.
 
-    `at_once` is the number of devices that receive arrays at the same time.
+    `at_once` is the number of devices to which arrays are copied at the same time.
     """
     out = torch.empty(rows.shape, dtype=getattr(torch, name_of_dtype(rows)), device=device)
     with Feeder(device, at_once=at_once) as feeder:
@@ -79,13 +79,13 @@ def bring(rows: npt.NDArray[Any], device: Any, *, at_once: int = 1) -> Any:
 
 
 def slabs(rows: Any, order: Sequence[slice], device: Any) -> Generator[Any, None, None]:
-    """Yield slices of rows as tensors on a device, in order; the next slice is copied while one is in use.
+    """Yield slices of rows as tensors on a device, in order; while one is in use, the next is copied.
 
     Parameters
     ----------
     rows : C-contiguous array, or tensor on CUDA
     order : sequence of slices
-        The slices of `rows`.
+        The slices to yield.
     device : torch device
 
     Yields
@@ -99,7 +99,10 @@ def slabs(rows: Any, order: Sequence[slice], device: Any) -> Generator[Any, None
 
 
 def slabs_of(arrays: Sequence[Any], order: Sequence[slice], device: Any) -> Generator[list[Any], None, None]:
-    """Yield tuples of the same slices of several arrays, all in host memory or all on CUDA; see :func:`slabs`."""
+    """Yield each slice of several arrays as a list of tensors; see :func:`slabs`.
+
+    The arrays are all in host memory or all on CUDA.
+    """
     if not isinstance(arrays[0], np.ndarray):
         for here in order:
             yield [rows[here].to(device) for rows in arrays]

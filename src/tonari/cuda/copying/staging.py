@@ -1,9 +1,9 @@
 """Copy between host memory and a device in the background, by threads, pinned buffers and a stream.
 
 A plain copy of pageable memory uses one thread and one buffer of the driver, and waits for all earlier work on its
-stream. Here several threads copy between pageable memory and pinned buffers (5 to 10 GB/s per thread), while a separate
-stream copies between other pinned buffers and the device (about 50 GB/s in each direction over PCIe 5). prefetch.py
-copies to the device, collect.py to the host.
+stream. Here several threads copy between pageable memory and pinned buffers (5 to 10 GB/s per thread). At the same
+time, a separate stream copies between other pinned buffers and the device (about 50 GB/s in each direction over PCIe
+5). prefetch.py copies to the device, collect.py to the host.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 
 def empty_on_host(shape: tuple[int, ...], dtype: str, *, locked: bool) -> Any:
-    """Return a tensor in host memory; torch keeps page-locked memory for reuse."""
+    """Allocate a tensor in host memory, page-locked if `locked`; torch keeps page-locked memory for reuse."""
     return torch.empty(shape, dtype=getattr(torch, dtype), pin_memory=locked)
 
 
 class Piece:
-    """A pinned buffer, and the event after which it may be used again."""
+    """A pinned buffer, and the event that marks the end of its last copy."""
 
     def __init__(self) -> None:
         self._memory = torch.empty(tuning.PIECE_BYTES, dtype=torch.uint8, pin_memory=True)
         self._copied = torch.cuda.Event(blocking=True)
 
     def send(self, fill: Callable[[npt.NDArray[np.uint8]], object], target: Any, stream: Any) -> None:
-        """Let `fill` write bytes to the buffer, and start copying them to a tensor."""
+        """Let `fill` write bytes to the buffer, and start copying them to a tensor on the device."""
         self._copied.synchronize()
         here = self._memory[: len(target)]
         fill(here.numpy())
@@ -47,7 +47,7 @@ class Piece:
             self._copied.record()
 
     def fetch(self, source: Any, target: npt.NDArray[np.uint8], stream: Any) -> None:
-        """Copy the bytes of a tensor to host memory, and wait for them."""
+        """Copy the bytes of a tensor on the device to an array, and wait until they have arrived."""
         here = self._memory[: len(source)]
         with torch.cuda.stream(stream):
             here.copy_(source, non_blocking=True)
@@ -57,16 +57,18 @@ class Piece:
 
 
 class Carrier:
-    """Copies in the background, in the order of requests. A context manager, which ends its threads on exit.
+    """The common part of both directions: threads that copy in the background, in the order of requests.
+
+    A context manager, which ends its threads on exit.
 
     Parameters
     ----------
     device : torch device
         On the CPU, where Triton's interpreter runs, the threads copy the rows directly.
     pieces : int
-        Pinned buffers per thread.
+        The number of pinned buffers per thread.
     at_once : int
-        The number of devices to or from which rows are copied at the same time; they share the threads.
+        The number of devices that copy rows at the same time, and share the threads.
     """
 
     def __init__(self, device: Any, pieces: int, at_once: int = 1) -> None:
@@ -82,9 +84,9 @@ class Carrier:
                 self._pieces.put(Piece())
 
     def _carry(self, total: int, step: int, move: Callable[[slice, Piece | None], object]) -> None:
-        """Start moving `total` bytes in steps of `step`; `move` receives a range and a buffer (None on the CPU).
+        """Start moving `total` bytes in steps of `step`; `move` receives the range of a step and a buffer (CPU: None).
 
-        Copies that `move` launches on the stream wait for the work launched before.
+        Copies that `move` launches wait for the work that has been launched on the current stream before.
         """
         if self._stream is not None:
             self._stream.wait_stream(torch.cuda.current_stream(self._device))
@@ -104,9 +106,9 @@ class Carrier:
         self._under_way.append(self._background.submit(self._workers.map, carry, range(0, total, step)))
 
     def arrive(self) -> None:
-        """Wait until host memory has been read or written, and make work that is launched later wait for the copies.
+        """Wait until the threads have read or written host memory; work that is launched later waits for all copies.
 
-        If a thread has failed, its error is raised.
+        If a thread has failed, its error is raised here.
         """
         under_way, self._under_way = self._under_way, []
         for one in under_way:

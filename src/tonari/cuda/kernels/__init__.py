@@ -1,14 +1,14 @@
 """Kernels that belong to no particular method, and the naming conventions of all kernels.
 
 x_ptr           a pointer to an argument or to a row of it; x_ptrs: a tensor of pointers
-n m d k         points, queries, dimensions, neighbours; rows, parts, tiles, ...: their number
+n m d k         numbers of points, queries, dimensions, neighbours; rows, parts, tiles, ...: numbers of these
 stride          elements between consecutive rows; x_stride if several tensors have rows
-program         the program id; row, part, tile, ...: the one that the program works on
+program         the program id; row, part, tile, ...: the number of the one that the program works on
 row column      row and column numbers and the like (slot, lane, step, ...), scalars or tensors; ids: of points
-at              offsets from a pointer; begin, end: a half-open range
+at              offsets from a pointer; begin, end: the bounds of a half-open range
 present         mask of the rows (points, values, pairs) that exist; x_present if a kernel has several
 inside          mask of the columns that exist
-taken, kept     mask of the elements that are chosen; mask: a mask passed as a parameter
+taken, kept     mask of the chosen elements; mask: a mask passed as a parameter
 ROWS COLUMNS    constants are in capitals: tile sizes, and flags such as HAS_X
 # [ROWS, D]     the shape of a tile, where it is first loaded
 """

@@ -1,7 +1,7 @@
 """Copy some rows, in order, from page-locked host memory.
 
-One program copies ROWS rows, COLUMNS words of each at a time. Neighbouring threads read neighbouring words, since long
-requests make the best use of the bus. Nothing is read for a negative number.
+One program copies ROWS rows, in steps of COLUMNS words of each. Neighbouring threads read neighbouring words, since
+long requests make the best use of the bus. For a negative row number, nothing is read.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Sums of float16 products on matrix units, accumulated from 0 and from a given value.
+"""Compute sums of float16 products on matrix units, accumulated from 0 and from given start values.
 
     plain(i, j)    =            <q(i), x(j)>
     started(i, j)  =  low(j)  + <q(i), x(j)>        the accumulator starts at `low`
 
-One program. Operands: ROWS x WIDTH float16 each; two accumulators of ROWS x ROWS float32.
+One program computes both results, float32 of shape ROWS x ROWS, from float16 operands of shape ROWS x WIDTH.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How estimators compute answers from the fitted rows and from lists of neighbours.
+"""Computation of predictions and clusters from the fitted rows and from neighbour lists.
 
-rows.py          the fitted rows, and how they are searched
-votes.py         weights of the k nearest, and the sums of a classifier's and a regressor's predictions
-votes_within.py  the same for lists of different lengths
-blocks.py        lists within a radius by blocks, within a memory budget
-components.py    connected components of pairs, block by block
+rows.py          search of the fitted rows
+votes.py         weights of the k nearest, and predictions of classifiers and regressors from them
+votes_within.py  the same for the neighbours within a radius, whose lists have different lengths
+blocks.py        neighbours within a radius, found block by block within a memory budget
+components.py    connected components of a graph whose edges are added block by block
 """

@@ -1,7 +1,7 @@
-"""Find lists within a radius for one block of queries after another, to stay within a memory budget.
+"""Search within a radius for one block of queries after another, to stay within a memory budget.
 
-The lengths of lists are unknown before a search, so points within the radius are counted first, unless all lists fit in
-memory in any case. A block has as many queries as the budget allows.
+The lengths of the neighbour lists are unknown before a search. Unless lists of all points would fit in memory, the
+points within the radius are therefore counted first, and each block gets as many queries as the budget allows.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.estimators import tuning
 from tonari.estimators.answers.rows import GivenRows
 
-_ENTRY_BYTES = 96  # bytes of an entry of a list, including the values computed from it
+_ENTRY_BYTES = 96  # bytes that a listed neighbour takes, including the values computed from it
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The memory of an estimator: fixed arrays, and two equal shares, for searches and for the lists that they find.
+    """The memory budget of an estimator, split into fixed arrays and two equal shares: for searches and their results.
 
     Attributes
     ----------
     memory : int, optional
-        Bytes. None: searches choose their memory, and the length of lists in memory is bounded.
+        The budget in bytes. None: searches plan their own memory, and the number of neighbours in memory is limited.
     fixed : int
         Bytes of the arrays that exist during the whole call.
 
@@ -48,23 +48,25 @@ class Budget:
 
     @property
     def searching(self) -> int | None:
-        """The bytes that a search may use."""
+        """The share of searches, in bytes; None if the budget is not set."""
         return None if self.memory is None else max(1, (self.memory - self.fixed) // 2)
 
     @property
     def entries(self) -> int:
-        """The number of entries of lists in memory at once."""
+        """The largest number of neighbours, over all lists of a block, that may be in memory."""
         return tuning.RADIUS_ENTRIES if self.searching is None else self.searching // _ENTRY_BYTES
 
     def blocks(self, counts: npt.NDArray[np.int64], row_bytes: int = 0) -> list[slice]:
-        """Cut queries into blocks whose lists fit in memory; each query also takes the memory of one entry.
+        """Cut queries into consecutive blocks whose neighbour lists fit in memory.
+
+        Each query takes the memory of its neighbours, of one more neighbour, and of its row.
 
         Parameters
         ----------
         counts : int64 array of shape (m,)
-            The lengths of lists.
+            The number of neighbours of each query.
         row_bytes : int
-            Bytes of a query, if queries are copied.
+            Bytes of a query's row if the search copies it, else 0.
 
         Raises
         ------
@@ -93,7 +95,7 @@ class Budget:
 
     @contextlib.contextmanager
     def refusals(self) -> Iterator[None]:
-        """Let a search that needs more than its share name the memory of the estimator."""
+        """Restate a search's BudgetExceeded, which is about its share, in terms of the estimator's whole budget."""
         try:
             yield
         except BudgetExceeded as error:
@@ -116,18 +118,19 @@ def lists_within(
     threads: int | None = None,
     counts: npt.NDArray[np.int64] | None = None,
 ) -> Iterator[tuple[slice, RadiusNeighbors]]:
-    """Yield, for each block of rows, its slice and the lists of points within the radius.
+    """Yield for each block of queries its slice of `rows` and the points within the radius of these queries.
 
     Parameters
     ----------
     index : Index or GivenRows
+        The points, prepared with the budget's share for searches.
     rows : checked rows of shape (m, d)
+        The queries.
     radius : float
     budget : Budget
-        The budget. `index` must have been made with its share for searches.
     threads : int, optional
     counts : int64 array of shape (m,), optional
-        The numbers of points within the radius, if they are known.
+        The number of points within the radius of each query, if known.
 
     Raises
     ------
@@ -148,7 +151,7 @@ def lists_within(
 
 
 def without_own(found: RadiusNeighbors, first: int) -> RadiusNeighbors:
-    """Return lists without the point that each list belongs to: `first`, `first` + 1, and so on.
+    """Remove each query from its own list, where the queries are the points `first`, `first` + 1, and so on.
 
     >>> without_own(RadiusNeighbors(np.array([0, 2, 4]), np.array([4, 7, 4, 5]), np.zeros(4)), 4).indices
     array([7, 4])

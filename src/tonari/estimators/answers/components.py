@@ -1,4 +1,4 @@
-"""Connected components of a graph whose edges are added block by block, so that the graph need not be in memory."""
+"""Connected components of a graph whose edges are added block by block, so that the graph need not fit in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Integers = npt.NDArray[np.integer[Any]]
 
 
 class Components:
-    """The connected components of n nodes, given the edges that have been added so far.
+    """The connected components of n nodes under the edges that have been added so far.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Components:
         self._count = n
 
     def join(self, left: Integers, right: Integers) -> None:
-        """Add edges between nodes."""
+        """Add edges between nodes `left` and nodes `right`."""
         left, right = self.of[left], self.of[right]
         apart = left != right
         left, right = left[apart], right[apart]

@@ -1,4 +1,4 @@
-"""The fitted rows of an estimator, and how they are searched."""
+"""The fitted rows of an estimator, prepared for searches."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tonari.metrics.names import PRECOMPUTED
 
 
 class Rows:
-    """The fitted rows, and their Index after the first search."""
+    """The fitted rows of an estimator, with an Index that is built at the first search."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
         self._index: Index | None = None
 
     def prepared(self, how: dict[str, Any]) -> Index | GivenRows:
-        """Return the Index of the fitted rows; for a metric that no Index supports, their GivenRows."""
+        """Return an object that searches the fitted rows: an Index, or GivenRows for a metric without an Index."""
         if is_given(how["metric"]):
             return GivenRows(self.array, how)
         if self._index is None:
@@ -30,13 +30,21 @@ class Rows:
 
 
 class GivenRows:
-    """The fitted rows for a metric that is a function, or the distances for "precomputed"."""
+    """A counterpart of Index for metrics that it does not support: functions, and "precomputed" distances.
+
+    Attributes
+    ----------
+    array : array of shape (n, d), or (n, n) for "precomputed"
+        The fitted rows, or the distances between them.
+    how : dict
+        The keyword arguments of each search.
+    """
 
     def __init__(self, array: Any, how: dict[str, Any]) -> None:
         self.array, self.how = array, how
 
     def search(self, queries: Any, k: int, *, threads: int | None) -> Neighbors:
-        """Find the k nearest fitted rows of each query; for "precomputed", queries are distances to fitted rows."""
+        """Find the k nearest fitted rows of each query; for "precomputed", a query is a row of distances to them."""
         points = None if self.how["metric"] == PRECOMPUTED else self.array
         found: Neighbors = search(queries, points, k, **self.how | {"threads": threads})
         return found

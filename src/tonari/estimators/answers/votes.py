@@ -1,4 +1,4 @@
-"""Weights of neighbours, and predictions from the weights: shares of classes, and means."""
+"""Weights of the k nearest neighbours, and predictions from them: winning classes, shares of classes, and means."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.estimators import tuning
 
-_ENTRY_BYTES = 64  # bytes of a neighbour of a row, including the values computed from it
+_ENTRY_BYTES = 64  # bytes that a row's neighbour takes, including the values computed from it
 
 Values = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
@@ -20,13 +20,13 @@ Float64 = npt.NDArray[np.float64]
 def weights_of(found: Neighbors, weights: Any) -> Float64 | None:
     """Return the weight of each neighbour, float64 of shape (m, k); None if all weights are equal.
 
-    With "distance" the weight is 1 / distance. If some neighbours are at distance 0, they have weight 1, and all others
-    weight 0.
+    With "distance" the weight is 1 / distance. If some neighbours of a row are at distance 0, these have weight 1 and
+    its other neighbours weight 0.
 
     Raises
     ------
     ValueError
-        A function of distances returns another shape, or only zeros for a row.
+        A function returns weights of another shape than the distances, or only zeros for a row.
 
     Examples
     --------
@@ -51,17 +51,20 @@ def weights_of(found: Neighbors, weights: Any) -> Float64 | None:
 
 
 def winners(labels: Values, found: Neighbors, weights: Float64 | None, classes: int, memory: int | None) -> Values:
-    """Return for each row the class with the most votes among its neighbours, the smallest class in a tie: shape (m,).
+    """Return the class with the most votes among each row's neighbours, the smallest class in a tie, of shape (m,).
 
     Parameters
     ----------
     labels : integer array of shape (n,)
         The class of each fitted row, 0 to classes - 1.
     found : Neighbors of shape (m, k)
+        The neighbours of each row.
     weights : float64 of shape (m, k), optional
+        The votes of each neighbour; None counts each as one vote.
     classes : int
+        The number of classes.
     memory : int, optional
-        Bytes for the rows of one block.
+        Limit on the bytes of one block of rows.
 
     Examples
     --------
@@ -78,15 +81,15 @@ def winners(labels: Values, found: Neighbors, weights: Float64 | None, classes: 
             won[part] = _most(votes, own)
         elif own is None or (own >= 0).all():
             won[part] = _sums(votes, own, classes).argmax(axis=1)
-        else:  # shares of weights below 0 may have another order than their sums
+        else:  # if weights are negative, the largest share may not be the largest sum
             won[part] = _shares(votes, own, classes).argmax(axis=1)
     return won
 
 
 def shares(labels: Values, found: Neighbors, weights: Float64 | None, classes: int, memory: int | None) -> Float64:
-    """Return the share of each class among the neighbours of each row: float64 of shape (m, classes).
+    """Return each class's share of the votes of a row's neighbours, float64 of shape (m, classes).
 
-    For the parameters see :func:`winners`. `memory` does not include the result.
+    The parameters are those of :func:`winners`. `memory` does not include the result.
 
     >>> found = Neighbors(np.zeros((1, 4)), np.array([[0, 1, 2, 3]]))
     >>> shares(np.array([0, 2, 2, 2]), found, None, 3, None).tolist()
@@ -99,9 +102,10 @@ def shares(labels: Values, found: Neighbors, weights: Float64 | None, classes: i
 
 
 def means(values: Values, found: Neighbors, weights: Float64 | None, memory: int | None) -> Float64:
-    """Return the mean of the values of each row's neighbours, float64 of shape (m, outputs).
+    """Return the weighted mean of the values of each row's neighbours, float64 of shape (m, outputs).
 
-    The values are of shape (n, outputs), one row for each fitted row.
+    `values` has the values of each fitted row, of shape (n, outputs); the other parameters are those of
+    :func:`winners`.
 
     >>> found = Neighbors(np.zeros((1, 2)), np.array([[1, 0]]))
     >>> means(np.array([[4.0], [1.0]]), found, np.array([[2.0, 1.0]]), None).tolist()
@@ -119,13 +123,13 @@ def means(values: Values, found: Neighbors, weights: Float64 | None, memory: int
 
 
 def rows_at_once(width: int, memory: int | None) -> int:
-    """Return the number of rows, of `width` entries each, that fit in memory together."""
+    """Return the number of rows of a block if each row has `width` entries; at least 1."""
     entries = tuning.ENTRIES if memory is None else min(tuning.ENTRIES, memory // _ENTRY_BYTES)
     return max(1, entries // width)
 
 
 def _sums(labels: Values, weights: Float64 | None, classes: int) -> Values:
-    """Return the votes for each class, of shape (m, classes)."""
+    """Return the sum of votes for each class, of shape (m, classes), from labels of shape (m, k)."""
     m = len(labels)
     cells = (labels + np.arange(0, m * classes, classes)[:, None]).ravel()
     sums: Values = np.bincount(cells, None if weights is None else weights.ravel(), minlength=m * classes)
@@ -139,8 +143,8 @@ def _shares(labels: Values, weights: Float64 | None, classes: int) -> Float64:
 
 
 def _most(labels: Values, weights: Float64 | None) -> Values:
-    """Return the label with most votes in each row, the smallest label in a tie, by sorting labels."""
-    order = np.argsort(labels, axis=1, kind="stable")  # votes are added in the order of neighbours, as by _sums
+    """Return the label with the most votes in each row, the smallest label in a tie; fast for many classes."""
+    order = np.argsort(labels, axis=1, kind="stable")  # stable, to add votes in the order of _sums
     ordered = np.take_along_axis(labels, order, axis=1)
     begins = np.ones(labels.shape, bool)
     begins[:, 1:] = ordered[:, 1:] != ordered[:, :-1]

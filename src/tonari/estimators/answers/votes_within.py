@@ -1,4 +1,4 @@
-"""Weights of the rows within a radius, and predictions from them; like `votes.py`, for lists of different lengths."""
+"""Weights of the neighbours within a radius, and predictions from them: `votes.py` for lists of different lengths."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tonari.estimators.answers.votes import Float64, Values
 
 
 def weights_within(found: RadiusNeighbors, weights: Any) -> Float64 | None:
-    """Return the weight of each entry, float64 of shape (entries,); None if all weights are equal.
+    """Return the weight of each neighbour, float64 of shape (entries,) as in the lists; None if all weights are equal.
 
-    With "distance" the weight is 1 / distance; in a list with distances of 0, the entries at distance 0 have weight 1
-    and all others weight 0. A function receives an object array with the distances of each list, and returns weights in
-    the same form.
+    With "distance" the weight is 1 / distance; in a list with distances of 0, the neighbours at distance 0 have weight
+    1 and the others weight 0. A function receives an object array with one array of distances for each list, and
+    returns weights in the same form.
 
     Raises
     ------
     ValueError
-        A function returns weights of other lengths.
+        A function returns weights whose lengths differ from those of the lists.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def weights_within(found: RadiusNeighbors, weights: Any) -> Float64 | None:
 
 
 def winners_within(labels: Values, found: RadiusNeighbors, weights: Float64 | None, classes: int) -> Values:
-    """Return the class with the most votes in each list: the smallest class in a tie, -1 without votes; shape (m,).
+    """Return the class with the most votes in each list, of shape (m,): the smallest one in a tie, -1 without votes.
 
     Parameters
     ----------
@@ -60,7 +60,9 @@ def winners_within(labels: Values, found: RadiusNeighbors, weights: Float64 | No
         The class of each fitted row, 0 to classes - 1.
     found : RadiusNeighbors of m lists
     weights : float64 of shape (entries,), optional
+        The votes of each neighbour; None counts each as one vote.
     classes : int
+        The number of classes.
 
     Examples
     --------
@@ -79,7 +81,7 @@ def winners_within(labels: Values, found: RadiusNeighbors, weights: Float64 | No
 
 
 def shares_within(labels: Values, found: RadiusNeighbors, weights: Float64 | None, classes: int) -> Float64:
-    """Return the share of each class in each list: float64 of shape (m, classes), zeros without votes.
+    """Return each class's share of the votes in each list, float64 of shape (m, classes), zeros without votes.
 
     >>> found = RadiusNeighbors(np.array([0, 4, 4]), np.array([0, 1, 2, 3]), np.zeros(4))
     >>> shares_within(np.array([0, 2, 2, 2]), found, None, 3).tolist()
@@ -94,9 +96,9 @@ def shares_within(labels: Values, found: RadiusNeighbors, weights: Float64 | Non
 
 
 def means_within(values: Values, found: RadiusNeighbors, weights: Float64 | None) -> Float64:
-    """Return the mean of the values of the rows in each list: float64 of shape (m, outputs), NaN for an empty list.
+    """Return the weighted mean of the values in each list, float64 of shape (m, outputs), NaN for an empty list.
 
-    The values are of shape (n, outputs), one row for each fitted row.
+    `values` has the values of each fitted row, of shape (n, outputs).
 
     Raises
     ------
@@ -118,18 +120,18 @@ def means_within(values: Values, found: RadiusNeighbors, weights: Float64 | None
     means = np.empty((m, values.shape[1]))
     for column, of_output in enumerate(values.T):
         near = of_output[found.indices].astype(np.float64)
-        with np.errstate(invalid="ignore"):  # 0 / 0 of an empty list
+        with np.errstate(invalid="ignore"):  # an empty list gives 0 / 0
             means[:, column] = np.bincount(rows, near if weights is None else near * weights, minlength=m) / sums
     return means
 
 
 def _rows_of(found: RadiusNeighbors) -> npt.NDArray[np.int64]:
-    """Return the number of each entry's list."""
+    """Return the list number of each neighbour, of shape (entries,)."""
     return np.repeat(np.arange(len(found.indptr) - 1), np.diff(found.indptr))
 
 
 def _part(found: RadiusNeighbors, rows: slice) -> RadiusNeighbors:
-    """Return some consecutive lists."""
+    """Return the lists of a slice of the queries."""
     entries = _entries(found, rows)
     ends = found.indptr[rows.start : rows.stop + 1]
     return RadiusNeighbors(ends - ends[0], found.indices[entries], found.distances[entries])
@@ -144,11 +146,11 @@ def _entries(found: RadiusNeighbors, rows: slice) -> slice:
 
 
 def _most(labels: Values, rows: npt.NDArray[np.int64], weights: Float64 | None, m: int) -> Values:
-    """Return the label with most votes in each of m lists, the smallest label in a tie, by sorting labels."""
+    """Return the label with the most votes in each of m lists, the smallest one in a tie; fast for many classes."""
     won = np.full(m, -1, np.intp)
     if not len(labels):
         return won
-    order = np.lexsort((labels, rows))  # stable: votes are added in the order of neighbours
+    order = np.lexsort((labels, rows))  # stable, to add votes in the order of neighbours
     labels, rows = labels[order], rows[order]
     begins = np.ones(len(labels), bool)
     begins[1:] = (labels[1:] != labels[:-1]) | (rows[1:] != rows[:-1])
@@ -163,7 +165,7 @@ def _most(labels: Values, rows: npt.NDArray[np.int64], weights: Float64 | None, 
 
 
 def cut_up(entries: npt.NDArray[Any], indptr: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """Return an object array whose elements are the parts of `entries` that belong to the lists.
+    """Split an array of one value per neighbour at `indptr`, and return an object array of each list's values.
 
     >>> cut_up(np.array([4, 1, 0]), np.array([0, 2, 2, 3])).tolist()
     [array([4, 1]), array([], dtype=int64), array([0])]

@@ -1,4 +1,4 @@
-"""The common base of the two classifiers, which checks and numbers classes and computes the score."""
+"""The common base of both classifiers, which checks and numbers the classes and computes the score."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tonari.estimators.settings import check_weights
 
 
 class Classifying(MultiOutputMixin, ClassifierMixin, Searching):
-    """The base of the classifiers."""
+    """Base class of KNeighborsClassifier and RadiusNeighborsClassifier."""
 
     weights: Any
 
     def _keep_classes(self, X: Any, y: Any) -> None:
-        """Store rows, and the number of each row's class for each output."""
+        """Check and store the rows X, and for each output the classes of y and the number of each row's class."""
         check_weights(self.weights)
         y = self._keep(X, y, multi_output=True)
         plain = _is_plain(y)
@@ -41,7 +41,7 @@ class Classifying(MultiOutputMixin, ClassifierMixin, Searching):
         self.classes_ = self._classes if self.outputs_2d_ else self._classes[0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows whose predicted class equals y; for X see :meth:`predict`."""
+        """Return the accuracy: the share of rows whose predicted class equals y; X is as for :meth:`predict`."""
         found = self.predict(X)
         if _is_plain(y) and sample_weight is None and found.shape == y.shape and found.dtype.kind == y.dtype.kind:
             return float(np.mean(found == y))
@@ -56,8 +56,9 @@ class Classifying(MultiOutputMixin, ClassifierMixin, Searching):
 
 
 def _is_plain(y: Any) -> bool:
-    """Whether y is one column of integers, booleans or text, which scikit-learn's checks of classes accept.
+    """Return whether y is a NumPy array of one dimension with integers, booleans or text.
 
-    For 100 rows these checks would take a third of the time of a cross-validated search.
+    scikit-learn's checks accept any such y and are skipped, since for 100 rows they would take a third of the time of
+    a cross-validated search.
     """
     return type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuU"

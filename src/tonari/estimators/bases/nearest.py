@@ -1,4 +1,4 @@
-"""The lists of the k nearest: the base of the estimators with `n_neighbors`."""
+"""The base class of the estimators with `n_neighbors`, which find the k nearest rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Nearest(Searching):
-    """The base of the estimators that find the k nearest rows."""
+    """Base class of the estimators that find the k nearest rows."""
 
     n_neighbors: int
 
@@ -26,7 +26,7 @@ class Nearest(Searching):
         check_n_neighbors(self.n_neighbors, np.iinfo(np.int64).max, without_self=False)
 
     def _lists(self, X: Any, n_neighbors: int | None) -> Neighbors:
-        """Return the neighbours of the rows of X; if X is None, of the fitted rows, without themselves."""
+        """Return the k nearest fitted rows of each row of X; for None, of each fitted row among the others."""
         queries = self._queries(X)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         k = check_n_neighbors(k, self.n_samples_fit_, without_self=X is None)
@@ -75,7 +75,7 @@ class Nearest(Searching):
         n_neighbors: int | None = None,
         mode: Literal["connectivity", "distance"] = "connectivity",
     ) -> scipy.sparse.csr_matrix:
-        """Build the sparse matrix with an entry (i, j) for each fitted row j among the nearest of row i of X.
+        """Build the sparse matrix with an entry (i, j) if fitted row j is one of the nearest neighbours of row i of X.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class Nearest(Searching):
 
 
 def matrix_of(found: Neighbors, columns: int, mode: str) -> scipy.sparse.csr_matrix:
-    """Return lists as a sparse matrix whose rows keep the order of the lists."""
+    """Return neighbour lists as a sparse matrix whose rows keep the order of the lists; `mode` selects the values."""
     from scipy.sparse import csr_matrix
 
     distances, indices = found

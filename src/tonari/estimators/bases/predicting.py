@@ -1,4 +1,4 @@
-"""The common base of KNeighborsClassifier and KNeighborsRegressor: parameters of a prediction by the k nearest rows."""
+"""The common base of KNeighborsClassifier and KNeighborsRegressor, with their constructor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tonari.estimators.bases.nearest import Nearest
 
 
 class Predicting(Nearest):
-    """The base class of the estimators that predict by the k nearest."""
+    """Base class of the estimators that predict from the k nearest rows."""
 
     def __init__(
         self,

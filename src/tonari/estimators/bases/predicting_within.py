@@ -1,4 +1,4 @@
-"""The common base of RadiusNeighborsClassifier and RadiusNeighborsRegressor: weighted lists, block by block."""
+"""The common base of RadiusNeighborsClassifier and RadiusNeighborsRegressor: weighted neighbours, block by block."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tonari.inputs import parse_memory
 
 
 class PredictingWithin(Within):
-    """The base of the estimators that predict by the rows within a radius."""
+    """Base class of the estimators that predict from the rows within a radius."""
 
     weights: Any
 
@@ -32,7 +32,10 @@ class PredictingWithin(Within):
             return super()._prepared()
 
     def _blocks(self, queries: Any) -> Iterator[tuple[slice, RadiusNeighbors, Float64 | None]]:
-        """Yield the lists and weights of each block of checked queries, or of the fitted rows without themselves."""
+        """Yield slice, neighbour lists and weights of each block of queries.
+
+        Queries are checked rows, or None for the fitted rows, which are then not in their own lists.
+        """
         weights = check_weights(self.weights)
         rows = self._rows.array if queries is None else queries
         index, threads = self._prepared(), threads_of(self.n_jobs)

@@ -1,7 +1,7 @@
-"""The common base of the estimators: rows checked by scikit-learn, and an Index of them.
+"""The common base of the estimators: checks of parameters and rows, and the Index of the fitted rows.
 
-A fitted estimator stores the rows, as in scikit-learn, and builds the Index at its first search. A graph of the rows
-themselves (``kneighbors()`` without queries, ``KNeighborsTransformer.fit_transform``) needs no Index.
+A fitted estimator stores the rows, as in scikit-learn, and builds the Index at its first search. A graph of the fitted
+rows themselves (``kneighbors()`` without X, ``KNeighborsTransformer.fit_transform``) needs no Index.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tonari.metrics.names import PRECOMPUTED
 
 
 class Searching(BaseEstimator):
-    """The base of the estimators; subclasses define the parameters that it reads."""
+    """Base class of all estimators; the constructors of its subclasses set the parameters that it declares."""
 
     algorithm: str
     leaf_size: int
@@ -46,16 +46,16 @@ class Searching(BaseEstimator):
         device: Any,
         memory: int | str | None,
     ) -> None:
-        """Store the parameters that all estimators have, unchanged, as scikit-learn demands of a constructor."""
+        """Store the parameters that all estimators share, unchanged, as scikit-learn requires of constructors."""
         self.algorithm, self.leaf_size, self.n_jobs = algorithm, leaf_size, n_jobs
         self.metric, self.p, self.metric_params = metric, p, metric_params
         self.device, self.memory = device, memory
 
     def _check_sizes(self) -> None:
-        """Check the numbers of neighbours and the radii among the parameters."""
+        """Check the parameters `n_neighbors` and `radius`; a hook for subclasses that have them."""
 
     def _keep(self, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
-        """Check parameters, rows and, if it is set, y; store the rows and return y."""
+        """Check the parameters, the rows X and, if passed, y; store the rows and return the checked y."""
         metric = metric_of(self.metric, self.p, self.metric_params, sets=are_sparse(X))
         method_of(self.algorithm, self.leaf_size)
         threads_of(self.n_jobs)
@@ -80,7 +80,7 @@ class Searching(BaseEstimator):
         return y
 
     def _how(self) -> dict[str, Any]:
-        """The keyword arguments of a search."""
+        """Return the keyword arguments of tonari's searches for the parameters of this estimator."""
         return {
             "metric": searched_by(self.effective_metric_, self.effective_metric_params_),
             **columns_of(self.effective_metric_, self.effective_metric_params_),
@@ -91,16 +91,16 @@ class Searching(BaseEstimator):
         }
 
     def _prepared(self) -> Index | GivenRows:
-        """Return the Index of the fitted rows."""
+        """Return the prepared fitted rows, an Index if the metric allows it."""
         return self._rows.prepared(self._how())
 
     def _queries(self, X: Any) -> Any:
-        """Check that the estimator is fitted, and return the rows of X; None remains None, the fitted rows."""
+        """Check that the estimator is fitted, and return X as checked rows; None, for the fitted rows, remains None."""
         check_is_fitted(self)
         return None if X is None else validate_data(self, X, **self._checks(X), reset=False)
 
     def _complete(self, found: Neighbors) -> Neighbors:
-        """Refuse lists with missing neighbours: rows with missing values may share no column with k fitted rows."""
+        """Return the lists, or raise an error if a row with missing values has a column in common with too few rows."""
         if self._takes_nan and (found.indices[:, -1] < 0).any():
             row = int((found.indices[:, -1] < 0).argmax())
             raise ValueError(
@@ -111,14 +111,14 @@ class Searching(BaseEstimator):
         return found
 
     def _checks(self, X: Any) -> dict[str, Any]:
-        """Return the arguments with which scikit-learn checks rows."""
+        """Return the keyword arguments of scikit-learn's ``validate_data`` for the rows X."""
         if are_sparse(X):
             return {"accept_sparse": "csr", "dtype": SPARSE_DTYPES}
         return {"dtype": DTYPES, "ensure_all_finite": "allow-nan" if self._takes_nan else True}
 
     @property
     def _takes_nan(self) -> bool:
-        """Whether NaN in rows is a missing value."""
+        """Whether the metric treats NaN as a missing value."""
         return isinstance(self.metric, str) and self.metric in MISSING_METRICS
 
     def __sklearn_tags__(self) -> Any:
@@ -130,6 +130,6 @@ class Searching(BaseEstimator):
 
 
 def check_mode(mode: Any) -> None:
-    """Refuse an unknown mode."""
+    """Raise an error unless `mode` is "connectivity" or "distance"."""
     if mode not in ("connectivity", "distance"):
         raise ValueError(f"mode={mode!r}: expected 'connectivity' or 'distance'")

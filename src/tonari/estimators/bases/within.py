@@ -1,4 +1,4 @@
-"""The rows within a radius: the base of the estimators with `radius`."""
+"""The base class of the estimators with `radius`, which find all rows within it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Within(Searching):
-    """The base of the estimators that find all rows within a radius."""
+    """Base class of the estimators that find all rows within a radius."""
 
     radius: float
 
@@ -26,7 +26,7 @@ class Within(Searching):
         check_radius(self.radius)
 
     def _within(self, X: Any, radius: Any) -> RadiusNeighbors:
-        """Return the fitted rows within a radius of the rows of X; if X is None, of the other fitted rows."""
+        """Return the fitted rows within a radius of each row of X; for None, of each fitted row among the others."""
         queries = self._queries(X)
         radius = self.radius if radius is None else radius
         if queries is None:
@@ -88,7 +88,7 @@ class Within(Searching):
         mode: Literal["connectivity", "distance"] = "connectivity",
         sort_results: bool = False,
     ) -> scipy.sparse.csr_matrix:
-        """Build the sparse matrix with an entry (i, j) for each fitted row j within a radius of row i of X.
+        """Build the sparse matrix with an entry (i, j) if fitted row j is within a radius of row i of X.
 
         Parameters
         ----------

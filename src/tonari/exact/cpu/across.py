@@ -82,7 +82,7 @@ def search_across(
     with Progress(progress, total=2 * boundary * (n - boundary), seconds=plan.seconds / 2, label="neighbours") as bar:
         search = Search(prepared, plan, Workers(plan.threads), bar, Report(rows=n))
         status = search.across(found, level=_level(search, points), boundary=boundary, known=known)
-    del search, prepared  # free their memory before rows are retried
+    del search, prepared  # free the search and its points before rows are retried
     for side, other in ((slice(0, boundary), slice(boundary, n)), (slice(boundary, n), slice(0, boundary))):
         left = np.flatnonzero(status[side]) + side.start
         for part in cut(len(left), max(JOIN_BLOCK, n // tuning.ACROSS_PARTS)):
@@ -95,7 +95,9 @@ def _lists(rows: int, plan: ExactPlan) -> Neighbors:
 
 
 def _level(search: Search, points: npt.NDArray[Any]) -> int:
-    """Pack all points at the precision that an adaptive search would choose after its first rows; return its level."""
+    """Pack all points at the precision that an adaptive search would choose after its first rows; return the level.
+
+    The level is the index of the precision in the plan."""
     plan, report, n = search.plan, search.report, len(points)
     search.hold(0, n)
     if not plan.adaptive:

@@ -37,13 +37,14 @@ class Block(Protocol):
 
     @property
     def looked(self) -> tuple[int, int, int]:
-        """Counts of pairs of a query tile and a point group: all pairs, pairs in looks, and pairs that looks left.
+        """Counts of pairs (query tile, point group): of all pairs, of those in looks, and of those that looks kept.
 
-        A look compares contracted rows. The screen then compares only the pairs that looks could not rule out.
+        A look compares the contracted rows of a tile and a group. The screen then compares only the pairs that looks
+        kept, that is, could not rule out.
         """
 
     def end_sample(self) -> None:
-        """Set the threshold of each row from the sampled groups, which have been screened."""
+        """Set the threshold of each row from the scores of the sampled groups, all of which must have been screened."""
 
     def absorb(self, other: Any) -> None:
         """Merge the survivors of another block, which has the same queries but screened other points."""

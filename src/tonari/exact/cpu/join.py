@@ -25,7 +25,7 @@ from tonari.exact.memory import JOIN_BLOCK
 from tonari.exact.plan import ExactPlan
 
 Bounds: TypeAlias = tuple[int, int]  # rows [begin, end)
-# Ranges of points with which a block is compared, each with whether products are used for both of their rows.
+# Ranges of points to compare a block with. The flag of a range: whether each product is used for both of its rows.
 Spans: TypeAlias = Iterable[tuple[Bounds, bool]]
 Status: TypeAlias = npt.NDArray[np.uint8]
 
@@ -85,7 +85,7 @@ class Join:
 
     def _of_active(self, active: Bounds, found: Neighbors, status: Status, first: int) -> int:
         def spans(block: Bounds) -> Spans:
-            # Products with inactive rows, and of rows of the block with each other, are used only for one of the two.
+            # A product is used for only one of its rows if the other row is inactive, or if both are in the block.
             yield (0, active[0]), False
             yield block, False
             yield (block[1], active[1]), True
@@ -134,7 +134,7 @@ class Join:
             at, begin = at + 1, end
 
     def _finish(self, blocks: list[Bounds], found: Neighbors, status: Status, first: int, met: Bounds) -> int:
-        """Write the neighbours of rows `first` and later, once their blocks were compared with the points in `met`."""
+        """Write the neighbours of the rows in blocks that have been compared with the points in the range `met`."""
 
         def close(block: Bounds) -> int:
             self.workers.check()

@@ -103,7 +103,7 @@ class ExactOnCpu(OnCpu):
         return quick_count(request, points, plan, _unchecked(prepared)) if compared else None
 
     def _is_compared(self, prepared: Any, plan: ExactPlan) -> bool:
-        """Whether radius searches compute all exact values, because they have few pairs, without a screen."""
+        """Whether a radius search has so few pairs that it computes the exact values of all, without a screen."""
         if prepared is not None:
             return bool(prepared.is_compared(plan))
         return plan.direct_within < SCREEN_START + plan.prepare_seconds
@@ -129,11 +129,11 @@ class ExactOnCpu(OnCpu):
 
 
 def _unchecked(prepared: Any) -> int:
-    """Return the number of arrays whose values a quick search must check: 1 for queries, 2 for queries and points."""
+    """Return the number of arrays that a quick search must check: 1 for the queries, 2 for queries and points."""
     return 2 if prepared is None else 1
 
 
 def plan_for(plan: ExactPlan, n: int) -> ExactPlan:
-    """Return the plan of the same search among fewer points, without a self-join."""
+    """Return `plan` changed for a search among only n of its points, which is not a self-join."""
     resident = min(plan.resident_points, n)
     return replace(plan, n=n, resident_points=resident, active_rows=0, sample_stride=0, sample_rank=0)

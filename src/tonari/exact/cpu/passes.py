@@ -29,7 +29,7 @@ from tonari.exact.plan import ExactPlan
 from tonari.exact.report import Report
 
 Some: TypeAlias = slice | npt.NDArray[np.intp]
-Task: TypeAlias = tuple[Some, int, bool]  # rows, the index of their precision, and whether to use a sample
+Task: TypeAlias = tuple[Some, int, bool]  # rows, the index of a precision, and whether thresholds are sampled
 
 
 _RETRY, _RESAMPLE = 1, 2  # RowStatus in native/exact/row_states.hpp; 0 is done
@@ -44,10 +44,10 @@ class Search:
     workers: Workers
     bar: Progress
     report: Report
-    # The kernel, and the slices packed for it, which this search keeps even if another search repacks the points.
+    # The name of a kernel, and the slices packed for it; this search keeps them even if another one repacks the points.
     held: tuple[str, list[_native.PackedPoints]] = field(default_factory=lambda: ("", []))
-    near: Near | None = None  # positions near the queries, if points are packed in the order of clusters
-    looks: bool = True  # whether looks save time, as far as measured
+    near: Near | None = None  # for each query, a packed position near it; None without clusters
+    looks: bool = True  # False once the counts of looks have shown that they cost more time than they save
 
     @property
     def levels(self) -> int:
@@ -69,7 +69,7 @@ class Search:
         return len(self.resident(self.plan.kernels[self.plan.precisions[level]])) == len(self.prepared.slices)
 
     def unfinished(self, rows: slice | npt.NDArray[np.intp], status: npt.NDArray[np.uint8], level: int) -> list[Task]:
-        """Return tasks for the unfinished rows: some are searched again without a sample, others at the next precision.
+        """Return tasks for unfinished rows: to search them again without a sample, or at the next precision.
 
         Each task copies its rows, so a task has at most as many rows as are processed at once while points are packed.
         """
@@ -96,8 +96,8 @@ class Search:
     ) -> npt.NDArray[np.uint8]:
         """Search all rows of `queries` at one precision, write certified rows, and return the status of each row.
 
-        Without `may_retry`, rows that cannot be certified are resolved by exact values. `near` has positions near the
-        queries.
+        Without `may_retry`, rows that cannot be certified are resolved by exact values. `near` has, for each query, a
+        packed position near it.
         """
         plan, started = self.plan, time.perf_counter()
         kernel = plan.kernels[plan.precisions[level]]
@@ -166,7 +166,7 @@ class Search:
         sampled: bool = False,
         final: bool = False,
     ) -> npt.NDArray[np.uint8]:
-        left = int(np.count_nonzero(status))  # usually 0
+        left = int(np.count_nonzero(status))  # the number of unfinished rows, usually 0
         precision, proved, seconds = self.plan.precisions[level], len(status) - left, time.perf_counter() - started
         self.report.refined += refined
         self.report.resampled += int(np.count_nonzero(status == _RESAMPLE)) if left else 0
@@ -249,7 +249,7 @@ class Search:
         sampled: bool,
         near: Near | None,
     ) -> int:
-        """Compare a few blocks at once with the points: first with those that stay packed, then with all others.
+        """Compare a few blocks at once with all points: first the points that stay packed, then the others.
 
         If there are fewer blocks than threads, several blocks have the same queries: each screens a share of the
         points, and their survivors are merged at the end.
@@ -267,7 +267,7 @@ class Search:
             for stage in (True, False) if sampled else (False,):
                 for some in self._all_points(kernel, packed):
                     self._pass_over(tasks, some, plan.sample_stride if sampled else 0, stage)
-                    del some  # free these slices before the next ones are packed
+                    del some  # free the compared slices before the next ones are packed
                 if stage:
                     for _, parts in tasks:
                         parts[0].end_sample()

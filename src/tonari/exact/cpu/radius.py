@@ -50,7 +50,7 @@ class Parts:
 
     of: Within
     lists: bool = True
-    parts: dict[int, Part] = field(default_factory=dict)  # by the number of the block's first row
+    parts: dict[int, Part] = field(default_factory=dict)  # the key of a part is the row number of its first query
 
     def in_order(self) -> Iterator[Part]:
         """Yield the parts in the order of their rows, and drop each, so that its memory can be freed."""
@@ -134,7 +134,7 @@ def _run(answer: Parts, prepared: PreparedPoints, plan: ExactPlan, progress: Pro
 
 
 def _rows(answer: Parts, search: Search, rows: Bounds, level: int) -> int:
-    """Search a range of rows; return the number of exact values that a finer screen might have avoided."""
+    """Search a range of rows; return the number of exact values that a finer precision might have avoided."""
     plan, n, started = search.plan, len(search.prepared.points), time.perf_counter()
     precision = plan.precisions[level]
     todo, vain = cut_blocks(*rows, plan.query_block), 0
@@ -158,9 +158,9 @@ def _rows(answer: Parts, search: Search, rows: Bounds, level: int) -> int:
 def _blocks(
     answer: Parts, search: Search, blocks: list[Bounds], precision: str, full: list[tuple[Bounds, int]]
 ) -> tuple[int, int]:
-    """Search some blocks; append those that overflowed to `full`, with the number of points that they had compared.
+    """Search some blocks; append each block that overflowed to `full`, with the number of points compared until then.
 
-    Return two numbers of exact values: of all, and of the ones that a finer screen might have avoided.
+    Return the number of exact values computed, and the number of those that a finer screen might have avoided.
     """
     plan, prepared, request = search.plan, search.prepared, answer.of
     kernel, double = plan.kernels[precision], request.limits.dtype == np.float64
@@ -197,7 +197,7 @@ def _blocks(
 
 
 class _Block:
-    """Adapt a native block of a radius search to :class:`Search`; it compares every point once, without a sample."""
+    """Adapt a native block of a radius search to :class:`Search`. Such a block uses no sampled threshold."""
 
     def __init__(self, native: _native.RadiusBlock) -> None:
         self.native = native

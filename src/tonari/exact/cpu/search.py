@@ -72,7 +72,7 @@ def search_prepared(
 def arrange(
     queries: npt.NDArray[Any], prepared: PreparedPoints, self_ids: npt.NDArray[np.int64] | None
 ) -> tuple[Numbers, Near] | None:
-    """Return the queries in the order of clusters of the packed points, and positions near the queries in that order.
+    """Return the query numbers in the order of the clusters of points, and for each query a packed position near it.
 
     Return None if points are packed in their original order, because the order of queries then makes no difference.
     """
@@ -121,7 +121,7 @@ def _search(
         ids = None if self_ids is None else self_ids[rows]
         stays = False
         few = not isinstance(rows, slice) and len(rows) <= tuning.FEW_LEFT
-        if at == len(plan.precisions) and not few:  # contracted rows left too many candidates at every precision
+        if at == len(plan.precisions) and not few:  # too many candidates of the contraction at every precision
             decided("columns", f"all {whole_plan.d} for rows that have too many candidates in {plan.form_dim}")
             again = replace(whole_plan, may_contract=False, active_rows=0)
             part, more = search_prepared(queries(rows), prepared.whole(), again, self_ids=ids, progress=False)

@@ -28,7 +28,7 @@ def is_coded_for(problem: Problem, searched: int) -> bool:
     """Whether to search prepared points by codes, after earlier searches of `searched` queries among them."""
     if not _may_be_coded(problem):
         return False
-    if searched > 0:  # one cached plan for all m and k: once codes take memory, a new plan would not fit
+    if searched > 0:  # one cached plan for all m and k; a new plan would not fit once codes take memory
         return _plans(dataclasses.replace(problem, m=1, k=1))[1] is not None
     streamed, coded = _plans(problem)
     return coded is not None and coded.seconds < streamed.seconds

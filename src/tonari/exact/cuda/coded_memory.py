@@ -16,9 +16,9 @@ from tonari.exact.cuda.screens.widths import usual_width
 from tonari.select.cuda.order import MERGE_BYTES
 
 PRECISIONS = ("int8", "values")
-# Lengths of batches: whole tiles of the screen, unless memory is short.
+# Possible numbers of queries in a batch: whole tiles of the screen, and smaller ones if memory is short.
 _BATCHES = (*range(1, LEAST_BATCH), LEAST_BATCH, *range(tuning.HOPPER_ROWS, tuning.CODED_BATCH + 1, tuning.HOPPER_ROWS))
-CODED_BYTES = LISTED_BYTES + 4 * tuning.CODED_GROUPS  # bytes per near point, with its share of the near groups
+CODED_BYTES = LISTED_BYTES + 4 * tuning.CODED_GROUPS  # bytes per near point of a row, and for CODED_GROUPS near groups
 
 
 class CodesNeeds(CudaNeeds):
@@ -46,7 +46,7 @@ class CodesNeeds(CudaNeeds):
         return lists + max(SMALL_CHANGE + contracting + buffers, self._beside_codes(self._batch_bytes(batch)))
 
     def _beside_codes(self, batch_bytes: int) -> int:
-        """Return the bytes of a search in addition to all codes: a batch, a sample, and rows being refined."""
+        """Return the bytes of a search without the codes of all points: a batch, a sample, and the rows to refine."""
         sample = self._sample()
         sampled = 0 if sample is None else codes_bytes(-(-self.n // sample.stride), self.form_dim)
         members = self._most_members() * (self.d * self.itemsize + CODED_BYTES)
@@ -81,18 +81,18 @@ class CodesNeeds(CudaNeeds):
         return sample_for_codes(self.n, self.m, self.width, self.group)
 
     def _screened_bytes(self, batch: int) -> int:
-        """Return the bytes of a batch's minima of all points, or of its minima of a sample and its lists."""
+        """Return the bytes of a batch's screen: the minima of all groups, or the minima of a sample and the lists."""
         sample = self._sample()
         if sample is None or batch == 0:
             return batch * 4 * group_count(self.n, self.group)
-        # Lists have the room that room_of in rows/tiles.py gives to each segment; fewer rows have more segments.
+        # The slots that room_of in rows/tiles.py gives to each segment; the fewer the rows, the more segments.
         segments = 4 * tuning.MOST_ROUNDS * tuning.CODED_MULTIPROCESSORS * tuning.HOPPER_ROWS
         slots = batch * sample.capacity
         slots += math.ceil(tuning.UNEVEN * (math.sqrt(slots * segments) + segments))
         return batch * 4 * group_count(-(-self.n // sample.stride), self.group) + 8 * slots
 
     def _most_members(self) -> int:
-        """Return the number of points that a row lists at its last retry, which has the longest lists."""
+        """Return the length of the longest list of points of a row, at the last retry."""
         return min(self.n, tuning.NEAR_KEPT * tuning.ROOMY * tuning.CODED_WIDEST * self.width)
 
     def _batch_bytes(self, batch: int) -> int:
@@ -100,15 +100,15 @@ class CodesNeeds(CudaNeeds):
         near = tuning.NEAR_KEPT * tuning.CODED_WIDEST * self.width * CODED_BYTES
         packed = code_width(self.form_dim) + 3 * contracted_row_bytes(self.form_dim)
         lists = 4 * self.k * (self.value_itemsize + 4)
-        original = 2 * self.d * self.query_itemsize + 8 * self.d  # also as float64
+        original = 2 * self.d * self.query_itemsize + 8 * self.d  # as they are, and in float64
         return screened + screened // 4 + batch * (near + packed + lists + original + 64 + 8 * self.self_join)
 
 
 def in_codes(needs: CudaNeeds) -> list[CodesNeeds]:
-    """Return the needs of the same search by codes, one for each number of coordinates, in descending order."""
+    """Convert the needs of a search to those of a search by codes, for each number of coordinates, descending."""
     fields = {field.name: getattr(needs, field.name) for field in dataclasses.fields(needs)}
     usual = usual_width(needs.k + needs.self_join)
-    chosen = needs.width not in (usual, max(usual, tuning.CONTRACTED_WIDTH))  # by the caller
+    chosen = needs.width not in (usual, max(usual, tuning.CONTRACTED_WIDTH))  # the caller has chosen the width
     width = needs.width if chosen else max(needs.width, tuning.CODED_WIDTH)
     columns = [needs.form_dim] if needs.form_dim else code_columns(needs.d)
     return [CodesNeeds(**fields | {"precisions": PRECISIONS, "form_dim": p, "width": width}) for p in columns]

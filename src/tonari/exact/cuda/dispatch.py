@@ -78,7 +78,7 @@ def prepare(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
 
 
 def contract_beside(prepared: Any, plan: CudaPlan, progress: ProgressLike = None) -> ContractedPoints | None:
-    """Contract prepared points of one device to fewer columns for the screen; `prepared` remains part of the result.
+    """Contract prepared points of one device to fewer columns for the screen; the result keeps `prepared`, too.
 
     Return None if a contraction is not worth its time for this plan and these points, or if the device runs out of
     memory.
@@ -145,7 +145,7 @@ def warm(plan: CudaPlan, *, self_join: bool, progress: ProgressLike = None) -> i
         raise Unsupported(
             f"kernels of route={plan.route!r} are compiled when they are needed: allow enough memory for another route"
         )
-    # Later queries may be on the device; a few queries there are searched by other kernels.
+    # Queries of later searches may be on the device, where a few queries are searched by other kernels.
     there = dataclasses.replace(plan, cuda_graph=plan.route == "resident" and len(plan.devices) == 1)
 
     def stage() -> None:

@@ -38,16 +38,16 @@ def share(count: int, devices: int) -> int:
 
 
 def points_at_home(whole: CudaNeeds, devices: int) -> int:
-    """Return the number of points for the device that holds all points at first, if several devices share a search.
+    """Return the number of points for the device that has all points at first, if several devices share a search.
 
-    Each other device must first receive a copy of its points, at a rate that they all share. It is therefore assigned
-    fewer points, such that all devices finish at the same time. The result is 0 if no such division exists: if there is
-    one device, if the points are in host memory, or if there are too few points.
+    Each other device must first receive a copy of its points, at a rate that they all share. The other devices are
+    therefore assigned fewer points, such that all devices finish at the same time. The result is 0 if no such division
+    exists: if there is one device, if the points are in host memory, or if there are too few points.
     """
     if devices == 1 or whole.host_points:
         return 0
     equal = dataclasses.replace(whole, n=share(whole.n, devices))
-    search = whole.m * equal.row_seconds(equal.n) / equal.n  # seconds per point
+    search = whole.m * equal.row_seconds(equal.n) / equal.n  # seconds that a device searches, per point
     waiting = whole.d * whole.itemsize / CARD.peer + search / (devices - 1)
     tiles = round(whole.n * search / (search + waiting)) // ((devices - 1) * POINT_TILE)
     each = max(1, tiles) * POINT_TILE
@@ -106,7 +106,7 @@ def least_bytes(problem: Problem, **overrides: Any) -> int:
 
 
 def least_of(ways: list[tuple[str, CudaNeeds, dict[str, Any]]], overrides: dict[str, Any]) -> int:
-    """Return the smallest number of bytes per device that any of these ways to divide a search needs."""
+    """Return the bytes per device that the most economical of these ways to divide a search needs."""
     return min(
         made.total_bytes(at, overrides.get("query_batch", 1))
         for _, part, limits in ways
@@ -116,13 +116,13 @@ def least_of(ways: list[tuple[str, CudaNeeds, dict[str, Any]]], overrides: dict[
 
 
 def form_dim_of(overrides: dict[str, Any], problem: Problem) -> int:
-    """Return the requested number of coordinates of contracted rows, 0 for all dimensions."""
+    """Return the number of coordinates of contracted rows that the overrides request, 0 for all dimensions."""
     option = overrides.get("form_dim", "full")
     if option == "full":
         return 0
     if option == PILOT:
         return largest_form_dim(problem.d)  # memory is planned for the largest number that a pilot may choose
-    whole = type(option) is int or (isinstance(option, str) and option.isdecimal())  # the command line passes text
+    whole = type(option) is int or (isinstance(option, str) and option.isdecimal())  # a string from the command line
     columns = int(option) if whole else 0
     if not 2 <= columns < problem.d:
         raise ValueError(
@@ -170,7 +170,7 @@ def fit(needs: CudaNeeds, budget: int, overrides: dict[str, Any]) -> tuple[CudaN
         choices = [
             (made, slabs, _batch(made, slabs, budget, overrides)) for made, slabs in on_route(route, needs, overrides)
         ]
-        if route == "codes":  # the most coordinates that fit: with fewer, many rows may be left unproved
+        if route == "codes":  # prefer the most coordinates that fit: fewer may leave many rows unproved
             choices = [choice for choice in choices if choice[2] >= tile][:1] or choices
         if choices:
             # Without "split", all rows that float16 does not prove would be compared with all points.
@@ -198,7 +198,7 @@ def on_route(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterato
     if "precisions" not in overrides:  # "split" needs a packed copy of its own, so try without it, too
         usual = PRECISIONS["gemm" if needs.gemm else "elementwise"]
         short = tuple(level for level in usual if level != "split")
-        from_host = route == "host_refine" and not needs.form_dim  # where "split" would need another copy of all rows
+        from_host = route == "host_refine" and not needs.form_dim  # "split" would copy all rows once more
         ways = [short] if from_host else [needs.precisions, short]
     groups = [overrides["group"]] if "group" in overrides else GROUP_SIZES
     for slabs in _slabs(route, needs, overrides):
@@ -222,7 +222,7 @@ def _in_codes(needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tuple[Cod
 
 
 def _is_for_few(needs: CudaNeeds, slabs: Slabs) -> bool:
-    """Whether refining on the CPU takes no longer than copying all points to the device once more."""
+    """Whether queries are so few that the CPU refines them in the time of copying all points to the device once."""
     return needs.host_points and needs.refine_on_cpu_seconds(slabs) <= needs.pass_seconds()
 
 

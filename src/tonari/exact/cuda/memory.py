@@ -23,16 +23,16 @@ from tonari.exact.cuda.screens.sampling import sample_for, sample_within
 from tonari.exact.cuda.screens.widths import NEAR_BYTES, wider
 from tonari.select.cuda.order import MERGE_BYTES
 
-SMALL_CHANGE = 64 * MIB  # for flags, sums, and sizes that the allocator rounds up
-LEAST_BATCH = 128  # rows of a tile of the screen: with fewer queries, matrix units are partly idle
+SMALL_CHANGE = 64 * MIB  # bytes for flags and sums, and for sizes that the allocator rounds up
+LEAST_BATCH = 128  # queries of the smallest full batch: with fewer, matrix units are partly idle
 MEMBER_BYTES = 32  # bytes per member of a group while the members are sorted for the CPU
-MOST_POINTS = 2**31 - 1  # most points on one device at once: int32 numbers them
+MOST_POINTS = 2**31 - 1  # most points on one device at once: their row numbers are int32
 LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # bytes per listed point, if points are sorted for the CPU
 
 
 @dataclass(frozen=True)
 class Slabs:
-    """The numbers of original rows on a device at once.
+    """The number of original points, and of queries, that are on a device at once.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class CudaNeeds:
         return self.host_queries or self.several
 
     def held(self, slabs: Slabs) -> int:
-        """Return the number of points that are packed on the device and screened together."""
+        """Return the number of points that are on the device in packed form and are screened together."""
         return slabs.points if slabs.route == "streamed" else self.n
 
     def groups(self, slabs: Slabs) -> int:
@@ -141,8 +141,8 @@ class CudaNeeds:
 
     def output_bytes(self, slabs: Slabs) -> int:
         """Return the bytes of all results that are on the device at the same time."""
-        rows = 0 if slabs.route == "host_refine" else slabs.queries  # host_refine makes results on the CPU
-        gathered = self.results if self.several or rows < self.m else 0  # results made in parts are gathered
+        rows = 0 if slabs.route == "host_refine" else slabs.queries  # with host_refine, results are made on the CPU
+        gathered = self.results if self.several or rows < self.m else 0  # results of parts are gathered
         return (rows + gathered) * self._list_bytes()
 
     def batch_bytes(self, slabs: Slabs, batch: int) -> int:
@@ -165,8 +165,8 @@ class CudaNeeds:
         comes = self.points_come and slabs.route != "resident"
         buffers = (2 if slabs.points < self.n else 1) * slabs.points * self.d * self.itemsize if comes else 0
         merged = self.merged or slabs.route == "streamed"
-        marks = slabs.queries * (10 + 8 * self.self_join)  # marks, numbers of unproved rows and own points
-        lists = MERGE_BYTES + slabs.queries * self._list_bytes() if merged else 0  # lists of one part, to be merged
+        marks = slabs.queries * (10 + 8 * self.self_join)  # marks, and row numbers of unproved rows and own points
+        lists = MERGE_BYTES + slabs.queries * self._list_bytes() if merged else 0  # to merge the lists of a part
         return SMALL_CHANGE + self.batch_bytes(slabs, batch) + retry + contracting + sampled + buffers + lists + marks
 
     def total_bytes(self, slabs: Slabs, batch: int) -> int:
@@ -179,10 +179,10 @@ class CudaNeeds:
         return subset_bytes(self.n, self.d * self.itemsize) + packed_bytes(self.n, self.d, self.precisions[0])
 
     def mirrored_slots(self, slabs: Slabs, batch: int, room: int) -> int:
-        """Return the slots of a row's list for candidates that earlier batches of a graph find (screens/mirrored.py).
+        """Return the number of slots per row for candidates found by earlier batches of a graph (screens/mirrored.py).
 
-        The number is 0 if the search does not use that screen: if queries and points are not the same rows on one
-        device, if the minima of scores take as long as their products, or if `room` bytes are too few.
+        The number is 0 if the search does not use the screen of a graph: if queries and points are not the same rows on
+        one device, if the minima of scores take as long as their products, or if `room` bytes are too few.
         """
         graph = self.self_join and self.m == self.n and slabs.route == "resident" and not self.several and self.gemm
         if not graph or batch < tuning.LEAST_ROWS or self.m < tuning.MIRRORED_BATCHES * batch or batch % POINT_TILE:
@@ -190,7 +190,7 @@ class CudaNeeds:
         usual = sample_for(self.n, self.width, self.group, tuning.NOTED_COST)
         if usual is None or not may_mirror(packed_row_bytes(self.screened, self.precisions[0])):
             return 0
-        room -= self._sample_bytes(self.n, tuning.LEAST_STRIDE)  # the largest size of a sample
+        room -= self._sample_bytes(self.n, tuning.LEAST_STRIDE)  # bytes of the largest possible sample
         slots = min(usual.capacity, slots_within(room, self.n, batch))
         return slots if sample_within(self.n, self.width, self.group, usual, slots) is not None else 0
 
@@ -211,7 +211,7 @@ class CudaNeeds:
         row, members = self._batch_row_bytes(slabs), self._members_bytes(slabs)
         room = max(room // (row + members), (room - max(members, tuning.REFINE_SCRATCH_BYTES)) // row)
         tiles = -(-self.m // LEAST_BATCH)
-        if self.form_dim and slabs.route == "host_refine":  # the CPU is idle during the first batch
+        if self.form_dim and slabs.route == "host_refine":  # short batches: the CPU is idle during the first one
             tiles = -(-tiles // tuning.LEAST_BATCHES)
         most = max(1, tuning.MINIMA_BYTES // (4 * self.groups(slabs) * LEAST_BATCH))
         at_once = slabs.route == "resident" and tiles <= tuning.AT_ONCE * most
@@ -223,7 +223,7 @@ class CudaNeeds:
     def row_seconds(self, n: int) -> float:
         """Return the expected seconds for screening, selecting and refining for one query among n points."""
         groups = group_count(n, self.group)
-        if self.gemm:  # at the rate of float16: two bytes of a packed row take one product and one sum
+        if self.gemm:  # two bytes of a packed row take one product and one sum at the rate of float16
             screen = n * packed_row_bytes(self.screened, self.precisions[0]) / CARD.products
         else:
             screen = 2.0 * n * self.screened / CARD.elements
@@ -248,7 +248,7 @@ class CudaNeeds:
         return on_cpu + copying_seconds(from_host, points + queries - from_host, self.devices)
 
     def refine_on_cpu_seconds(self, slabs: Slabs) -> float:
-        """Return the seconds that one core takes to refine the groups or points that a GPU has listed."""
+        """Return the seconds that one core needs to refine the groups or points that a GPU has listed."""
         members = self.refined_groups(slabs) * (tuning.NEAR_KEPT if self.form_dim else self.group)
         return self.m * members * (CARD.cpu_member + CARD.cpu_value * self.d)
 
@@ -264,9 +264,9 @@ class CudaNeeds:
         groups = self.groups(slabs)
         selected = 8 * (min(groups, wider(self.d) * self.width) + 1)
         packed = query_bytes(self.d, self.precisions[:-1])
-        if self.form_dim:  # for a contracted query, near points with marks, and two results
+        if self.form_dim:  # near points with marks, and two lists of results
             near, each = tuning.NEAR_KEPT * tuning.WIDEST * self.width, NEAR_BYTES
-            if slabs.route == "host_refine":  # points are sorted, and two batches are in memory
+            if slabs.route == "host_refine":  # near points are sorted, and two batches are in memory
                 each = LISTED_BYTES
                 packed += self._contracted_row() + 8 * self.self_join
             packed += self._contracted_row() + each * near + 2 * self._list_bytes() + 16
@@ -274,7 +274,7 @@ class CudaNeeds:
         return 4 * groups + 4 * -(-groups // 8) + selected + packed + original + 8 * self.self_join
 
     def _members_bytes(self, slabs: Slabs) -> int:
-        """Return the bytes for refining a retried row: the members of its groups, and the row in float64."""
+        """Return the bytes for refining one retried row: members of its groups, and the row in float64."""
         members = max(self.k, min(self.groups(slabs), wider(self.d) * self.width) * self.group)
         sorted_here = slabs.route == "host_refine" and not self.form_dim
         each = MEMBER_BYTES if sorted_here else CANDIDATE_BYTES * (self.value_itemsize // 4)

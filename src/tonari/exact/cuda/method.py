@@ -55,7 +55,7 @@ class ExactOnCuda(SearchMethod):
         contracted = dispatch.contract_beside(before.points, plan, progress)
         if contracted is None:
             return before
-        return Preparation(dataclasses.replace(plan, copied_bytes=0), contracted)  # `before` has the same original rows
+        return Preparation(dataclasses.replace(plan, copied_bytes=0), contracted)  # `before` counts the original rows
 
     def _prepare_coded(self, points: Any, problem: Problem, before: Preparation, progress: ProgressLike) -> Preparation:
         """Return the codes of the points, or the earlier preparation if the device has no room left for them."""

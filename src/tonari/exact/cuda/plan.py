@@ -8,7 +8,7 @@ from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.exact.cuda import tuning
 
-PILOT = "pilot"  # the value of form_dim with which a measurement on a sample chooses the number of coordinates
+PILOT = "pilot"  # value of form_dim: a measurement on a sample shall choose the number of coordinates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,9 +121,9 @@ class CudaPlan(Plan):
     def few(self) -> bool:
         """Whether the first attempt takes two launches (screens/few.py), which is faster for a few queries.
 
-        The property is computed from other fields, so it also holds in plans for parts of the search. It requires
-        products in float16, which is the first precision of all products except those of floats with up to 16 columns.
-        Its minima and packed queries, at most 3 MB per query, fit into the bytes that plans leave for small changes.
+        The property is computed from other fields, so that plans for parts of a search have it, too. It requires the
+        first precision float16, which all metrics of products have, except for floats of up to 16 columns. Minima and
+        packed queries, at most 3 MB per query, fit into the bytes that plans reserve for small buffers.
         """
         small = self.m <= tuning.FEW_QUERIES and self.k <= tuning.FEW_NEIGHBOURS and len(self.devices) == 1
         short = self.n <= tuning.FEW_POINTS and self.d <= tuning.FEW_COLUMNS

@@ -99,7 +99,9 @@ def plan_on_cuda(
 
 
 def _plan_on_some(problem: Problem, free_bytes: int | None, overrides: dict[str, Any]) -> CudaPlan:
-    """Plan for the number of devices that takes the least expected time; of equal times, for the fewest devices."""
+    """Return the plan with the least expected time among plans for one device, two devices, and so on.
+
+    Of plans with equal times, the one for the fewest devices is returned."""
     plans, too_small = list[CudaPlan](), None
     for count in range(1, len(problem.devices) + 1):
         some = dataclasses.replace(problem, devices=problem.devices[:count], may_take_fewer=False)
@@ -140,18 +142,18 @@ def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...])
 
 @cached(maxsize=1024)
 def _plan_usual(problem: Problem, free: int) -> CudaPlan:
-    """Return the plan of a search of unprepared points without overrides; it is cached for equal searches."""
+    """Return the plan of a search of unprepared points without overrides; plans of equal searches are cached."""
     return _plan_within(problem, free, {}, usual=True)
 
 
 @cached(maxsize=1024)
 def _plan_for_contracted(problem: Problem, free: int, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan:
-    """Return the plan of a search of contracted points without other overrides; it is cached for equal searches."""
+    """Return the plan of a search of contracted points; plans of equal searches are cached."""
     return _plan_route(problem, free, dict(overrides), usual=True)
 
 
 def rounded(free: int) -> int:
-    """Round free memory down to six significant bits, so that searches of the same sizes have the same cached plan.
+    """Round free memory down to six significant bits, so that searches of equal sizes find the same cached plan.
 
     >>> rounded(127), rounded(128), rounded(131)
     (126, 128, 128)
@@ -161,7 +163,7 @@ def rounded(free: int) -> int:
 
 
 def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
-    """Plan with a pilot for contractions if it may pay and fits into memory, else in all dimensions.
+    """Plan a search with a pilot for contractions, if that may save time and fits into memory, else in all dimensions.
 
     `free` is the number of free bytes on each device; `usual` is True if the caller overrides nothing.
     """
@@ -185,7 +187,7 @@ def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
 
 
 def _may_be_bytes(problem: Problem, overrides: dict[str, Any]) -> bool:
-    """Whether int8 would be faster for integers of one byte, and the caller has not chosen other precisions."""
+    """Whether int8 would be used if all elements were integers of one byte: not if the caller chose precisions."""
     is_set = "precisions" in overrides or overrides["form_dim"] not in (PILOT, "full")
     return get_metric(problem.metric).squares and problem.d > tuning.SPLIT_FIRST and not is_set
 
@@ -207,7 +209,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         )
         least = least_of(shards, overrides)
         raise BudgetExceeded(f"a memory budget {where} cannot hold this search; allow at least {least}", least=least)
-    chosen = overrides["form_dim"] == PILOT  # the pilot may choose all dimensions
+    chosen = overrides["form_dim"] == PILOT  # all dimensions count, because the pilot may choose them
     screened = problem if chosen else dataclasses.replace(problem, d=needs.screened)
     width = needs.refined_groups(slabs)
     in_place = len(devices) > 1 or not (problem.host_points or problem.host_queries)

@@ -65,9 +65,9 @@ def checked_active(active: Any, self_join: bool) -> int:
 
 
 def active_rows(problem: Problem) -> int:
-    """Return the number of active rows of a self-join, whose lists fit into memory together.
+    """Return the number of active rows of a self-join: rows whose lists of candidates fit into memory together.
 
-    0 if using each product for both rows would save no time.
+    The number is 0 if it would save no time to use each product for both of its rows.
     """
     n = problem.n
     room = max(tuning.JOIN_BYTES, n * problem.d * inputs.dtype_of(problem.dtype).itemsize)

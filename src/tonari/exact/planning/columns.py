@@ -9,8 +9,8 @@ from tonari.core.problem import Problem
 from tonari.exact import tuning
 from tonari.metrics import get_metric
 
-# A pilot chooses among these numbers of columns: for a look before a screen of all columns, for a look before a
-# screen of contracted rows, and for contracted rows.
+# Numbers of columns among which a pilot chooses: LOOKED for a look before a screen of all columns, LOOKED_FIRST for a
+# look before a screen of contracted rows, and _CONTRACTED for a screen of contracted rows.
 LOOKED, LOOKED_FIRST = 64, 32
 _CONTRACTED = (LOOKED, 96)
 
@@ -40,7 +40,7 @@ def look_dim_of(problem: Problem, given: dict[str, Any]) -> int:
 
 
 def contracted_widths(d: int) -> list[int]:
-    """Return the numbers of columns, in ascending order, that a pilot considers for rows of d columns."""
+    """Return the possible numbers of contracted columns for rows of d columns, ascending; a pilot chooses one."""
     return [columns for columns in _CONTRACTED if tuning.CONTRACT_FROM * columns <= d]
 
 

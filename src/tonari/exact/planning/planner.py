@@ -143,7 +143,7 @@ def _threads(problem: Problem, work: float) -> int:
 
 
 def _shared(problem: Problem, work: float) -> float:
-    """Convert the seconds of work on one thread to seconds on the threads of the search, if sharing saves time."""
+    """Convert seconds of work on one thread to seconds on all threads of the search, if sharing the work saves time."""
     return work / _threads(problem, work) if worth_sharing(work) else work
 
 
@@ -160,7 +160,7 @@ def _is_direct(problem: Problem, isa: str, prepared: bool, given: dict[str, Any]
 
 
 def _work(problem: Problem, isa: str, precision: str, prepared: bool) -> float:
-    """Return the work of a search that threads can share, in seconds of one thread."""
+    """Return the seconds that one thread would need for the part of a search that threads can share."""
     passes = -(-problem.m // tuning.QUERY_BLOCK)
     read = problem.n * padded(problem.d, precision) * ELEMENT_BYTES[precision] * passes
     return brute_work(problem, isa, read_bytes=read, prepared=prepared)
@@ -174,7 +174,7 @@ def _wish(
     columns: tuple[int, int],
     given: dict[str, Any],
 ) -> tuple[Needs, BlockSizes, tuple[int, int]]:
-    """Return the best choices without a memory budget: inputs of the memory formulas, block sizes, stride and rank.
+    """Return the best choices without a memory budget: input of the memory formulas, block sizes, stride and rank.
 
     `parallel` is the number of threads, and the largest number of parts of the points to search in parallel; `columns`
     is (form_dim, look_dim).

@@ -1,1 +1,1 @@
-"""Searches by given distances on the CPU: nearest.py and within.py."""
+"""Searches by the caller's own distances on the CPU: nearest.py and within.py."""

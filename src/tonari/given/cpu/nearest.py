@@ -1,8 +1,8 @@
-"""Find the nearest points by the caller's distances, one block of queries after another.
+"""The k nearest points by the caller's own distances, found for one block of queries after another.
 
-In a symmetric graph, a block of rows is compared with itself and with later rows only. The distances to later rows are
-used for both rows: they are also merged into the lists of the later rows. Points that a query may not find count as
-distances of NaN, which are selected last and then removed.
+In a graph with symmetric distances, a block of rows is compared only with itself and with later rows, and the distances
+are also merged into the lists of the later rows. Distances to points that a query may not find are replaced by NaN,
+which is selected last, and then removed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ Array = npt.NDArray[Any]
 
 
 class GivenLists(NamedTuple):
-    """The nearest points and, in a graph, the distance of each row to itself: shape (n,), or (0,) without a graph."""
+    """The result of :func:`nearest`: the nearest points, and the distance of each row to itself.
+
+    `own` has the shape (n,) for a graph, and (0,) for a search.
+    """
 
     found: Neighbors
     own: Array
@@ -40,11 +43,12 @@ def nearest(
     threads: int | None = None,
     progress: ProgressLike = None,
 ) -> GivenLists:
-    """Find the k nearest points of every query by the caller's distances.
+    """Find the k nearest points of each query by the caller's own distances.
 
     Parameters
     ----------
     values : Values
+        The distances.
     k : int
         At most n, or n - 1 with `own`.
     plan : GivenPlan
@@ -53,9 +57,9 @@ def nearest(
     symmetric : bool
         With `own`: whether the distance of two rows is the same in both directions.
     allowed : callable, optional
-        Which pairs of a query and a point may be found. A list with fewer than k such points ends with -1 at inf.
+        A function that says which queries may find which points. A list of fewer than k points ends with -1 at inf.
     threads : int, optional
-        Threads that select.
+        Number of threads that select the nearest points.
     progress : None, bool or callable(done, total)
         Counts queries.
     """
@@ -69,7 +73,7 @@ def nearest(
             if own:
                 selves[rows] = own_values(block, rows, columns)
                 without_own(block, rows, columns)
-            later = block[:, rows.stop - rows.start :]  # as computed: the lists of later rows have rules of their own
+            later = block[:, rows.stop - rows.start :]  # not filtered, as a later row may find other points
             if allowed is not None:
                 block = forbid(block.copy() if symmetric else block, allowed, _all(rows), _all(columns))
             most = min(k, block.shape[1] - own)
@@ -90,14 +94,17 @@ def _all(part: slice) -> npt.NDArray[np.int64]:
 
 
 def _best(block: Array, k: int, first: int, threads: int | None) -> Neighbors:
-    """Select the k nearest of each row, with numbers from `first` on; -1 at inf where fewer are allowed."""
+    """Select the k smallest distances in each row of a block whose first column is point `first`.
+
+    NaN marks points that may not be found; if fewer than k points remain, the list ends with -1 at inf.
+    """
     best = select_k(block, k, nan="last", threads=threads)
     missing = np.isnan(best.values)
     return Neighbors(np.where(missing, np.inf, best.values), np.where(missing, -1, best.indices + first))
 
 
 def _mirror(found: Neighbors, block: Array, rows: slice, allowed: Allowed | None, threads: int | None) -> None:
-    """Merge the distances of a block of rows to later rows into the lists of the later rows."""
+    """Merge the distances between a block of rows and all later rows into the lists of the later rows."""
     last = found.distances[rows.stop :, -1]
     if not len(last):
         return
@@ -111,7 +118,7 @@ def _mirror(found: Neighbors, block: Array, rows: slice, allowed: Allowed | None
 
 
 def _merge(found: Neighbors, rows: npt.NDArray[np.int64], values: Array, indices: Array) -> None:
-    """Merge lists into the lists of some rows, by (distance, index); missing entries are last."""
+    """Merge further neighbours into the lists of some rows, in order of (distance, index), missing entries last."""
     k = found.indices.shape[1]
     distances = np.concatenate([found.distances[rows], values], axis=1)
     ids = np.concatenate([found.indices[rows], indices], axis=1, dtype=found.indices.dtype)

@@ -1,4 +1,4 @@
-"""The points within a radius by given distances, block by block."""
+"""The points within a radius by the caller's own distances, found or counted block by block."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def within(
     allowed: Allowed | None = None,
     progress: ProgressLike = None,
 ) -> RadiusNeighbors:
-    """Find all points whose distance is at most the limit of the query; see :func:`tonari.given.cpu.nearest.nearest`.
+    """Find all points whose distance is at most the query's limit; see :func:`tonari.given.cpu.nearest.nearest`.
 
-    With `symmetric` or `later`, all limits must be equal. With `own` and `later`, each row finds later rows only.
+    With `symmetric` or `later`, all limits must be equal. With `own` and `later`, each row finds only later rows.
     """
     parts = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, values.dtype))]
 
@@ -67,7 +67,7 @@ def within(
 def count(
     values: Values, limits: Array, plan: GivenPlan, *, allowed: Allowed | None = None, progress: ProgressLike = None
 ) -> npt.NDArray[np.int64]:
-    """Count the points at a distance of at most the limit of each query."""
+    """Count the points whose distance is at most the limit of the query, for each query."""
     counts, columns = np.zeros(values.m, np.int64), slice(0, values.n)
     with Progress(progress, total=values.m, seconds=None, label="neighbours", unit="query") as bar:
         for rows in cut(values.m, plan.rows):

@@ -3,6 +3,6 @@
 build.py         build the graph of a set of points: exactly, or approximately up to a recall (approximate.py)
 sides.py         check two graphs and their points against each other before a merge
 merging.py       merge two graphs (wang2021, section 5), and add points to a graph
-changing.py      remove points from a graph, or replace their rows; again.py searches for the lists that this breaks
+changing.py      remove points from a graph, or replace their rows; repair.py completes lists that lost entries
 changed_rows.py  merge and change graphs whose metric compares transformed rows, such as mahalanobis
 """

@@ -2,7 +2,7 @@
 
 In an exact graph, every unlisted point follows the last entry of the list in the order of (distance, index). After
 listed points have been removed or replaced, the remaining entries are therefore still the nearest points up to the old
-last entry. The neighbours of a point are searched again (again.py) only if fewer than k entries remain, including
+last entry. The neighbours of a point are searched again (repair.py) only if fewer than k entries remain, including
 replaced points that precede the old last entry.
 
 If building a new graph is expected to be faster, as on a GPU, it is built instead. An approximate graph is refined by
@@ -25,9 +25,9 @@ from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
 from tonari.core.trail import Record, decided, part, recording
 from tonari.graph import tuning
-from tonari.graph.building.again import Ids, nearest_within, search_again, search_plainly
 from tonari.graph.building.approximate import GraphOptions
 from tonari.graph.building.build import build_lists
+from tonari.graph.building.repair import Ids, nearest_within, search_again, search_plainly
 from tonari.graph.building.sides import check_graph, refuse_filters, refuse_incomplete, refuse_unsupported
 from tonari.graph.lists import Lists
 from tonari.methods.call import Call

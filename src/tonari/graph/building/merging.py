@@ -197,8 +197,8 @@ class _Crossing:
         found = Neighbors(*(one_after_the_other(*parts) for parts in zip(of_a, of_b, strict=True)))
         if measured is None:
             return found, "exact", None, None
-        beside = Neighbors(*(sides.place.there(part) for part in found))
-        estimate = Measure(sides.descent.backend(sides.both, measured), measured, len(sides.a))(beside)
+        there = Neighbors(*(sides.place.there(part) for part in found))
+        estimate = Measure(sides.descent.backend(sides.both, measured), measured, len(sides.a))(there)
         report = report_of(measured, estimate, [], time.perf_counter() - started)
         return found, measured.method, measured.seed, report
 
@@ -217,7 +217,7 @@ def _descended(
         of_a, of_b = (sides.place.there(lists.indices) for lists in own)
         kept = backend.entries_of(one_after_the_other(of_a, of_b + (of_b >= 0) * boundary), new=False)
         del of_a, of_b  # free them first: a device may have no memory for them and the new lists
-        return backend.beside(kept, backend.seeds(boundary, plan.list_size - sides.k))
+        return backend.joined_entries(kept, backend.seeds(boundary, plan.list_size - sides.k))
 
     found, report = build(backend, plan, sides.call.progress, begin, boundary, measure=measure)
     return beside_rows(found, sides.both), plan.method, plan.seed, report

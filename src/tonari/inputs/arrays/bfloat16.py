@@ -1,11 +1,12 @@
-"""bfloat16, which NumPy lacks: values stay in two bytes from the input to the kernels, as the upper half of a float32.
+"""The dtype BFLOAT16, which represents bfloat16 in NumPy arrays: two bytes per value, the upper half of a float32.
 
-    held                     views torch tensors and arrays of ml_dtypes as arrays of BFLOAT16 over the same memory
-    native/bind/binds.hpp    and cuda/devices.py treat such arrays as bfloat16
-    as_floats                converts to float32 for NumPy, in blocks of rows
+NumPy itself has no bfloat16. Rows of this dtype reach the kernels without a conversion:
 
-NumPy can copy, slice and index an array of BFLOAT16, but cannot compute with it: code that computes with NumPy without
-calling as_floats first raises an error.
+    held                     views torch tensors and ml_dtypes arrays as arrays of dtype BFLOAT16 over the same memory
+    native/bind/binds.hpp    and cuda/devices.py pass such arrays on as bfloat16
+    as_floats                converts blocks of rows to float32, for computations in NumPy
+
+NumPy can copy, slice and index an array of BFLOAT16, but raises an error for arithmetic: call as_floats first.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ BFLOAT16 = np.dtype([(NAME, "V2")])
 
 
 def dtype_of(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """Return NumPy's dtype for a name or dtype; BFLOAT16 for the dtype of ml_dtypes and for "bfloat16".
+    """Return the NumPy dtype for a name or dtype; BFLOAT16 for "bfloat16" and for the bfloat16 of ml_dtypes.
 
     >>> from tonari.inputs import dtype_of
     >>> dtype_of("float16"), dtype_of("bfloat16").itemsize
@@ -29,7 +30,7 @@ def dtype_of(dtype: npt.DTypeLike) -> np.dtype[Any]:
     """
     if isinstance(dtype, np.dtype) and dtype.isbuiltin == 1:
         return dtype
-    if isinstance(dtype, str) and dtype == NAME:  # NumPy knows this name only after ml_dtypes is imported
+    if isinstance(dtype, str) and dtype == NAME:  # without ml_dtypes, NumPy does not know this name
         return BFLOAT16
     kind = np.dtype(dtype)
     return BFLOAT16 if kind.isbuiltin != 1 and kind.name == NAME else kind  # .name takes 2 µs
@@ -53,7 +54,7 @@ def held(x: Any) -> npt.NDArray[Any]:
 
 
 def as_floats(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return values with which NumPy can compute: BFLOAT16 converted to float32, any other array unchanged.
+    """Convert an array of BFLOAT16 to float32, for computations in NumPy; return any other array unchanged.
 
     >>> import numpy as np
     >>> from tonari.inputs import BFLOAT16, as_floats

@@ -18,8 +18,8 @@ def as_bits(x: Any, name: str) -> npt.NDArray[np.uint8]:
     Parameters
     ----------
     x : array of shape (n, bytes) of uint8, or of shape (n, bits) of bool
-        Rows in host memory, as for :func:`as_rows`. If the columns of a bool array do not fill whole bytes, each row is
-        padded with zeros, which no metric of bits counts.
+        Rows in host memory, as for :func:`as_rows`. If the number of bools in a row is not a multiple of 8, the row is
+        padded with zero bits, which do not change any distance between bits.
     name : str
         The name of the array in messages.
 
@@ -76,7 +76,7 @@ def as_device_bits(x: Any, name: str) -> Any:
     dtype = name_of_dtype(tensor)
     if dtype == "bool":
         check_shape(tuple(tensor.shape), name)
-        packed = tensor[:, ::8].byte() << 7  # as numpy.packbits, from the highest bit
+        packed = tensor[:, ::8].byte() << 7  # as in numpy.packbits, the highest bit is first
         for bit in range(1, 8):
             more = tensor[:, bit::8]
             packed[:, : more.shape[1]] |= more.byte() << (7 - bit)
@@ -94,11 +94,11 @@ def _no_bits(dtype: str, name: str) -> TypeError:
 
 def _packed(bools: npt.NDArray[np.bool_], name: str) -> npt.NDArray[np.uint8]:
     check_shape(bools.shape, name)
-    return np.ascontiguousarray(np.packbits(bools, axis=1))  # packbits keeps the memory order of its input
+    return np.ascontiguousarray(np.packbits(bools, axis=1))  # packbits of a Fortran-ordered array is Fortran-ordered
 
 
 def bool_columns(x: Any) -> int | None:
-    """Return the number of columns of a bool array; None for packed bits.
+    """Return the number of columns of a bool array, which is the number of bits in a row; None for packed bits.
 
     >>> bool_columns(np.ones((3, 12), bool)), bool_columns(np.ones((3, 2), np.uint8))
     (12, None)
@@ -109,7 +109,7 @@ def bool_columns(x: Any) -> int | None:
 
 
 def same_bits(queries: int | None, points: int | None, name: str = "queries") -> None:
-    """Refuse queries and points whose numbers of bits differ, although they take the same number of bytes.
+    """Raise ValueError if queries and points have different numbers of bits in the same number of bytes.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Points and queries on CUDA, and the conversion of results; nothing is copied to host memory unless requested.
+"""Checks of points and queries on CUDA, and the conversion of results; nothing is copied to host memory implicitly.
 
-Arrays of CuPy, JAX and others are exchanged through DLPack, which keeps the order of streams: a reader waits, on the
-device, for earlier writes. All work of this module runs on torch's current stream.
+Arrays of CuPy, JAX and other libraries are exchanged through DLPack, which synchronises streams on the device: a reader
+waits for earlier writes. All work of this module runs on torch's current stream.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tonari.inputs.arrays.rows import ACCEPTED_NAMES, LARGEST_WHOLE, WHOLE_NAMES
 
 
 class Side(NamedTuple):
-    """The array library and the device of the results of a call.
+    """The array library and the device of a call's results, which are those of the caller's arrays.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Side(NamedTuple):
 
 
 def side_of(x: Any, name: str) -> Side:
-    """Return the library and the device of an array; results for it are returned in the same ones.
+    """Return the library and the device of an array, which are used for the results too.
 
     >>> from tonari.inputs import side_of
     >>> side_of([[1.0, 2.0]], "queries")
@@ -42,9 +42,9 @@ def side_of(x: Any, name: str) -> Side:
 
 
 def as_device_rows(x: Any, name: str) -> Any:
-    """Check an array of rows on CUDA, and return it as the tensor that kernels read.
+    """Check the shape and dtype of an array of rows on CUDA, and return it as the tensor that kernels read.
 
-    Values are not checked: the kernels that pack the rows do that (:func:`tonari.inputs.check_flags`).
+    Values are checked by the kernels that pack the rows; see :func:`tonari.inputs.check_flags`.
 
     Parameters
     ----------
@@ -75,14 +75,14 @@ def as_device_rows(x: Any, name: str) -> Any:
         cast = ".to(torch.float32)" if kind_of(x) == "torch" else ".astype('float32')"
         raise TypeError(f"{name}: {dtype} is not supported, only {accepted()}; try {cast}")
     check_shape(tuple(tensor.shape), name)
-    if tensor.stride(1) != 1:  # contiguous() would keep the stride of a single column
+    if tensor.stride(1) != 1:  # tensor.contiguous() would keep the stride if there is a single column
         tensor = tensor.clone(memory_format=sys.modules["torch"].contiguous_format)
     return tensor
 
 
 def _from_whole(tensor: Any, name: str) -> Any:
-    """Convert whole numbers to float32, and refuse numbers that float32 may not hold."""
-    wide = tensor.double()  # keeps the order of whole numbers; exact up to 2**53
+    """Convert whole numbers to float32; raise ValueError for one above 2**24 in magnitude, where it is not exact."""
+    wide = tensor.double()  # exact up to 2**53; larger whole numbers stay larger than 2**24
     bad = wide.abs() > LARGEST_WHOLE
     if bool(bad.any()):
         row, column = bad.nonzero()[0].tolist()
@@ -91,18 +91,18 @@ def _from_whole(tensor: Any, name: str) -> Any:
 
 
 def read_tensor(x: Any, name: str) -> Any:
-    """Return an array on CUDA as a detached torch tensor; TypeError if it is sparse, or if torch cannot read it."""
+    """Return an array on CUDA as a detached torch tensor; raise TypeError if it is sparse or torch cannot read it."""
     if kind_of(x) == "torch":
         check_strided(x, name)
         return x.detach().resolve_neg()
     try:
         return as_tensor(x)
-    except Exception as error:  # whatever either library raises
+    except Exception as error:  # the type of the exception depends on the libraries
         raise TypeError(f"{name}: torch cannot read it through DLPack: {error}") from error
 
 
 def as_tensor(x: Any) -> Any:
-    """View an array on CUDA as a torch tensor; work on the current stream waits for earlier writes to it."""
+    """View an array on CUDA as a torch tensor; torch's current stream waits for earlier writes to the array."""
     return x.detach() if kind_of(x) == "torch" else sys.modules["torch"].from_dlpack(x)
 
 
@@ -117,9 +117,9 @@ def to_host(x: Any) -> Any:
 
 
 def hand_back(part: Any, side: Side) -> Any:
-    """Convert a result, a NumPy array or a tensor on any device, to the library and the device of the caller.
+    """Convert a result, a NumPy array or a tensor on any device, to the library and the device in `side`.
 
-    Memory is shared if the result is already on that device.
+    The result shares its memory if it is already on that device.
 
     >>> import numpy as np
     >>> from tonari.inputs import Side, hand_back
@@ -138,9 +138,9 @@ def hand_back(part: Any, side: Side) -> Any:
 
 
 def rows_at(rows: Any, ids: Any) -> Any:
-    """Return a copy of the rows with these numbers, on their device.
+    """Return a copy of the rows whose numbers are `ids`, on the device of the rows.
 
-    `ids` is an array, or a result of :func:`ids_for`.
+    `ids` is a NumPy array or a tensor, such as a result of :func:`ids_for`.
 
     >>> import numpy as np
     >>> from tonari.inputs import rows_at
@@ -151,7 +151,7 @@ def rows_at(rows: Any, ids: Any) -> Any:
 
 
 def ids_for(rows: Any, ids: Any) -> Any:
-    """Return an array of row numbers on the device of the rows.
+    """Return row numbers as an array or tensor on the device of the rows, with which rows can be selected.
 
     >>> import numpy as np
     >>> from tonari.inputs import ids_for

@@ -1,4 +1,4 @@
-"""Warnings about rows that require gradients, for results without gradients."""
+"""Warnings if a caller's torch tensor requires gradients and the results of a function do not carry them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ R = TypeVar("R")
 
 
 def requires_gradients(given: Any) -> bool:
-    """Whether an argument is a torch tensor that requires gradients, or a list with such a tensor.
+    """Return whether an argument is a torch tensor that requires gradients, or a list with such a tensor.
 
-    False while torch records no gradients.
+    Return False while torch does not record gradients, as under ``torch.no_grad()``.
 
     >>> requires_gradients([1.0, 2.0])
     False
     """
-    torch: Any = sys.modules.get("torch")  # without torch, nothing requires a gradient
+    torch: Any = sys.modules.get("torch")  # if torch is not imported, nothing requires gradients
     if torch is None or type(given) is np.ndarray or not torch.is_grad_enabled():
         return False
     some = given if isinstance(given, list | tuple) else (given,)
@@ -33,7 +33,7 @@ def requires_gradients(given: Any) -> bool:
 
 
 def warn_of_dropped(rows: dict[str, Any], cure: str, *, dropped: str = "but the distances returned carry none") -> None:
-    """Warn if rows require gradients that the result does not carry; not while torch records no gradients.
+    """Warn if one of the caller's arrays requires gradients that the result does not carry.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def warn_of_dropped(rows: dict[str, Any], cure: str, *, dropped: str = "but the 
 
 
 def without_gradients(cure: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Wrap a function whose results carry no gradients: it warns once if an argument requires gradients.
+    """Return a decorator for a function whose results carry no gradients; it warns if an argument requires them.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def without_gradients(cure: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             if "torch" in sys.modules and any(map(requires_gradients, (*args, *kwargs.values()))):
                 named = dict(zip(parameters, args, strict=False)) | kwargs
                 warn_of_dropped(named, cure, dropped=f"but none flow through {verb.__name__}")
-                # Detached, so that inner calls do not warn again.
+                # Detach the arguments, so that calls inside the function do not warn again.
                 detached: Any = tuple(map(_detached, args)), {name: _detached(value) for name, value in kwargs.items()}
                 return verb(*detached[0], **detached[1])
             return verb(*args, **kwargs)

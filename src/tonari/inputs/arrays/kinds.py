@@ -1,6 +1,7 @@
 """The library and the device of an array, determined without importing a library.
 
-An array of torch, CuPy or JAX cannot exist before its library is imported, so it is enough to look in ``sys.modules``.
+An array of torch, CuPy or JAX cannot exist unless its library has been imported, so a look into ``sys.modules``
+suffices.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from tonari.inputs.arrays.bfloat16 import BFLOAT16, NAME
 Kind: TypeAlias = Literal["numpy", "torch"]
 Library: TypeAlias = Literal["numpy", "torch", "cupy", "jax"]
 
-# Device types of DLPack (dlpack.h); pinned memory counts as the host's.
+# Device types of DLPack (dlpack.h) for host memory, including pinned memory, and for CUDA, including managed memory.
 _DLPACK_HOST = (1, 3)
 _DLPACK_CUDA = (2, 13)
 
 _BFLOAT16 = str(BFLOAT16)
 
-# Types of columns of pyarrow that NumPy has as numbers.
+# Column types of pyarrow that convert to numbers in NumPy.
 _ARROW_NUMBERS = ("halffloat", "float", "double", "uint8", "int8", "int16", "int32", "int64")
 
 
@@ -39,7 +40,7 @@ def kind_of(x: Any) -> Kind:
 
 
 def like(kind: Kind, array: npt.NDArray[Any]) -> Any:
-    """Return a result, which shares its memory, in the library of the input.
+    """Return a NumPy array as a torch tensor over the same memory if `kind` is "torch", else unchanged.
 
     >>> import numpy as np
     >>> from tonari.inputs import like
@@ -50,7 +51,7 @@ def like(kind: Kind, array: npt.NDArray[Any]) -> Any:
 
 
 def library_of(x: Any) -> Library:
-    """Return the library in which results for an array are returned; torch for an unknown library on CUDA.
+    """Return the library in which results for an array are returned; "torch" for an unknown library on CUDA.
 
     >>> from tonari.inputs.arrays.kinds import library_of
     >>> library_of([[1.0, 2.0]])
@@ -91,7 +92,7 @@ def place_of(x: Any, name: str) -> str | None:
         return None
     try:
         kind, number = x.__dlpack_device__()
-    except Exception as error:  # whatever its library raises, for example for an array spread over several devices
+    except Exception as error:  # of any type: for example, JAX raises for an array sharded over several devices
         raise ValueError(f"{name}: its library does not tell on which device it is: {error}") from error
     if kind in _DLPACK_CUDA:
         return f"cuda:{int(number)}"
@@ -104,7 +105,7 @@ def place_of(x: Any, name: str) -> str | None:
 
 
 def from_host(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
-    """Convert an object to a NumPy array if NumPy can; `shape` is the expected shape, for messages."""
+    """Convert an object in host memory to a NumPy array, or raise an error with a fix; messages name `shape`."""
     refuse_masked(x, name)
     if hasattr(x, "tocsr"):
         raise TypeError(f"{name}: sparse input is not supported; use .toarray() if it fits in memory")
@@ -119,7 +120,7 @@ def from_host(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
         fix = _fix_of_table(x) if hasattr(x, "schema") else "numpy.stack(column.to_numpy())"
         raise TypeError(f"{name}: is a {type(x).__name__} of pyarrow, expected an array of shape {shape}; use {fix}")
     if library in ("pandas", "polars") and hasattr(x, "columns"):
-        return np.asarray(x.to_numpy())  # the type that all columns have in common
+        return np.asarray(x.to_numpy())  # of the common dtype of all columns
     try:
         return np.asarray(x)
     except ValueError as error:  # lists of unequal length
@@ -127,7 +128,7 @@ def from_host(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
 
 
 def _fix_of_table(table: Any) -> str:
-    """Suggest how to convert a table of pyarrow to an array, by its first column without plain numbers."""
+    """Suggest how to convert a pyarrow table to an array, depending on its first column that is not numeric."""
     for field in table.schema:
         kind = str(field.type)
         if kind.startswith(("list<", "large_list<", "fixed_size_list<")):
@@ -141,7 +142,7 @@ def _fix_of_table(table: Any) -> str:
 
 
 def refuse_masked(x: Any, name: str) -> None:
-    """Refuse an array with masked values, since no code here respects the mask.
+    """Raise ValueError for an array with masked values, since tonari does not support masks.
 
     >>> import numpy as np
     >>> from tonari.inputs import refuse_masked
@@ -154,7 +155,7 @@ def refuse_masked(x: Any, name: str) -> None:
 
 
 def name_of_dtype(x: Any) -> str:
-    """Name the dtype of an array or tensor as NumPy names it; BFLOAT16 is "bfloat16".
+    """Return the name of the dtype of an array or tensor, as in NumPy; "bfloat16" for BFLOAT16.
 
     >>> import numpy as np
     >>> from tonari.inputs import name_of_dtype
@@ -171,7 +172,7 @@ def _plain_name(dtype: Any) -> str:
 
 
 def check_strided(tensor: Any, name: str) -> None:
-    """Refuse torch's sparse and nested tensors."""
+    """Raise TypeError for a sparse or nested torch tensor."""
     if tensor.is_nested:
         raise TypeError(f"{name}: is a nested tensor; use x.to_padded_tensor(0.0) if its rows are of one length")
     if str(tensor.layout) != "torch.strided":
@@ -180,7 +181,7 @@ def check_strided(tensor: Any, name: str) -> None:
 
 @cached()
 def dtype_name(dtype: np.dtype[Any]) -> str:
-    """Name a dtype for messages."""
+    """Return a readable name of a dtype, for messages."""
     if dtype == BFLOAT16:
         return NAME
     if dtype.name.startswith("void"):
@@ -189,7 +190,7 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
 
 
 def rank_fix(shape: tuple[int, ...]) -> str:
-    """Suggest how to turn an array with another number of axes into a matrix; "" for a matrix or a scalar."""
+    """Suggest how to reshape an array of this shape to a matrix; "" if it is a matrix or a scalar."""
     if len(shape) == 1:
         return "; use .reshape(1, -1) for one row, .reshape(-1, 1) for one column"
     if len(shape) > 2:

@@ -1,4 +1,4 @@
-"""Checks of points and queries in host memory. Supported arrays are not copied; others are refused with a reason."""
+"""Checks of points and queries in host memory. Supported arrays are not copied; others raise an error with a fix."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ Rows: TypeAlias = npt.NDArray[Any]
 
 ACCEPTED_NAMES = ("float32", "float16", NAME, "float64", "uint8", "int8")
 ACCEPTED = tuple(map(dtype_of, ACCEPTED_NAMES))
-_BUILTIN = frozenset(dtype for dtype in ACCEPTED if dtype.isbuiltin == 1)  # of this machine's byte order
+_BUILTIN = frozenset(dtype for dtype in ACCEPTED if dtype.isbuiltin == 1)  # in native byte order
 
-# Whole numbers that are converted to float32, if it holds their values exactly: those up to LARGEST_WHOLE.
+# Integer dtypes whose rows are converted to float32. It represents whole numbers up to LARGEST_WHOLE exactly; larger
+# ones are refused.
 WHOLE_NAMES = ("int16", "int32", "int64", "uint16", "uint32", "uint64")
 LARGEST_WHOLE = 2**24
 
@@ -37,7 +38,7 @@ _TO_HOST = {"torch": ".cpu()", "cupy": ".get()", "jax": "numpy.asarray(...)"}
 
 
 def as_rows(x: Any, name: str, *, check_values: bool = True, threads: int | None = None) -> Rows:
-    """Check an array of rows, and return it as the plain array that the methods read.
+    """Check an array of rows in host memory, and return it as the NumPy array that the search methods read.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ def as_rows(x: Any, name: str, *, check_values: bool = True, threads: int | None
         Whether to check for NaN, inf and values beyond 1e150. If False, the caller checks later: see
         :func:`check_flags`.
     threads : int, optional
-        Threads that check values. Default: chosen by the amount of work.
+        Number of threads that check values. Default: chosen by the amount of work.
 
     Returns
     -------
@@ -91,7 +92,7 @@ float32 does not hold every larger one; pass float64 rows, exact up to 2**53, or
 
 
 def _converted(x: Any, name: str) -> tuple[Rows, np.dtype[Any]]:
-    """Convert other inputs to such an array; return it with its dtype."""
+    """Convert any other input to the array that :func:`as_rows` returns, and return it with its dtype."""
     place = place_of(x, name)
     if place is not None:
         raise ValueError(f"{name}: is on {place}, expected host memory; use {_TO_HOST[library_of(x)]}")
@@ -107,7 +108,7 @@ def _converted(x: Any, name: str) -> tuple[Rows, np.dtype[Any]]:
 
 
 def _from_whole(array: Rows, name: str) -> Rows:
-    """Convert whole numbers to float32, and refuse numbers that float32 may not hold."""
+    """Convert whole numbers to float32; raise ValueError for one above 2**24 in magnitude, where it is not exact."""
     if array.dtype.itemsize > 2 and array.size and not -LARGEST_WHOLE <= array.min() <= array.max() <= LARGEST_WHOLE:
         row, column = np.argwhere((array > LARGEST_WHOLE) | (array < -LARGEST_WHOLE))[0].tolist()
         raise too_large(array[row, column], dtype_name(array.dtype), name, row, column)
@@ -115,7 +116,7 @@ def _from_whole(array: Rows, name: str) -> Rows:
 
 
 def too_large(value: Any, dtype: str, name: str, row: int, column: int) -> ValueError:
-    """Return the error for a whole number that float32 may not hold."""
+    """Return the error for a whole number above 2**24 in magnitude, which float32 may not represent exactly."""
     return ValueError(
         f"{name}: row {row} has the {dtype} number {int(value)} in column {column}, expected at most 2**24 in "
         "magnitude, since float32 does not hold every larger one; pass float64 rows, exact up to 2**53, or subtract an "
@@ -124,13 +125,13 @@ def too_large(value: Any, dtype: str, name: str, row: int, column: int) -> Value
 
 
 def dtype_of_rows(x: Any) -> str:
-    """Return the name of the dtype that the rows of an array have after :func:`as_rows`."""
+    """Return the name of the dtype that :func:`as_rows` gives to the rows of an array."""
     dtype = name_of_dtype(x)
     return "float32" if dtype in WHOLE_NAMES else dtype
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> None:
-    """Refuse an array that is not a matrix with at least one column and, unless it has queries, at least one row."""
+    """Check that a shape is that of a matrix with at least one column and, unless it has queries, at least one row."""
     if 0 in shape and not (name == QUERIES and len(shape) == 2 and shape[1]):
         least = "at least one column" if name == QUERIES else "at least one row and one column"
         raise ValueError(f"{name}: shape {shape} is empty, expected {least}")
@@ -139,7 +140,7 @@ def check_shape(shape: tuple[int, ...], name: str) -> None:
 
 
 def same_width(queries: Any, points: Any) -> None:
-    """Refuse queries and points that have different numbers of columns.
+    """Raise ValueError if queries and points have different numbers of columns.
 
     >>> import numpy as np
     >>> from tonari.inputs import same_width
@@ -160,7 +161,10 @@ def accepted() -> str:
 def _from_torch(x: Any, name: str) -> Rows:
     check_strided(x, name)
     dtype = name_of_dtype(x)
-    if dtype not in (*ACCEPTED_NAMES, *WHOLE_NAMES):  # some of torch's dtypes have no counterpart in NumPy
+    if dtype not in (
+        *ACCEPTED_NAMES,
+        *WHOLE_NAMES,
+    ):  # checked before the conversion, as some dtypes of torch have no counterpart in NumPy
         fix = "torch.view_as_real(x).flatten(1), which makes columns of the real and imaginary parts"
         fix = "try " + (fix if dtype.startswith("complex") else ".to(torch.float32)")
         raise TypeError(f"{name}: {dtype} is not supported, only {accepted()}; {fix}")
@@ -168,7 +172,7 @@ def _from_torch(x: Any, name: str) -> Rows:
 
 
 def fix_for(x: Any, dtype: np.dtype[Any]) -> str:
-    """Return the nearest fix for an array of a dtype that is not supported."""
+    """Suggest, for an error message, how to convert an array whose dtype is not supported."""
     if dtype.kind in "US" or isinstance(x, os.PathLike):
         return "to search the rows of a file, open it first: tonari.io.read(path)"
     if dtype.names:
@@ -190,7 +194,7 @@ def fix_for(x: Any, dtype: np.dtype[Any]) -> str:
 
 
 def _odd_column(x: Any) -> tuple[str, str] | None:
-    """Return the name and dtype of the first column of a table that does not hold plain numbers."""
+    """Return the name and dtype of the first column of a table that is not of a plain numeric dtype, or None."""
     if not (hasattr(x, "columns") and hasattr(x, "dtypes")):
         return None
     for name, dtype in zip(x.columns, x.dtypes, strict=True):
@@ -210,6 +214,6 @@ def _dtype_fix(dtype: np.dtype[Any]) -> str:
         return "try .astype(numpy.uint8)"
     if dtype.kind == "f":
         return "try .astype(numpy.float64)"
-    if dtype == np.dtype("V2"):  # the dtype that numpy.load gives to saved bfloat16
+    if dtype == np.dtype("V2"):  # numpy.load returns saved bfloat16 arrays with this dtype
         return "if it is bfloat16, use .view(ml_dtypes.bfloat16)"
     return "try .astype(numpy.float32)"

@@ -1,4 +1,4 @@
-"""Checks of the input of k-selection: a matrix of values on the CPU or on CUDA, and the length of each row."""
+"""Checks of the input of k-selection: a matrix of values on the CPU or on CUDA, and the lengths of its rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SELECTED = ("float32", "float16", "bfloat16", "float64", "int32", "uint8")
 
 
 def as_values(x: Any, name: str) -> tuple[Any, str]:
-    """Check a matrix for k-selection, and return it in the layout that the methods read.
+    """Check a matrix for k-selection, and return it in the layout that the selection methods read.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def as_values(x: Any, name: str) -> tuple[Any, str]:
 
 
 def as_lengths(lengths: Any, shape: tuple[int, int], name: str) -> npt.NDArray[np.int64] | None:
-    """Check the number of values to use in each row of a (rows, n) matrix; None, which means all values, is returned.
+    """Check the number of values to use in each row of a matrix of this shape; None, for all values, stays None.
 
     >>> from tonari.inputs import as_lengths
     >>> as_lengths([3, 0], (2, 3), "lengths")

@@ -1,8 +1,8 @@
-"""Detect changes of an array, by comparing a few of its rows with copies.
+"""Detection of changes of the points' array after the points were prepared, by comparing a few rows with copies.
 
-A search reads the packed points (a copy in the layout of the method), and also the original array for exact values. If
-the caller writes to the array after the points were packed, the answers belong to neither the old nor the new rows.
-Comparing all rows would take as long as a search.
+A search reads the packed points, which are a copy in the layout of the method, and the original array for exact values.
+If the caller writes to the array after the points were packed, the answers are correct neither for the old nor for the
+new rows. Only a few rows are compared, since comparing all of them would take as long as a search.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from tonari.inputs.arrays.kinds import kind_of
 
 
 class Unchanged:
-    """Copies of a few rows of a writable array, to detect later that the caller has changed the array.
+    """Copies of a few rows of a writable array, kept to detect later changes of the array.
 
     Parameters
     ----------
     rows : C-contiguous array of shape (n, d), or tensor
-        A NumPy array is compared row by row. A tensor on CUDA is not read, since this would wait for the device;
-        instead, torch's version counter is compared, which counts writes to a tensor and its views.
+        The rows to watch. A few rows of a NumPy array are compared. A tensor on CUDA is not read, since this would wait
+        for the device; instead, torch's version counter is compared, which counts writes to a tensor and its views.
     source : optional
         The caller's array from which `rows` were made. If it is a torch tensor over the same memory, its version
-        counter is compared as well.
+        counter is compared too.
     """
 
     def __init__(self, rows: Any, source: Any = None) -> None:
@@ -47,12 +47,13 @@ class Unchanged:
         self._version = None if self._tensor is None else self._tensor._version
 
     def check(self, queries: Any = None) -> None:
-        """Raise RuntimeError if a change of the array is detected.
+        """Raise RuntimeError if the compared rows, or the version counter, show that the array has changed.
 
         Parameters
         ----------
         queries : array, optional
-            The queries of the next search. If this search takes only microseconds, fewer rows are compared.
+            The queries of the next search. If they are so few that it takes only microseconds, fewer rows are
+            compared.
         """
         few = (queries.size if type(queries) is np.ndarray else _size(queries)) < tuning.FEW_VALUES
         same = b"".join(self._few) == self._few_before if few else self._rows.tobytes() == self._before
@@ -76,7 +77,7 @@ _FIX = (
 
 
 def can_change(rows: Any) -> bool:
-    """Whether the memory of an array can be written, through the array or through an array that it is a view of.
+    """Return whether the memory of an array can be written, through the array itself or through one of its bases.
 
     >>> import numpy as np
     >>> from tonari.inputs.arrays.unchanged import can_change
@@ -91,12 +92,12 @@ def can_change(rows: Any) -> bool:
         return False
     try:
         return not memoryview(rows).readonly
-    except TypeError:  # no buffer that shows whether it is writable
+    except TypeError:  # not a buffer, so that it is not known whether it is writable
         return True
 
 
 def shares_memory(rows: Any, source: Any) -> bool:
-    """Whether checked rows share, or may share, the memory of the caller's array."""
+    """Return whether the checked rows share memory with the caller's array `source`; True if this is not known."""
     if kind_of(rows) == "torch":
         return kind_of(source) != "torch" or rows.data_ptr() == source.data_ptr()
     return not isinstance(source, list | tuple) and (

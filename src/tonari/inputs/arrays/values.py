@@ -1,8 +1,8 @@
 """Checks for refused values: NaN, infinity, float64 beyond 1e150, and negative values for some metrics.
 
-On the CPU, values are checked before any work. On a GPU, such a check would need a separate pass and a wait for the
-device, so the kernels that pack the rows flag refused values, and the search raises at its end. The messages are the
-same on the CPU and on a GPU.
+On the CPU, values are checked before any work. On a GPU, this would need a separate pass and a wait for the device.
+There, the kernels that pack the rows flag refused values, and the search raises the error when it ends, with the same
+message.
 """
 
 from __future__ import annotations
@@ -21,19 +21,23 @@ from tonari.inputs import tuning
 from tonari.inputs.arrays.bfloat16 import as_floats, held
 from tonari.inputs.arrays.kinds import kind_of
 
-# float64 values up to here have squared differences whose sum over any row that fits in memory is finite.
+# The largest float64 value that is accepted: the sum of squared differences over any row that fits in memory is then
+# finite.
 LARGEST_FLOAT64 = 1e150
 
-NO_ROW = 1 << 62  # a flag that is not set
+NO_ROW = 1 << 62  # the value of a flag if no row is refused
 
 T = TypeVar("T")
 
 
 def check_finite(rows: npt.NDArray[Any], name: str, threads: int | None = None) -> None:
-    """Refuse NaN, infinity and float64 values beyond 1e150; by default, the number of threads depends on the work."""
+    """Raise ValueError for the first row with NaN, infinity or a float64 value beyond 1e150.
+
+    `threads` is the number of threads; by default, it depends on the amount of work.
+    """
     few = rows.nbytes <= tuning.CHECKED_BYTES
     if few and rows.itemsize == 8 and np.vdot(rows, rows) <= LARGEST_FLOAT64**2:
-        return  # the sum of squares would be NaN, infinite or larger
+        return  # with a refused value, the sum of squares would be NaN, infinite or larger
     find = _native.first_nonfinite_row
     row = find(rows, 0, len(rows)) if few else _first_row(find, rows, threads)
     if row >= 0:
@@ -53,13 +57,13 @@ def _overflows(rows: npt.NDArray[Any], threads: int | None) -> bool:
 
 
 def _first_row(find: Callable[[npt.NDArray[Any], int, int], int], rows: npt.NDArray[Any], threads: int | None) -> int:
-    """Return the first row that ``find(rows, begin, end)`` names, -1 if there is none."""
+    """Return the smallest row number that ``find(rows, begin, end)`` returns for a part of the rows, or -1."""
     found = _by_parts(lambda part: find(rows, part.start, part.stop), rows, threads)
     return min((row for row in found if row >= 0), default=-1)
 
 
 def _by_parts(look: Callable[[slice], T], rows: npt.NDArray[Any], threads: int | None) -> list[T]:
-    """Apply a function to each part of the rows, on several threads if there are many rows."""
+    """Apply a function to slices that cover all rows, on several threads if there are many rows."""
     if rows.nbytes <= tuning.CHECKED_BYTES:
         return [look(slice(0, len(rows)))]
     parts = cut(len(rows), max(1, tuning.CHECKED_BYTES * len(rows) // rows.nbytes))
@@ -67,7 +71,7 @@ def _by_parts(look: Callable[[slice], T], rows: npt.NDArray[Any], threads: int |
 
 
 def check_gaps(rows: npt.NDArray[Any], name: str) -> None:
-    """Refuse infinity and values beyond 1e150 in rows that may have missing values (NaN).
+    """Raise ValueError for infinity or a value beyond 1e150 in rows that may have missing values (NaN).
 
     >>> check_gaps(np.array([[0.0, np.nan], [np.inf, 1.0]]), "points")
     Traceback (most recent call last):
@@ -82,7 +86,7 @@ def check_gaps(rows: npt.NDArray[Any], name: str) -> None:
 
 
 def check_nonnegative(x: npt.NDArray[Any], name: str, threads: int | None = None) -> None:
-    """Refuse rows with a negative value, for which some metrics are not defined. x is a result of :func:`as_rows`.
+    """Raise ValueError if a result of :func:`as_rows` has a negative value, for which some metrics are not defined.
 
     >>> import numpy as np
     >>> from tonari.inputs import check_nonnegative
@@ -97,9 +101,9 @@ are at least 0
 
 
 def check_values(rows: Any, name: str, *, first: int, nonnegative: bool) -> None:
-    """Refuse rows with a forbidden value.
+    """Raise ValueError for the first row with NaN, infinity, a value beyond 1e150 or, if `nonnegative`, below 0.
 
-    The message names the first such row, where ``rows[0]`` has the number `first`.
+    The message numbers the rows from `first`.
 
     >>> import numpy as np
     >>> from tonari.inputs import check_values
@@ -114,27 +118,28 @@ def check_values(rows: Any, name: str, *, first: int, nonnegative: bool) -> None
 
 
 def check_held_values(rows: npt.NDArray[Any], name: str, *, first: int, nonnegative: bool) -> None:
-    """Check a result of :func:`as_rows` as :func:`check_values` does, in one pass without temporary memory."""
+    """Check a result of :func:`as_rows` as :func:`check_values` does, but fast, and without temporary memory."""
     bad = _native.first_nonfinite_row(rows) >= 0 or _overflows(rows, 1)
     if bad or (nonnegative and _native.first_negative_row(rows) >= 0):
         check_values(rows, name, first=first, nonnegative=nonnegative)
 
 
 def check_flags(flags: Any, rows: Any, name: str, *, first: int = 0) -> None:
-    """Refuse rows if kernels have flagged a forbidden value in them; the host waits for the kernels.
+    """Raise ValueError if kernels have flagged a refused value in rows on CUDA; the host waits for the kernels.
 
-    Kernels number rows within their batches and samples, so this function searches all rows for the first such row.
+    Kernels only know row numbers within a batch or sample, so all rows are searched for the first refused one.
 
     Parameters
     ----------
     flags : int64 tensor of shape (3,), or three ints
-        One flag each for values that are not finite, beyond 1e150, and negative: 2**62 if there is none, else less.
+        A flag for values that are not finite, one for values beyond 1e150, and one for negative values. A flag is less
+        than 2**62 if there is such a value, else 2**62.
     rows : array or tensor of shape (n, d)
         All rows that the kernels read.
     name : str
         The name of the rows in messages.
     first : int
-        The number of ``rows[0]`` among all rows of that name.
+        The number of ``rows[0]`` among all rows of the caller's array.
 
     Raises
     ------
@@ -161,7 +166,7 @@ def check_flags(flags: Any, rows: Any, name: str, *, first: int = 0) -> None:
 
 @dataclass(frozen=True)
 class _Refused:
-    """One kind of forbidden value: its test, and its description and fix for messages."""
+    """A kind of refused value: a test for it, and its description and fix for messages."""
 
     is_bad: Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
     what: str

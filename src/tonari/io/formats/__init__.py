@@ -1,4 +1,4 @@
-"""The formats of matrices, one module for each, with `read`, `write` and `describe`.
+"""The file formats of matrices, each a module with `read`, `write` and `describe`.
 
 ``_formats.py`` maps suffixes to these modules.
 """

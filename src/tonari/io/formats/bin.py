@@ -1,5 +1,4 @@
-"""Big-ANN files (.fbin, .f16bin, .u8bin, .i8bin, .ibin): a header with the numbers of rows and columns, then the
-values.
+"""Big-ANN files (.fbin, .f16bin, .u8bin, .i8bin, .ibin): a header with the shape of the matrix, then the values.
 
     | n: uint32 | d: uint32 | n * d values, row by row |      8-byte header, little-endian
     | n: uint64 | d: uint64 | n * d values, row by row |      16-byte header, when n or d is above 2**32 - 1
@@ -29,7 +28,7 @@ NARROW, WIDE = "<2I", "<2Q"
 
 
 def counts(path: Path) -> tuple[int, int, int]:
-    """Return (n, d, file size), reading an 8-byte header."""
+    """Read the two counts of an 8-byte header, and return them and the size of the file."""
     size = size_of(path)
     if size < 8:
         raise mismatch(path, size, "at least 8", "a header of two uint32, rows and columns", "The file is truncated.")
@@ -39,12 +38,12 @@ def counts(path: Path) -> tuple[int, int, int]:
 
 
 def holds_ground_truth(rows: int, columns: int, size: int) -> bool:
-    """Whether a file's size is that of an 8-byte header, n * k int32 ids and n * k float32 distances."""
+    """Return whether a file has the size of ground truth: an 8-byte header, n * k int32 ids and float32 distances."""
     return rows > 0 and columns > 0 and size == 8 + 8 * rows * columns
 
 
 def layout(path: Path) -> tuple[int, int, int]:
-    """Return (header bytes, n, d), from the header that agrees with the size of the file."""
+    """Return the bytes of the header, n and d, by the one of the two headers that agrees with the size of the file."""
     dtype = DTYPES[path.suffix.lower()]
     rows, columns, size = counts(path)
     expected = 8 + rows * columns * dtype.itemsize
@@ -57,7 +56,7 @@ def layout(path: Path) -> tuple[int, int, int]:
         wide_expected = 16 + wide_rows * wide_columns * dtype.itemsize
         if wide_columns and size == wide_expected:
             return 16, wide_rows, wide_columns
-        # The upper half of a uint64 row count below 2**32, which is 0, is where the narrow header has its columns.
+        # A 16-byte header with fewer than 2**32 rows looks like an 8-byte header with 0 columns: the upper half of n.
         if rows and columns == 0 and wide_columns:
             why = f"16-byte header: {wide_rows} rows, {wide_columns} columns of {dtype}"
             raise mismatch(path, size, wide_expected, why, fix)
@@ -71,12 +70,12 @@ def layout(path: Path) -> tuple[int, int, int]:
 
 
 def header(rows: int, columns: int) -> bytes:
-    """Return the header: 8 bytes if both counts fit in uint32, else 16."""
+    """Return the header of a matrix as bytes: 8 if both counts fit in uint32, else 16."""
     return struct.pack(NARROW if max(rows, columns) < 2**32 else WIDE, rows, columns)
 
 
 def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
-    """Open the (n, d) matrix, C-contiguous."""
+    """Open the (n, d) matrix as a C-contiguous array."""
     offset, rows, columns = layout(path)
     dtype = DTYPES[path.suffix.lower()]
     return loaded(mapped(path, dtype, offset, (rows, columns)), mmap)
@@ -91,7 +90,7 @@ def write(path: Path, array: Array) -> None:
 
 
 def describe(path: Path, *, key: str | None) -> FileInfo:
-    """Describe the matrix by the header and the size; no value is read."""
+    """Describe the matrix by its header and the size of the file, without reading values."""
     suffix = path.suffix.lower()
     offset, rows, columns = layout(path)
     extra = {"header": f"{offset} bytes"}

@@ -4,7 +4,7 @@ Datasets: train (n, d), test (m, d), neighbors (m, k), distances (m, k); the att
 metric. Needs h5py. Datasets are read whole, because they may be chunked or compressed.
 
 No other file is read: a dataset that is a link into another file, or that stores its values in other files (external
-storage, virtual datasets), is refused. Otherwise a hostile file could expose every file that its reader can read.
+storage, virtual datasets), is refused. Otherwise a hostile file could expose any file that the user may read.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from tonari.io._common import (
 )
 
 DEFAULT_KEY = "train"
-SOFT_LINKS = 16  # followed one after another, as many as HDF5 itself follows
-LONGEST_NAME = 100  # of a metric, or of filters
-FILTERS = "filters"  # an attribute of files of this library: names of arguments that restricted the neighbours
+SOFT_LINKS = 16  # the longest chain of soft links that is followed, as in HDF5 itself
+LONGEST_NAME = 100  # bytes of the attributes that name the metric and the filters
+FILTERS = "filters"  # tonari's own attribute: the names of arguments that restricted the neighbours
 
 
 def library() -> Any:
-    """Import h5py, which is an extra."""
+    """Import h5py, an optional dependency; the error says how to install it."""
     try:
         return importlib.import_module("h5py")
     except ImportError as error:
@@ -46,7 +46,7 @@ def library() -> Any:
 
 
 def _parsing(path: Path) -> AbstractContextManager[None]:
-    # HDF5's own message has the size that the file should have (stored_eof).
+    # HDF5's own error message, which is kept, reports the expected size (stored_eof).
     return parsing(path, path.stat().st_size, "a whole HDF5 file", "Fetch it again.")
 
 
@@ -64,7 +64,7 @@ def _open(path: Path) -> Iterator[Any]:
 
 
 def _dataset(path: Path, file: Any, key: str) -> Any:
-    """Return the dataset `key`; refuse it if any of its values are outside the file."""
+    """Return the dataset `key`; raise an error if it does not exist, or if any of its values are in another file."""
     where = f"{path}, dataset {key!r}"
     with _parsing(path):
         found, elsewhere = _resolve(file, file, key)
@@ -91,9 +91,16 @@ def _other_file(path: Path, where: str, how: str) -> FileFormatError:
 
 
 def _resolve(file: Any, group: Any, name: str, links: int = SOFT_LINKS) -> tuple[Any, str]:
-    """Return the object of a name, or None, and a description of the other file that contains it, which is not opened.
+    """Find the object with a name, following links within the file only.
 
-    HDF5 would follow a link to another file as soon as its name is opened, so links are resolved first.
+    HDF5 would follow a link to another file as soon as its name is opened, so links are resolved before.
+
+    Returns
+    -------
+    object : h5py object, or None
+        None if this file has no object with this name.
+    elsewhere : str
+        A description of the link, if the object is in another file, which is not opened; else "".
     """
     h5py = library()
     first, _, rest = name.lstrip("/").partition("/")
@@ -118,11 +125,11 @@ def _keys(file: Any) -> list[str]:
 
 
 def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
-    """Read the (n, d) dataset `key`, "train" by default, to memory."""
+    """Read the (n, d) dataset `key`, "train" by default, into memory."""
     key = key or DEFAULT_KEY
     with _open(path) as file:
         dataset = _dataset(path, file, key)
-        # A chunk is also held whole while it is decompressed.
+        # A chunk may be larger than the dataset, and is decompressed as a whole.
         needed = max(math.prod(dataset.shape), math.prod(dataset.chunks or ())) * dataset.dtype.itemsize
         check_expansion(path, path.stat().st_size, needed, most, where=f"{path}, dataset {key!r}")
         array: Array = np.empty(dataset.shape, dataset.dtype)
@@ -137,7 +144,7 @@ def write(path: Path, array: Array) -> None:
 
 
 def write_datasets(path: Path, arrays: dict[str, Array], attributes: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Write a new file with these datasets and attributes."""
+    """Write a new file with a dataset for each array, and with text attributes."""
     h5py = library()
     with atomic(path) as target, h5py.File(target, "w") as file:
         for name, array in arrays.items():
@@ -149,7 +156,7 @@ def write_datasets(path: Path, arrays: dict[str, Array], attributes: Mapping[str
 
 
 def describe(path: Path, *, key: str | None) -> FileInfo:
-    """Describe one dataset; `extra` names all datasets, and the metric and filters if they can be read safely."""
+    """Describe a dataset; `extra` lists all datasets, and the metric and filters if they can be read safely."""
     key = key or DEFAULT_KEY
     with _open(path) as file:
         dataset = _dataset(path, file, key)
@@ -159,7 +166,8 @@ def describe(path: Path, *, key: str | None) -> FileInfo:
                 if name not in file.attrs:
                     continue
                 attribute = file.attrs.get_id(name)
-                # Strings of variable length are in a heap, and HDF5 2.0 searches a damaged heap without end.
+                # Only strings of fixed length are read: others are in a heap, and HDF5 2.0 never returns from a damaged
+                # heap.
                 if attribute.shape == () and attribute.dtype.kind == "S" and attribute.dtype.itemsize <= LONGEST_NAME:
                     extra[name] = file.attrs[name].decode()
             rows, columns = dataset.shape

@@ -1,4 +1,4 @@
-"""NumPy's own files (.npy): a short header with type, order and shape, then the values as one block."""
+"""NumPy's own files (.npy): a short header with dtype, order and shape, then the values as one block."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tonari.io._common import (
     size_of,
 )
 
-# Length of a header, padding included. NumPy also refuses longer ones, unless it may unpickle.
+# The longest header that is read, in bytes with padding. NumPy has the same limit for files that it may not unpickle.
 LONGEST_HEADER = 10_000
 
 
@@ -32,7 +32,7 @@ Holds = Literal["matrix", "vector", "text"]
 
 
 class Header(NamedTuple):
-    """The header before the values; it takes `offset` bytes."""
+    """The contents of a file's header; the values start after it, at byte `offset`."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -41,11 +41,20 @@ class Header(NamedTuple):
 
 
 def read_header(file: IO[bytes], path: Path, size: int, where: str, *, holds: Holds = "matrix") -> Header:
-    """Parse the header, and compare the number of bytes that it implies with `size`.
+    """Parse the header of a .npy file, and check it against the size of the file.
 
-    `where` names the file, and the array in it, for errors.
-
-    The array must be what `holds` says: a matrix of numbers, a vector of numbers, or a single string ("text").
+    Parameters
+    ----------
+    file : binary file
+        Open at the start of the header; it may be a member of an archive.
+    path : Path
+        The file or archive, for errors.
+    size : int
+        The size of the .npy file in bytes.
+    where : str
+        The path, and the name of the array in an archive, for errors.
+    holds : "matrix", "vector" or "text"
+        The expected array: a matrix of numbers, a vector of numbers, or a single string.
     """
     start, length = _start(file)
     with parsing(path, size, "a .npy header and its values", "Save it with numpy.save.", where=where):
@@ -65,7 +74,7 @@ def read_header(file: IO[bytes], path: Path, size: int, where: str, *, holds: Ho
 
 
 def read_vector_header(file: IO[bytes], path: Path, size: int, where: str) -> Header:
-    """Parse the header of an array of one axis; see :func:`read_header`."""
+    """Parse the header of an array with one axis, of any dtype, without comparing it with the size of the file."""
     start, length = _start(file)
     with parsing(path, size, "a .npy header and its values", "Save it with numpy.save.", where=where):
         shape, fortran, dtype = _parse(start, length)
@@ -75,7 +84,7 @@ def read_vector_header(file: IO[bytes], path: Path, size: int, where: str) -> He
 
 
 def _start(file: IO[bytes]) -> tuple[bytes, int]:
-    """Read the header of a file, and return it with the length that it has according to itself."""
+    """Read the header's bytes, at most LONGEST_HEADER, and return them with the length that the header states."""
     start = file.read(npy_format.MAGIC_LEN)
     start += file.read(2 if start[-2:] == bytes([1, 0]) else 4)
     length = int.from_bytes(start[npy_format.MAGIC_LEN :], "little")
@@ -85,7 +94,7 @@ def _start(file: IO[bytes]) -> tuple[bytes, int]:
 def _parse(start: bytes, length: int) -> tuple[tuple[int, ...], bool, DType]:
     file = io.BytesIO(start)
     version = npy_format.read_magic(file)
-    if version not in ((1, 0), (2, 0)):  # version 3 exists only for field names, and fields are not columns
+    if version not in ((1, 0), (2, 0)):  # version 3 exists only for structured arrays
         raise ValueError(f"version {version} of the format is for arrays with named fields")
     if length > LONGEST_HEADER:
         raise ValueError(f"its header says that it is {length} bytes long, at most {LONGEST_HEADER} are read")
@@ -97,7 +106,7 @@ def _parse(start: bytes, length: int) -> tuple[tuple[int, ...], bool, DType]:
 
 
 def header(dtype: DType, shape: tuple[int, ...]) -> bytes:
-    """Return the bytes before the values of an array in C order."""
+    """Return the header of a .npy file, as bytes, for an array in C order."""
     file = io.BytesIO()
     fields = {"descr": npy_format.dtype_to_descr(little(dtype)), "fortran_order": False, "shape": shape}
     npy_format.write_array_header_1_0(file, fields)
@@ -105,7 +114,7 @@ def header(dtype: DType, shape: tuple[int, ...]) -> bytes:
 
 
 def write_array(file: IO[bytes], array: Array) -> None:
-    """Write one array in .npy layout, in C order and little-endian, piece by piece."""
+    """Write an array to an open file in .npy format, in C order and little-endian, piece by piece."""
     file.write(header(array.dtype, array.shape))
     for _, rows in pieces(array):
         file.write(rows.data)
@@ -118,7 +127,7 @@ def _header(path: Path) -> Header:
 
 
 def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
-    """Open the (n, d) matrix in the order in which it was saved (C or Fortran)."""
+    """Open the (n, d) matrix as an array, in C or Fortran order, depending on how it was saved."""
     head = _header(path)
     order: Literal["C", "F"] = "F" if head.fortran else "C"
     return loaded(mapped(path, head.dtype, head.offset, head.shape, order), mmap)
@@ -131,7 +140,7 @@ def write(path: Path, array: Array) -> None:
 
 
 def describe(path: Path, *, key: str | None) -> FileInfo:
-    """Describe the matrix by the header; no value is read."""
+    """Describe the matrix by its header, without reading values."""
     head = _header(path)
     rows, columns = head.shape
     extra = {"header": f"{head.offset} bytes", "order": "Fortran" if head.fortran else "C"}

@@ -1,4 +1,4 @@
-"""NumPy archives (.npz): a zip file of .npy files. Arrays are read whole, because a zip member cannot be mapped."""
+"""NumPy archives (.npz): zip files of .npy files. Arrays are loaded into memory, as zip members cannot be mapped."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tonari.io.formats import sparse_npz
 from tonari.io.formats.npy import Header, Holds, read_header, write_array
 
 MEMBER = ".npy"
-DEFAULT_KEY = "arr_0"  # the name numpy.savez gives to an array without one
+DEFAULT_KEY = "arr_0"  # numpy.savez gives this name to an unnamed array
 
 
 class Archive:
-    """The arrays of an open .npz file; a context manager, which closes the file.
+    """An open .npz file that gives access to its arrays; a context manager that closes the file.
 
     Parameters
     ----------
@@ -57,17 +57,17 @@ class Archive:
         self._zip.close()
 
     def header(self, key: str, *, holds: Holds = "matrix") -> Header:
-        """Read the shape and type of a matrix or a vector; no value is read."""
+        """Read the shape and dtype of an array without reading its values; `holds` is as for :func:`read_header`."""
         with self._opened(key, holds=holds) as (_, head):
             return head
 
     def matrix(self, key: str) -> Array:
-        """Read a matrix of numbers."""
+        """Read the array `key`, which must be a matrix of numbers."""
         with self._opened(key) as (file, head):
             return self._values(key, file, head)
 
     def text(self, key: str) -> str:
-        """Read the single string in an array without dimensions."""
+        """Read the array `key`, which must be a single string."""
         with self._opened(key, holds="text") as (file, head):
             return str(self._values(key, file, head)[()])
 
@@ -90,7 +90,7 @@ class Archive:
             yield file, head
 
     def _values(self, key: str, file: IO[bytes], head: Header) -> Array:
-        # The header implies as many bytes as the archive says there are; both may be wrong.
+        # The header and the directory of the archive agree about the size, but both may be wrong.
         needed = math.prod(head.shape) * head.dtype.itemsize
         check_expansion(self.path, self.size, needed, self._most, where=f"{self.path}, array {key!r}")
         array: Array = np.empty(head.shape, head.dtype, order="F" if head.fortran else "C")
@@ -121,13 +121,13 @@ def _choose(path: Path, keys: list[str], key: str | None) -> str:
 
 
 def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
-    """Read the (n, d) matrix `key`, or the only one, to memory."""
+    """Read the (n, d) matrix `key`, or the only array of the archive, into memory."""
     with Archive(path, most) as archive:
         return archive.matrix(_choose(path, archive.keys, key))
 
 
 def write(path: Path, array: Array) -> None:
-    """Write an uncompressed archive with one array, named as numpy.savez names it."""
+    """Write an uncompressed archive with a single array, "arr_0", as numpy.savez does."""
     with (
         atomic(path) as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
@@ -137,7 +137,7 @@ def write(path: Path, array: Array) -> None:
 
 
 def describe(path: Path, *, key: str | None) -> FileInfo:
-    """Describe one array by its header; `extra` names all arrays."""
+    """Describe an array by its header; `extra` lists all arrays of the archive."""
     if key is None and sparse_npz.is_sparse(path):
         return sparse_npz.describe(path)
     with Archive(path, math.inf) as archive:

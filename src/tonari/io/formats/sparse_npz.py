@@ -14,12 +14,12 @@ from tonari.io.formats.npy import read_vector_header
 if TYPE_CHECKING:
     import scipy.sparse
 
-_ARRAYS = {"format.npy", "shape.npy", "data.npy"}  # of a matrix of any format
+_ARRAYS = {"format.npy", "shape.npy", "data.npy"}  # members of the archive, whatever the format of the matrix
 _EXPECTED, _FIX = "what scipy.sparse.save_npz writes", "Save it again."
 
 
 def are_sparse(names: list[str]) -> bool:
-    """Whether members of a zip file with these names, without ".npy", are the arrays of a sparse matrix.
+    """Return whether an archive with arrays of these names contains a sparse matrix.
 
     >>> are_sparse(["indices", "indptr", "format", "shape", "data"]), are_sparse(["indices", "distances"])
     (True, False)
@@ -28,7 +28,7 @@ def are_sparse(names: list[str]) -> bool:
 
 
 def is_sparse(path: Path) -> bool:
-    """Whether a path is an archive with the arrays of a sparse matrix; a pipe or a device, which could wait, is not."""
+    """Return whether a file is an .npz archive with a sparse matrix; pipes and devices are not read."""
     if path.suffix.lower() != ".npz" or not path.is_file():
         return False
     with open_regular(path) as file, parsing(path, size_of(path), "a zip file of arrays", _FIX):
@@ -39,7 +39,7 @@ def is_sparse(path: Path) -> bool:
 
 
 def read(path: Path, most: float) -> scipy.sparse.csr_array:
-    """Read a matrix of compressed rows.
+    """Read a matrix in CSR format, saved by scipy.sparse.save_npz.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def read(path: Path, most: float) -> scipy.sparse.csr_array:
     FileFormatError
         The file is damaged, or its arrays are larger than `most` allows.
     ValueError
-        The matrix has another format.
+        The matrix has another sparse format.
     ImportError
         SciPy is not installed.
     """
@@ -74,7 +74,7 @@ def read(path: Path, most: float) -> scipy.sparse.csr_array:
 
 
 def describe(path: Path) -> FileInfo:
-    """Describe a matrix by its shape and the headers of its arrays."""
+    """Describe a sparse matrix by its stored shape and the headers of its arrays."""
     size = size_of(path)
     with parsing(path, size, _EXPECTED, _FIX):
         with np.load(path, allow_pickle=False) as arrays:

@@ -1,9 +1,9 @@
-"""TEXMEX files (.fvecs, .bvecs, .ivecs): each row is an int32 width d, then d values, with no header.
+"""TEXMEX files (.fvecs, .bvecs, .ivecs): no header; each row is its number of values d, as int32, then the d values.
 
     | d | v v v ... v | d | v v v ... v | ...        little-endian; 4 + d * itemsize bytes for each row
 
-The bytes are mapped and viewed as an array of shape (rows, 4 + d * itemsize), whose columns from 4 on are the matrix.
-Nothing is loaded.
+The file is memory-mapped as bytes of shape (rows, 4 + d * itemsize). The matrix is a view of the columns from byte 4
+on, so that nothing is loaded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PREFIX = 4
 
 
 def _first_difference(widths: Array, columns: int) -> int:
-    """Return the first row whose width is not `columns`, or -1."""
+    """Return the number of the first row whose width is not `columns`, or -1 if all are equal."""
     for start in range(0, len(widths), tuning.CHECKED_ROWS):
         different = np.flatnonzero(widths[start : start + tuning.CHECKED_ROWS] != columns)
         if different.size:
@@ -30,7 +30,7 @@ def _first_difference(widths: Array, columns: int) -> int:
 
 
 def _map(path: Path) -> Array:
-    """Map the matrix, read-only and strided, after checking every row's width and the size of the file."""
+    """Memory-map the matrix as a read-only, strided array, after checking all widths and the size of the file."""
     dtype = DTYPES[path.suffix.lower()]
     size = size_of(path)
     if size < PREFIX:
@@ -70,12 +70,12 @@ def _map(path: Path) -> Array:
 
 
 def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
-    """Open the (n, d) matrix; with `mmap`, as a read-only view with gaps of 4 bytes between rows, not C-contiguous."""
+    """Open the (n, d) matrix; with `mmap`, it is a read-only view whose rows are separated by gaps of 4 bytes."""
     return loaded(_map(path), mmap)
 
 
 def write(path: Path, array: Array) -> None:
-    """Write each row after its width."""
+    """Write a file of the rows, each preceded by its width."""
     width = np.array([array.shape[1]], dtype="<i4").view(np.uint8)
     with atomic(path) as file:
         for _, rows in pieces(array):

@@ -1,7 +1,7 @@
-"""Tables whose columns may have names.
+"""Tables of points, whose columns may have names.
 
-text.py         .csv .tsv
-arrow.py        .parquet .arrow
+text.py         .csv and .tsv files
+arrow.py        .parquet and .arrow files
 columns.py      the choice of the columns that are coordinates or names of rows
-sequential.py   rows that are read once and in order
+sequential.py   a matrix whose rows are read once and in order
 """

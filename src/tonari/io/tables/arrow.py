@@ -1,7 +1,7 @@
-"""Parquet and Arrow files (.parquet, .arrow), by pyarrow.
+"""Parquet and Arrow files (.parquet, .arrow), read and written with pyarrow.
 
 Points are either one column of lists of equal length ("vector" in files written here), or one column for each
-dimension. Neighbours are two columns of lists, indices and distances, as `KNNGraph.to_arrow` makes them.
+dimension. Neighbours are two columns of lists, indices and distances, as `KNNGraph.to_arrow` returns them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PARQUET = ".parquet"
 
 
 def pyarrow() -> Any:
-    """Import pyarrow, which is an extra."""
+    """Import pyarrow, an optional dependency; the error says how to install it."""
     try:
         return importlib.import_module("pyarrow")
     except ImportError as error:
@@ -35,7 +35,7 @@ def pyarrow() -> Any:
 
 @contextmanager
 def _open(path: Path) -> Iterator[tuple[Any, int, Iterator[Any]]]:
-    """Yield the schema, the number of rows, and the record batches."""
+    """Open a file and yield its schema, the number of rows, and an iterator of its record batches."""
     size, arrow = size_of(path), pyarrow()
     with parsing(path, size, "a whole Parquet or Arrow file", "Fetch or save it again."):
         if path.suffix.lower() == PARQUET:
@@ -49,7 +49,7 @@ def _open(path: Path) -> Iterator[tuple[Any, int, Iterator[Any]]]:
 
 
 def _columns(path: Path, schema: Any, key: str | None, choice: Choice) -> list[str]:
-    """Return the names of the columns with the points."""
+    """Return the names of the columns that contain the points: one column of lists, or the coordinates."""
     types = pyarrow().types
     every, size = list(schema.names), path.stat().st_size
     if key is not None:
@@ -74,7 +74,7 @@ def _columns(path: Path, schema: Any, key: str | None, choice: Choice) -> list[s
         raise ValueError(
             f"{path}: found {len(lists)} columns of lists, expected one. Choose with key=: {', '.join(lists)}"
         )
-    # If a table has a column of lists, only this column is read, so a column of row numbers does no harm.
+    # Columns of row numbers are refused only here, since a column of lists is read without the other columns.
     names = [every[at] for at in choice.places(path, every, len(every))]
     for name in names:
         field = schema.field(place_of(path, every, name))
@@ -91,14 +91,14 @@ def _is_list(kind: Any) -> bool:
 
 
 def _layout(path: Path, key: str | None, choice: Choice) -> tuple[list[str], tuple[int, int], DType]:
-    """Return the columns of the points, their shape and dtype."""
+    """Return the names of the columns with the points, and the shape and dtype of the points."""
     with _open(path) as (schema, rows, batches):
         names = _columns(path, schema, key, choice)
         kinds = [schema.field(name).type for name in names]
         width = len(names)
         if _is_list(kinds[0]):
             width = getattr(kinds[0], "list_size", -1)
-            if width < 0:  # lists of any length: the first row determines the width
+            if width < 0:  # the type allows any length: the first row determines the width
                 first = next((batch for batch in batches if batch.num_rows), None)
                 width = 0 if first is None else len(first.column(names[0])[0] or ())
             kinds = [kinds[0].value_type]
@@ -109,7 +109,7 @@ def _layout(path: Path, key: str | None, choice: Choice) -> tuple[list[str], tup
             )
         try:
             dtype = np.result_type(*(np.dtype(kind.to_pandas_dtype()) for kind in kinds))
-        except (TypeError, NotImplementedError):  # a type that NumPy does not have, or two without a common one
+        except (TypeError, NotImplementedError):  # a type unknown to NumPy, or types without a common dtype
             dtype = np.dtype(object)
         if dtype.kind not in "iuf":
             message = f"{path}: column {names[0]!r} holds {kinds[0]}, expected numbers"
@@ -118,7 +118,7 @@ def _layout(path: Path, key: str | None, choice: Choice) -> tuple[list[str], tup
 
 
 def table(path: Path, key: str | None, choice: Choice | None = None) -> Sequential:
-    """Open the points; record batches are read on demand."""
+    """Open the points as a matrix that reads record batches on demand."""
     choice = choice or Choice()
     names, shape, dtype = _layout(path, key, choice)
     blocks = _blocks(path, names, shape[1], dtype, chosen=choice.columns is not None)
@@ -149,7 +149,7 @@ def _blocks(path: Path, names: list[str], width: int, dtype: DType, *, chosen: b
 
 
 def column(path: Path, name: str) -> Array:
-    """Read one column as names of rows: integers or text."""
+    """Read a column with the names of rows, which must be integers or text."""
     types, parts, row = pyarrow().types, [], 0
     with _open(path) as (schema, _, batches):
         place = place_of(path, list(schema.names), name)
@@ -191,14 +191,14 @@ def _refusal(path: Path, row: int, where: str, found: str) -> FileFormatError:
 
 
 def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
-    """Read all rows to memory."""
+    """Read all points into memory."""
     rows = table(path, key)
     check_expansion(path, path.stat().st_size, math.prod(rows.shape) * rows.itemsize, most)
     return rows[:]
 
 
 def write(path: Path, array: Array) -> None:
-    """Write one column "vector" of lists of fixed size."""
+    """Write the rows of a matrix as one column of fixed-size lists, "vector"."""
     _write(path, {DEFAULT_KEY: array}, {})
 
 
@@ -209,24 +209,24 @@ def write_neighbors(
     about: Mapping[str, Any],
     names: tuple[Array | None, Array | None] = (None, None),
 ) -> None:
-    """Write neighbours as columns of lists, with their properties as JSON under "tonari" in the schema.
+    """Write neighbours as columns of lists, and the properties `about` as JSON in the schema's metadata, "tonari".
 
-    `names` is None or a pair: the names of the rows, for a column "id", and the names of the points, for a column "ids"
-    of lists that correspond to `indices`.
+    `names` has the names of the rows, written as a column "id", and the names of all points, written as a column "ids"
+    with the names of each row's neighbours; None for either leaves out the column.
     """
     _write(path, {"indices": indices, "distances": distances}, {"tonari": json.dumps(about)}, names)
 
 
 def _named(indices: Array, names: Array) -> Any:
-    """Return the names of neighbours as an Arrow array of fixed-size lists, null for missing neighbours."""
+    """Return the names of each row's neighbours as an Arrow array of fixed-size lists, null if missing."""
     arrow = pyarrow()
     flat = indices.reshape(-1)
-    found = arrow.array(names[flat], mask=flat < 0)  # a missing neighbour, -1, has any name
+    found = arrow.array(names[flat], mask=flat < 0)  # index -1, a missing neighbour, takes some name here and is masked
     return arrow.FixedSizeListArray.from_arrays(found, indices.shape[1])
 
 
 def as_lists(array: Array) -> Any:
-    """Return the rows of a matrix as an Arrow array of lists of fixed size."""
+    """Return the rows of a matrix as an Arrow array of fixed-size lists."""
     arrow = pyarrow()
     return arrow.FixedSizeListArray.from_arrays(arrow.array(array.reshape(-1)), array.shape[1])
 
@@ -269,7 +269,7 @@ def _write(
 
 
 def describe(path: Path, *, key: str | None, choice: Choice | None = None) -> FileInfo:
-    """Describe the points by the schema; `extra` names all columns."""
+    """Describe the points by the file's schema; `extra` lists all columns."""
     names, (rows, columns), dtype = _layout(path, key, choice or Choice())
     with _open(path) as (schema, _, _):
         extra = {"columns": ", ".join(schema.names)}

@@ -1,4 +1,4 @@
-"""Choose the columns of a table that are coordinates or names of rows.
+"""The choice of the columns of a table that are coordinates or names of rows.
 
 Programs often add row numbers to tables: pandas writes its index as a first column without a name, reads it back as
 "Unnamed: 0", and stores it in Parquet files as "__index_level_0__". If such a column were used as a coordinate, it
@@ -17,19 +17,19 @@ import numpy as np
 from tonari.io._common import Array, FileFormatError
 
 _OF_PANDAS = re.compile(r"Unnamed: \d+|__index_level_\d+__")
-_LISTED = 12  # names in a message
+_LISTED = 12  # the most names in an error message
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The columns of a table that a caller chose.
+    """The caller's choice of columns of a table.
 
     Attributes
     ----------
     columns : tuple of str, optional
-        The coordinates, in their order.
+        The columns that are coordinates, in their order. None: all columns except `drop`.
     drop : tuple of str
-        Columns that are left out; not with `columns`.
+        The columns that are left out; empty if `columns` is set.
     """
 
     columns: tuple[str, ...] | None = None
@@ -63,7 +63,7 @@ class Choice:
 
 
 def choice(columns: Sequence[str] | None, drop: Sequence[str] | None) -> Choice:
-    """Return the choice of columns that a caller made; refuse arguments that exclude each other.
+    """Check the arguments `columns` and `drop`, which exclude each other, and return them as a Choice.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def choice(columns: Sequence[str] | None, drop: Sequence[str] | None) -> Choice:
 
 
 def place_of(path: Path, names: Sequence[str] | None, name: str) -> int:
-    """Return the position of a column."""
+    """Return the position of the column with a name; raise an error unless there is exactly one."""
     if names is None:
         raise ValueError(
             f"{path}: there is no column {name!r}: the first line holds numbers, not names. Write a line of names "
@@ -98,7 +98,7 @@ def place_of(path: Path, names: Sequence[str] | None, name: str) -> int:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names for a message; only the first ones if there are many.
+    """Return names as text for a message, only the first ones if there are many.
 
     >>> listed(["x", "y"])
     'x, y'
@@ -116,24 +116,24 @@ class RowNumbers:
     names : sequence of str
         Names of the columns.
     chosen : bool
-        Whether the caller listed the columns to use, so that none of them is refused.
+        Whether the caller listed the columns to use; then no column is refused.
     """
 
     def __init__(self, path: Path, names: Sequence[str] | None, *, chosen: bool) -> None:
         self._path, self._names, self._seen = path, names, 0
-        # A column cannot be distinguished from a coordinate if it is the only one, or if columns have no names.
+        # A single column, and columns without names, are accepted: they are more likely to be coordinates.
         watched = names is not None and len(names) > 1 and not chosen
         self._left = list(range(len(names or ()))) if watched else []
 
     def see(self, block: Array) -> None:
-        """Check the next rows."""
+        """Compare the columns of the next block of rows with the row numbers."""
         if self._left:
             numbers = np.arange(self._seen, self._seen + len(block))
             self._left = [place for place in self._left if np.array_equal(block[:, place], numbers)]
         self._seen += len(block)
 
     def check(self) -> None:
-        """Refuse the first named column whose values are the row numbers, unless the table has only one row."""
+        """Raise an error if all values of a column were row numbers, unless the table has only one row."""
         if self._left and self._seen > 1:
             place = self._left[0]
             why = f"its values are 0 to {self._seen - 1}"

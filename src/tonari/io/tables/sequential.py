@@ -1,4 +1,4 @@
-"""Rows that are read once and in order, in blocks of any size."""
+"""A matrix whose rows are read once and in order, in blocks of any size."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Sequential:
         return block
 
     def _end(self) -> None:
-        """Run the producer to its end after the last row; it may refuse the whole table there."""
+        """Exhaust the iterator of blocks after the last row, since its final checks may raise an error."""
         for block in self._blocks:
             if len(block):
                 raise AssertionError(f"more than {len(self)} rows were produced")

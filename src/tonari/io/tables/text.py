@@ -23,10 +23,10 @@ from tonari.io.tables.sequential import Sequential
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 DTYPE = np.dtype(np.float64)
-# Marks that programs write for a missing value; a line that has only these has no names.
+# Texts that programs write for a missing value; a first line that has only these does not name the columns.
 _MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "-", "?"))
 
-Line = tuple[int, str]  # its number, from 1, and its text
+Line = tuple[int, str]  # the number of a line, from 1, and its text
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def _opened(path: Path) -> Iterator[TextIO]:
 
 
 def _undecodable(path: Path) -> int:
-    """Return the number of the first line that is not UTF-8."""
+    """Return the number of the first line that is not valid UTF-8."""
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
             try:
@@ -67,7 +67,7 @@ def _cells(path: Path, number: int, line: str) -> list[str]:
 
 
 def _is_number(cell: str) -> bool:
-    """Whether the parser of the values accepts a cell; unlike Python, it refuses 1_000 and non-ASCII digits."""
+    """Return whether numpy.loadtxt accepts a cell; unlike Python's float, it refuses 1_000 and non-ASCII digits."""
     try:
         float(cell)
     except ValueError:
@@ -81,7 +81,7 @@ def _names_columns(cells: Sequence[str]) -> bool:
 
 
 def is_blank(path: Path) -> bool:
-    """Whether a regular file contains neither a line of numbers nor a line of names."""
+    """Return whether a regular file has no line of numbers and no line of names."""
     if not path.is_file() or not path.stat().st_size:
         return path.is_file()
     with _opened(path) as file:
@@ -89,7 +89,7 @@ def is_blank(path: Path) -> bool:
 
 
 def _head(path: Path) -> tuple[list[str], bool, int]:
-    """Return the cells of the first line, a flag for names in them, and the number of rows."""
+    """Return the cells of the first line, whether they are column names, and the number of rows of numbers."""
     with _opened(path) as file:
         lines = _lines(file)
         number, first = next(lines, (1, ""))
@@ -104,7 +104,7 @@ def _head(path: Path) -> tuple[list[str], bool, int]:
 
 
 def table(path: Path, choice: Choice | None = None) -> Sequential:
-    """Open the table; rows are parsed when they are read."""
+    """Open the points of a table as a matrix whose rows are parsed when they are read."""
     choice = choice or Choice()
     head, named, rows = _head(path)
     places = choice.places(path, head if named else None, len(head))
@@ -123,7 +123,7 @@ def _blocks(path: Path, head: list[str], named: bool, places: list[int], choice:
 
 
 def _rows(path: Path, named: bool) -> Iterator[tuple[int, list[Line]]]:
-    """Yield the lines below the names in blocks, with the number of the first row of each."""
+    """Yield the lines with rows in blocks, each with the number of its first row."""
     with _opened(path) as file:
         lines, row = _lines(file), 0
         if named:
@@ -135,7 +135,7 @@ def _rows(path: Path, named: bool) -> Iterator[tuple[int, list[Line]]]:
 
 def _parsed(path: Path, block: list[Line], row: int, head: list[str], named: bool, places: list[int]) -> Array:
     chosen = len(places) < len(head) or places != sorted(places)
-    if chosen:  # cells in columns that are left out are not parsed, but counted
+    if chosen:  # loadtxt skips the columns that are left out: check that each row has them
         for _ in _split(path, block, row, head):
             pass
     try:
@@ -156,13 +156,13 @@ def _parsed(path: Path, block: list[Line], row: int, head: list[str], named: boo
 
 
 def _unparsed(path: Path, block: list[Line], why: object) -> FileFormatError:
-    """Return the error for lines that fail to parse although each cell is a number, such as cells of several lines."""
+    """Return the error for lines that do not parse although each cell is a number, such as a cell with a line break."""
     message = f"{path}: lines {block[0][0]} to {block[-1][0]}: {why}, expected a row of numbers in each line"
     return FileFormatError(message, path, len(block), "a row of numbers in each line")
 
 
 def _split(path: Path, block: Iterable[Line], row: int, head: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the location of each row, for messages, and its cells; refuse a row of another width than the first."""
+    """Yield each row's location, for messages, and its cells; raise an error if their number is not that of `head`."""
     for at, (number, line) in enumerate(block, row):
         cells, where = _cells(path, number, line), f"{path}: row {at} (line {number})"
         if len(cells) != len(head):
@@ -174,7 +174,7 @@ def _split(path: Path, block: Iterable[Line], row: int, head: list[str]) -> Iter
 def _fault(
     path: Path, block: list[Line], row: int, head: list[str], named: bool, places: list[int]
 ) -> FileFormatError | None:
-    """Return the error for the first cell that cannot be used."""
+    """Return the error for the first cell that is not a finite number, or None."""
     for where, cells in _split(path, block, row, head):
         for column in places:
             cell = cells[column]
@@ -190,7 +190,7 @@ def _fault(
 
 
 def column(path: Path, name: str) -> Array:
-    """Read one column as names of rows: int64 if all cells are integers, else text."""
+    """Read a column with the names of rows: int64 if all cells are integers, else text."""
     head, named, _ = _head(path)
     place = place_of(path, head if named else None, name)
     found = [cells[place].strip() for row, block in _rows(path, named) for _, cells in _split(path, block, row, head)]
@@ -198,12 +198,12 @@ def column(path: Path, name: str) -> Array:
         numbers = np.array([int(cell) for cell in found], np.int64)
     except (ValueError, OverflowError):
         return np.array(found)
-    # Only digits that a conversion keeps: 007 and 7 are two names.
+    # Integers only if they reproduce the cells exactly: 007 and 7 are different names.
     return numbers if all(map(str.__eq__, map(str, numbers.tolist()), found)) else np.array(found)
 
 
 def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
-    """Parse the whole table."""
+    """Read all points of a table into memory."""
     return table(path)[:]
 
 
@@ -213,7 +213,7 @@ def write(path: Path, array: Array) -> None:
 
 
 def describe(path: Path, *, key: str | None, choice: Choice | None = None) -> FileInfo:
-    """Count the rows; the first line gives the columns."""
+    """Describe the points of a table, after counting its rows; the first line gives the number of columns."""
     head, named, rows = _head(path)
     places = (choice or Choice()).places(path, head if named else None, len(head))
     extra = {"header": "1 line" if named else "none"}

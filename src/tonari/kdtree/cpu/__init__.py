@@ -2,8 +2,9 @@
 
 tree.py       the data structure: points in leaf order, a tight box around every leaf and every node
 build.py      points -> Tree: exact medians on every level, in parallel
-search.py     queries in the order of their first leaves -> neighbours, by visiting the nearest leaves first
+search.py     queries, ordered by the leaf that contains them -> neighbours, by visiting the nearest leaves first
 radius.py     queries in the same order -> all neighbours within a radius
+quick.py      searches of a few queries in one native call
 prepared.py   points and their tree, kept between searches
-method.py     the method as registered
+method.py     the methods' common interface, implemented for this tree
 """

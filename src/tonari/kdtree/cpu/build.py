@@ -1,8 +1,8 @@
 """Build the tree on the CPU by exact medians on every level; the tree does not depend on the number of threads.
 
-The top levels are split one after another, by parallel passes over ranges of all rows. Each node below them is one
-task, which splits its points, copies them to their leaves and computes their boxes within the cache
-(native/kdtree/build.hpp).
+The top levels are split one after another; all threads share each level, in passes over ranges of rows. Each node below
+the top levels is a task of one thread, which splits the node's points, copies them to their leaves and computes the
+boxes, all within the cache (native/kdtree/build.hpp).
 """
 
 from __future__ import annotations
@@ -28,25 +28,26 @@ def build(points: npt.NDArray[Any], *, height: int, double: bool, workers: Worke
     Parameters
     ----------
     points : array of shape (n, d), C-contiguous, finite, of an accepted dtype
-        May be read-only or memory-mapped. They are read about once for each level whose nodes exceed 16,384 points.
+        They may be read-only or memory-mapped. All of them are read about once for each level with nodes of more than
+        16,384 points.
     height : int
         Levels of splits; 2**height must not exceed n.
     double : bool
         Store the points as float64; otherwise as float32, which is exact for all dtypes except float64.
     workers : Workers
-        Threads. The tree does not depend on their number.
+        The threads that build the tree, which does not depend on their number.
     bar : Counter, optional
         Counts points, n in total.
 
     Returns
     -------
     Tree
-        Equal to :func:`tonari.kdtree.reference.build_reference`, array for array.
+        Each of its arrays equals that of :func:`tonari.kdtree.reference.build_reference`.
 
     Raises
     ------
     ValueError
-        float64 points with double=False, or a height at which some leaf would be empty.
+        The points are float64 and `double` is False, or some leaf would be empty at this height.
 
     Notes
     -----
@@ -74,7 +75,7 @@ def build(points: npt.NDArray[Any], *, height: int, double: bool, workers: Worke
     ids = np.empty(n, index_dtype(n))
     rows = np.empty((leaves, d, capacity), dtype)
     boxes = np.empty((level_nodes(leaves)[0], d, 2, WIDTH), dtype)
-    boxes[:, :, :, leaves:] = np.inf  # absent children, which exist only if one node covers all leaves
+    boxes[:, :, :, leaves:] = np.inf  # pad absent children, which exist only if one node covers all leaves
     dimensions = np.empty(leaves - 1, np.int32)
     values = np.empty(leaves - 1, dtype)
 
@@ -109,7 +110,7 @@ def _cut_top(
     height: int,
     workers: Workers,
 ) -> int:
-    """Split the top levels, order the rows of each node by number, and return the number of levels."""
+    """Split the top levels, sort the row numbers within each resulting node, and return the number of levels split."""
     n = len(points)
     levels = 0
     while levels < min(height, TOP_LEVELS) and n >> levels > costs_tuning.TASK_POINTS:

@@ -33,9 +33,10 @@ class PreparedTree:
     ----------
     points : array of shape (n, d), checked
     progress : None or bool
-        As in :func:`tonari.search`. A callback is ignored here: it counts queries, not points.
+        As in :func:`tonari.search`, for the build. A callback is not called here, because it counts queries and not
+        points.
     kept : int64 array, optional
-        Row numbers of the points in the tree, ascending, if not all points are in it.
+        The row numbers, ascending, of the points that the tree contains, if it does not contain all points.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class PreparedTree:
 
     @property
     def tree(self) -> Tree:
-        """The tree; if building takes less than milliseconds, it is built at the first use."""
+        """The tree; one that takes at most a few milliseconds to build is built only when it is first used."""
         return self._tree or self._build(False)
 
     def _build(self, progress: ProgressLike) -> Tree:
@@ -68,7 +69,7 @@ class PreparedTree:
         rows = points if kept is None else points[kept]
         height = plan.height if kept is None else min(plan.height, plan_height(len(kept), plan.leaf))
         bar = Progress(progress, total=len(rows), seconds=plan.build_seconds, label="k-d tree", unit="row")
-        with bar, Workers(plan.threads) as workers:  # which keeps its threads for all passes
+        with bar, Workers(plan.threads) as workers:  # one context, which keeps the threads for all passes
             tree = build(rows, height=height, double=plan.held == "float64", workers=workers, bar=bar)
         if kept is None:
             return tree
@@ -94,7 +95,7 @@ class PreparedTree:
         return found
 
     def report(self, m: int, visits: Visits, seconds: float) -> None:
-        """Record and log a search of m queries."""
+        """Add a search of m queries to the record of the call, and log it."""
         record = current.get()
         if record is None and not logger.isEnabledFor(logging.INFO):
             return

@@ -1,4 +1,4 @@
-"""Searches of a few queries in a prepared tree, each in one native call; see `SearchMethod.quick_search`."""
+"""Fast searches of a few queries in a prepared tree, each by one native call; see `SearchMethod.quick_search`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Rows: TypeAlias = npt.NDArray[Any]
 def quick_in_tree(
     queries: Rows, prepared: PreparedTree, plan: TreePlan
 ) -> Callable[[Rows, Any], tuple[Neighbors, bool] | None] | None:
-    """Return a function that finds the k nearest points of a few queries; None for many queries."""
+    """Return a function that finds the k nearest points of a few queries in one native call; None for many queries."""
     tree, metric, isa, k = prepared.tree, plan.metric, plan.isa, plan.k
     value = np.dtype(value_dtype(queries.dtype, prepared.points.dtype))
     if len(queries) > tuning.QUICK_QUERIES or value.itemsize > tree.rows.itemsize or plan.traversal != "walk":
@@ -39,7 +39,7 @@ def quick_in_tree(
 def quick_within_tree(
     request: Within, prepared: PreparedTree, plan: TreePlan
 ) -> Callable[[Rows, Any], tuple[RadiusNeighbors, bool] | None] | None:
-    """Return a function that finds the points of a request of a few queries; None for many pairs."""
+    """Return a function that answers radius searches like this one in one native call; None if it has many pairs."""
     limits, tree, metric, isa = _limits(request, prepared), prepared.tree, plan.metric, plan.isa
     lists, pairs = len(request.queries) + 1, len(request.queries) * tree.n
     if limits is None or request.own is not None or pairs > tuning.QUICK_PAIRS:
@@ -60,7 +60,7 @@ def quick_within_tree(
 def quick_count_tree(
     request: Within, prepared: PreparedTree, plan: TreePlan
 ) -> Callable[[Rows, Any], npt.NDArray[np.int64] | None] | None:
-    """Return a function that counts the points of a request of a few queries; None for many queries."""
+    """Return a function that counts the points of requests like this one in one native call; None for many queries."""
     limits, native, metric, isa = _limits(request, prepared), prepared.tree.native, plan.metric, plan.isa
     m, double = len(request.queries), request.limits.dtype == np.float64
     if limits is None or request.own is not None:
@@ -74,7 +74,7 @@ def quick_count_tree(
 
 
 def _limits(request: Within, prepared: PreparedTree) -> npt.NDArray[np.float64] | None:
-    """Return the limits of a few queries; None for many queries, or if the tree cannot answer in float64."""
+    """Return the limits of a few queries; None for many queries, or if a tree of float32 must answer in float64."""
     few = len(request.queries) <= tuning.QUICK_QUERIES
     double = request.limits.dtype == np.float64 and prepared.tree.rows.dtype != np.float64
     return np.ascontiguousarray(request.limits, np.float64) if few and not double else None

@@ -1,7 +1,8 @@
-"""Radius searches in the tree on the CPU: order the queries, and distribute them among threads.
+"""Radius searches in the tree on the CPU: sort the queries by leaf, and distribute blocks of them among threads.
 
-As in a search for the k nearest, queries are sorted by the leaf that contains them and cut into blocks, each for one
-thread. Lists stay with their blocks until all lengths are known, and are then written to the result.
+As in a search for the k nearest, queries are sorted by the leaf that contains them, and cut into blocks, each of which
+is searched by one thread. The neighbour lists are stored block by block until the lengths of all lists are known, and
+are then written to the result.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def find_in_tree(
     search = _search(request, prepared, plan, counts, workers)
     blocks = _run(search, len(counts), prepared, plan, workers, progress)
     indptr = np.zeros(len(counts) + 1, np.int64)
-    if len(counts) == 1:  # as quick as possible
+    if len(counts) == 1:  # for a single query, faster than cumsum
         indptr[1] = counts[0]
     else:
         counts.cumsum(out=indptr[1:])
@@ -52,7 +53,7 @@ def find_in_tree(
 def count_in_tree(
     request: Within, prepared: PreparedTree, plan: TreePlan, progress: ProgressLike = None
 ) -> npt.NDArray[np.int64]:
-    """Count, for each query, the points that :func:`find_in_tree` finds."""
+    """Count the points within the radius of each query, which :func:`find_in_tree` would find."""
     counts = np.empty(len(request.queries), np.int64)
     workers = Workers(plan.threads)
     search = _search(request, prepared, plan, counts, workers, lists=False)
@@ -91,7 +92,7 @@ def _run(
     *,
     keeps: bool = True,
 ) -> dict[int, _native.TreeRadiusBlock]:
-    """Search all blocks, and return them by their number if lists are requested."""
+    """Search all blocks of queries; if lists are requested, return the results of the blocks in order."""
     started = time.perf_counter()
     seconds = plan.seconds - plan.build_seconds
     blocks: dict[int, _native.TreeRadiusBlock] = {}
@@ -109,7 +110,7 @@ def _run(
                 blocks[at] = block
             return seen
 
-        # On one thread, blocks only bound the memory of lists until they are written.
+        # On one thread, blocks would only limit the memory of the lists that are not yet written.
         size = m if plan.threads == 1 and m * prepared.tree.n <= tuning.ONE_BLOCK_PAIRS else plan.query_block
         if m <= size:
             total = walk((0, slice(0, m)))

@@ -1,10 +1,10 @@
-"""Search the tree on the CPU: order the queries, and distribute them among threads.
+"""Search the tree on the CPU: sort the queries by leaf, and distribute blocks of them among threads.
 
 Queries are sorted by the leaf that contains them, and cut into blocks. Within a block, the walk finishes each query
-before it begins the next. Consecutive queries need nearly the same leaves, so these are still in the cache. In the
-buffered traversal of gieseke2014, queries wait in buffers until many need the same leaf, which is then read once for
-all of them. One thread processes a block from beginning to end, with its own queues and buffers, so threads never wait
-for each other.
+before it begins the next. Consecutive queries need nearly the same leaves, which are therefore still in the cache. In
+the buffered traversal of gieseke2014, queries wait in buffers until many need the same leaf, which is then read once
+for all of them. A thread processes a whole block, with queues and buffers of its own, so threads never wait for each
+other.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from tonari.kdtree.plan import TreePlan
 
 @dataclass
 class Visits:
-    """Totals over all queries of a search: leaves visited, nodes entered, and points in the visited leaves."""
+    """Totals over all queries of a search: visited leaves, entered nodes, and points in the visited leaves."""
 
     leaves: int = 0
     nodes: int = 0
     points: int = 0
 
     def add(self, leaves: int, nodes: int, points: int) -> None:
-        """Add to these totals."""
+        """Add the numbers of more queries to these totals; safe from any thread."""
         self.leaves += leaves
         self.nodes += nodes
         self.points += points
@@ -51,7 +51,7 @@ def search_tree(
     bar: Counter,
     rounds: Rounds | None = None,
 ) -> tuple[Neighbors, Visits]:
-    """Find the neighbours of checked queries with the tree of the points.
+    """Find the k nearest points of every query with the tree of the points; the arguments are not checked again.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def search_tree(
         The points from which the tree was built. Distances are float64 if points or queries are float64; the tree must
         then contain float64.
     plan : TreePlan
-        The plan; its k, metric, isa, threads, traversal, buffer, sort and query_block are used.
+        Its fields k, metric, isa, threads, traversal, buffer, sort and query_block are used.
     self_ids : int64 array of shape (m,), optional
         For each query, the number of its own point, which is left out.
     bar : Counter
@@ -71,9 +71,9 @@ def search_tree(
     Returns
     -------
     Neighbors of shape (m, k)
-        The same bits as :func:`tonari.metrics.reference.brute`.
+        The same bits as the result of :func:`tonari.metrics.reference.brute`.
     Visits
-        Totals over all queries, which do not depend on the traversal.
+        Totals over all queries, which are the same for both traversals.
     """
     m = len(queries)
     values = np.empty((m, plan.k), value_dtype(queries.dtype, points.dtype))
@@ -113,7 +113,7 @@ def search_tree(
         return seen
 
     traverse = buffered if plan.traversal == "buffered" else walk
-    if m <= plan.query_block or (plan.threads == 1 and traverse is walk):  # the walk itself pauses after each slice
+    if m <= plan.query_block or (plan.threads == 1 and traverse is walk):  # the walk checks for Ctrl-C by itself
         return found, traverse(0, m)
     parts = workers.map(lambda block: traverse(block.start, block.stop), cut(m, plan.query_block))
     total = Visits()

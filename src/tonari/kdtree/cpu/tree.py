@@ -22,30 +22,30 @@ BLOCK = 16  # the capacity of a leaf is a multiple of this many points
 
 @dataclass(frozen=True)
 class Tree:
-    """Points arranged for the search; the module docstring explains the design.
+    """The points in the order of the leaves, the boxes and the splits; the module docstring explains the design.
 
     Attributes
     ----------
     n, d, height : int
         Points, columns, and levels of splits; there are 2**height leaves.
     capacity : int
-        Capacity of a leaf's block in points: the size of the largest leaf, rounded up to a multiple of 16.
+        The number of points that each leaf has room for: the size of the largest leaf, rounded up to a multiple of 16.
     begins : int64 array of shape (leaves + 1,)
-        Leaf i holds the positions [begins[i], begins[i + 1]).
+        Leaf i has the points at positions [begins[i], begins[i + 1]).
     ids : int32 or int64 array of shape (n,)
         Row number of the point at each position; ascending within a leaf.
     rows : float32 or float64 array of shape (leaves, d, capacity)
         The points of each leaf, column by column, padded with +inf.
     boxes : tuple of arrays of shape (nodes, d, 2, 16), of the dtype of rows
-        Level 0 has the nodes whose children are leaves, the next level their parents; the last level is one node.
+        Level 0 has the nodes whose children are leaves, level 1 their parents, and so on; the last level is one node.
         [.., 0, lane] is the smallest and [.., 1, lane] the largest value of child 16 * node + lane; both are +inf for
         an absent or empty child.
     split_dimensions : int32 array of shape (2**height - 1,)
         Binary tree in breadth-first order: the children of node i are 2i + 1 and 2i + 2. A child i >= 2**height - 1 is
         the leaf i - (2**height - 1).
     split_values : array of shape (2**height - 1,), of the dtype of rows
-        A query goes right if its value in the split dimension is at least this one. Points that equal it may be on
-        both sides.
+        A query goes right if its value in the split dimension is at least the split value. Points with exactly this
+        value may be on both sides.
     """
 
     n: int
@@ -66,20 +66,20 @@ class Tree:
 
     @functools.cached_property
     def native(self) -> _native.TreeView:
-        """The tree in the form that kernels expect, over the same arrays; small arrays are checked once."""
+        """The tree as native kernels take it, over the same arrays; its small arrays are checked once, here."""
         return _native.TreeView(
             self.height, self.rows, self.begins, self.ids, list(self.boxes), self.split_dimensions, self.split_values
         )
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
+        """The size of all arrays in bytes."""
         arrays = (self.begins, self.ids, self.rows, *self.boxes, self.split_dimensions, self.split_values)
         return sum(array.nbytes for array in arrays)
 
 
 def plan_height(n: int, leaf: int) -> int:
-    """Return the smallest height at which no leaf has more than `leaf` of the n points; no leaf is ever empty.
+    """Return the smallest height at which no leaf has more than `leaf` of the n points; leaves are never empty.
 
     Examples
     --------
@@ -110,12 +110,12 @@ def leaf_begins(n: int, height: int) -> npt.NDArray[np.int64]:
     """
     leaves = 1 << height
     i = np.arange(leaves + 1, dtype=np.int64)
-    begins: npt.NDArray[np.int64] = i * (n >> height) + (i * (n & (leaves - 1)) >> height)  # i * n could overflow
+    begins: npt.NDArray[np.int64] = i * (n >> height) + (i * (n & (leaves - 1)) >> height)  # i * n could overflow int64
     return begins
 
 
 def room_for(begins: npt.NDArray[np.int64]) -> int:
-    """Return the capacity of all leaves: the size of the largest leaf, rounded up to whole blocks; at least one block.
+    """Return the capacity of every leaf: the size of the largest leaf, rounded up to whole blocks, at least one block.
 
     Examples
     --------
@@ -140,12 +140,12 @@ def level_nodes(leaves: int) -> list[int]:
 
 
 def boxes_above(leaf_boxes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
-    """Compute the boxes of all levels from the boxes of the leaves.
+    """Compute the boxes of all levels, from the boxes of the leaves up to the root.
 
     Parameters
     ----------
     leaf_boxes : array of shape (nodes, d, 2, 16)
-        As in :class:`Tree`; absent or empty children hold +inf.
+        Level 0 of the boxes, as in :class:`Tree`; absent or empty children have +inf.
 
     Returns
     -------

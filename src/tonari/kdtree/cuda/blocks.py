@@ -1,4 +1,4 @@
-"""Answer queries block by block on one device, while the next queries and the previous lists are copied.
+"""Answer queries block by block on one device, while the next queries and the previous results are copied.
 
     host memory  --prefetch.py-->  queries of block b + 1
                                    search of block b
@@ -9,8 +9,8 @@ copying them takes 0.8 and 1.6 ns. The host's threads copy all 120 bytes from or
 If the search takes 10 ns per query, these copies take no additional time, except for the first queries and the last
 results. Plain copies at 5 to 10 GB/s cannot overlap the search, and take an additional 12 to 24 ns.
 
-With slabs of points, the lists of the best known points, which have another 80 bytes per query, are copied to the
-device with their queries, and back after the merge.
+If the points are searched slab by slab, the best neighbours so far are copied to the device with their queries, another
+80 bytes per query, and back after the results of the slab have been merged into them.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from tonari.select.cuda.merge import empty_lists, merge_into
 
 
 class Asked(NamedTuple):
-    """The arguments that all blocks of a search on one device share.
+    """The arguments of a search on one device that are the same for all blocks of queries.
 
     Attributes
     ----------
     check : callable
         Called between launches; may raise an error to end the search.
     bar : Counter
-        Counts queries.
+        Counts finished queries.
     rounds : Rounds, optional
         Output: the counters of the buffered traversal.
     """
@@ -63,18 +63,18 @@ class Asked(NamedTuple):
 def answer_blocks(
     queries: Any, part: slice, tree: DeviceTree, first_point: int, found: Neighbors, asked: Asked
 ) -> npt.NDArray[np.int64]:
-    """Answer some queries from the tree of one slab; return the numbers of the queries that brute force must answer.
+    """Answer some queries from the tree of one slab; return the numbers of queries that need brute force instead.
 
     Parameters
     ----------
     queries : array or tensor of shape (m, d)
     part : slice
-        The queries to answer.
+        The queries that this device answers.
     first_point : int
-        The number of the tree's first point.
+        The row number of the first point of the slab.
     found : Neighbors of shape (m, k)
-        Arrays for queries in host memory, else tensors. Output: receives the results if the tree has all points;
-        otherwise the results are merged into it. The rows of queries that brute force must answer have arbitrary
+        Output. Arrays for queries in host memory, else tensors. It receives the results if the tree has all points;
+        otherwise the results are merged into it. Afterwards, the rows of queries that need brute force have arbitrary
         values.
     """
     tree.written.read()
@@ -92,7 +92,7 @@ def answer_blocks(
         arriving = slabs_of(parts, blocks, device) if staged else _moved(parts, blocks, device)
         stack.enter_context(contextlib.closing(arriving))
         for here, (rows, *best) in zip(blocks, arriving, strict=True):
-            if asked.self_join and not merging:  # rows of the tree
+            if asked.self_join and not merging:  # the queries are points of the tree, so they are in range
                 far = torch.zeros(len(rows), dtype=torch.bool, device=device)
             else:
                 far = beyond(rows, asked.plan.metric)
@@ -110,12 +110,12 @@ def answer_blocks(
 
 
 def new_lists(plan: TreePlan, m: int, k: int, device: Any) -> Neighbors:
-    """Allocate lists of shape (m, k) on a device."""
+    """Allocate neighbour lists of shape (m, k) on a device, without initial values."""
     return empty_lists(m, k, plan.n, double=plan.held == "float64", device=device)
 
 
 def _moved(given: list[Any], blocks: list[slice], device: Any) -> Generator[list[Any], None, None]:
-    """Yield the rows of each block on a device; rows in host memory are copied on demand."""
+    """Yield for each block its rows of every array in `given` as tensors on a device, copied one block at a time."""
     for here in blocks:
         yield [to_device(rows[here], device) for rows in given]
 
@@ -123,9 +123,9 @@ def _moved(given: list[Any], blocks: list[slice], device: Any) -> Generator[list
 def _search(
     given: Any, here: slice, tree: DeviceTree, first_point: int, out: Neighbors | None, far: Any, asked: Asked
 ) -> Any:
-    """Launch the search of a block of queries on the device, and return its lists: `out`, or new lists.
+    """Launch the search of a block of queries, and return the lists that it writes: `out`, or new lists.
 
-    `far` is set for queries that the walk gives up.
+    The walk sets `far` for queries that it gives up, which brute force must answer.
     """
     plan, device, m, k = asked.plan, tree.rows.device, len(given), min(asked.plan.k, tree.n)
     rows = given.to(tree.rows.dtype).contiguous()
@@ -152,7 +152,7 @@ def _search(
 
 
 class _Results:
-    """Copies the lists of one block after another to the result. A context manager.
+    """The result of a search, to which the neighbour lists are copied block after block. A context manager.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class _Results:
     device : torch device
         The device of the lists.
     staged : bool
-        Whether lists are copied to host memory while the next block is searched.
+        Whether the lists of a block are copied to host memory while the next block is searched.
     """
 
     def __init__(self, queries: Any, found: Neighbors, device: Any, *, staged: bool) -> None:
@@ -172,13 +172,13 @@ class _Results:
         self._under_way: tuple[slice, Any] | None = None
 
     def in_place(self, here: slice) -> Neighbors | None:
-        """Return the part of the result for a block if a search on the device can write to it, else None."""
+        """Return a block's part of the result if the search can write to it directly on the device, else None."""
         if self._collector is not None or self._views.distances.device != self._device:
             return None
         return Neighbors(*(view[here] for view in self._views))
 
     def begin(self, here: slice, lists: Neighbors, far: Any) -> None:
-        """Start copying the lists of a block, and a bool tensor that marks the queries that brute force must answer."""
+        """Start copying the lists of a block, and `far`, a bool tensor that marks the queries that need brute force."""
         if self._collector is None:
             for view, values in zip(self._views, lists, strict=True):
                 view[here] = values
@@ -191,7 +191,7 @@ class _Results:
         self._under_way = here, far
 
     def finish(self) -> Iterator[npt.NDArray[np.int64]]:
-        """Wait for lists that are being copied, and yield the numbers of queries that brute force must answer."""
+        """Wait for the copies in progress; yield an array of the numbers of queries that need brute force."""
         if self._under_way is None:
             return
         (here, far), self._under_way = self._under_way, None
@@ -211,5 +211,5 @@ class _Results:
 
 
 def tensors_of(found: Neighbors) -> Neighbors:
-    """Return tensors that share the memory of lists, which are arrays or tensors."""
+    """Return lists as tensors that share the memory of the given arrays or tensors."""
     return Neighbors(*(over(part) if isinstance(part, np.ndarray) else part for part in found))

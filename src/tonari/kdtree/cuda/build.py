@@ -1,11 +1,11 @@
 """Build the tree on a CUDA device.
 
-    split      all segments of a level at once, by sorting (segment, value) keys, until each is a node of 32 leaves
-    halve      each node separately, five times (kernels/halve.py)
+    split      cut all segments of a level at once, by sorting (segment, value) keys, until each is a node of 32 leaves
+    halve      split each node separately, five times (kernels/halve.py)
     place      copy the points to their leaves, and compute the boxes (kernels/place.py)
 
-gieseke2014 builds its top tree on the host (section 3.3), because the tree is small compared with the queries. Here it
-extends down to leaves of 64 points, and the device sorts two million keys in half a millisecond.
+gieseke2014 builds its top tree on the host (section 3.3), because the tree is small compared with the queries. Here the
+tree extends down to leaves of 64 points, and the device sorts two million keys in half a millisecond.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from tonari.kdtree.cuda.search import has_beyond
 from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, leaf_of, levels_of
 from tonari.kdtree.plan import TreePlan
 
-SAMPLED = 1 << 17  # points sampled per level to find the dimension in which each segment varies most
-MOST_SAMPLED, LEAST_SAMPLED = 64, 16  # limits of the sample per segment; powers of two, like SAMPLED
-MOST_STEP_BITS = 24  # the significand of float32
+SAMPLED = 1 << 17  # points sampled per level, to find each segment's dimension of largest variance
+MOST_SAMPLED, LEAST_SAMPLED = 64, 16  # limits of the sample of one segment; powers of two, like SAMPLED
+MOST_STEP_BITS = 24  # bits in the significand of float32
 
 
 def build_checked(points: Any, plan: TreePlan, device: Any, first: int) -> DeviceTree | None:
-    """Build the tree of all points on a device; return None if a value is too large for a tree to compare.
+    """Build the tree of these points on a device; return None if a value is too large for a tree to compare.
 
-    Waits for the device. Messages number the points from `first`.
+    Waits for the device. Error messages number the points from `first` on.
     """
     rows = to_device(points, device)
     if has_beyond(rows, plan.metric):
@@ -65,7 +65,7 @@ def build_on_device(points: Any, *, leaf: int, double: bool) -> DeviceTree:
 
 
 def _ordered(rows: Any, leaf: int, leaves: int) -> Any:
-    """Return the row numbers by leaf, int64 (n,): every leaf is full but the last."""
+    """Return the row numbers of the points, leaf by leaf, int64 (n,); every leaf except the last is full."""
     from tonari.kdtree.cuda.kernels.halve import halve_kernel
 
     n, d = rows.shape
@@ -73,29 +73,37 @@ def _ordered(rows: Any, leaf: int, leaves: int) -> Any:
     halved = leaf <= tuning.MOST_HALVED and d <= tuning.MOST_HALVED_COLUMNS
     rounds = split_bounds(leaves, WIDTH if halved else 1)
     if rounds:
-        # One copy for all rounds: every copy to the device waits for the work queued before it.
+        # The bounds of all rounds are copied at once, because every copy to the device waits for the work queued before
+        # it.
         places = torch.from_numpy(np.minimum(np.concatenate(rounds) * leaf, n)).to(rows.device)
         for bounds in places.split([*map(len, rounds)]):
             place = order_of(_keys(rows, order, bounds))
             order = place if rows.device.type == "meta" else order[place]
     if halved and leaves > 1:
         room = 1 << (leaf - 1).bit_length()
-        launch(
-            halve_kernel,
-            -(-leaves // WIDTH),
-            {"rows_ptr": rows, "order_ptr": order, "n": n, "leaf": leaf},
-            constants={"D": d, "LEAF": room, "LEVELS": WIDTH.bit_length() - 1, "BITS": MOST_STEP_BITS},
-            warps=room // 8,
-        )
+        for level in range(WIDTH.bit_length() - 1):
+            launch(
+                halve_kernel,
+                -(-leaves // WIDTH),
+                {"rows_ptr": rows, "order_ptr": order, "n": n, "leaf": leaf},
+                constants={
+                    "D": d,
+                    "LEAF": room,
+                    "COUNT": 1 << level,
+                    "LEAVES": WIDTH >> level,
+                    "BITS": MOST_STEP_BITS,
+                },
+                warps=room // 8,
+            )
     return order
 
 
 @cached(maxsize=4)
 def split_bounds(leaves: int, whole: int = 1) -> list[npt.NDArray[np.int64]]:
-    """Return the bounds of the segments, in leaves, before each round of splits, until no segment exceeds `whole`.
+    """Return the bounds of all segments before each round of splits, in leaves; no segment exceeds `whole` at the end.
 
-    A segment is cut as near to its middle as possible, such that its left part consists of whole nodes. A node is a run
-    of 32 children; with these cuts, no node has children on both sides of a cut of a higher level.
+    A segment is cut as near to its middle as possible, such that its left part consists of whole nodes. (A node has 32
+    children.) Therefore no node has children on both sides of a cut that was made on a higher level.
 
     >>> [bounds.tolist() for bounds in split_bounds(5)]
     [[0, 5], [0, 3, 5], [0, 2, 3, 4, 5]]
@@ -119,7 +127,7 @@ def split_bounds(leaves: int, whole: int = 1) -> list[npt.NDArray[np.int64]]:
 
 
 def _keys(rows: Any, order: Any, bounds: Any) -> Any:
-    """Return an int32 key per position of `order`, sorting by (segment, value in its widest dimension)."""
+    """Return an int32 sort key for each position of `order`: the segment, then the value in its widest dimension."""
     from tonari.kdtree.cuda.kernels.split import key_kernel, spread_kernel
 
     n, d = rows.shape
@@ -127,7 +135,8 @@ def _keys(rows: Any, order: Any, bounds: Any) -> Any:
     halvings = (segments - 1).bit_length()
     samples = min(MOST_SAMPLED, max(LEAST_SAMPLED, SAMPLED >> halvings))
     widest = torch.empty(segments, dtype=torch.int32, device=rows.device)
-    # Not the rows of one tensor: the second would be aligned in some rounds only, and need two variants of each kernel.
+    # Two tensors, not two rows of one: the second row would be aligned only in some rounds, and each kernel would need
+    # two compiled variants.
     low, high = (torch.empty(segments, dtype=rows.dtype, device=rows.device) for _ in range(2))
     launch(
         spread_kernel,
@@ -169,7 +178,7 @@ def _keys(rows: Any, order: Any, bounds: Any) -> Any:
 
 
 def _placed(rows: Any, order: Any, leaf: int, leaves: int) -> tuple[Any, Any, Any, tuple[int, ...]]:
-    """Return the ids, rows and boxes of the tree, and the first node of each level of boxes."""
+    """Copy the points to their leaves, and compute the boxes; return the tree's `ids`, `rows`, `boxes`, `levels`."""
     from tonari.kdtree.cuda.kernels.place import enclose_kernel, place_kernel
 
     (n, d), device = rows.shape, rows.device

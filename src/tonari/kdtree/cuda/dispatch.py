@@ -2,8 +2,8 @@
 
 Several devices share the queries, and each has the whole tree. If a tree of all points does not fit, each slab of the
 points has its own tree. The slabs are searched one after another (kept.py), and their lists are merged. A tree cannot
-compare magnitudes above 2**60. Queries with such a value are answered by brute force. If a slab has such a value, all
-queries search this slab by brute force.
+compare values of magnitudes above 2**60. Queries with such a value are answered by brute force. A slab of points with
+such a value has no tree, and all queries search it by brute force.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def search(
     progress: ProgressLike = None,
     rounds: Rounds | None = None,
 ) -> Neighbors:
-    """Answer queries among prepared points; `rounds` receives the counters of the buffered traversal.
+    """Find the k nearest of the prepared points to each query; `rounds` receives counters of the buffered traversal.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def search(
 def search_once(
     queries: Any, points: Any, plan: TreePlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> Neighbors:
-    """Build the tree and answer queries: :func:`prepare`, then :func:`search`. Trees of slabs are not kept."""
+    """Build the tree and answer queries, as :func:`prepare` and :func:`search` do; trees of slabs are not kept."""
     started = time.perf_counter()
     dtype = inputs.name_of_dtype(points)
     with expecting(lambda: rehearse_tree(plan, dtype, self_join=self_join), progress):
@@ -85,7 +85,7 @@ def _search(
     progress: ProgressLike,
     rounds: Rounds | None = None,
 ) -> Neighbors:
-    """Search, and log the time from `started` until the devices have finished."""
+    """Search as :func:`search` does; record and log the time from `started` until the devices have finished."""
     m, slabs = len(queries), cut(plan.n, plan.point_slab)
     with Progress(progress, total=m * len(slabs), seconds=plan.seconds, label="neighbours", unit="query") as bar:
         found = _answer(queries, prepared, plan, slabs, self_join, bar, rounds)
@@ -110,7 +110,7 @@ def _answer(
     bar: Progress,
     rounds: Rounds | None,
 ) -> Neighbors:
-    """Search the tree of each slab on all devices, slab by slab."""
+    """Search slab by slab on all devices, then search by brute force for the queries that trees cannot answer."""
     m, points = len(queries), prepared.points
     found = _new_results(queries, plan, merging=len(slabs) > 1)
     bounds = cut(m, -(-m // len(plan.devices)))
@@ -131,7 +131,7 @@ def _answer(
         for slab in slabs:
             parts = [part for part in side_by_side(workers, plan.devices, len(bounds), answer) if part is not None]
             if parts:
-                left = np.concatenate(parts)  # shared by all slabs
+                left = np.concatenate(parts)  # the same queries for every slab
                 continue
             size = slab.stop - slab.start
             part_plan = dataclasses.replace(plan, n=size, k=min(plan.k, size))
@@ -150,9 +150,9 @@ def _answer(
 
 
 def probe(prepared: PreparedTrees, queries: Any, plan: TreePlan) -> MeanVisits:
-    """Return the mean numbers of leaves, nodes and points that a query visits.
+    """Search some queries as a sample, and return the mean numbers of leaves, nodes and points that a query visits.
 
-    If a slab has no tree, a query visits all of its points.
+    A slab without a tree counts as one whose points are all visited.
     """
     leaves = nodes = points = 0.0
     with on(plan.devices[0]), contextlib.closing(prepared.arriving(plan, 0)) as trees:
@@ -165,7 +165,7 @@ def probe(prepared: PreparedTrees, queries: Any, plan: TreePlan) -> MeanVisits:
             k = min(plan.k, tree.n)
             found = new_lists(plan, len(rows), k, rows.device)
             visits = torch.zeros((len(rows), 2), dtype=torch.int32, device=rows.device)
-            order = torch.arange(len(rows), device=rows.device)  # sorting so few queries would not pay off
+            order = torch.arange(len(rows), device=rows.device)  # sorting does not pay off for so few queries
             given_up = torch.empty(len(rows), dtype=torch.bool, device=rows.device)
             search = TreeSearch(rows, tree, k, plan.metric, found)
             walk(search, order, visits=visits, most_visits=plan.most_visits, given_up=given_up)
@@ -175,7 +175,7 @@ def probe(prepared: PreparedTrees, queries: Any, plan: TreePlan) -> MeanVisits:
 
 
 def _new_results(queries: Any, plan: TreePlan, *, merging: bool) -> Neighbors:
-    """Allocate results on the device of the queries; all neighbours are missing at first if lists are merged."""
+    """Allocate the result where the queries are; if lists are merged into it, all neighbours are missing at first."""
     m, host = len(queries), isinstance(queries, np.ndarray)
     if merging:
         device = "cpu" if host else queries.device
@@ -187,7 +187,7 @@ def _new_results(queries: Any, plan: TreePlan, *, merging: bool) -> Neighbors:
 
 
 def _by_brute_force(queries: Any, points: Any, plan: TreePlan, own: Any, bar: Progress | None) -> Neighbors:
-    """Answer without a tree; `own` has the number of each query's own point, which is left out."""
+    """Answer queries by brute force; `own` has the number of each query's own point, which is left out."""
     k = min(plan.k + (own is not None), plan.n)
     problem = make_problem(
         plan.n,

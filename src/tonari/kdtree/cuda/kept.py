@@ -1,11 +1,11 @@
-"""The trees of the slabs of points, which are kept in host memory between searches.
+"""Keep the trees of all slabs of points in host memory between searches.
 
-    points  --build-->  tree  --collect.py-->  host memory      once, in prepare, while the next tree is built
-    host memory  --prefetch.py-->  tree                         in every search: while the previous slab is searched
+    points  --build-->  tree  --collect.py-->  host memory      once, in `prepare`, while the next tree is built
+    host memory  --prefetch.py-->  tree                         in every search, while the previous slab is searched
 
-The tree of a million points in 10 dimensions has 45 MB. Copying it to the device takes 1.1 ms at 40 GB/s, in which time
-a device answers a hundred thousand queries. Without the stored tree, a search would have to copy the 40 MB of points,
-and sort them once for each of the 14 levels of splits.
+The tree of a million points in 10 dimensions has 45 MB. Copying it to the device takes 1.1 ms at 40 GB/s; a device
+answers a hundred thousand queries in that time. Without the stored tree, a search would have to copy the points, which
+have 40 MB, and to sort them once for each of the 14 levels of splits.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from tonari.kdtree.cuda.build import build_checked
 from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, device_tree_bytes, leaf_of, levels_of, part_bytes
 from tonari.kdtree.plan import TreePlan
 
-LINE = 256  # bytes; each part of a tree is a whole number of lines
+LINE = 256  # bytes; ids, rows and boxes of a tree each take a whole number of lines
 
 
 @dataclass(frozen=True)
 class KeptTrees:
-    """The trees of all slabs of some points, each as the bytes of its ids, rows and boxes.
+    """The trees of all slabs of some points in host memory, each stored as the bytes of its ids, rows and boxes.
 
     Attributes
     ----------
     memory : uint8 array of shape (lines, LINE)
     places : list of slice, or None
-        For each slab the lines of its tree; None for a slab with values that a tree cannot compare.
+        For each slab the lines of `memory` that its tree takes; None for a slab with values that a tree cannot compare.
     sizes : list of int
         Points per slab.
     d, leaf : int
@@ -56,7 +56,7 @@ class KeptTrees:
     dtype: Any
 
     def arriving(self, device: Any) -> Generator[DeviceTree | None, None, None]:
-        """Yield the tree of every slab on a device; each tree is valid until the next one is requested."""
+        """Yield the tree of each slab in order, copied to a device; a tree is valid until the next one is requested."""
         order = [place for place in self.places if place is not None]
         with contextlib.closing(slabs(self.memory, order, device)) as trees:
             for size, place in zip(self.sizes, self.places, strict=True):
@@ -93,7 +93,7 @@ def keep_trees(points: Any, plan: TreePlan) -> KeptTrees:
     with on(device), Collector(device) as collector:
         for here, end, count in zip(bounds, ends, lines, strict=True):
             tree = build_checked(points[here], plan, device, here.start)
-            collector.arrive()  # so that at most two trees are on the device
+            collector.arrive()  # at most two trees are on the device at once
             if tree is None:
                 places.append(None)
                 continue

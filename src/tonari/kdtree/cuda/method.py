@@ -1,4 +1,4 @@
-"""The k-d tree method for CUDA, as registered."""
+"""The k-d tree on CUDA as a method that the registry offers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TreeOnCuda(TreeMethod):
         return dispatch.probe(prepared, queries, plan)
 
     def rounds(self, queries: Any, prepared: PreparedTrees, plan: TreePlan) -> Rounds:
-        """Search these queries with the buffered traversal; return its counters."""
+        """Search these queries with the buffered traversal, and return the counters of its rounds."""
         counted = Rounds()
         dispatch.search(queries, prepared, plan, progress=False, rounds=counted)
         return counted

@@ -17,7 +17,7 @@ from tonari.kdtree.plan import TreePlan
 
 @dataclass(frozen=True)
 class PreparedTrees:
-    """Points with their trees.
+    """Points and the trees built from them, on devices or in host memory.
 
     Attributes
     ----------
@@ -26,10 +26,11 @@ class PreparedTrees:
     slab : int
         The number of points per tree; n for a single tree.
     trees : list of DeviceTree or None
-        The tree of all points on each of the plan's devices, or None if a point has values that a tree cannot compare.
-        Empty with slabs.
+        The tree of all points on each of the plan's devices; None if a point has values that a tree cannot compare. The
+        list is empty if the points are searched slab by slab.
     kept : KeptTrees, optional
-        The trees of the slabs. If it is None, each search builds them.
+        The trees of all slabs in host memory. None if there is only one tree, or if each search builds the trees of
+        slabs anew.
     """
 
     points: Any
@@ -38,8 +39,7 @@ class PreparedTrees:
     kept: KeptTrees | None = None
 
     def arriving(self, plan: TreePlan, at: int) -> Generator[DeviceTree | None, None, None]:
-        """Yield the tree of each slab, on device number `at` of the plan; a tree is valid until the next one is
-        yielded."""
+        """Yield the tree of each slab on device `at` of the plan; a tree is valid until the next one is requested."""
         if plan.point_slab == plan.n and self.trees:
             yield self.trees[at]
         elif plan.kept_bytes and plan.point_slab == self.slab and self.kept is not None:
@@ -52,7 +52,7 @@ class PreparedTrees:
 def prepare(points: Any, plan: TreePlan, progress: ProgressLike = None) -> PreparedTrees:
     """Build the tree on each of the plan's devices, or the trees of slabs if the plan keeps them in host memory.
 
-    The host waits until the values of the points have been checked.
+    Unless trees of slabs are left to the searches, the host waits until the values of the points have been checked.
     """
     if plan.point_slab < plan.n:
         return PreparedTrees(points, plan.point_slab, [], keep_trees(points, plan) if plan.kept_bytes else None)
@@ -65,5 +65,5 @@ def prepare(points: Any, plan: TreePlan, progress: ProgressLike = None) -> Prepa
 
 
 def unprepared(points: Any, plan: TreePlan) -> PreparedTrees:
-    """Return points whose trees are built during each search and are not kept."""
+    """Return points without trees, which each search builds anew and does not keep."""
     return PreparedTrees(points, plan.point_slab, [])

@@ -1,4 +1,4 @@
-"""A rehearsal of a k-d tree on CUDA, which records the kernels that building and searching it launch."""
+"""The rehearsal of a search with k-d trees on CUDA, which records all kernels that the builds and searches launch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tonari.kdtree.plan import TreePlan
 
 
 def rehearse_tree(plan: TreePlan, dtype: str, *, self_join: bool) -> None:
-    """Build one tree for every size of slab in the plan, and search it once for every size of query block.
+    """Build a tree without data for every size of slab in the plan, and search it with every size of query block.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def rehearse_tree(plan: TreePlan, dtype: str, *, self_join: bool) -> None:
 
 
 def _search(tree: DeviceTree, m: int, plan: TreePlan, self_join: bool) -> None:
-    """Search a block of queries."""
+    """Launch the search of a block of queries, in steps, as `blocks.py` does."""
     k = min(plan.k, tree.n)
     queries = torch.empty((m, plan.d), dtype=tree.rows.dtype, device="meta")
     points = self_join and m == tree.n == plan.n

@@ -17,8 +17,8 @@ from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.cuda.tree import BLOCK, MOST_LEVELS, WIDTH, DeviceTree
 from tonari.metrics import get_metric
 
-_MOST_COLUMNS = 32  # largest number of columns of a tree on CUDA
-LISTS = (32, 64)  # lengths of the list of nearest points
+_MOST_COLUMNS = 32  # most columns of a tree on CUDA
+LISTS = (32, 64)  # lengths of a kernel's list of nearest points
 
 
 def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
@@ -42,7 +42,7 @@ def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
 
 
 def order_of_points(tree: DeviceTree) -> Any:
-    """Return the numbers of the tree's points, leaf by leaf, int64 (n,), as an order of queries that are the points."""
+    """Return the numbers of the tree's points, leaf by leaf: int64 (n,), the search order of a self-join."""
     return tree.ids[: tree.n].long()
 
 
@@ -51,9 +51,10 @@ class TreeSearch(NamedTuple):
 
     Attributes
     ----------
-    queries : tensor of shape (m, d), contiguous, of the dtype of the tree's rows, magnitudes up to :func:`largest_of`
+    queries : tensor of shape (m, d), contiguous, of the dtype of the tree's rows
+        With magnitudes of at most :func:`largest_of`.
     tree : DeviceTree
-        The tree of points with magnitudes up to :func:`largest_of`.
+        The tree of points with magnitudes of at most :func:`largest_of`.
     k : int
         At most 64.
     metric : str
@@ -73,7 +74,7 @@ class TreeSearch(NamedTuple):
 
 
 def walk(search: TreeSearch, order: Any, *, visits: Any = None, most_visits: int = 0, given_up: Any = None) -> None:
-    """Find the neighbours of the queries listed in `order`.
+    """Find the k nearest points of the queries listed in `order`, in one launch.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def walk(search: TreeSearch, order: Any, *, visits: Any = None, most_visits: int
     most_visits : int
         The largest number of nodes and leaves that a query may visit; 0 for no limit.
     given_up : bool tensor of shape (m,), optional
-        Output, with `most_visits`: True for queries that reached this number; their lists are not valid.
+        Output if `most_visits` is not 0: True for queries that reached the limit; their lists are not valid.
     """
     from tonari.kdtree.cuda.kernels.search import search_kernel
 
@@ -130,7 +131,7 @@ def walk_in_steps(
     check: Callable[[], None],
     bar: Counter,
 ) -> None:
-    """Search by :func:`walk` in steps; `check` is called before each step, and `bar` counts the queries."""
+    """Search by :func:`walk`, some queries per launch; `check` is called before each, and `bar` counts queries."""
     in_steps(
         order,
         lambda some: walk(search, some, most_visits=most_visits, given_up=given_up),
@@ -143,7 +144,7 @@ def walk_in_steps(
 def in_steps(
     order: Any, launch_some: Callable[[Any], None], *, steps: Steps, check: Callable[[], None], bar: Counter
 ) -> None:
-    """Launch the search of all queries in steps; `check` is called before each step, and `bar` counts the queries."""
+    """Search all queries, some in each launch; `check` is called before each, and `bar` counts queries."""
     begin, m = 0, len(order)
     while begin < m:
         check()
@@ -155,7 +156,7 @@ def in_steps(
 
 
 def largest_of(metric: str) -> float:
-    """Return the largest magnitude, a power of two, at which no sum of terms overflows in single precision.
+    """Return the largest magnitude of a value, a power of two, at which distances do not overflow in single precision.
 
     >>> math.log2(largest_of("euclidean")), math.log2(largest_of("power:4"))
     (60.0, 29.0)
@@ -166,7 +167,7 @@ def largest_of(metric: str) -> float:
 
 
 def beyond(rows: Any, metric: str) -> Any:
-    """Return a mask of the rows with a value that is not finite or is too large for the tree."""
+    """Return a mask of the rows with a value that is not finite, or is too large for a tree to compare."""
     if not rows.dtype.is_floating_point:
         return torch.zeros(len(rows), dtype=torch.bool, device=rows.device)
     return ~(torch.maximum(rows.amax(1), -rows.amin(1)) <= largest_of(metric))
@@ -180,7 +181,7 @@ def has_beyond(rows: Any, metric: str) -> bool:
 
 
 def boxes_of(tree: DeviceTree) -> dict[str, Any]:
-    """Return the boxes, and the offsets of the boxes of levels 1 to 3, for kernels that walk; 0 for an absent level."""
+    """Return the boxes and the offsets of levels 1 to 3 in them, 0 for an absent level, as arguments of kernels."""
     node = tree.d * 2 * WIDTH
     begins = dict(enumerate(tree.levels))
     offsets = {f"levels_{level}": begins.get(level, 0) * node for level in range(1, MOST_LEVELS)}
@@ -188,10 +189,10 @@ def boxes_of(tree: DeviceTree) -> dict[str, Any]:
 
 
 def leaves_of(tree: DeviceTree) -> dict[str, Any]:
-    """Return the arguments of kernels that read leaves."""
+    """Return the points of the tree as arguments of kernels that read leaves."""
     return {"rows_ptr": tree.rows, "ids_ptr": tree.ids, "blocks": tree.leaf // BLOCK}
 
 
 def nodes_of(tree: DeviceTree, metric: str) -> dict[str, Any]:
-    """Return the constants of kernels that walk."""
+    """Return the constants of kernels that visit the nodes of a tree."""
     return {"TOP": len(tree.levels) - 1, "D": tree.d, "METRIC": get_metric(metric), "WIDTH": WIDTH}

@@ -1,4 +1,4 @@
-"""The number of queries per launch, which is small enough for Ctrl-C and large enough to keep the device busy."""
+"""The number of queries in each launch: few enough for Ctrl-C to take effect soon, enough to keep the device busy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tonari.kdtree import tuning
 
 
 class Steps:
-    """Launches on one device, of which two are in progress at once; the host waits for the last launch but one.
+    """Launches on one device, at most two at once: the host waits for the end of one before it begins the next but one.
 
     Parameters
     ----------
@@ -30,9 +30,9 @@ class Steps:
     def size(self) -> int:
         """The number of queries of the next launch.
 
-        After a fast launch, the next launch has the number of queries that is expected to take STEP_SECONDS, but at
-        least twice and at most STEP_GROWTH times as many queries as the last launch. If all queries take equally long,
-        two launches take at most four times STEP_SECONDS.
+        After a launch that took less than STEP_SECONDS, later launches have as many queries as are expected to take
+        STEP_SECONDS, but at least twice and at most STEP_GROWTH times as many as that launch. If all queries take
+        equally long, two launches take at most four times STEP_SECONDS.
         """
         if self._last is not None and self._last[1].is_done():
             self._learn(*self._last)
@@ -40,7 +40,7 @@ class Steps:
 
     @contextlib.contextmanager
     def launching(self, queries: int) -> Iterator[None]:
-        """Launch a step inside this context; at its end, the previous step has finished."""
+        """Launch the search of `queries` queries inside this context; at its end, the launch before has finished."""
         clock = self._clock()
         yield
         clock.stop()
@@ -49,17 +49,17 @@ class Steps:
             self._learn(*before)
 
     def _learn(self, queries: int, clock: Any) -> None:
-        """Enlarge the next launch if the launch of `queries` queries was fast; waits for that launch."""
+        """Wait for a launch of `queries` queries; if it took less than STEP_SECONDS, enlarge the next one."""
         seconds = clock.seconds()
         if seconds < tuning.STEP_SECONDS:
             few = seconds * tuning.STEP_GROWTH < tuning.STEP_SECONDS
             times = tuning.STEP_GROWTH if few else max(2.0, tuning.STEP_SECONDS / seconds)
-            # Whole first steps: an address that is not a multiple of 16 bytes would need another compiled kernel.
+            # A multiple of the first size: kernels are compiled for addresses that are multiples of 16 bytes.
             self._size = max(self._size, int(times * queries) // tuning.FIRST_STEP * tuning.FIRST_STEP)
 
 
 class _DeviceClock:
-    """Measures the seconds of the work launched on the current stream between construction and `stop`."""
+    """Measures how long a device takes for the work launched on the current stream from construction to `stop`."""
 
     def __init__(self) -> None:
         self._events = [torch.cuda.Event(enable_timing=True, blocking=True) for _ in range(2)]
@@ -79,7 +79,7 @@ class _DeviceClock:
 
 
 class _HostClock:
-    """Measures the seconds of work that is done when its launch returns."""
+    """Measures how long work takes that is done when its launch returns, as in Triton's interpreter."""
 
     def __init__(self) -> None:
         self._begin = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The data structure of the tree on a CUDA device: leaves that are full, and boxes for warps of 32 lanes."""
+"""The data structure of the tree on a CUDA device: full leaves, and boxes in groups of 32 for the lanes of a warp."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tonari.cuda.streams import Written
 
 WIDTH = 32  # children per node, one per lane of a warp
 BLOCK = 64  # points compared at once, two per lane; a leaf is a whole number of blocks
-MOST_LEVELS = 4  # levels of boxes: up to 32**4 leaves
+MOST_LEVELS = 4  # most levels of boxes, for up to 32**4 leaves
 
 
 @dataclass(frozen=True)
 class DeviceTree:
-    """Points arranged for warps.
+    """A tree whose points and boxes are arranged for the lanes of a warp.
 
     Unlike on the CPU (``kdtree/cpu/tree.py``), every leaf except the last is full, so that no lane is idle. Splits are
     medians, rounded so that each side has whole leaves, and on higher levels whole nodes.
@@ -24,7 +24,7 @@ class DeviceTree:
     leaf : int
         Points per leaf, a multiple of 64.
     ids : int32 tensor of shape (leaves * leaf,)
-        Row number of the point at each position, -1 in the padding; leaf i begins at position i * leaf.
+        Row number of the point at each position, -1 for padding; leaf i begins at position i * leaf.
     rows : float32 or float64 tensor of shape (leaves * leaf / 64, d, 64)
         The points in blocks, column by column, padded with +inf.
     boxes : tensor of shape (nodes of all levels, d, 2, 32), of the dtype of rows
@@ -33,7 +33,7 @@ class DeviceTree:
     levels : tuple of int
         Index in `boxes` of the first node of each level.
     written : Written
-        Marks the writes of all tensors; another stream calls ``written.read()`` before it reads them.
+        The event after which all tensors are written; call ``written.read()`` before another stream reads them.
     """
 
     n: int
@@ -47,12 +47,12 @@ class DeviceTree:
 
     @property
     def nbytes(self) -> int:
-        """Bytes on the device."""
+        """The size of all tensors in bytes."""
         return sum(part.numel() * part.element_size() for part in (self.ids, self.rows, self.boxes))
 
 
 def levels_of(leaves: int) -> tuple[int, ...]:
-    """Return the number of nodes on each level above this many leaves.
+    """Return the number of nodes on each level of boxes in a tree of this many leaves.
 
     >>> levels_of(1), levels_of(33), levels_of(32768)
     ((1,), (2, 1), (1024, 32, 1))
@@ -64,7 +64,7 @@ def levels_of(leaves: int) -> tuple[int, ...]:
 
 
 def leaf_of(n: int, wanted: int) -> int:
-    """Return the size of a leaf for a target size: rounded up to whole blocks, but not larger than all points need.
+    """Return the leaf size for a target: rounded up to whole blocks, but not to more blocks than all points need.
 
     >>> leaf_of(1000, 16), leaf_of(1000, 100), leaf_of(10, 1000)
     (64, 128, 64)

@@ -1,14 +1,14 @@
 """Find or count the points within a limit of queries on one CUDA device, by walks through the tree.
 
-    order     sort queries by the leaf that they visit first; points of the tree are in that order already
-    pilot     count the hits of some queries; each query gets room for the largest count, enough for nearly all
-    walk      every query writes its hits into its room, and counts them
-    again     walk once more for queries with more hits, with enough room for each
+    order     sort queries by the leaf that they visit first; for the points of the tree, this order is known
+    pilot     count the hits of some queries; every query then gets room for the largest count, enough for nearly all
+    walk      every query writes its hits into its room, and counts all of them
+    again     queries with more hits than room walk once more, with enough room for each
     order     sort each list by (value, id)
 
-A walk visits the leaves that touch a ball: the query is its centre, and the limit is its radius. For a mean of 32 hits
-in 3 dimensions, it visits about 7 leaves of 64 points, and reads 6 KB from the cache. The room for all queries is m
-times the largest count of the pilot. If distances are similar everywhere, that is about twice the number of hits. If
+A walk visits the leaves that touch a ball, whose centre is the query and whose radius is the limit. For a mean of 32
+hits in 3 dimensions, it visits about 7 leaves of 64 points, and reads 6 KB from the cache. The room for all queries is
+m times the largest count of the pilot. If distances are similar everywhere, that is about twice the number of hits. If
 memory is too short for this room, every query walks twice: to count its hits, and to write them.
 """
 
@@ -33,7 +33,7 @@ UNBOUNDED = 2**31 - 1
 
 
 class _Unseen:
-    """Progress that is reported later."""
+    """A counter that ignores the queries of an extra walk, which another walk reports."""
 
     def add(self, amount: int) -> None:
         pass
@@ -45,14 +45,15 @@ class Ball(NamedTuple):
     Attributes
     ----------
     queries : tensor of shape (m, d), contiguous, of the dtype of the tree's rows
-        Magnitudes up to ``search.largest_of`` where the limit is not negative.
-    limits : tensor of shape (m,), of the dtype of returned distances, which is the tree's; without NaN and -0.0
+        Queries whose limit is not negative have magnitudes of at most ``search.largest_of``.
+    limits : tensor of shape (m,), of the dtype of the tree's rows
+        The largest returned distance of a hit; without NaN and -0.0. A query with a negative limit has no hits.
     metric : str
         One of the metrics that a tree supports.
     own : int64 tensor of shape (m,), optional
         For each query, the number of its own point, which is left out.
     later : bool
-        Whether points before the query's own point are excluded, too.
+        Whether points before the query's own point are left out, too.
     check : callable
         Called between launches; may raise an error to end the search.
     are_points : bool
@@ -70,7 +71,7 @@ class Ball(NamedTuple):
     are_points: bool = False
 
     def order(self, *, sort: bool) -> Any:
-        """Return the query numbers in the order of the walk: by leaf, or ascending."""
+        """Return the query numbers in the order of the walk: by their first leaf if `sort`, else ascending."""
         if sort and self.are_points:
             return order_of_points(self.tree)
         if sort:
@@ -80,7 +81,7 @@ class Ball(NamedTuple):
     def walk(
         self, order: Any, counts: Any, bar: Counter, *, begins: Any = None, room: int = 0, out: Any = None
     ) -> None:
-        """Count the hits of the queries in `order`; with `begins`, also write up to `room` hits per query to `out`."""
+        """Count the hits of the queries in `order`; with `begins`, also write up to `room` hits of each to `out`."""
         from tonari.kdtree.cuda.kernels.within import within_kernel
 
         tree, listed = self.tree, begins is not None
@@ -119,14 +120,14 @@ class Ball(NamedTuple):
 
 
 def count_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> Any:
-    """Count the points within the limit of each query, int64 (m,)."""
+    """Count the points within the limit of each query; return the counts, int64 (m,)."""
     counts = torch.empty(len(ball.queries), dtype=torch.int32, device=ball.queries.device)
     ball.walk(ball.order(sort=sort), counts, bar)
     return counts.long()
 
 
 def find_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> RadiusNeighbors:
-    """Find the points within the limit of each query, each list in order; waits for the device."""
+    """Find the points within the limit of each query, each list in the order of (value, id); waits for the device."""
     m, device = len(ball.queries), ball.queries.device
     order = ball.order(sort=sort)
     counts = torch.empty(m, dtype=torch.int32, device=device)
@@ -150,18 +151,18 @@ def find_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> RadiusNeighbors:
 
 
 def _room(ball: Ball, order: Any, counts: Any) -> int | None:
-    """Return the room for each query's hits, enough for most queries; None if all hits must be counted first."""
+    """Return the number of hits that each query gets room for, enough for most; None to count all hits first."""
     m = len(order)
     if m < 2 * tuning.PILOT_QUERIES:
         return None
-    some = order[:: -(-m // tuning.PILOT_QUERIES)].contiguous()  # one launch
+    some = order[:: -(-m // tuning.PILOT_QUERIES)].contiguous()  # few enough for one launch
     ball.walk(some, counts, _Unseen())
     room = -(-int(counts[some].max()) // 16) * 16 or 16
     return room if m * room * (4 + ball.limits.element_size()) <= tuning.ROOM_BYTES else None
 
 
 def _space(ball: Ball, size: int) -> tuple[Any, Any]:
-    """Allocate values and ids."""
+    """Allocate values and ids for `size` hits."""
     device = ball.queries.device
     return torch.empty(size, dtype=ball.limits.dtype, device=device), torch.empty(
         size, dtype=torch.int32, device=device

@@ -1,7 +1,8 @@
-"""Execute a search within a radius by a k-d tree plan on CUDA: devices, slabs of points, blocks of queries.
+"""Execute a radius search by the plan of a k-d tree on CUDA, over devices, slabs of points and blocks of queries.
 
 As in dispatch.py, several devices share the queries, and each has the whole tree, or searches the trees of the slabs
-one after another and joins the lists. Brute force answers queries and slabs with values that a tree cannot compare.
+one after another and joins the lists. Queries with values that a tree cannot compare are answered by brute force, and
+slabs with such values are searched by brute force.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def within(
     place: Place,
     progress: ProgressLike,
 ) -> Any:
-    """Answer a radius search; the result has tensors on the device of the queries, or arrays for NumPy queries."""
+    """Answer a radius search, with tensors on the device of the queries, or with arrays for queries in NumPy arrays."""
     m, slabs = len(queries), cut(plan.n, plan.point_slab)
     bounds = cut(m, -(-m // len(plan.devices)))
     workers = a_thread_each(plan.devices)
@@ -62,7 +63,7 @@ def within(
 
 @dataclass(frozen=True)
 class _Asked:
-    """A search, and the device number `at` of the plan that answers a part of it."""
+    """A radius search as seen by one device, number `at` of the plan, which answers some of the queries."""
 
     queries: Any
     prepared: PreparedTrees
@@ -79,7 +80,7 @@ class _Asked:
         return torch.device(self.plan.devices[self.at])
 
     def answer(self, part: slice, slabs: list[slice]) -> list[Any]:
-        """Answer a part of the queries, block by block, from each slab of the points."""
+        """Answer some of the queries from each slab of the points, block by block; return the answers of the blocks."""
         blocks = [
             slice(part.start + here.start, part.start + here.stop)
             for here in cut(part.stop - part.start, self.plan.query_block)
@@ -93,7 +94,7 @@ class _Asked:
         return [self.verb.join(answers) for answers in found]
 
     def _block(self, here: slice, slab: slice, tree: DeviceTree | None, steps: Steps) -> Any:
-        """Answer a block of queries from a slab; ids are numbers among all points."""
+        """Answer a block of queries from a slab of points; ids in the answer are numbers among all points."""
         rows = to_device(self.queries[here], self.device)
         if tree is None:
             numbers = torch.arange(len(rows), device=self.device)
@@ -124,11 +125,11 @@ class _Asked:
         return self.verb.join([answer, self._brute(here, left, slab)]) if len(left) else answer
 
     def _are_points(self, tree: DeviceTree) -> bool:
-        """Whether the queries of all blocks are the points of a tree, and a tree can compare all of them."""
+        """Whether the queries are the points of this tree, so that it can compare all of them."""
         return self.queries is self.prepared.points and tree.n == self.plan.n
 
     def _left(self, rows: Any, here: slice, tree: DeviceTree) -> Any:
-        """Return the numbers of the queries of a block that a tree cannot compare."""
+        """Return the numbers, within the block, of the queries that a tree cannot compare."""
         if self._are_points(tree):
             return ()
         left = beyond(rows, self.plan.metric).nonzero()[:, 0]
@@ -137,7 +138,7 @@ class _Asked:
         return left
 
     def _brute(self, here: slice, numbers: Any, slab: slice) -> Any:
-        """Answer some queries of a block by comparing them with all points; its other queries get no hits."""
+        """Answer some queries of a block by brute force among the points of a slab; the other queries get no hits."""
         queries, points = self.queries[here], self.prepared.points[slab]
         host = isinstance(queries, np.ndarray)
         rows = queries[numbers.cpu().numpy()] if host else queries[numbers.to(queries.device)]

@@ -1,7 +1,7 @@
-"""The buffered traversal of gieseke2014, used only if a plan has `traversal="buffered"`.
+"""The buffered traversal of gieseke2014, which is used only if a plan has `traversal="buffered"`.
 
-    rounds.py          counters of its rounds
-    cuda/buffered.py   its rounds on CUDA (cuda/kernels/find_leaf.py, cuda/kernels/process_buffers.py)
+    rounds.py          counters of the rounds
+    cuda/buffered.py   the rounds on CUDA (cuda/kernels/find_leaf.py, cuda/kernels/process_buffers.py)
 
-On the CPU a block of queries is one call of native/kdtree/buffered.hpp; cpu/search.py makes it.
+On the CPU, native/kdtree/buffered.hpp does the rounds of a block of queries; cpu/search.py calls it.
 """

@@ -1,4 +1,4 @@
-"""Counters of a search by the buffered traversal."""
+"""The counters of a search by the buffered traversal."""
 
 from __future__ import annotations
 
@@ -8,26 +8,25 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Rounds:
-    """Totals of a search by rounds, over all threads or devices.
+    """The totals of a search by the buffered traversal, over all threads or devices.
 
     Attributes
     ----------
     rounds : int
-        The number of calls of FindLeafBatch of gieseke2014, which finds the next leaves of queries.
+        The number of rounds: calls of the paper's FindLeafBatch, which finds the next leaves of queries.
     emptied : int
-        The number of times that the buffers were emptied (ProcessAllBuffers).
+        The number of times that the buffers were emptied, by the paper's ProcessAllBuffers.
     full : int
-        The number of times that the buffers were emptied because one was half full. The other times, they were emptied
-        because the queues were empty.
+        The number of times that the buffers were emptied because one was half full, not because the queues were empty.
     tiles : int
-        The number of groups of queries that were compared with the points of a leaf together.
+        The number of tiles: groups of queries that were compared with the points of a leaf together.
     compared : int
-        The number of queries in these groups. A query counts once for each leaf that it visited in rounds.
+        The number of queries in all tiles. A query counts once for each leaf that it visited in rounds.
     walked : int
         The number of queries left to the walk at the end; 0 on the CPU.
     find_seconds, process_seconds : float
-        Time of the two phases, summed over threads. On CUDA the host waits for the device at the end of each phase to
-        measure them.
+        Time of FindLeafBatch and of ProcessAllBuffers, summed over threads. On CUDA the host waits for the device at
+        the end of each phase to measure them.
     sort_seconds : float
         Time of sorting the waiting queries by their leaves on CUDA; 0 on the CPU, where buffers are lists.
     """

@@ -1,7 +1,7 @@
-"""The rows of a call.
+"""The rows of a call, and the device that searches them.
 
-points.py         the points: replays a captured search of them, or chooses a method and runs it
+points.py         the points, with all searches of them
 place.py          the place where a call runs: the CPU; place_cuda.py: CUDA devices; where.py selects it
 no_queries.py     answers to calls without queries
-value_range.py    values beyond the range of their type, which are refused
+value_range.py    checks for values that have overflowed or underflowed
 """

@@ -1,8 +1,7 @@
-"""Answers to calls with zero queries, an array of no rows.
+"""Answers to calls whose array of queries has no rows.
 
-The arguments of such a call are checked, but no plan, preparation or kernel is needed.
-
-The answers are NumPy arrays, and are converted for the caller like the results of a search.
+The arguments of such a call are checked, but no plan, preparation or kernel is needed. The answers are NumPy arrays,
+and are converted for the caller like the results of a search.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ def none_nearest(problem: Problem, method: str) -> Neighbors:
     Parameters
     ----------
     problem : Problem
-        The same call with one query instead of none.
+        The problem of the same call with a single query.
     method : str
         The method that the caller named; if it cannot solve the problem, Unsupported is raised.
     """
@@ -32,19 +31,19 @@ def none_nearest(problem: Problem, method: str) -> Neighbors:
 
 
 def none_within_radius(problem: Problem, method: str) -> RadiusNeighbors:
-    """Return the radius result of no queries; see :func:`none_nearest`."""
+    """Return the result of a radius search without queries; see :func:`none_nearest`."""
     refuse_unsupported(problem, method)
     return none_within(problem.n, problem.value_dtype)
 
 
 def none_counted(problem: Problem, method: str) -> npt.NDArray[np.int64]:
-    """Return the counts of no queries; see :func:`none_nearest`."""
+    """Return the result of a radius count without queries; see :func:`none_nearest`."""
     refuse_unsupported(problem, method)
     return np.zeros(0, np.int64)
 
 
 def refuse_unsupported(problem: Problem, method: str) -> None:
-    """Raise Unsupported if a named method cannot solve a problem."""
+    """Raise Unsupported if the method that the caller named cannot solve a problem."""
     why_not = None if method == "auto" else search_method(method, problem.device).refuses(problem)
     if why_not is not None:
         raise Unsupported(why_not)

@@ -1,4 +1,4 @@
-"""The place where a call runs: the CPU, or CUDA devices (place_cuda.py), with one interface."""
+"""The place where a call runs: the CPU, or CUDA devices (place_cuda.py), with the same interface."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tonari.metrics import Metric
 class Place(Protocol):
     """The interface of a place where a call runs.
 
-    "Rows" are checked arrays: NumPy arrays in host memory, or tensors on CUDA.
+    In its methods, "rows" are checked arrays: NumPy arrays in host memory, or tensors on CUDA.
 
     Attributes
     ----------
@@ -43,29 +43,29 @@ class Place(Protocol):
         """
 
     def threads_to_prepare(self, asked: int | None, n: int) -> int | None:
-        """Return the number of threads for preparing n points: the requested number, else by the amount of work.
+        """Return the number of threads that prepare n points: the requested number, else by the amount of work.
 
-        On CUDA the result is None.
+        On CUDA, the requested number is returned, to be refused later.
         """
 
     def check_plan(self, plan: Plan) -> None:
         """Raise ValueError for a plan that was made for another place."""
 
     def no_others(self, rows: Any, metric: Metric) -> Neighbors:
-        """Check the values of rows, and return an empty neighbour list for each row, on the device of the rows."""
+        """Check the values of rows, and return a neighbour list of length 0 for each row, on the rows' device."""
 
     def with_self(self, found: Neighbors, rows: Any, metric: Metric) -> Neighbors:
-        """Insert each point as the first of its own neighbours into lists of a self-join, on the rows' device."""
+        """Insert each point of a self-join at the beginning of its own neighbour list, on the rows' device."""
 
     def on(self, devices: tuple[str, ...]) -> Place:
-        """Return the place of a call that runs on all of these devices, a subset of this place's devices."""
+        """Return a place with only these devices, a subset of this place's devices; a search runs on all of them."""
 
     def there(self, x: Any) -> Any:
-        """Convert an array for methods: to a NumPy array in host memory, or to a tensor on `devices[0]`."""
+        """Convert an array to the form that methods read: a NumPy array, or a tensor on `devices[0]`."""
 
 
 class CpuPlace:
-    """The CPU."""
+    """The CPU as the place where a call runs."""
 
     devices: tuple[str, ...] = ()
     device = "cpu"
@@ -101,7 +101,7 @@ class CpuPlace:
         values = np.full((len(rows), 1), value or 0.0)
         if value is None:
             exact_values(metric.name, rows, rows, own, values)
-        with np.errstate(over="ignore", under="ignore"):  # overflow is refused later
+        with np.errstate(over="ignore", under="ignore"):  # check_range refuses overflow below
             first = values.astype(found.distances.dtype)
         ids = own.astype(found.indices.dtype)
         if value is None:

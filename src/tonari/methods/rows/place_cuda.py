@@ -1,4 +1,4 @@
-"""CUDA devices as the place where a call runs (place.py)."""
+"""CUDA devices as the place where a call runs, with the interface of ``place.py``."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from tonari.select.cuda.merge import no_lists
 class CudaPlace:
     """One or several CUDA devices.
 
-    The kernels that pack the rows also check their values, so a search reports NaN and the like only at its end.
+    The kernels that pack the rows also check their values, so that a search raises errors about NaN, infinity and other
+    refused values only at its end.
 
     Parameters
     ----------
     devices : tuple of str
     may_take_fewer : bool
-        Whether a search may run on fewer of them.
+        Whether a search may run on fewer of these devices.
     """
 
     device = "cuda"
@@ -44,7 +45,7 @@ class CudaPlace:
         return inputs.as_device_bits(x, name) if bits else inputs.as_device_rows(x, name)
 
     def threads_to_prepare(self, asked: int | None, n: int) -> int | None:
-        return asked  # a number of threads is refused later
+        return asked  # a number is refused later, as threads are for the CPU
 
     def check_plan(self, plan: Plan) -> None:
         made_for = plan.devices or ("cpu",)

@@ -1,6 +1,6 @@
-"""The points of a call. Every search goes through this module.
+"""The points of a call, with the searches of them; every search goes through this module.
 
-A search that was captured as a CUDA graph is replayed. For any other search, a method is chosen (decided) and run.
+A search that was captured as a CUDA graph is replayed. For any other search, a method is chosen and run.
 """
 
 from __future__ import annotations
@@ -34,22 +34,23 @@ if TYPE_CHECKING:
 
 
 class Points:
-    """Checked rows, and the call that searches them.
+    """The points of a call, with methods that search them.
 
-    The rows are prepared for each search, or once for all searches.
+    Here the points are prepared for each search; subclasses prepare them once for all searches.
 
     Parameters
     ----------
     rows : checked rows of shape (n, d)
+        The points.
     call : Call
-        The call. Its memory is the limit of these searches.
+        The checked arguments of the call; its memory limits each search.
 
     Attributes
     ----------
     prepared : bool
-        Whether the rows are prepared already.
+        Whether the points have been prepared already.
     held_bytes : int
-        The bytes of the prepared points, part of the memory of the call.
+        The bytes of the prepared points, which are part of the memory of the call.
     """
 
     prepared: ClassVar[bool] = False
@@ -65,21 +66,21 @@ class Points:
         return 0
 
     def within_memory(self, memory: int | None) -> Self:
-        """Return the same points with another memory limit for searches."""
+        """Return the same points with another limit on the memory of searches."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__, call=dataclasses.replace(self.call, memory=memory))
         return made
 
     def problem(self, queries: Any, k: Any, *, self_join: bool = False) -> Problem:
-        """Return the problem of a search for the k nearest."""
+        """Return the Problem of a search for the k nearest points of each query."""
         return self.call.problem(self.rows, queries, k, self_join=self_join)
 
     def refuse_unsupported(self, queries: Any, k: Any = 1) -> None:
-        """Raise Unsupported if the named method cannot solve a problem."""
+        """Raise Unsupported if the method that the caller named cannot search for k neighbours of these queries."""
         refuse_unsupported(self.problem(queries, k), self.call.method)
 
     def method_for(self, problem: Problem) -> str:
-        """Return the method of the call, or brute force if that method cannot solve the problem."""
+        """Return the name of the call's method, or of brute force if that method cannot solve the problem."""
         method = self.call.method
         if method == "auto" or search_method(method, problem.device).refuses(problem) is None:
             return method
@@ -90,8 +91,8 @@ class Points:
     ) -> Neighbors:
         """Find the k nearest points of checked queries; the result is on the device of the queries.
 
-        With `around`, k is larger than the caller's, and brute force is used if the method that the caller named does
-        not support this k.
+        With `around`, brute force is used if the method that the caller named does not support this k, which is larger
+        than the caller's k.
         """
         found = self.replayed(queries, k, progress, self_join=self_join)
         if found is not None:
@@ -99,15 +100,15 @@ class Points:
         return self.searched(queries, k, progress, self_join=self_join, around=around)
 
     def replayed(self, queries: Any, k: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors | None:
-        """Replay a search that was captured as a CUDA graph; None if there is none."""
-        differing = (self.rows,) if self_join else (queries, self.rows)  # may differ from the captured search
+        """Replay the CUDA graph that was captured for an equal search, or return None if there is none."""
+        differing = (self.rows,) if self_join else (queries, self.rows)  # arrays that differ from the captured ones
         found = cuda_graph_cache.replayed(self._graph_key(queries, k, self_join), differing, progress)
         return None if found is None else checked(found, queries, self.rows, self.call.metric)
 
     def searched(
         self, queries: Any, k: Any, progress: ProgressLike, *, self_join: bool = False, around: bool = False
     ) -> Neighbors:
-        """Decide how to search, and search; see :meth:`nearest`."""
+        """Search as :meth:`nearest` does, but never replay a CUDA graph: choose a method and run it."""
         decision = self.decided(queries, k, progress, self_join=self_join, around=around)
         return answer(queries, self.rows, decision, self.call.metric, progress, self_join=self_join)
 
@@ -121,17 +122,17 @@ class Points:
         around: bool = False,
         plan: Plan | None = None,
     ) -> Decision:
-        """Decide how to search for the k nearest, by the caller's plan if there is one; see :meth:`nearest`."""
+        """Return the decision for :meth:`nearest`: the caller's plan if it is set, else a method and its plan."""
         problem = self.problem(queries, k, self_join=self_join)
         call = dataclasses.replace(self.call, method=self.method_for(problem)) if around else self.call
         return decide(call, problem, self.rows, queries, plan, progress)
 
     def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Points:
-        """Return the points, prepared for radius searches of these queries or of blocks of them."""
+        """Return these points prepared for radius searches of the queries, or of blocks of them."""
         return self.decided_within(queries, limits, False)
 
     def decided_within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> DecidedPoints:
-        """Choose the method of a radius search of some queries, and prepare the points for all queries."""
+        """Choose the method of a radius search of these queries, and return the points prepared for this method."""
         problem = self.problem(queries, 1)
         made = decide_within(problem, self.rows, queries, limits, self.call.method, progress=progress)
         return DecidedPoints(self.rows, self.call, made)
@@ -145,9 +146,9 @@ class Points:
         self_join: bool = False,
         allowed: Allowed | None = None,
     ) -> RadiusNeighbors:
-        """Find all points within the radius of each checked query; the result is on the device of the queries.
+        """Find all points within the limit of each checked query; the result is on the device of the queries.
 
-        Only points that `allowed` permits are found; the method must support this (`filters`).
+        With `allowed`, only points that it allows are found; the method must support this (`filters`).
         """
         points = self.decided_within(queries, limits, progress)
         return points.within(queries, limits, progress, self_join=self_join, allowed=allowed)
@@ -169,7 +170,7 @@ class Points:
 
 
 class DecidedPoints(Points):
-    """Points that are prepared by one decision for searches within limits."""
+    """Points that have been prepared for radius searches, by a decision."""
 
     prepared: ClassVar[bool] = True
 
@@ -208,13 +209,13 @@ class DecidedPoints(Points):
         return counts
 
     def pairs(self, rows: slice, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
-        """Find, for consecutive rows of the points, the later points within their limits."""
+        """Find, for each point in a slice, the points with larger row numbers that are within its limit."""
         own = range(rows.start, rows.stop)
         queries = self.rows if len(own) == len(self.rows) else self.rows[rows]
         return self._found(Within(queries, limits[rows], own, later=True), progress, names=own)
 
     def _found(self, request: Within, progress: ProgressLike, *, names: range | None = None) -> RadiusNeighbors:
-        """Find the requested points; refuse lists that contain, or lack, values that have overflowed."""
+        """Find the points of a request; raise ValueError if values have overflowed, even those that are not listed."""
         queries, limits, allowed, record = request.queries, request.limits, request.allowed, self.call.metric
         found = checked(self.decision.find_within(request, progress), queries, self.rows, record, names=names)
         count, filtered = self._counting(queries, allowed), allowed is not None
@@ -224,10 +225,10 @@ class DecidedPoints(Points):
     def _counting(
         self, queries: Any, allowed: Allowed | None
     ) -> Callable[[npt.NDArray[np.int64], npt.NDArray[Any]], Any]:
-        """Return a function that counts for some queries within other limits."""
+        """Return a function that counts the points of some queries within other limits, for :func:`check_far`."""
         return lambda rows, limits: self.decision.count_within(_part(queries, limits, allowed, rows), False)
 
 
 def _part(queries: Any, limits: npt.NDArray[Any], allowed: Allowed | None, rows: npt.NDArray[np.int64]) -> Within:
-    """Return the request of some queries; `limits` are theirs."""
+    """Return the request for the queries `rows`, whose limits are `limits`."""
     return Within(inputs.rows_at(queries, rows), limits, allowed=None if allowed is None else allowed.of(rows))

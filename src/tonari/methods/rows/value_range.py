@@ -1,10 +1,10 @@
-"""Refuse values beyond the range of their type, which would make different distances tie.
+"""Checks that refuse values that have overflowed or underflowed, since different distances would then tie.
 
-Rows are ordered by returned values, so that lists can be merged. A value that overflows is infinite, and one that
-underflows is 0 or has lost digits: such values may be equal although the exact values differ. Answers with such values
-are refused. A count contains no values, but it depends on such values if its limit is at an end of the range, so such
-counts are checked too. The smallest and the largest value of an answer show whether it may contain such values; for
-ordinary data no other check is needed.
+Neighbours are ordered by returned values, so that lists can be merged. A value that overflows is infinite, and a value
+that underflows is 0 or has lost digits. Such values may be equal although the exact values differ, so answers with such
+values are refused. A count contains no values, but it depends on them if its limit is at an end of the range, so counts
+are checked too. The smallest and the largest value of an answer show whether it may contain such values; for ordinary
+data no other check is needed.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tonari import inputs
 from tonari.methods import tuning
 from tonari.metrics import Metric
 
-_PLAIN_LOW, _PLAIN_HIGH = 1e-37, 3e38  # between these, float32 and float64 represent values with all digits
-_LARGE_ELEMENT = 1e-5  # from this magnitude on, no power of an element that a metric uses is tiny
-DIGITS = 2.0**48  # a value that is smaller than its rows suggest by this factor depends on a few small elements only
+_PLAIN_LOW, _PLAIN_HIGH = 1e-37, 3e38  # between these, float32 and float64 have their full precision
+_LARGE_ELEMENT = 1e-5  # no metric's power of an element of at least this magnitude can underflow
+DIGITS = 2.0**48  # a value that is smaller by this factor than its rows suggest depends only on a few small elements
 
 
 def check_range(
@@ -35,14 +35,14 @@ def check_range(
     *,
     names: Sequence[int] | None = None,
 ) -> None:
-    """Refuse an answer with values that have overflowed or underflowed.
+    """Raise ValueError if values of an answer have overflowed or underflowed.
 
     Parameters
     ----------
     values, indices : arrays of shape (m, k) or (any,), or tensors
         Lists of k neighbours, or concatenated lists of a radius search; missing entries have the index -1.
     indptr : array of shape (m + 1,), optional
-        The beginnings of the lists in concatenated arrays.
+        The bounds of the lists in concatenated arrays; None for lists of k neighbours.
     queries, points : checked rows
     record : Metric
     names : sequence of int, optional
@@ -54,7 +54,7 @@ def check_range(
         A value is beyond the range; the message names the query and the value.
     """
     one = len(values) == 1 and values.ndim == 2 if indptr is None else len(indptr) == 2
-    if one and type(values) is np.ndarray and values.size:  # in order, so the extremes are at the ends
+    if one and type(values) is np.ndarray and values.size:  # values are in order, so that the extremes are at the ends
         first, last = values.item(0), values.item(-1)
         if _PLAIN_LOW < first < _PLAIN_HIGH and _PLAIN_LOW < last < _PLAIN_HIGH:
             return
@@ -80,12 +80,12 @@ def check_range(
 def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
     """Return the smallest and the largest value, and a lower bound of the smallest magnitude."""
     if math.prod(values.shape) <= tuning.FEW_RESULTS:
-        values = _on_host(values)  # of few values, a copy takes less time than two kernels
-        low, high = values.item(values.argmin()), values.item(values.argmax())  # a third of the time of a reduction
+        values = _on_host(values)  # to copy few values takes less time than two kernels
+        low, high = values.item(values.argmin()), values.item(values.argmax())  # three times as fast as min and max
     elif not isinstance(values, np.ndarray):
         import torch
 
-        low, high = torch.stack(values.aminmax()).tolist()  # waits for the device once
+        low, high = torch.stack(values.aminmax()).tolist()  # stacked to wait for the device only once
     elif values.ndim == 2:
         first, last = (-1, 0) if descending else (0, -1)
         low, high = float(np.minimum.reduce(values[:, first])), float(np.maximum.reduce(values[:, last]))
@@ -95,14 +95,17 @@ def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
 
 
 def may_underflow(record: Metric, queries: Any, points: Any) -> bool:
-    """Whether values of the metric can underflow although the differences between rows do not."""
+    """Return whether values of a metric between these rows can underflow although differences of elements do not."""
     if record.angular or record.degree == 0 or not (record.products or record.power > 1):
         return False
     return not any(inputs.name_of_dtype(rows) in ("uint8", "int8") for rows in (queries, points))
 
 
 def _are_small(queries: Any, record: Metric, tiny: float) -> bool:
-    """Whether a query may be so small that values underflow; often its first element rules it out."""
+    """Return whether some query has such small elements that values may underflow.
+
+    The first element is examined before the others, since it usually rules this out.
+    """
     if record.products:
         return True
     bound = (tiny * DIGITS) ** (1 / _power(record))
@@ -157,7 +160,7 @@ def _look_closer(
 
 
 def is_plain(limits: npt.NDArray[Any]) -> bool:
-    """Whether counts within these limits cannot depend on values that have overflowed or underflowed."""
+    """Return whether no limit is so close to an end of the range that overflow or underflow could change a count."""
     ends, magnitudes = np.finfo(limits.dtype), np.abs(limits)
     return bool(((magnitudes < ends.max) & (magnitudes >= ends.tiny)).all())
 
@@ -173,9 +176,9 @@ def check_counts(
     *,
     filtered: bool = False,
 ) -> None:
-    """Refuse counts that depend on values that have overflowed or underflowed.
+    """Raise ValueError if counts depend on values that have overflowed or underflowed.
 
-    Only some limits make this possible.
+    This is possible only for limits at an end of the range of values.
 
     Parameters
     ----------
@@ -185,11 +188,11 @@ def check_counts(
     queries, points : checked rows
     record : Metric
     count : callable(rows, limits) -> counts
-        Counts for some queries within other limits.
+        Counts the points for the queries `rows` within other limits.
     find : callable(rows) -> RadiusNeighbors
-        Finds the counted points of some queries.
+        Finds the points that were counted for the queries `rows`.
     filtered : bool
-        Whether rules restrict the points that are counted, also by `count` and `find`.
+        Whether rules restrict the points that are counted, by `count` and `find` too.
 
     Raises
     ------
@@ -220,16 +223,17 @@ def check_far(
     listed: bool = False,
     names: Sequence[int] | None = None,
 ) -> None:
-    """Refuse counts, or lists, that may lack points because their values have overflowed.
+    """Raise ValueError if counts or lists may lack points whose values have overflowed.
 
-    An infinite limit finds more points than the largest finite one if values have overflowed.
+    In this case, more points are within an infinite limit than within the largest finite one.
 
     Parameters
     ----------
     limits, queries, points, record, count, filtered
         As for :func:`check_counts`.
     listed : bool
-        Whether the answer has lists. Lists within an infinite limit contain the values that have overflowed.
+        Whether the answer has lists. Lists within an infinite limit need no check here, as they include the values that
+        have overflowed.
     names : sequence of int, optional
         As for :func:`check_range`.
 
@@ -257,26 +261,26 @@ def check_far(
 
 
 def are_inside(limits: npt.NDArray[Any], points: Any, record: Metric) -> bool:
-    """Whether nothing has to be checked: no limits or points, no rounding, or one limit well inside the range."""
+    """Return whether no check is needed: the metric is not subject to checks, or all limits are one ordinary number."""
     if record.bits or record.own or record.missing or not (len(limits) and len(points)):
         return True
     return not limits.strides[0] and _PLAIN_LOW < abs(limits.item(0)) < _PLAIN_HIGH
 
 
 def _distinct(limits: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the limits, or only one if all queries have the same."""
+    """Return the limits of all queries, or an array of a single limit if all queries share it."""
     return limits if limits.strides[0] else limits[:1]
 
 
 def _rows_with(chosen: npt.NDArray[np.bool_], limits: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Return the queries whose limits are chosen, by a mask of all limits or of the only one."""
+    """Return the row numbers of queries whose limits a mask selects; the mask has the shape of :func:`_distinct`."""
     if len(chosen) == len(limits):
         return np.flatnonzero(chosen)
     return np.arange(len(limits) * int(chosen[0]))
 
 
 def _may_overflow(record: Metric, queries: Any, points: Any, largest: float) -> bool:
-    """Whether rows have elements so large that their values may overflow."""
+    """Return whether rows have such large elements that values between them may overflow."""
     if record.angular:
         return False
     q, x = (float(_largest(rows).max()) for rows in (queries, points))
@@ -285,24 +289,24 @@ def _may_overflow(record: Metric, queries: Any, points: Any, largest: float) -> 
 
 
 def _are_tiny(queries: Any, points: Any, record: Metric, tiny: float) -> npt.NDArray[np.bool_]:
-    """Return a mask of the queries that are so small that a value with some point may underflow."""
+    """Return a mask of the queries with such small elements that the value of some point may underflow."""
     sizes = _largest(queries)
     if not record.products:
         return _size(sizes, record) < tiny * DIGITS
     others = _largest(points)
     least = float(others[others > 0].min(initial=np.inf))
-    with np.errstate(invalid="ignore"):  # 0 times inf, if all points are zero
+    with np.errstate(invalid="ignore"):  # if all points are zero, `least` is inf
         return (sizes > 0) & (sizes * least < tiny * DIGITS)
 
 
 def _in_blocks(rows: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
-    """Yield consecutive rows that have few neighbours together, or a single row."""
+    """Cut row numbers into blocks with a bounded total number of neighbours, or of a single row."""
     block = np.cumsum(counts[rows]) // tuning.LOOKED_AT_ONCE
     yield from np.split(rows, np.flatnonzero(np.diff(block)) + 1) if len(rows) else ()
 
 
 def _size(largest: npt.NDArray[np.float64], record: Metric) -> npt.NDArray[np.float64]:
-    """Return about the largest value between rows with elements of this magnitude."""
+    """Return the approximate value of the metric between rows whose largest elements have this magnitude."""
     with np.errstate(over="ignore", under="ignore"):
         size: npt.NDArray[np.float64] = largest ** _power(record)
     return size
@@ -313,7 +317,7 @@ def _power(record: Metric) -> float:
 
 
 def _largest(rows: Any) -> npt.NDArray[np.float64]:
-    """Return the largest magnitude of each row."""
+    """Return the largest magnitude of an element in each row, as float64."""
     if not isinstance(rows, np.ndarray):
         largest: npt.NDArray[np.float64] = rows.abs().amax(dim=1).double().cpu().numpy()
         return largest
@@ -323,7 +327,7 @@ def _largest(rows: Any) -> npt.NDArray[np.float64]:
 
 
 def _floats(rows: Any, ids: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Copy some rows, as float64."""
+    """Return a copy of the rows with these numbers in host memory, as float64."""
     some = rows[ids] if isinstance(rows, np.ndarray) else rows[inputs.like("torch", ids).to(rows.device).long()].cpu()
     return inputs.as_floats(inputs.held(some)).astype(np.float64)
 

@@ -1,6 +1,6 @@
-"""Select the place of a call, the CPU or CUDA devices.
+"""The selection of the place where a call runs, the CPU or CUDA devices.
 
-Modules for CUDA are imported when they are first needed.
+Modules for CUDA are imported only when a call runs there.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from tonari.methods.rows.place import CpuPlace, Place
 
 
 def place_for(device: Any, **arrays: Any) -> Place:
-    """Return the place (the CPU, or CUDA devices) where a call with this argument `device` and these arrays runs."""
+    """Return the place where a call with this argument `device` and these arrays runs: the CPU, or CUDA devices."""
     devices = inputs.devices_for(device, **arrays)
     if not devices:
         return CpuPlace()
     from tonari.methods.rows.place_cuda import CudaPlace
 
     there = {inputs.place_of(x, name) for name, x in arrays.items()} if may_take_fewer(device) else set()
-    if len(there) != 1:  # arrays on different devices stay there
+    if len(there) != 1:  # all devices, as arrays on different ones stay there
         return CudaPlace(devices)
-    # The device of the arrays is always used, so it is the first.
+    # The device of the arrays is always used, and therefore put first.
     return CudaPlace(tuple(sorted(devices, key=lambda name: name not in there)), may_take_fewer=True)
 
 
 def may_take_fewer(device: Any) -> bool:
-    """Whether an argument `device` lets a method choose the number of devices.
+    """Return whether the argument `device` lets a method choose how few of the devices to use.
 
     >>> may_take_fewer("cuda:all"), may_take_fewer(["cuda:0", "cuda:1"])
     (True, False)

@@ -1,7 +1,7 @@
-"""Metrics that equal another metric of transformed rows.
+"""Metrics that are computed as another metric of transformed rows.
 
-change.py         which metrics change rows, how, and how values are converted
-row_changes.py    the changes: each checks rows, and returns other rows in float64
-maps.py           linear maps, with the same bits on every machine
-roots.py, trigonometry.py    functions of numbers, with the same bits on every machine
+change.py         the transformation of rows and the conversion of values for each of these metrics
+row_changes.py    the transformations: each checks rows, and returns transformed rows in float64
+maps.py           linear maps of rows, with the same bits on every machine
+roots.py, trigonometry.py    roots and trigonometric functions, with the same bits on every machine
 """

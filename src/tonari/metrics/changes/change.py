@@ -1,4 +1,4 @@
-"""Metrics that equal another metric of transformed rows: haversine, Minkowski distances, weights and linear maps.
+"""Metrics that are computed as another metric of transformed rows: haversine, Minkowski, weights and linear maps.
 
     haversine(q, x)               = 2 arcsin(min(1, c / 2)),  c = euclidean(u(q), u(x))
     u(lat, lon)                   = (cos lat cos lon, cos lat sin lon, sin lat)
@@ -16,9 +16,9 @@
     linf                          max |q - x| where w > 0     rows without the columns of weight 0
 
 The transformed rows are float64. Each of their numbers is rounded once (a product with a weight, a root), has an error
-below 2^-52 (a unit vector), or is a sum in a fixed order (a product with a matrix). The search among the transformed
-rows is exact for these rows, and orders points by the float64 values of the base metric. The function ``finish``, which
-converts these values, is monotone, so it keeps the order.
+below 2^-52 (a unit vector), or is a sum in a fixed order (a product with a matrix). The search is exact for the
+transformed rows, and orders points by the float64 values of the base metric. The function ``finish``, which converts
+these values to values of the requested metric, is monotone, so that it keeps the order.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from tonari.metrics.radius import limits_of
 Weights = tuple[float, ...]
 
 
-# The factor by which a column is multiplied, from its weight.
+# For each metric that supports weights, the function from the weights of columns to the factors that multiply them.
 _FACTORS: dict[str, Callable[[Float64], Float64]] = {
     "euclidean": np.sqrt,
     "sqeuclidean": np.sqrt,
@@ -60,7 +60,7 @@ _FACTORS: dict[str, Callable[[Float64], Float64]] = {
     "seuclidean": np.sqrt,
 }
 _WEIGHTED = ", ".join(name for name in _FACTORS if name in METRICS)
-# The rows to pass to functions that do not transform them.
+# For messages of functions that do not transform rows: the transformed rows that a caller has to pass.
 _MAPPED_ROWS = {
     "mahalanobis": "rows @ T as float64, of a T with VI = T @ T.T such as numpy.linalg.cholesky(VI)",
     "seuclidean": "rows / numpy.sqrt(V) as float64",
@@ -87,8 +87,8 @@ class Change:
     finish : callable(values) -> values, optional
         A monotone function from float64 values of `base` to values of this metric; None if they are equal.
     instead : str
-        The rows to pass with the metric `base` instead, for messages of functions that do not transform rows; "" for
-        weights and matrices.
+        The transformed rows in words, for messages of functions that do not transform rows: the caller has to pass
+        them, with the metric `base`. "" for weights and matrices.
     """
 
     metric: str
@@ -101,11 +101,11 @@ class Change:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The weights and the matrix of the transformation, which a graph or an Index stores with its metric."""
+        """The weights and the matrix of the transformation, stored with the metric of a graph or an Index."""
         return {"weights": self.weights, "transform": self.transform}
 
     def rows(self, x: Any, name: str, threads: int | None = None) -> Any:
-        """Check an array of any supported kind; return the transformed rows, a NumPy array or a tensor on CUDA."""
+        """Check an array, and return the transformed rows, a NumPy array or a tensor on CUDA, in float64."""
         if inputs.place_of(x, name) is None:
             return self.prepare(inputs.as_rows(x, name, threads=threads), name, threads)
         rows = inputs.as_device_rows(x, name)
@@ -121,7 +121,7 @@ class Change:
         return converted if isinstance(values, np.ndarray) else values.new_tensor(converted)
 
     def within(self, m: int, *, radius: Any, min_similarity: Any, closed: Any) -> dict[str, Any]:
-        """Return the radius by `base` that corresponds to a radius by this metric.
+        """Convert a radius by this metric to the radius by `base` within which the same points are found.
 
         Parameters
         ----------
@@ -143,13 +143,14 @@ class Change:
 
 
 def first_outside(finish: Callable[[Float64], Float64], limits: Float64) -> Float64:
-    """Return for each limit the smallest float64 number, 0 or more, whose finished value exceeds it, by bisection.
+    """Return for each limit the smallest float64 number x of at least 0 with finish(x) above the limit, by bisection.
 
     Parameters
     ----------
     finish : callable
         A monotone function that maps inf to inf.
     limits : array of shape (m,)
+        Limits on values of `finish`. For a limit of inf the result is inf.
 
     Examples
     --------
@@ -157,8 +158,8 @@ def first_outside(finish: Callable[[Float64], Float64], limits: Float64) -> Floa
     >>> first_outside(np.sqrt, np.array([2.0, -1.0, np.inf]))
     array([ 4.,  0., inf])
     """
-    low = np.full(limits.shape, -1, np.int64)  # bits of the last number known to be inside
-    high = np.full(limits.shape, _INFINITY)  # bits of the first number known to be outside, or of inf
+    low = np.full(limits.shape, -1, np.int64)  # bits of the largest x known to be within the limit
+    high = np.full(limits.shape, _INFINITY)  # bits of the smallest x known to be beyond it, or of inf
     for _ in range(64):
         middle = low + ((high - low) >> 1)
         open_ = middle > low
@@ -168,7 +169,7 @@ def first_outside(finish: Callable[[Float64], Float64], limits: Float64) -> Floa
 
 
 def change_of(metric: Any, weights: Any = None, transform: Any = None) -> Change | None:
-    """Return the transformation that a metric, possibly with weights or a matrix, requires; None if it requires none.
+    """Return the transformation of rows for a metric with optional weights or a matrix; None if rows stay unchanged.
 
     Weights that are all 1 have no effect, except for "seuclidean", whose weights are 1 / V. "mahalanobis" needs a
     matrix T with T Tᵀ = VI.
@@ -224,12 +225,12 @@ _NEEDS = {
 def change_for(
     metric: Any, *, weights: Any = None, VI: Any = None, covariance: Any = None, V: Any = None, transform: Any = None
 ) -> Change | None:
-    """Return the transformation for the arguments of a public function; None if they require none.
+    """Return the transformation of rows for the arguments of a public function; None if rows stay unchanged.
 
     Raises
     ------
     TypeError, ValueError
-        As for :func:`change_of`; also for several of these arguments together, and for an argument of another metric.
+        As for :func:`change_of`; also if several of these arguments are set, or one that belongs to another metric.
 
     Examples
     --------
@@ -252,7 +253,7 @@ def change_for(
 
 
 def _refuse_parameters(metric: str, given: list[str]) -> None:
-    """Refuse several arguments together, and arguments of another metric."""
+    """Raise ValueError if several arguments about columns are set, or one that belongs to another metric."""
     if len(given) > 1:
         raise ValueError(f"{' and '.join(given)}: expected one of them; each of them says how columns count")
     (name,) = given
@@ -266,7 +267,7 @@ def _refuse_parameters(metric: str, given: list[str]) -> None:
 
 
 def instead_of(metric: str) -> tuple[str, str]:
-    """Return texts that name the rows and the metric to pass to a function that does not transform rows.
+    """Return the rows, in words, and the metric that a caller can pass to a function that does not transform rows.
 
     >>> instead_of("seuclidean")
     ('rows / numpy.sqrt(V) as float64', 'euclidean')
@@ -308,7 +309,7 @@ def check_weights(metric: str, weights: Any) -> Weights | None:
 
 
 def _in_blocks(function: Callable[[Float64], Float64], values: Float64) -> Float64:
-    """Apply a function of elements to blocks, so that its temporaries stay in the cache."""
+    """Apply an elementwise function block by block, so that its temporary arrays stay in the cache."""
     out = np.empty(values.shape)
     flat, given = out.reshape(-1), values.reshape(-1)
     for part in cut(len(flat), tuning.CHANGED_ELEMENTS):

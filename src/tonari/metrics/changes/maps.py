@@ -1,12 +1,12 @@
-"""Linear maps of rows, in float64 and in a fixed order of operations: every machine computes the same bits.
+"""Linear maps of rows, computed in float64 and in a fixed order, so that every machine computes the same bits.
 
     transform=T          row x becomes x T            T of shape (d, p)
     VI                   VI = T Tᵀ                    T by Cholesky's method with the largest pivot first
     covariance           its inverse is T Tᵀ          T = (L⁻¹)ᵀ, where covariance = L Lᵀ by Cholesky's method
 
-The euclidean distance of changed rows, |(q - x) T|, is then the square root of (q - x) VI (q - x)ᵀ. BLAS and LAPACK add
-in another order on each processor. Products here therefore add in the fixed order of the sums of every metric
-(``definitions.py``), and roots are computed by elementwise operations of NumPy, each of which rounds once.
+The euclidean distance of mapped rows, |(q - x) T|, is then the square root of (q - x) VI (q - x)ᵀ. BLAS and LAPACK add
+in a different order on each processor. The products here therefore add in the fixed order of all metrics
+(``definitions.py``), and T is computed by elementwise operations of NumPy, each rounded once.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tonari.core.slices import cut
 from tonari.metrics import tuning
 from tonari.metrics.definitions import Float64
 
-_ASYMMETRY = 2.0**-20  # relative to the largest element; computed inverses have less
-_ROUNDING = 2.0**-50  # relative to a pivot, for each column; eliminating other columns rounds less
+_ASYMMETRY = 2.0**-20  # largest accepted asymmetry, relative to the largest element; computed inverses have less
+_ROUNDING = 2.0**-50  # bound on the rounding errors of a pivot per eliminated column, relative to the pivot
 
 
 def check_transform(transform: Any) -> Float64 | None:
-    """Check a matrix by which rows are multiplied, and return a read-only float64 copy; None without a matrix.
+    """Check the argument `transform`, a matrix by which rows are multiplied, and return a read-only float64 copy.
 
     >>> check_transform([[1.0], [2]]).shape
     (2, 1)
@@ -71,7 +71,7 @@ def root_of_inverse(matrix: Any) -> Float64:
     Raises
     ------
     TypeError, ValueError
-        VI is no square matrix of finite numbers, not symmetric, not positive semi-definite, or 0.
+        VI is not a square matrix of finite numbers, not symmetric, not positive semi-definite, or 0.
 
     Examples
     --------
@@ -111,12 +111,13 @@ def root_of_inverse(matrix: Any) -> Float64:
 def root_of_covariance(matrix: Any) -> Float64:
     """Return T of shape (d, d) such that T Tᵀ is the inverse of a symmetric positive definite covariance matrix.
 
-    Cholesky's method in the order of the columns finds the lower triangle L, and forward substitution its inverse.
+    Cholesky's method, in the order of the columns, computes the lower triangle L of the covariance L Lᵀ. Forward
+    substitution computes its inverse.
 
     Raises
     ------
     TypeError, ValueError
-        The covariance is no square matrix of finite numbers, not symmetric, or not positive definite.
+        The covariance is not a square matrix of finite numbers, not symmetric, or not positive definite.
 
     Examples
     --------
@@ -144,7 +145,7 @@ def root_of_covariance(matrix: Any) -> Float64:
 
 
 def weights_of_variances(variances: Any) -> tuple[float, ...]:
-    """Return 1 / V: the column weights with which the standardized euclidean distance is a weighted one.
+    """Return the column weights 1 / V, which turn the euclidean distance into the standardized one.
 
     >>> weights_of_variances([4, 0.5])
     (0.25, 2.0)

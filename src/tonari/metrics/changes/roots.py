@@ -1,8 +1,8 @@
-"""Cube roots from additions, multiplications and divisions alone, in float64.
+"""Cube roots computed only by additions, multiplications and divisions, in float64.
 
-The last bit of NumPy's cube root depends on the C library. IEEE 754 defines the operations used here, so the bits are
-the same everywhere. Let x = 2^(3 k) m, with m from 1/2 to 4. Newton's method begins with a linear guess of the cube
-root of m, and ends with a y within a few units in the last place:
+The last bit of NumPy's cube root depends on the C library. IEEE 754 defines the results of the operations used here, so
+the bits are the same everywhere. Let x = 2^(3 k) m, with m from 1/2 to 4. Newton's method begins with a linear guess of
+the cube root of m, and ends with a y within a few units in the last place:
 
     y  <-  y - (y - m / y^2) / 3            the relative error e becomes about e^2: 2^-4, 2^-8, ... 2^-64
 
@@ -30,7 +30,7 @@ Float64 = npt.NDArray[np.float64]
 
 _STEPS = 4
 _SPLIT = 134217729.0  # 2^27 + 1
-_GUESS = 0.72, 0.24  # coefficients of the line that is within a sixteenth of the cube root from 1/2 to 4
+_GUESS = 0.72, 0.24  # coefficients of a line within 1/16, relatively, of the cube root from 1/2 to 4
 
 
 def cube_root(x: Float64) -> Float64:
@@ -57,9 +57,12 @@ def two_thirds(x: Float64) -> Float64:
 
 
 def _parts(x: Float64) -> tuple[npt.NDArray[np.bool_], Float64, npt.NDArray[np.int32]]:
-    """Return a mask of the x other than 0 and inf, and their m from 1/2 to 4 and k of x = 2^(3 k) m (else of 1)."""
+    """Decompose numbers x as 2^(3 k) m with m from 1/2 to 4.
+
+    Return a mask of the x that are neither 0 nor inf, m, and k; for the other x, m and k are those of 1.
+    """
     usual = (x > 0) & (x < np.inf)
-    fraction, exponent = np.frexp(np.where(usual, x, 1.0))  # exact, as ldexp is
+    fraction, exponent = np.frexp(np.where(usual, x, 1.0))  # exact, as is ldexp below
     third = exponent // 3
     return usual, np.ldexp(fraction, exponent - 3 * third), third
 
@@ -77,7 +80,7 @@ def _root(m: Float64) -> Float64:
 
 
 def _product(a: Float64, b: Float64) -> tuple[Float64, Float64]:
-    """Return a * b, rounded, and its rounding error, for numbers that are neither huge nor tiny."""
+    """Return the rounded product a * b and its exact rounding error, for numbers that are neither huge nor tiny."""
     product = a * b
     a_high, a_low = _halves(a)
     b_high, b_low = _halves(b)
@@ -85,7 +88,7 @@ def _product(a: Float64, b: Float64) -> tuple[Float64, Float64]:
 
 
 def _halves(a: Float64) -> tuple[Float64, Float64]:
-    """Split a into a sum of two numbers of 26 bits."""
+    """Split numbers exactly into sums of two numbers with 26 significant bits."""
     scaled = _SPLIT * a
     high = scaled - (scaled - a)
     return high, a - high

@@ -1,4 +1,4 @@
-"""The changes of rows that ``change.py`` uses: each checks rows, and returns other rows in float64."""
+"""The transformations that ``change.py`` uses: each checks rows, and returns transformed rows in float64."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from tonari.metrics.definitions import Float64, unit_vectors
 
 
 class Prepare(Protocol):
-    """A function that checks and transforms rows."""
+    """The interface of a transformation: a function that checks and transforms rows."""
 
     def __call__(self, rows: Any, name: str, threads: int | None = None, /) -> Any:
-        """Return float64 rows: an array, or a tensor on CUDA. On the CPU, `threads` threads may do the work."""
+        """Return the transformed rows in float64, an array or a tensor on CUDA, using up to `threads` CPU threads."""
 
 
 @dataclass(frozen=True)
 class Weighting:
-    """Multiply columns by factors from their weights, and drop columns of weight 0."""
+    """A transformation that multiplies each column by a factor from its weight, and drops columns of weight 0."""
 
     weights: npt.NDArray[np.float64]
     factors: Callable[[Float64], Float64]
@@ -42,7 +42,7 @@ class Weighting:
         kept = np.flatnonzero(self.weights)
         factors = self.factors(self.weights[kept])
         if isinstance(rows, np.ndarray):
-            with np.errstate(over="ignore"):  # the search refuses values that overflow
+            with np.errstate(over="ignore"):  # the search refuses infinite values
                 return np.ascontiguousarray(inputs.as_floats(rows)[:, kept], np.float64) * factors
         wide = rows.double()
         at = kept.tolist()
@@ -51,7 +51,7 @@ class Weighting:
 
 @dataclass(frozen=True)
 class Mapping:
-    """Multiply rows by a matrix, in host memory; messages call the matrix `called`."""
+    """A transformation that multiplies rows by a matrix, in host memory; `called` is the matrix's name in messages."""
 
     matrix: Float64
     called: str
@@ -67,14 +67,14 @@ class Mapping:
 
 
 def _on_host(make: Callable[[Float64], Float64], rows: Any) -> Any:
-    """Transform rows in host memory, and return the result where the rows are."""
+    """Apply a function to the rows in host memory, and return the result on the device of the rows."""
     if isinstance(rows, np.ndarray):
         return make(rows)
     return sys.modules["torch"].from_numpy(make(inputs.held(rows.cpu()))).to(rows.device)
 
 
 def roots_of_rows(rows: Any, name: str, threads: int | None = None) -> Any:
-    """Check that rows have no negative number, and return their square roots in float64."""
+    """Check that no element of rows is negative, and return the square roots of all elements in float64."""
     if not isinstance(rows, np.ndarray):
         if bool((rows < 0).any()):
             inputs.check_values(rows, name, first=0, nonnegative=True)
@@ -84,7 +84,7 @@ def roots_of_rows(rows: Any, name: str, threads: int | None = None) -> Any:
 
 
 def shares(rows: Any, name: str, threads: int | None = None) -> Any:
-    """Check that no number is negative and that each row sums to one, up to rounding; return the rows in float64."""
+    """Check that no element is negative and that each row sums to one, up to rounding; return the rows in float64."""
 
     def check(held: npt.NDArray[Any]) -> Float64:
         inputs.check_nonnegative(held, name, threads)
@@ -103,12 +103,12 @@ def shares(rows: Any, name: str, threads: int | None = None) -> Any:
     return _on_host(check, rows)
 
 
-# Twice the rounding of a number of a dtype, relative to the number; float64 numbers may be converted float32 numbers.
+# The machine epsilon of each dtype; float64 rows have that of float32, since they may be converted from float32.
 _EPSILON = {"float64": 2.0**-23, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 
 
 def unit_rows(rows: Any, name: str, threads: int | None = None) -> Any:
-    """Check latitudes and longitudes in radians, and return their unit vectors."""
+    """Check rows of latitude and longitude in radians, and return them as unit vectors of shape (n, 3)."""
     if rows.shape[1] != 2:
         raise ValueError(
             f"{name}: has {rows.shape[1]} columns, but metric='haversine' compares (latitude, longitude) in radians; "
@@ -123,7 +123,7 @@ def unit_rows(rows: Any, name: str, threads: int | None = None) -> Any:
         )
     held = rows if isinstance(rows, np.ndarray) else inputs.held(rows.cpu())
     latitude, longitude = np.ascontiguousarray(inputs.as_floats(held).T, np.float64)
-    most = float(np.float32(np.pi / 2)) if dtype == "float32" else np.pi / 2  # rounded up
+    most = float(np.float32(np.pi / 2)) if dtype == "float32" else np.pi / 2  # float32(pi / 2) is above pi / 2
     _refuse(np.abs(latitude) > most, latitude, name, "latitude", f"-pi/2 to pi/2, for {name} of latitude, longitude")
     _refuse(np.abs(longitude) > LARGEST_ANGLE, longitude, name, "longitude", f"-{LARGEST_ANGLE:g} to {LARGEST_ANGLE:g}")
     made = np.empty((len(latitude), 3))
@@ -134,7 +134,7 @@ def unit_rows(rows: Any, name: str, threads: int | None = None) -> Any:
 
 @dataclass(frozen=True)
 class Widening:
-    """Convert rows to float64, and refuse elements beyond `largest`, with which sums of powers would overflow."""
+    """A transformation to float64 that refuses elements beyond `largest`, for which sums of powers would overflow."""
 
     metric: str
     largest: float

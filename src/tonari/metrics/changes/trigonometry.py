@@ -1,9 +1,9 @@
-"""Sine, cosine and arcsine from additions, multiplications, divisions and square roots alone, in float64.
+"""Sine, cosine and arcsine computed only by additions, multiplications, divisions and square roots, in float64.
 
-The last bits of NumPy's functions depend on the processor and the C library. IEEE 754 defines the operations used here,
-so the bits are the same everywhere. The polynomials, the reduction by multiples of pi / 2 and the split of the arcsine
-are those of fdlibm, whose files ``k_sin.c``, ``k_cos.c``, ``e_rem_pio2.c`` and ``e_asin.c`` derive their errors (below
-one unit in the last place) and carry this notice:
+The last bits of NumPy's functions depend on the processor and the C library. IEEE 754 defines the results of the
+operations used here, so the bits are the same everywhere. The polynomials, the reduction by multiples of pi / 2 and the
+split of the arcsine are taken from fdlibm, whose files ``k_sin.c``, ``k_cos.c``, ``e_rem_pio2.c`` and ``e_asin.c``
+derive their errors (below one unit in the last place) and carry this notice:
 
     Copyright (C) 1993 by Sun Microsystems, Inc. All rights reserved. Permission to use, copy, modify, and distribute
     this software is freely granted, provided that this notice is preserved.
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 Float64 = npt.NDArray[np.float64]
 
-# Up to this angle, the number of multiples of pi / 2 has at most 19 bits; its product with 33 bits of pi / 2 is exact.
+# Up to this angle, the number of quarter turns has at most 19 bits; its product with 33 bits of pi / 2 is exact.
 LARGEST_ANGLE = 8e5
 
 _SIN = (
@@ -51,8 +51,8 @@ _ASIN_Q = (
     7.70381505559019352791e-02,
 )
 _HALF_PI_1 = 1.57079632673412561417e00  # the first 33 bits of pi / 2
-_HALF_PI_2 = 6.07710050630396597660e-11  # the next 33
-_HALF_PI_2_TAIL = 2.02226624879595063154e-21  # the remaining bits
+_HALF_PI_2 = 6.07710050630396597660e-11  # the next 33 bits of pi / 2
+_HALF_PI_2_TAIL = 2.02226624879595063154e-21  # the remaining bits of pi / 2
 _TWO_OVER_PI = 6.36619772367581382433e-01
 _HALF_PI, _HALF_PI_LOW = 1.57079632679489655800e00, 6.12323399573676603587e-17
 _QUARTER_PI = 7.85398163397448278999e-01
@@ -91,7 +91,7 @@ def arcsin(x: Float64) -> Float64:
     square = np.where(small, x * x, (1.0 - x) * 0.5)
     ratio = square * _polynomial(square, _ASIN_P) / _polynomial(square, _ASIN_Q)
     root = np.sqrt(square)
-    head = (root.view(np.int64) & ~np.int64(0xFFFFFFFF)).view(np.float64)  # its square is exact
+    head = (root.view(np.int64) & ~np.int64(0xFFFFFFFF)).view(np.float64)  # has so few bits that its square is exact
     total = root + head
     left = (square - head * head) / np.where(total == 0, 1.0, total)
     correction = 2.0 * root * ratio - (_HALF_PI_LOW - 2.0 * left)
@@ -101,14 +101,14 @@ def arcsin(x: Float64) -> Float64:
 
 
 def _sin_near_zero(x: Float64, low: Float64) -> Float64:
-    """sin(x + low) for abs(x) <= pi / 4."""
+    """Return sin(x + low) for abs(x) <= pi / 4, where low is a correction of x."""
     square = x * x
     cube = square * x
     return x - ((square * (0.5 * low - cube * _polynomial(square, _SIN[1:])) - low) - cube * _SIN[0])
 
 
 def _cos_near_zero(x: Float64, low: Float64) -> Float64:
-    """cos(x + low) for abs(x) <= pi / 4."""
+    """Return cos(x + low) for abs(x) <= pi / 4, where low is a correction of x."""
     square = x * x
     half = 0.5 * square
     most = 1.0 - half

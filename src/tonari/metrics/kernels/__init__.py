@@ -1,1 +1,1 @@
-"""Triton functions of the elementwise metrics, and of square roots and floors."""
+"""Triton functions for the terms of elementwise metrics, and for square roots and floors."""

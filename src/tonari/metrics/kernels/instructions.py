@@ -1,8 +1,8 @@
-"""Square roots and floors as the instructions of a GPU, with the bits of Triton's own functions.
+"""Square roots and floors as GPU instructions, with the same bits as Triton's own functions.
 
-Triton's functions call libdevice, a library of 470 kB. Linking it to a kernel takes 80 ms, in which Triton holds the
-interpreter's lock, so no other kernel is translated (cuda/compiling/compile.py). libdevice's functions are calls of the
-same intrinsic functions of LLVM. Triton's interpreter has no such functions, and calls NumPy.
+Triton's functions call libdevice, a library of 470 kB. Linking it to a kernel takes 80 ms, during which Triton holds
+the interpreter's lock and no other kernel can be translated (cuda/compiling/compile.py). libdevice itself only calls
+intrinsic functions of LLVM, which are called directly here. Triton's interpreter does not have them, and calls NumPy.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _call(intrinsic: str, x: Any, semantic: Any) -> Any:
 
 @triton.jit
 def sqrt(x):
-    """Return the square root: correctly rounded for float64, approximate for float32."""
+    """Return the square root, correctly rounded in float64 and approximate in float32."""
     if _COMPILED:
         y = _sqrt(x)
     else:
@@ -47,7 +47,7 @@ def sqrt(x):
 
 @triton.jit
 def rsqrt(x):
-    """Return an approximate inverse of the square root of float32."""
+    """Return the approximate inverse of the square root of a float32 number."""
     tl.static_assert(x.dtype == tl.float32)
     if _COMPILED:
         y = _rsqrt(x)
@@ -58,7 +58,7 @@ def rsqrt(x):
 
 @triton.jit
 def floor(x):
-    """Return the largest whole number <= x, of float64 or float32; a subnormal float32 may be taken as 0."""
+    """Return the largest whole number <= x, in float64 or float32; a subnormal float32 may count as 0."""
     if _COMPILED:
         y = _floor(x)
     else:

@@ -2,10 +2,10 @@
 
     term         one term f(q, x) in float64, with the bits of ``definitions.py``: every operation is rounded once
     add_terms    for the screen: adds the terms of four columns to the scores in float32, one after the other. Elements
-                 are 0, or from 2^-60 to 2^40 in magnitude. The roundings of the terms and of d additions amount to less
-                 than (d + 15) u (size(q) + size(x)), with u = 2^-24
-    size, difference    of float64 elements, for bounds on the error of rounding them: f(q, x) <= size(q) + size(x), and
-                 |f(q, x) - f(q, y)| <= stretch * difference(x, y) with the record's `stretch`, where
+                 are 0, or from 2^-60 to 2^40 in magnitude. The rounding errors of the terms and of d additions amount
+                 to less than (d + 15) u (size(q) + size(x)), with u = 2^-24
+    size, difference    functions of float64 elements that bound the error of rounding them: f(q, x) <= size(q) +
+                 size(x), and |f(q, x) - f(q, y)| <= stretch * difference(x, y) with the record's `stretch`, where
                  stretch * difference(x, y) >= size(y) - size(x)
 
 If a metric has `prepare`, the screen applies it to the elements, once per tile instead of once per pair. If it has
@@ -46,7 +46,7 @@ def distance(x, y):
 
 @triton.jit
 def four_of(t):
-    """Split [R, C, TR, TC, 4] into four [R, C, TR, TC]; all are in registers, so that no data moves."""
+    """Split a tensor [R, C, TR, TC, 4] in registers into four [R, C, TR, TC], without moving data."""
     shape: tl.constexpr = t.shape
     even, odd = tl.split(t.reshape(shape[0], shape[1], shape[2], shape[3], 2, 2))
     t0, t2 = tl.split(even)
@@ -66,13 +66,13 @@ def add_four(total, t):
 
 @triton.jit
 def add_distances(total, q, x):
-    """l1"""
+    """Add the terms of l1."""
     return add_four(total, tl.abs(q - x))
 
 
 @triton.jit
 def join_distances(total, q, x):
-    """linf: the maximum replaces the sum."""
+    """Combine the terms of linf, whose maximum replaces the sum."""
     t0, t1, t2, t3 = four_of(tl.abs(q - x))
     total = tl.maximum(tl.maximum(total, t0), t1)
     return tl.maximum(tl.maximum(total, t2), t3)
@@ -82,13 +82,13 @@ def join_distances(total, q, x):
 def chi2_term(q, x):
     total = q + x
     difference = q - x
-    # Elements are not negative: if the total is zero, so is the difference.
+    # Elements are not negative, so that the difference is zero if the total is.
     return difference * difference / tl.where(total == 0, 1.0, total)
 
 
 @triton.jit
 def inverse(v):
-    """1 / v within 2 units in the last place, at most 2^60. v is at least 2^-60, or 0, which is taken as 2^-60."""
+    """Return 1 / v within 2 units in the last place; v is at least 2^-60, or 0, which counts as 2^-60."""
     v = tl.maximum(v, 8.673617379884035e-19)  # 2^-60
     root = rsqrt(v)
     guess = root * root
@@ -97,14 +97,15 @@ def inverse(v):
 
 @triton.jit
 def add_inverse_sums(total, r, s):
-    """chi2: S((q - x)^2 / (q + x)) = S(q) + S(x) - 4 S(q x / (q + x)), as (q - x)^2 = (q + x)^2 - 4 q x.
+    """Add q x / (q + x) for chi2, from r = 1 / q and s = 1 / x; such a term is 1 / (r + s).
 
-    With r = 1 / q and s = 1 / x, q x / (q + x) is 1 / (r + s), and two such terms share one root:
+    As (q - x)^2 = (q + x)^2 - 4 q x, the score is S((q - x)^2 / (q + x)) = S(q) + S(x) - 4 S(q x / (q + x)). Two terms,
+    with a and b for their r + s, share one root:
 
         1 / a + 1 / b = (a + b) p^2,    p = 1 / sqrt(a b)
 
-    0 is taken as 2^-60, which can only lower a score, by at most 2^-58 per term (columns are padded by up to 3 zeros).
-    The other roundings, counted in units: 2 for r and s, 1 for each of r + s, a + b, a b, (a + b) p and its product
+    0 counts as 2^-60, which can only lower a score, by at most 2^-58 per term (columns are padded by up to 3 zeros).
+    The other rounding errors, in units of u: 2 for r and s, 1 for each of r + s, a + b, a b, (a + b) p and its product
     with p, 4.3 for the square of a root (relative error 2^-22.9), ceil(d / 2) - 1 for the sum, all relative to
     4 q x / (q + x) <= q + x; ceil(d / 4) + 1 for S(q) and S(x); 3 for adding them to low.
     """
@@ -125,17 +126,21 @@ def canberra_term(q, x):
 
 @triton.jit
 def lifted(v):
-    """2^20 v: 0 or from 2^-40 to 2^60, so that products of two sums or differences stay in float32's normal range."""
+    """Return 2^20 v, so that products of two sums or differences neither overflow nor underflow in float32.
+
+    The result is 0 or from 2^-40 to 2^60.
+    """
     return v * 1048576.0
 
 
 @triton.jit
 def add_ratios(total, q, x):
-    """canberra: two terms share one root: a / s + b / t = (a t + b s) p^2, with p = 1 / sqrt(s t).
+    """Add the terms of canberra, two of which share one root: a / s + b / t = (a t + b s) p^2, with p = 1 / sqrt(s t).
 
-    s and t are |q| + |x|, or 2^-40 if that is 0, in which case a and b are 0 too; otherwise these are 0 or at least
-    2^-63. Roundings, counted in units: 1 for each of a, s, s t, b s, a t + b s and the two products with p, 4.3 for p^2
-    (relative error 2^-22.9), ceil(d / 2) - 1 for the sum and 1 for adding it to low, relative to terms of at most 1.
+    a and b are |q - x| in two columns; they are 0 or at least 2^-63. s and t are |q| + |x|, or 2^-40 if that is 0, in
+    which case a or b is 0 too. Rounding errors, in units of u: 1 for each of a, s, s t, b s, a t + b s and the two
+    products with p, 4.3 for p^2 (relative error 2^-22.9), ceil(d / 2) - 1 for the sum and 1 for adding it to low,
+    relative to terms of at most 1.
     """
     shape: tl.constexpr = (total.shape[0], total.shape[1], total.shape[2], total.shape[3], 2, 2)
     a, b = tl.split(tl.abs(q - x).reshape(shape))
@@ -175,8 +180,8 @@ def fourth(t):
 
 @triton.jit
 def of_distance(t, METRIC: tl.constexpr):
-    """Return the term of two numbers at distance t, for the metrics that trees support."""
-    # A single return, because the compiler also compiles the code after a return in a constant branch.
+    """Return the term f(q, x) from t = |q - x|, for the metrics that trees support."""
+    # There is a single return, because the compiler would compile the code after a return in a constant branch too.
     if METRIC.degree == 0.5:
         term = half(t)
     elif METRIC.degree == 1.5:
@@ -213,29 +218,41 @@ def power_four(q, x):
 
 @triton.jit
 def add_roots(total, q, x):
-    """power:0.5. Roundings, in units: a half for the difference and 2 for the root, which is within 2^-23 of itself."""
+    """Add the terms of power:0.5.
+
+    Rounding errors, in units of u: 1/2 for the difference, 2 for the root, whose relative error is at most 2^-23.
+    """
     return add_four(total, power_half(q, x))
 
 
 @triton.jit
 def add_roots_of_cubes(total, q, x):
-    """power:1.5. Roundings, in units: 1.5 for the difference, 2 for the root, 1 for the product."""
+    """Add the terms of power:1.5.
+
+    Rounding errors, in units of u: 1.5 for the difference, 2 for the root, 1 for the product.
+    """
     return add_four(total, power_three_halves(q, x))
 
 
 @triton.jit
 def add_cubes(total, q, x):
-    """power:3. Roundings, in units: 3 for the difference, 1 for each product. A cube may lose 2^-126 to underflow."""
+    """Add the terms of power:3.
+
+    Rounding errors, in units of u: 3 for the difference, 1 for each product. A cube may also lose 2^-126 to underflow.
+    """
     return add_four(total, power_three(q, x))
 
 
 @triton.jit
 def add_fourth_powers(total, q, x):
-    """power:4. Roundings, in units: 4 for the difference, 2 for its square, 1 for the product."""
+    """Add the terms of power:4.
+
+    Rounding errors, in units of u: 4 for the difference, 2 for its square, 1 for the product.
+    """
     return add_four(total, power_four(q, x))
 
 
-# Of elements of at most `largest`, sizes of p > 1 are 2^(p - 1) |x|^p, rounded up.
+# For p > 1, and elements of at most the record's `largest`, the size of x is 2^(p - 1) |x|^p, rounded up.
 @triton.jit
 def size_half(x):
     return half(tl.abs(x))

@@ -1,1 +1,1 @@
-"""Rows with missing values on the CPU."""
+"""Searches among rows with missing values on the CPU."""

@@ -1,4 +1,4 @@
-"""Find the nearest, or the number, of the points that are listed for each query, among rows with missing values."""
+"""Searches in lists of points, one for each query, among rows with missing values: the k nearest, or a count."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def search_listed(
     threads: int | None = None,
     found: Neighbors | None = None,
 ) -> Neighbors:
-    """Search the lists of all queries; see :meth:`tonari.core.method.SearchMethod.search_listed`.
+    """Find the k nearest points in each query's list; see :meth:`tonari.core.method.SearchMethod.search_listed`.
 
     >>> rows = np.array([[0.0, np.nan], [1.0, 2.0], [np.nan, 4.0]])
     >>> listed = Listed(np.array([1, 2]), np.array([0]), np.array([2]))
@@ -59,7 +59,7 @@ def count_listed(
     *,
     threads: int | None = None,
 ) -> npt.NDArray[np.int64]:
-    """Count the listed points within the limit of each query."""
+    """Count the points in each query's list whose distance is within the query's limit."""
     counts = np.zeros(len(queries), np.int64)
     for rows in cut(len(queries), max(1, tuning.PAIRS_HELD // max(1, int(listed.lengths.max(initial=0))))):
         of, _, values = _pairs(queries, points, listed, rows, threads)
@@ -70,7 +70,10 @@ def count_listed(
 def _pairs(
     queries: npt.NDArray[Any], points: npt.NDArray[Any], listed: Listed, rows: slice, threads: int | None
 ) -> tuple[Ids, Ids, npt.NDArray[Any]]:
-    """Return the listed pairs of some queries, without pairs of a query and itself, and their distances."""
+    """Return the query, the listed point and the distance of each pair, for a slice of the queries.
+
+    Pairs of a query and itself are left out.
+    """
     lengths = listed.lengths[rows]
     of = np.repeat(np.arange(rows.start, rows.stop), lengths)
     ahead = np.cumsum(lengths) - lengths

@@ -1,4 +1,4 @@
-"""Rows with missing values on the CPU as a registered method."""
+"""The registered method for rows with missing values on the CPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tonari.missing.plan import MissingPlan, plan_missing, refusal
 
 
 class MissingOnCpu(OnCpu):
-    """See :class:`tonari.core.method.SearchMethod`."""
+    """The method "missing" on the CPU, with the interface of :class:`tonari.core.method.SearchMethod`."""
 
     name = "missing"
     filters = False

@@ -1,8 +1,8 @@
-"""Search rows with missing values on the CPU.
+"""Searches among rows with missing values on the CPU.
 
-Inner products list all points within a limit of each query (``products.py``), and exact values order them. For the k
+Inner products find all points within a limit of each query (``products.py``), and exact distances order them. For the k
 nearest, the limit is estimated from a sample of the points. Queries that find fewer than k points within their limit
-are searched again within a larger limit, at last within one that contains all points with a common column.
+are searched again within larger limits, and finally among all points with a common column.
 """
 
 from __future__ import annotations
@@ -32,13 +32,16 @@ _EXACT = ExactOnCpu()
 
 
 class PreparedMissing:
-    """Rows with missing values, transformed for inner products.
+    """Points with missing values, transformed for inner products and prepared for brute force.
 
     Attributes
     ----------
     points : checked rows of shape (n, d)
+        The original points.
     form : Form
+        The centring and scaling of the transformed rows.
     rows : float64 array of shape (n, 3 d + 1)
+        The transformed points; see :func:`tonari.missing.products.point_rows`.
     """
 
     def __init__(self, points: npt.NDArray[Any], plan: MissingPlan, progress: ProgressLike = None) -> None:
@@ -48,13 +51,13 @@ class PreparedMissing:
         self._packed = _EXACT.prepare(self.rows, self._plan, progress if isinstance(progress, bool) else None)
 
     def within(self, request: Within, plan: MissingPlan) -> RadiusNeighbors:
-        """Find the points whose product with a query is at least its limit."""
+        """Find, for each transformed query, the points with an inner product of at least the query's limit."""
         products = _EXACT.plan(products_of(_problem(plan, len(request.queries))), prepared_by=self._plan)
         return _EXACT.find_within(request, self._packed, products, False)
 
 
 class Pairs(NamedTuple):
-    """Queries, points and their returned distances, in order of (query, distance, point)."""
+    """Pairs of a query and a point with their returned distances, in order of (query, distance, point)."""
 
     rows: Ids
     ids: Ids
@@ -62,12 +65,12 @@ class Pairs(NamedTuple):
 
 
 class _Search:
-    """One search of queries among prepared points.
+    """A search for the neighbours of queries among prepared points.
 
     Attributes
     ----------
     listed : int
-        The number of pairs whose values were computed so far.
+        The number of pairs whose exact distances have been computed so far.
     """
 
     def __init__(
@@ -78,18 +81,18 @@ class _Search:
         self.listed = 0
 
     def pairs(self, rows: Ids, those: QueryRows, means: npt.NDArray[np.float64], *, later: bool = False) -> Pairs:
-        """Return all pairs within limits, and maybe some others, with their exact values.
+        """Return all pairs of some queries within their limits, and possibly others, with exact distances.
 
         Parameters
         ----------
         rows : int64 array
-            The numbers of the queries.
+            The row numbers of the queries.
         those : QueryRows
-            The queries.
+            The queries, centred and scaled.
         means : float64 array
-            Their limits: see :meth:`tonari.missing.products.QueryRows.with_means`.
+            The limits of the queries: see :meth:`tonari.missing.products.QueryRows.with_means`.
         later : bool
-            Whether a query finds only points after its own.
+            Whether a query finds only points with larger row numbers than its own.
         """
         wide, least = those.with_means(means)
         own = None if self.own is None else self.own[rows]
@@ -103,7 +106,7 @@ class _Search:
         return Pairs(of[order], ids[order], values[order])
 
     def each(self, work: Callable[[Ids, QueryRows], None], progress: ProgressLike) -> None:
-        """Call `work` for blocks of queries, which are shorter if queries find many points."""
+        """Call ``work(rows, queries)`` for consecutive blocks of queries, which are small if they find many points."""
         m, n = len(self.queries), len(self.prepared.points)
         begin, size = 0, max(1, min(self.plan.query_block, tuning.PAIRS_HELD // n))
         with Progress(progress, total=m * n, seconds=self.plan.seconds, label="neighbours") as bar:
@@ -117,15 +120,16 @@ class _Search:
 
 
 class _Left(NamedTuple):
-    """Queries whose neighbours are not known yet.
+    """Queries whose k neighbours have not all been found yet.
 
     Attributes
     ----------
     rows : int64 array of shape (m,)
-        Their numbers.
+        The row numbers of the queries.
     those : QueryRows
-    estimates : float64 array of shape (m, tries)
-        The limits within which they are searched, one after the other; the last ones contain all points.
+        The queries, centred and scaled.
+    estimates : float64 array of shape (m, columns)
+        The limits of each query's successive searches; the limits in the last column include all points.
     tries : int
         The number of searches so far.
     """
@@ -137,11 +141,11 @@ class _Left(NamedTuple):
 
     @property
     def means(self) -> npt.NDArray[np.float64]:
-        """The limits within which the queries are searched next."""
+        """The limits of the next search."""
         return self.estimates[:, self.tries]
 
     def some(self, which: npt.NDArray[Any]) -> _Left:
-        """Return some of the queries."""
+        """Return the queries that an index array or a mask selects."""
         return _Left(self.rows[which], self.those.some(which), self.estimates[which], self.tries)
 
 
@@ -152,7 +156,7 @@ def search_missing(
     self_ids: Ids | None,
     progress: ProgressLike = None,
 ) -> Neighbors:
-    """Find the k nearest points of every query; lists end with -1 at inf where fewer have a common column."""
+    """Find the k nearest points of each query; if fewer have a common column with it, its list ends with -1 at inf."""
     search = _Search(queries, prepared, plan, self_ids)
     n = len(prepared.points)
     found = Neighbors.empty(len(queries), plan.k, n, search.dtype)
@@ -206,16 +210,16 @@ def find_missing(
 def count_missing(
     request: Within, prepared: PreparedMissing, plan: MissingPlan, progress: ProgressLike = None
 ) -> npt.NDArray[np.int64]:
-    """Count the points that :func:`find_missing` finds."""
+    """Count the points that :func:`find_missing` finds for each query."""
     counts: npt.NDArray[np.int64] = np.diff(find_missing(request, prepared, plan, progress).indptr)
     return counts
 
 
 def _estimates(those: QueryRows, prepared: PreparedMissing, plan: MissingPlan) -> npt.NDArray[np.float64]:
-    """Estimate for each query the mean squared difference within which it has k points, from a sample.
+    """Estimate for each query, from a sample, limits on the mean squared difference that include k points.
 
-    Each column of the result has the limits of one search. They are larger in each next column, and infinite in the
-    last.
+    Each column of the result has the limits of a further search, which are larger than in the column before. The last
+    column is infinite.
     """
     n, k = len(prepared.points), plan.k
     sample = prepared.rows[:: -(-n // plan.sample)]
@@ -230,9 +234,9 @@ def _estimates(those: QueryRows, prepared: PreparedMissing, plan: MissingPlan) -
 
 
 def _take_nearest(found: Neighbors, some: _Left, pairs: Pairs) -> npt.NDArray[np.bool_]:
-    """Write the k nearest of the pairs of each query, and return which queries have all of them.
+    """Write the k nearest points of each query in `pairs` to `found`, and return a mask of the completed queries.
 
-    A query that found k points is complete if the k-th of them is within its limit, as every nearer point then is, too.
+    A query is complete if its k-th distance is within its limit, since all points within the limit have been found.
     """
     k, begins = found.indices.shape[1], np.searchsorted(pairs.rows, some.rows)
     counts = np.searchsorted(pairs.rows, some.rows, side="right") - begins

@@ -19,7 +19,7 @@ Ids = npt.NDArray[Any]
 def pair_values(
     queries: npt.NDArray[Any], points: npt.NDArray[Any], rows: Ids, ids: Ids, threads: int | None = None
 ) -> Float64:
-    """Compute the float64 distance of each pair, queries[rows[i]] and points[ids[i]]; NaN without a common column.
+    """Compute the float64 distance of each pair queries[rows[i]], points[ids[i]]; NaN if they have no common column.
 
     >>> pair_values(np.array([[0.0, np.nan]]), np.array([[3.0, 4.0]]), np.array([0]), np.array([0])).round(3).tolist()
     [4.243]
@@ -44,7 +44,7 @@ def pair_values(
 
 
 def _lane_sums(terms: Float64) -> Float64:
-    """Sum the terms of each row in the order of ``metrics/definitions.py``."""
+    """Sum the terms in each row, in the fixed order of ``metrics/definitions.py``."""
     lanes = np.zeros((len(terms), LANES))
     for begin in range(0, terms.shape[1], LANES):
         part = terms[:, begin : begin + LANES]

@@ -1,1 +1,1 @@
-"""Rows with missing values on CUDA: refused."""
+"""Searches among rows with missing values on CUDA, which are not supported."""

@@ -1,4 +1,4 @@
-"""Rows with missing values on CUDA: a registered method that refuses every problem."""
+"""The registered method for rows with missing values on CUDA, which refuses every problem."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tonari.missing.plan import refusal
 
 
 class MissingOnCuda(SearchMethod):
-    """See :class:`tonari.core.method.SearchMethod`; plans are refused, so no search begins."""
+    """A :class:`tonari.core.method.SearchMethod` that refuses every plan, so that no search starts."""
 
     name = "missing"
     device = "cuda"

@@ -13,7 +13,7 @@ from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors
 from tonari.nn_descent.backend import Known, Round
 from tonari.nn_descent.cpu.init import best_of_clusters
-from tonari.nn_descent.cpu.rounds import point_terms, run_round
+from tonari.nn_descent.cpu.rounds import Helps, point_terms, run_round
 from tonari.nn_descent.cpu.short_rows import ShortRows, short_rows
 from tonari.nn_descent.entries import MISSING, NEW, random_entries
 from tonari.nn_descent.plan import DescentPlan
@@ -76,7 +76,7 @@ class CpuBackend:
         ids = indices.astype(np.int32)
         return np.where(ids < 0, np.int32(MISSING), ids | np.int32(NEW if new else 0))
 
-    def beside(self, first: Entries, second: Entries) -> Entries:
+    def joined_entries(self, first: Entries, second: Entries) -> Entries:
         """Join two blocks of entries of the same rows side by side, padded or truncated to the list size."""
         size = self.plan.list_size
         both = np.full((len(first), size), MISSING, np.int32)
@@ -92,8 +92,7 @@ class CpuBackend:
             entries,
             self.plan.light if light else self.plan,
             self._workers,
-            terms=self._terms,
-            short=self._short if self._short is not None and self._short.bounds else None,
+            helps=Helps(self._terms, self._short if self._short is not None and self._short.bounds else None),
             order=self._order,
             boundary=boundary,
             last=last,
@@ -104,14 +103,12 @@ class CpuBackend:
 
         After a start that compares contracted rows, exact search screens contracted rows as well.
         """
-        return exact.neighbors(
-            self.points[rows],
-            self.points,
-            k,
-            metric=self.plan.metric,
-            self_ids=rows,
-            threads=self.plan.threads,
-            contracted=None if self._short is None else self._short.form,
+        some, points, plan = self.points[rows], self.points, self.plan
+        if self._short is None:
+            return exact.neighbors(some, points, k, metric=plan.metric, self_ids=rows, threads=plan.threads)
+        form = self._short.form
+        return exact.neighbors_by_contraction(
+            some, points, k, form, metric=plan.metric, self_ids=rows, threads=plan.threads
         )
 
     def of_rows(self, found: Neighbors, rows: npt.NDArray[np.int64]) -> Neighbors:

@@ -57,7 +57,7 @@ def best_of_clusters(
     start = _Start(points, plan, workers, boundary)
     start.pack(size, precise=precise)
     entries = np.full((len(points), size), MISSING, np.int32)
-    start.fill(entries, start.enough(entries, known) if known is not None and plan.widens else plan.n_probe)
+    start.fill(entries, start.clusters_needed(entries, known) if known is not None and plan.widens else plan.n_probe)
     return entries, start.seekers.order
 
 
@@ -96,7 +96,7 @@ class _Start:
         )
         search_clusters(self._points, self._near, self.seekers, self._members, reach, entries, self._workers, mark=NEW)
 
-    def enough(self, entries: Entries, known: Known) -> int:
+    def clusters_needed(self, entries: Entries, known: Known) -> int:
         """Return about the smallest number of near clusters that contain enough true neighbours of a point.
 
         Blocks of some points in `known` are compared with more and more clusters, which fills their entries.

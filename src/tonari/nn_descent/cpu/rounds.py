@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,21 @@ def point_terms(points: npt.NDArray[Any], metric: str, workers: Workers) -> npt.
 
     workers.map(work, range(0, n, tuning.TERM_ROWS))
     return terms
+
+
+class Helps(NamedTuple):
+    """What scores of points need besides the points.
+
+    Attributes
+    ----------
+    terms : float32 of shape (n, 2), optional
+        The result of :func:`point_terms`.
+    short : ShortRows, optional
+        Contracted rows that bound distances. They affect only speed.
+    """
+
+    terms: npt.NDArray[np.float32] | None = None
+    short: ShortRows | None = None
 
 
 def reverse_lists(entries: npt.NDArray[np.int32], hubs: int, most: int, workers: Workers) -> npt.NDArray[np.int32]:
@@ -68,10 +83,9 @@ def run_round(
     plan: DescentPlan,
     workers: Workers,
     *,
-    terms: npt.NDArray[np.float32] | None,
+    helps: Helps,
     order: npt.NDArray[np.int32] | None,
     boundary: int | None,
-    short: ShortRows | None = None,
     last: bool = False,
 ) -> Round:
     """Run one round; the result is that of :mod:`tonari.nn_descent.reference`, bit for bit.
@@ -80,15 +94,12 @@ def run_round(
     ----------
     points : array of shape (n, d), checked
     entries : int32 of shape (n, list_size)
-    terms : float32 of shape (n, 2) or None
-        The result of :func:`point_terms`.
+    helps : Helps
     order : int32 of shape (n,), optional
         The order in which rows are processed. If adjacent rows are compared with the same points, these points are
         still in the cache. The order affects only speed.
     boundary : int, optional
         Compare only points whose numbers are on different sides of this number.
-    short : ShortRows, optional
-        Contracted rows that bound distances. They affect only speed.
     last : bool
         Whether to return only the first k neighbours, without the entries that another round would read.
     """
@@ -97,11 +108,12 @@ def run_round(
     behind = reverse_lists(entries, hubs, plan.reverse, workers)
     kept, sums = None if last else np.empty_like(entries), np.empty(n)
     found = Neighbors.empty(n, plan.k, n, points.dtype)
+    short = helps.short
     native = _native.DescentRound(
         plan.isa,
         plan.metric,
         points,
-        terms,
+        helps.terms,
         None if short is None else short.rows,
         1.0 if short is None else short.scale,
         0.0 if short is None else short.error,

@@ -74,7 +74,7 @@ class CudaBackend:
         ids = torch.as_tensor(indices, device=self.points.device).to(torch.int32)
         return torch.where(ids < 0, MISSING, ids | NEW if new else ids)
 
-    def beside(self, first: Any, second: Any) -> Any:
+    def joined_entries(self, first: Any, second: Any) -> Any:
         size = self.plan.list_size
         both = torch.cat([first, second], 1)[:, :size]
         room = torch.full((len(both), size - both.shape[1]), MISSING, dtype=torch.int32, device=both.device)

@@ -30,11 +30,11 @@ from tonari.select.request import Answer, Request
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options of bitonic selection: there are none."""
+    """The options record of ``method="bitonic"``, which has no options."""
 
 
 def select_on_gpu(request: Request) -> Answer:
-    """Answer a request on the device that holds its values."""
+    """Answer a request by bitonic sorts, on the device that holds its values."""
     if request.k > LARGEST_NETWORK:
         return answer_by_sort(request)
     import torch
@@ -49,7 +49,7 @@ def select_on_gpu(request: Request) -> Answer:
     size = network_size(request.k)
     tile = max(size, min(tuning.BITONIC_TILE, power_of_two(n)))
     tiles = -(-n // tile)
-    least = max(1, round(math.sqrt(tuning.BITONIC_MERGE_SHARE * tiles)))  # of a part
+    least = max(1, round(math.sqrt(tuning.BITONIC_MERGE_SHARE * tiles)))  # minimum number of tiles in a part
     parts = max(1, min(tuning.BITONIC_PROGRAMS // rows, tiles // least))
     chunk = -(-tiles // parts) * tile
     parts = -(-n // chunk)
@@ -111,7 +111,7 @@ def select_on_gpu(request: Request) -> Answer:
 
 
 def answer_by_sort(request: Request) -> Answer:
-    """Answer a request by sorting whole rows."""
+    """Answer a request by torch's sort of whole rows, for k close to n or too large for a sorting network."""
     import torch
 
     bits = as_bits(request.values, request.dtype)

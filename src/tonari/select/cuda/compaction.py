@@ -1,4 +1,4 @@
-"""Compaction on a GPU: gather the values at or below each row's threshold, by enough programs to saturate memory."""
+"""Compaction on a GPU: collect the values at or below each row's threshold, in one read at full memory bandwidth."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def compact(
     *,
     exact: bool,
 ) -> None:
-    """Append the values at or below each row's threshold to its survivors.
+    """Read the rows once, and append the values at or below each row's threshold to the survivors of the row.
 
     Parameters
     ----------
     bits, lengths : tensors of shapes (rows, n) and (rows,)
-        The values' bits, and the lengths of the rows.
+        The bits of the values, and the lengths of the rows; None for rows of n values.
     threshold : two tensors of shape (rows,)
-        The threshold of each row: a key, and the last column where a value of that key passes.
+        The threshold of each row: a key, and the last column in which a value with exactly this key is a survivor.
     survivors : Survivors
         Output. Its counts must be 0 at first; survivors beyond the capacity are counted, but not stored.
     exact : bool
-        Whether comparisons are exact. If not, they are cheaper, but a NaN with the sign bit set also passes, and -0.0
-        passes if 0.0 does.
+        Whether values are compared with the threshold exactly. The other comparison is cheaper, but additional values
+        survive: NaN with the sign bit set, and -0.0 if 0.0 survives.
     """
     from tonari.select.cuda.kernels.compact import compact_kernel
 

@@ -1,25 +1,56 @@
-"""k-selection on CUDA: run the method's launcher on the device of the values, and report NaN."""
+"""k-selection on CUDA: run the requested method on the device of the values, and report NaN."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from typing import Any
 
+from tonari.core.process.caches import emptied_by
+from tonari.cuda.compiling.ahead import expecting
+from tonari.cuda.compiling.rehearsal import without_data
+from tonari.select import tuning
 from tonari.select.auto import choose
+from tonari.select.cuda.survivors import LARGEST_NETWORK
 from tonari.select.registry import make_options, method_module
 from tonari.select.request import Request, Selection
 
-_NO_ROW = 2**31 - 1  # the kernels' value of nan_row if no row has NaN
+_NO_ROW = 2**31 - 1  # the value of nan_row if the kernels find no NaN
+
+# Shapes and options of selections whose kernels are compiled, or about to be. They are looked up because the context
+# that compiles kernels takes 2 µs to enter.
+_compiled: set[tuple[Any, ...]] = set()
+emptied_by(_compiled.clear)
+
+
+def select_alone(method: str, request: Request) -> tuple[Selection, int | None]:
+    """Answer a request like :func:`select_on_gpu`, but compile its kernels together; not for requests of a search."""
+    values, options = request.values, (request.options, request.largest, request.sorted, request.check_nan)
+    key = (method, values.shape, values.dtype, request.k, request.lengths is None, *options)
+    if key in _compiled or request.counters is not None or request.k > LARGEST_NETWORK:  # torch sorts for a larger k
+        return select_on_gpu(method, request)
+    if len(_compiled) >= tuning.COMPILED_SHAPES:
+        _compiled.clear()
+    _compiled.add(key)
+    with expecting(functools.partial(rehearse, method, request)):
+        return select_on_gpu(method, request)
+
+
+def rehearse(method: str, request: Request) -> None:
+    """Launch the kernels of a request on tensors without data (cuda/compiling/rehearsal.py)."""
+    values, lengths = without_data(request.values), without_data(request.lengths)
+    method_module(method).select_on_gpu(dataclasses.replace(request, values=values, lengths=lengths))
 
 
 def select_on_gpu(method: str, request: Request) -> tuple[Selection, int | None]:
-    """Answer a request with values in a torch tensor.
+    """Answer a selection request whose values are in a torch tensor.
 
     Returns
     -------
     Selection
-        Tensors on the device of the values; CPU tensors in Triton's interpreter.
+        Its values and indices are tensors on the device of the values; on the CPU in Triton's interpreter.
     int or None
-        The first row with NaN, if there is one and the request asks for it.
+        The first row that contains NaN if the request asks for it, else None.
     """
     import torch
 
@@ -37,16 +68,16 @@ def select_on_gpu(method: str, request: Request) -> tuple[Selection, int | None]
             answer = launch(request)
     else:
         answer = launch(request)
-    # Reading nan_row waits for the kernels, so it is read only on request.
+    # nan_row is read only on request, because the host has to wait for the kernels to read it.
     row = None if answer.nan_row is None else int(answer.nan_row.item())
     return Selection(answer.values, answer.indices), None if row == _NO_ROW else row
 
 
 def k_smallest(values: Any, k: int) -> Selection:
-    """Select the k smallest values of every row of a tensor on a GPU, ascending, without checks.
+    """Select the k smallest values of every row of a tensor on a GPU, in ascending order, without checks.
 
-    There must be no NaN, and k must be from 1 to the number of columns. Ties go to the smaller column. The host does
-    not wait for the device.
+    The values must not contain NaN, and k must be from 1 to the number of columns. Ties go to the smaller column. The
+    host does not wait for the device.
     """
     rows, n = values.shape
     dtype = str(values.dtype).removeprefix("torch.")

@@ -3,8 +3,8 @@
 The first list has the minima of groups of G values, the second list has the minima of groups of G entries of the first
 list, and so on until a list has at most k entries. The search goes from the last list down to the values: the k best
 entries of a list identify the groups that contain the k best entries of the list below it. Values are read once to
-build the lists; then at most k G entries of every list are read once more. The queues' option ``group`` uses the same
-partition before a queue.
+build the lists; then at most k G entries of every list are read once more. The option ``group`` of a queue
+(papers/queues.py) searches the same lists, with the queue at every step.
 
 Groups have 32 values by default instead of the paper's 4. The lists then have n / 31 entries in total instead of n / 3,
 and a warp reads a group at once.
@@ -37,9 +37,9 @@ class Options:
     Attributes
     ----------
     group : int
-        G, the number of entries of a list that share an entry of the next list.
+        G, the group size: an entry of a list is the minimum of this many entries of the list below it.
     levels : int, optional
-        The number of lists of minima. By default, and at most, lists are built until one has at most k entries.
+        The number of lists of minima. Default, and maximum: as many as it takes until a list has at most k entries.
     """
 
     group: int = 32
@@ -53,7 +53,7 @@ class Options:
 
 
 def list_sizes(n: int, k: int, group: int, levels: int | None) -> list[int]:
-    """Return the number of entries of every list; the first list has the values themselves.
+    """Return the number of entries in each list, from the row of values up to the last list of minima.
 
     >>> list_sizes(100, 4, 5, None)
     [100, 20, 4]
@@ -65,7 +65,7 @@ def list_sizes(n: int, k: int, group: int, levels: int | None) -> list[int]:
 
 
 def select_on_gpu(request: Request) -> Answer:
-    """Answer a request on the device of its values; if k is too large for a sorting network, sort whole rows."""
+    """Answer a request on the device of its values; whole rows are sorted if k is too large for a sorting network."""
     if request.k > LARGEST_NETWORK:
         return answer_by_sort(request)
     import torch
@@ -77,7 +77,7 @@ def select_on_gpu(request: Request) -> Answer:
     n = bits.shape[1]
     group = min(request.options.group, n + 1)
     sizes = list_sizes(n, request.k, group, request.options.levels)
-    # All groups of a top list of at most k entries are searched, so it is counted but never built.
+    # A top list of at most k entries rules out no group. It is never built, but the counters include its entries.
     whole_top = len(sizes) > 1 and sizes[-1] <= request.k
     if whole_top:
         sizes.pop()
@@ -139,20 +139,21 @@ def select_on_gpu(request: Request) -> Answer:
 
 
 def build_lists(request: Request, rows: slice, group: int, sizes: list[int], entries: Any, nan_row: Any) -> None:
-    """Fill `entries` with the lists above the values, one after another; one launch builds two lists if possible.
+    """Build the lists of minima of some rows, one after another in `entries`; one launch builds two lists if possible.
 
     Parameters
     ----------
     sizes : list of int
-        Entries of every list, the values first.
+        The number of entries in each list, beginning with the row of values, which is not stored in `entries`.
     entries : tensor of shape (rows, sum(sizes[1:]))
+        Output: the keys of the minima.
     """
     from tonari.select.cuda.kernels.hierarchical import minima_kernel
 
     form = FORMATS[request.dtype]
     width = min(tuning.BUILD_WIDTH, power_of_two(group))
     groups = tuning.BUILD_TILE // width
-    level = start = 0  # the number of the list that is read, and its first entry
+    level = start = 0  # index of the list that is read (0: the values), and position of its first entry
     while level + 1 < len(sizes):
         below = part_of(as_bits(request.values, request.dtype), rows) if level == 0 else entries[:, start:]
         above = start + sizes[level] if level > 0 else 0

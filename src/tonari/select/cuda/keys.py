@@ -1,4 +1,4 @@
-"""Values as integers with the same order: the host side of ``kernels/keys.py``."""
+"""The host side of ``kernels/keys.py``, which represents values as integers in the order of the values."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tonari.select.request import Request
 
 @dataclass(frozen=True)
 class KeyFormat:
-    """The conversion of values of a dtype to keys.
+    """How values of one dtype are converted to integer keys.
 
     Attributes
     ----------
     bits : str
-        The name of the torch dtype to which the values are reinterpreted.
+        The name of the integer torch dtype that kernels read instead of the values' own dtype.
     infinite : int
         Bits of +inf; 0 for integers.
     wide : bool
         Whether keys have 64 bits instead of 32.
     lowest, highest : int
-        Keys of the values that represent a missing entry: -inf and +inf, or the range of an integer type.
+        The keys of the values that stand for missing entries: -inf and +inf, or the ends of an integer type's range.
     """
 
     bits: str
@@ -31,7 +31,7 @@ class KeyFormat:
     highest: int
 
     def missing(self, largest: bool) -> int:
-        """Return the key of a missing entry's value, which comes last."""
+        """Return the key of the value that stands for a missing entry, which comes last."""
         return ~self.lowest if largest else self.highest
 
 
@@ -50,7 +50,7 @@ FORMATS = {
 
 
 def constants_of(request: Request) -> dict[str, Any]:
-    """Return the constants of all kernels that read the rows of a request."""
+    """Return the constants that every kernel needs to read the rows of a request."""
     form = FORMATS[request.dtype]
     return {
         "HAS_LENGTHS": request.lengths is not None,
@@ -61,7 +61,7 @@ def constants_of(request: Request) -> dict[str, Any]:
 
 
 def looks_for_nan(request: Request) -> bool:
-    """Whether kernels look for NaN: only if the request asks for it, and if values of its dtype can be NaN."""
+    """Whether kernels look for NaN: only if the request asks for it, and only for dtypes that have NaN."""
     return request.check_nan and FORMATS[request.dtype].infinite > 0
 
 

@@ -1,4 +1,4 @@
-"""Merge neighbour lists found in parts of the points, on the device that holds them."""
+"""Merge neighbour lists that were found in separate parts of the points, on the device that holds the lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tonari.select.cuda.order import ENTRY_BYTES, MERGE_BYTES, merge_lists
 
 
 def merge_on_device(parts: Sequence[Neighbors], shifts: Sequence[int], k: int, metric: str) -> Neighbors:
-    """Merge checked lists on one device; see :func:`tonari.merge_neighbors`.
+    """Merge lists that are on one device and already checked; see :func:`tonari.merge_neighbors`.
 
     Waits for the device once, to read the largest index, which determines the index dtype.
 
@@ -41,7 +41,7 @@ def merge_on_device(parts: Sequence[Neighbors], shifts: Sequence[int], k: int, m
 
 
 def no_lists(rows: int, k: int, n: int, metric: str, *, double: bool, device: Any) -> Neighbors:
-    """Return tensors of shape (rows, k) with missing entries only, into which lists of n points are merged."""
+    """Return lists of shape (rows, k) with only missing entries, into which lists over n points can be merged."""
     lists = empty_lists(rows, k, n, double=double, device=device)
     lists.distances.fill_(-float("inf") if get_metric(metric).descending else float("inf"))
     lists.indices.fill_(-1)
@@ -49,7 +49,7 @@ def no_lists(rows: int, k: int, n: int, metric: str, *, double: bool, device: An
 
 
 def empty_lists(rows: int, k: int, n: int, *, double: bool, device: Any) -> Neighbors:
-    """Return uninitialised tensors of shape (rows, k) for lists over n points."""
+    """Return uninitialised tensors for the k nearest of n points to each of `rows` queries."""
     return Neighbors(
         torch.empty((rows, k), dtype=torch.float64 if double else torch.float32, device=device),
         torch.empty((rows, k), dtype=torch.int64 if index_dtype(n).itemsize == 8 else torch.int32, device=device),
@@ -57,10 +57,10 @@ def empty_lists(rows: int, k: int, n: int, *, double: bool, device: Any) -> Neig
 
 
 def merge_into(best: Neighbors, part: Neighbors, first: int, metric: str, device: Any) -> None:
-    """Merge lists over a part of the points, which begins at point `first`, into the best lists so far.
+    """Merge the lists found in a part of the points into `best`; the part begins at point number `first`.
 
-    The lists are tensors on any device. They are merged on `device`, in blocks of rows that fit into MERGE_BYTES.
-    Waits for the device only if lists are in host memory.
+    The lists are tensors on any device. They are merged on `device`, in blocks of rows that fit into MERGE_BYTES. The
+    host waits for the device only if lists are in host memory.
     """
     k = best.indices.shape[1]
     block = max(1, MERGE_BYTES // (ENTRY_BYTES * (k + part.indices.shape[1])))
@@ -73,7 +73,7 @@ def merge_into(best: Neighbors, part: Neighbors, first: int, metric: str, device
 
 
 def _index_dtype(indices: Sequence[Any], shifts: Sequence[int]) -> Any:
-    """Return int64 if a part has it or a shifted index needs it, else int32."""
+    """Return int64 if the indices of a part are int64, or if an index with its offset needs int64; else int32."""
     wide = any(ids.dtype == torch.int64 for ids in indices)
     if not wide:
         ends = [ids.max().long() + 1 + shift for ids, shift in zip(indices, shifts, strict=True) if ids.numel()]

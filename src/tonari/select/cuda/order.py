@@ -1,8 +1,9 @@
 """Order and merge lists of (returned value, id) pairs on a GPU.
 
 A float32 value and an int32 id form one float64 key (``kernels/order.py``), so that any k-selection orders the pairs.
-Wider pairs are sorted by id before the selection by value, because a selection prefers the lower column number among
-equal values. Values of ``inner_product`` are negated first. No function of this module waits for the device.
+Pairs of float64 values or int64 ids are first sorted by id and then selected by value, because a selection prefers the
+smaller column among equal values. Values of ``inner_product`` are negated first. No function of this module waits for
+the device.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from tonari.metrics import get_metric
 from tonari.select import tuning
 from tonari.select.cuda.dispatch import k_smallest
 
-MERGE_BYTES = 64 << 20  # scratch for merging lists, a block of rows at a time
+MERGE_BYTES = 64 << 20  # scratch memory for merging one block of rows
 ENTRY_BYTES = 100  # maximum scratch per list entry during a merge: float64 values and int64 indices
 
 
 def encode(distances: Any, indices: Any, metric: str, keys: Any) -> None:
-    """Write the keys of float32 distances and int32 indices (-1 where missing), all of the same shape (rows, k)."""
+    """Encode float32 distances and int32 indices, -1 where missing, as `keys`; all have the shape (rows, k)."""
     from tonari.select.cuda.kernels.order import encode_kernel
 
     entries = distances.numel()
@@ -42,7 +43,7 @@ def encode(distances: Any, indices: Any, metric: str, keys: Any) -> None:
 
 
 def decode(keys: Any, metric: str) -> tuple[Any, Any]:
-    """Return the float32 distances and int32 indices of contiguous keys."""
+    """Return the float32 distances and int32 indices that contiguous keys encode."""
     import torch
 
     from tonari.select.cuda.kernels.order import decode_kernel
@@ -61,17 +62,17 @@ def decode(keys: Any, metric: str) -> tuple[Any, Any]:
 
 
 def by_value(values: Any, ids: Any, k: int, metric: str) -> tuple[Any, Any]:
-    """Select the k best of `values`, float64 or float32, of which smaller ones are nearer; columns are sorted by id.
+    """Select the k smallest of each row's values, and their ids; the columns of a row must be in order of id.
 
-    A negative id is a missing entry, whose value must be inf. Returns the distances, of the dtype of the values, and
-    the ids.
+    The values, float64 or float32, ascend with distance. A missing entry has a negative id and the value inf. Returns
+    distances of the dtype of the values, and the ids.
     """
     best, columns = k_smallest(values, k)
     return -best + 0.0 if get_metric(metric).descending else best, ids.gather(1, columns.long())
 
 
 def merge_lists(a: tuple[Any, Any], b: tuple[Any, Any], k: int, *, metric: str) -> tuple[Any, Any]:
-    """Merge two lists of neighbours of the same queries.
+    """Merge two neighbour lists of each query into one list of the k nearest.
 
     Parameters
     ----------

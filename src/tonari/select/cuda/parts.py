@@ -2,13 +2,14 @@
 
     row fits into a tile       answer                      one launch, one read
     longer                     part, answer                two launches, one read
-    longer still               part, lists, ..., answer    until the pairs that the parts keep fit into a tile
+    longer still               part, lists, ..., answer    until the remaining pairs of a row fit into a tile
 
-A part keeps from k to `keep` pairs; the more it may keep, the sooner its bisection ends. The launches never wait for
-the host, so they can be captured as a CUDA graph, and no memory must be zero before them.
+A part keeps from k to `keep` pairs; the more it may keep, the sooner its bisection ends. The host decides nothing
+between launches, so they can be captured as a CUDA graph. No memory has to be set to zero before them.
 
-With so few values the host takes longer than the device. The launches for a shape are therefore kept: a later call only
-allocates the answer and the scratch memory, and launches (:class:`_Kept`).
+With so few values, preparing the launches takes the host longer than the device needs to run them. The prepared
+launches for a shape are therefore kept: a later call only allocates the answer and scratch memory, and launches
+(:class:`_Kept`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tonari.select.request import Answer, Request, Selection
 
 
 class Level(NamedTuple):
-    """One launch that cuts rows of `width` pairs into parts of `tile` pairs, and keeps at most `keep` of each part."""
+    """One launch, which cuts rows of `width` pairs into parts of `tile` pairs and keeps up to `keep` of each."""
 
     width: int
     tile: int
@@ -37,20 +38,20 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True)
 class Shape:
-    """The launches of a selection: the levels, then one program per row for the `width` pairs that are left."""
+    """The launches of a selection: the levels, then the answer from the `width` pairs of each row that are left."""
 
     levels: tuple[Level, ...]
     width: int
 
 
 def suits(rows: int, n: int) -> bool:
-    """Whether rows are so few and so long that they are cut into parts."""
+    """Whether the rows of a (rows, n) matrix are few and long enough to be cut into parts."""
     return rows <= tuning.PARTS_ROWS and tuning.LARGEST_RESIDENT < n <= tuning.PARTS_COLUMNS
 
 
 @cached(maxsize=1024)
 def shape_for(n: int, k: int, wide: bool) -> Shape | None:
-    """Choose the launches for rows of n values; None if parts would keep too large a share of their pairs.
+    """Choose the launches for rows of n values; None if k is so large that parts would keep too many of their pairs.
 
     >>> shape_for(100_000, 64, False)
     Shape(levels=(Level(width=100000, tile=8192, parts=13, keep=96),), width=1248)
@@ -63,20 +64,20 @@ def shape_for(n: int, k: int, wide: bool) -> Shape | None:
     levels: list[Level] = []
     while width > tile:
         parts = -(-width // tile)
-        # If parts keep fewer pairs, the next launch may be the last.
+        # If each part keeps fewer pairs, one more launch may be enough for all that are left.
         keep = tile // parts if parts * k <= tile < parts * (k + slack) else k + slack
         levels.append(Level(width, tile, parts, keep))
         width = parts * keep
     return Shape(tuple(levels), width)
 
 
-# The tensors of each launch that differ between calls, in the order of `Launch.repeated`.
+# The names of each launch's tensors that differ between calls, in the order that `Launch.repeated` expects.
 _PART, _LISTS = ("values_ptr", "lists_ptr"), ("lists_ptr",)
 _ANSWER = ("values_ptr", "lists_ptr", "out_values_ptr", "out_columns_ptr")
 
 
 def select_in_parts(request: Request, shape: Shape) -> Answer:
-    """Answer a request by the launches of `shape`."""
+    """Answer a request by the launches of `shape`, or repeat the launches of an earlier request like it."""
     import torch
 
     key = None
@@ -105,7 +106,7 @@ def select_in_parts(request: Request, shape: Shape) -> Answer:
 
 
 def _steps(request: Request, shape: Shape, answer: Answer, scratch: Any) -> list[tuple[Launch, tuple[str, ...]]]:
-    """Return the launches for a request, with the names of the tensors that differ between calls."""
+    """Return the launches for a request, each with the names of its tensors that differ between calls."""
     from tonari.select.cuda.kernels.parts import lists_kernel, part_kernel, parts_answer_kernel
 
     form = FORMATS[request.dtype]
@@ -158,7 +159,7 @@ def _steps(request: Request, shape: Shape, answer: Answer, scratch: Any) -> list
 
 
 def _tile(size: int, wide: bool) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the options of a launch, and the constants of its tile of at least `size` keys."""
+    """Choose a tile of at least `size` keys; return the options of a launch with this tile, and its constants."""
     size = power_of_two(size)
     warps = min(32, max(tuning.PARTS_LEAST_WARPS, size * (2 if wide else 1) // (32 * tuning.PARTS_PER_THREAD)))
     tile = tile_of(size, warps)
@@ -166,7 +167,7 @@ def _tile(size: int, wide: bool) -> tuple[dict[str, int], dict[str, int]]:
 
 
 class _Kept:
-    """A selection whose kernels are compiled, to be repeated for other values of the same shape at other addresses."""
+    """The launches of an earlier selection, which can be repeated for values of the same shape at another address."""
 
     def __init__(self, answer: Answer, scratch: Any, steps: list[tuple[Launch, tuple[str, ...]]]) -> None:
         device = scratch.device
@@ -176,7 +177,7 @@ class _Kept:
         self._scratch = {"size": scratch.shape, "dtype": scratch.dtype, "device": device}
         *levels, last = [step.repeated(*names) for step, names in steps]
         self._first, self._between, self._last = levels[0] if levels else None, levels[1:], last
-        self._lock = threading.Lock()  # only one thread may use a repeated launch
+        self._lock = threading.Lock()  # only one thread at once may use a repeated launch
 
     def __call__(self, values: Any) -> Selection | None:
         import torch
@@ -200,17 +201,18 @@ emptied_by(_KEPT.clear)
 
 
 def _key(values: Any, k: int, largest: bool, sorted: bool) -> tuple[Any, ...]:
-    """Return the key of a selection's launches; it has the alignment of the values, because kernels depend on it."""
+    """Return the key under which launches are kept; compiled kernels depend on all of it, also on the alignment."""
     aligned = values.data_ptr() & 15 == 0
     return values.shape, values.stride(), values.dtype, values.device, aligned, k, largest, sorted
 
 
 def repeated(values: Any, k: Any, largest: Any, sorted: Any) -> Selection | None:
-    """Repeat a selection of rows of this shape on CUDA with NaN last; None if there was none, or if checks are needed.
+    """Repeat the launches of an earlier selection on CUDA, with NaN last, for new values; None if none matches.
 
-    Only arguments that equal those of an earlier selection in type and value need no checks.
+    The arguments are not checked. Therefore None is also returned unless their types, and the values of k, `largest`
+    and `sorted`, equal those of the earlier selection, whose arguments were checked.
     """
-    torch: Any = sys.modules.get("torch")  # without torch, no selection is kept
+    torch: Any = sys.modules.get("torch")  # while torch is not imported, no selection can have been kept
     if not _KEPT or type(values) is not torch.Tensor or not values.is_cuda:
         return None
     if values.layout is not torch.strided or values.is_nested or values.is_neg():

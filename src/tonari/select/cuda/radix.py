@@ -1,9 +1,10 @@
 """Radix selection: find the k-th smallest key digit by digit, beginning with the most significant one.
 
-Alabi, Blanchard, Gordon and Steinbach 2012, "Fast k-selection algorithms for graphics processing units"; the early stop
-is that of AIR Top-k (Zhang et al., SC 2023). A row is read once per digit, and once more to collect the answer. The
-number of reads does not depend on k, so the time does not jump at any k. This method also answers the rows on which a
-sampled threshold fails. If one program per row would not keep the GPU busy, several programs share a row.
+The method is that of Alabi, Blanchard, Gordon and Steinbach 2012, "Fast k-selection algorithms for graphics processing
+units", with the early stop of AIR Top-k (Zhang et al., SC 2023). A row is read once per digit, and once more to collect
+the answer. The number of reads does not depend on k, so the time does not jump at any k. This method also answers the
+rows on which a sampled threshold fails. If one program per row would not keep the GPU busy, several programs share a
+row.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class Options:
     Attributes
     ----------
     bits : int from 1 to 11
-        Width of a digit: 2**bits counters and ceil(32 / bits) reads of a row, twice as many for float64.
+        Width of a digit. A digit needs 2**bits counters, and a row is read ceil(32 / bits) times, ceil(64 / bits) times
+        for float64.
     """
 
     bits: int = 8
@@ -46,12 +48,12 @@ class Options:
 
 
 def with_defaults(request: Request) -> Request:
-    """Return the request with the default options of this method."""
+    """Return a method's request with the default options of radix selection, to which the method falls back."""
     return replace(request, options=Options())
 
 
 def select_on_gpu(request: Request) -> Answer:
-    """Answer a request on the device that holds its values."""
+    """Answer a request by radix selection, on the device that holds its values."""
     n, k = request.values.shape[1], request.k
 
     def narrow(survivors: Survivors) -> None:
@@ -70,12 +72,12 @@ def select_on_gpu(request: Request) -> Answer:
 
 
 def _constants(request: Request) -> dict[str, Any]:
-    """Return the constants that all kernels share."""
+    """Return the constants that all kernels of radix selection share."""
     return {**constants_of(request), "BITS": request.options.bits, "TILE": tuning.RADIX_TILE}
 
 
 def _narrow_alone(request: Request, survivors: Survivors) -> None:
-    """Narrow the rows with one program per row."""
+    """Write the k smallest pairs of each row to its survivors, with one program per row."""
     from tonari.select.cuda.kernels.radix import radix_kernel
 
     rows = survivors.rows
@@ -102,10 +104,11 @@ def _narrow_alone(request: Request, survivors: Survivors) -> None:
 
 
 def _narrow_together(request: Request, survivors: Survivors, parts: int) -> None:
-    """Narrow the rows with about `parts` programs per row and one launch per digit.
+    """Write the k smallest pairs of each row to its survivors, with about `parts` programs that share a row.
 
-    Each launch derives its state from the histograms of the launch before. For digits d, rows r and parts p there are
-    histograms [d][r][2**bits], states [d][r], and counts [r][p] of the values equal to the k-th.
+    There is one launch per digit. Each launch derives the state of the search (kernels/radix.py) from the histograms of
+    the previous launch. In memory, there are histograms [digit][row][2**bits], states [digit][row], and counts
+    [row][part] of the values equal to the k-th.
     """
     import torch
 

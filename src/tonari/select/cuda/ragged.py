@@ -1,8 +1,8 @@
 """Order concatenated lists of different lengths by (value, id), and join lists of the same queries.
 
-Sorting networks sort short lists, several per program. torch sorts the entries of all long lists together: first by
-(value, id), then stably by list, so that the first order remains within each list. If values have 32 bits, (value, id)
-is one integer of 64 bits.
+Short lists are sorted by sorting networks, several lists per program. The entries of all long lists are sorted together
+by torch: first by (value, id), then stably by list, which keeps the order by (value, id) within each list. A value and
+an id of 32 bits each are sorted as one integer of 64 bits.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tonari.select import tuning
 from tonari.select.cuda.keys import FORMATS, as_bits
 from tonari.select.cuda.survivors import warps_for
 
-_LONG_ENTRY = 96  # bytes of an entry of a long list while it is sorted: places, keys and their order, each twice
+_LONG_ENTRY = 96  # scratch bytes per entry for sorting long lists: two copies of positions, keys and order
 
 
 def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: bool) -> RadiusNeighbors:
-    """Copy lists one after another, each in the order of (value, id). Waits for the device.
+    """Return lists concatenated in the order of their numbers, each sorted by (value, id). Waits for the device.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
     counts : int32 or int64 tensor of shape (m,)
         The length of each list.
     values : float32 or float64 tensor
-        Values without NaN, and without -0.0 if they ascend; if they descend, -0.0 becomes 0.0.
+        Must not contain NaN, nor -0.0 unless `descending`, which returns -0.0 as 0.0.
     ids : int32 or int64 tensor
-        Not negative, distinct in each list.
+        Not negative, and distinct within each list.
     descending : bool
         Whether larger values come first; among equal values, ids ascend in either case.
     """
@@ -54,7 +54,7 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
         torch.empty(total, dtype=ids.dtype, device=device),
         torch.empty(total, dtype=values.dtype, device=device),
     )
-    for length, end in zip(bounds, ends, strict=False):  # the shortest lists, which come first, have no entries
+    for length, end in zip(bounds, ends, strict=False):  # the first class, of empty lists, needs no sorting
         if end > first:
             _order_short(begins, counts, values, ids, numbers[first:end], length, descending, found)
         first = end
@@ -65,9 +65,9 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
 
 @cached(maxsize=16)
 def _steps_on(device: Any, bounds: tuple[int, ...], dtype: Any) -> tuple[Any, Any]:
-    """Return the largest lengths of each step, and the numbers of the steps, on a device.
+    """Return the lengths that bound the classes of lists, and the class indices 0, 1, 2, ..., as tensors on a device.
 
-    They are copied from host memory, and the host waits once.
+    Lists of a class are sorted by the same kernel. Copying the bounds makes the host wait, but only at the first call.
     """
     import torch
 
@@ -77,9 +77,9 @@ def _steps_on(device: Any, bounds: tuple[int, ...], dtype: Any) -> tuple[Any, An
 
 
 def join_parts(parts: Sequence[RadiusNeighbors], *, descending: bool) -> RadiusNeighbors:
-    """Join the lists of the same queries from several parts of the points, all on one device.
+    """Join the lists of the same queries from several parts of the points, all on one device, into one list per query.
 
-    The ids are numbers among all points.
+    The ids must already be row numbers among all points, not within a part.
 
     Waits for the device.
     """
@@ -106,7 +106,7 @@ def join_parts(parts: Sequence[RadiusNeighbors], *, descending: bool) -> RadiusN
 
 
 def one_after_another(parts: Sequence[RadiusNeighbors]) -> RadiusNeighbors:
-    """Concatenate the lists of successive blocks of queries, all on one device."""
+    """Concatenate the results of successive blocks of queries, all on one device."""
     import torch
 
     if len(parts) == 1:
@@ -120,7 +120,7 @@ def one_after_another(parts: Sequence[RadiusNeighbors]) -> RadiusNeighbors:
 
 
 def moved(found: RadiusNeighbors, device: Any) -> RadiusNeighbors:
-    """Return lists on another device."""
+    """Return a copy of the lists on another device; tensors that are already on this device are not copied."""
     return RadiusNeighbors(*(part.to(device) for part in found))
 
 
@@ -160,7 +160,7 @@ def _order_short(
 def _order_long(
     begins: Any, counts: Any, values: Any, ids: Any, numbers: Any, descending: bool, found: RadiusNeighbors
 ) -> None:
-    """Sort lists in batches that fit the scratch memory. Waits for the device."""
+    """Sort the long lists, in batches that fit the scratch memory. Waits for the device."""
     import torch
 
     lengths = counts[numbers].long()
@@ -172,7 +172,7 @@ def _order_long(
         rows, size, here = numbers[top:stop], int(ends[stop - 1]) - before, lengths[top:stop]
         list_numbers = torch.arange(stop - top, device=ids.device)
         of = torch.repeat_interleave(list_numbers, here, output_size=size)
-        # The entry of each position: the entries of a list are adjacent in the input and in the output.
+        # The place of each entry in the output, and in the input; a list is contiguous in both.
         place = torch.arange(size, device=ids.device) + (found.indptr[rows] - (here.cumsum(0) - here))[of]
         at = place + (begins[rows] - found.indptr[rows])[of]
         found.indices[place], found.distances[place] = _in_order(
@@ -182,14 +182,14 @@ def _order_long(
 
 
 def _least_dtype(count: int) -> Any:
-    """Return the dtype of the fewest bytes for numbers below `count`: a radix sort takes a pass for each byte."""
+    """Return the smallest integer dtype for numbers below `count`, because a radix sort takes one pass per byte."""
     import torch
 
     return torch.uint8 if count <= 1 << 8 else torch.int16 if count <= 1 << 15 else torch.int32
 
 
 def _in_order(values: Any, ids: Any, of: Any, descending: bool) -> tuple[Any, Any]:
-    """Return the ids and values of lists, each by (value, id); `of` is the list of each entry, in ascending order."""
+    """Sort each list by (value, id), and return ids and values; `of` has the list number of each entry, ascending."""
     import torch
 
     values = 0 - values if descending else values

@@ -1,4 +1,4 @@
-"""The survivors of each row on a GPU, and the last step, which turns them into the answer.
+"""The survivors of each row on a GPU, and the last step of a selection, which turns survivors into the answer.
 
 The survivors of a row are at most `capacity` pairs (value, column), among them the k smallest. A method finds the
 survivors; this module sorts them and writes the answer. A sorting network in registers sorts them if they fit;
@@ -15,8 +15,9 @@ from tonari.select import tuning
 from tonari.select.cuda.keys import FORMATS, as_bits, looks_for_nan
 from tonari.select.request import Answer, Request
 
-# Largest number of pairs that one program sorts, and that it holds in registers; more are sorted in runs and merged.
+# The largest number of pairs that a network sorts; more pairs are sorted in runs, which are then merged.
 LARGEST_NETWORK = 4096
+# The largest number of pairs that a program holds in registers.
 LARGEST_TILE = 16384
 
 
@@ -41,7 +42,7 @@ class Survivors(NamedTuple):
     nan_row: Any
 
     def parts(self, step: int) -> Iterator[Survivors]:
-        """Yield these survivors in blocks of at most `step` rows."""
+        """Yield the same survivors in blocks of at most `step` rows, as views."""
         first = self.rows.start
         for begin in range(first, self.rows.stop, step):
             rows = slice(begin, min(begin + step, self.rows.stop))
@@ -64,7 +65,7 @@ def network_size(k: int) -> int:
 
 
 def warps_for(tile: int, wide: bool) -> int:
-    """Return the warps for a tile of pairs in registers, 16 to 32 pairs per thread; half of that with 64-bit keys."""
+    """Return the number of warps for a tile of pairs in registers: 16 to 32 pairs per thread, half for 64-bit keys."""
     tile *= 2 if wide else 1
     return min(16, max(1, min(tile // 512, 4), tile // 1024))
 
@@ -78,7 +79,7 @@ def tile_of(size: int, warps: int) -> dict[str, int]:
 
 
 def part_of(tensor: Any, rows: slice) -> Any:
-    """Return some rows of a tensor; for all rows, return the tensor itself, because making a view takes time."""
+    """Return a slice of a tensor's rows; for all rows, return the tensor itself, because making a view takes time."""
     return tensor if tensor is None or tensor.shape[0] == rows.stop - rows.start else tensor[rows]
 
 
@@ -90,7 +91,7 @@ def row_blocks(request: Request, capacity: int) -> list[slice]:
 
 
 def empty_answer(request: Request) -> Answer:
-    """Allocate an answer, with nan_row only if the request asks for it."""
+    """Allocate the answer to a request, with nan_row only if the request asks for NaN detection."""
     import torch
 
     device = request.values.device
@@ -103,7 +104,7 @@ def empty_answer(request: Request) -> Answer:
 
 
 def new_survivors(rows: slice, bits: Any, capacity: int, nan_row: Any) -> Survivors:
-    """Allocate memory for the survivors of some rows; `bits` are the values of all their columns."""
+    """Allocate memory for up to `capacity` survivors of each of these rows; `bits` are the bits of their values."""
     import torch
 
     shape, device = (rows.stop - rows.start, capacity), bits.device
@@ -117,13 +118,14 @@ def new_survivors(rows: slice, bits: Any, capacity: int, nan_row: Any) -> Surviv
 
 
 def answer_from_survivors(request: Request, capacity: int, narrow: Callable[[Survivors], None]) -> Answer:
-    """Answer a request in blocks of rows; `narrow` writes the bits, ids and counts of the survivors of a block."""
+    """Answer a request in blocks of rows: `narrow` finds the survivors of a block and writes them to its argument."""
     answer = empty_answer(request)
     bits = as_bits(request.values, request.dtype)
     for rows in row_blocks(request, capacity):
         survivors = new_survivors(rows, bits, capacity, answer.nan_row)
         narrow(survivors)
-        # For more pairs than a run, a network is slower than merging sorted runs, unless most pairs are dropped first.
+        # For more pairs than a run has, a network is slower than merging sorted runs, unless most pairs are dropped
+        # first.
         if request.k > LARGEST_NETWORK or capacity > LARGEST_TILE or tuning.SORTED_RUN < capacity < 2 * request.k:
             _finish_by_merging(request, survivors, answer)
         else:
@@ -132,11 +134,11 @@ def answer_from_survivors(request: Request, capacity: int, narrow: Callable[[Sur
 
 
 def answer_in_place(request: Request, narrow: Callable[[Survivors], None]) -> Answer:
-    """Answer a request whose rows may be in any order; `narrow` writes exactly the k smallest into the answer."""
+    """Answer a request with sorted=False: `narrow` writes exactly the k smallest pairs of each row into the answer."""
     import torch
 
     answer = empty_answer(request)
-    if request.lengths is not None:  # rows may have fewer values
+    if request.lengths is not None:  # rows may have fewer than k values, and then missing entries
         answer.values.fill_(_missing_value(request))
         answer.indices.fill_(-1)
     rows = len(request.values)
@@ -182,7 +184,7 @@ def _finish_by_network(request: Request, survivors: Survivors, answer: Answer) -
 
 
 def _finish_by_merging(request: Request, survivors: Survivors, answer: Answer) -> None:
-    """Sort runs, then merge them in pairs until each row has one."""
+    """Sort the survivors of each row in runs, then merge the runs in pairs until one is left, which is the answer."""
     import torch
 
     from tonari.select.cuda.kernels.runs import merge_kernel, sort_runs_kernel
@@ -241,7 +243,7 @@ def _finish_by_merging(request: Request, survivors: Survivors, answer: Answer) -
 
 
 def _missing_value(request: Request) -> float:
-    """Return the value that represents a missing entry."""
+    """Return the value that stands for a missing entry: inf or -inf, or the end of an integer dtype's range."""
     import torch
 
     dtype = request.values.dtype

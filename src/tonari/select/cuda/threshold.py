@@ -11,11 +11,12 @@ deviations below the expected number of survivors, and `capacity` as many above 
 
     rank - z sqrt(rank) >= k n_S / n,      capacity = (most + z sqrt(most)) n / n_S        z = DEVIATIONS
 
-To shorten the search for a threshold, a value is accepted if the number of samples that do not exceed it is from `rank`
-to `most`. About one row in 10^5 has fewer than k or more than `capacity` survivors. The same kernels answer such a row
-by radix selection, so the result is exact for every input and the device does not wait for the host.
+The search for a threshold is shorter if its rank is not fixed. A value is therefore accepted as the threshold if `rank`
+to `most` samples are at or below it. About one row in 10^5 has fewer than k or more than `capacity` survivors. The same
+kernel then answers this row by radix selection. The result is thus exact for every input, and the device does not wait
+for the host.
 
-Few long rows are searched by parts.py, without a sample: a program reads its whole part.
+For few long rows, parts.py is used instead, without a sample.
 """
 
 from __future__ import annotations
@@ -52,12 +53,13 @@ class Options:
     Attributes
     ----------
     samples : int, optional
-        n_S. Default on the CPU: 8k with finish="heap", as in the paper; with "halving" at least 512 and at most a 16th
-        of the row. Default on a GPU: by the rule in the module docstring.
+        n_S, the size of the sample. Default on the CPU: 8k with finish="heap", as in the paper; with "halving" at least
+        512 and at most a 16th of the row. Default on a GPU: chosen by the rule in the module docstring.
     batch : int, optional
-        CPU: rows that are compacted into buffers of the same size (size_qbatch). Default 16.
+        CPU only: the number of rows that are compacted into buffers of the same size (the paper's size_qbatch). Default
+        16.
     finish : "heap" or "halving", optional
-        CPU: how to find the k smallest survivors. Default "halving".
+        CPU only: how to find the k smallest survivors: with the paper's heap, or by bisection. Default "halving".
     """
 
     samples: int | None = None
@@ -75,19 +77,20 @@ class Options:
 
 @dataclass(frozen=True)
 class Shape:
-    """The sampling of a row, and the capacity of its survivors."""
+    """The size of a row's sample, the rank of the threshold in it, and the capacity for survivors."""
 
-    samples: int  # per program
-    parts: int  # programs per row
+    samples: int  # sampled values per program
+    parts: int  # programs that sample one row
     rank: int
     most: int
-    capacity: int  # a power of two
+    capacity: int  # slots for the survivors of a row, a power of two
 
 
 def shape_for_sample(n: int, k: int, samples: int) -> Shape | None:
-    """Return the parameters of a sample of this size, a power of two, by the rule in the module docstring.
+    """Compute rank and capacity for a sample of this size, a power of two, by the rule in the module docstring.
 
-    None if half of a row or more could survive, or if the threshold or the survivors do not fit into a tile.
+    Returns None if half of a row or more could survive, or if the samples up to the threshold, or the survivors, do not
+    fit into a tile.
     """
     expected = k * samples / n
     root = (tuning.DEVIATIONS + math.sqrt(tuning.DEVIATIONS**2 + 4 * expected)) / 2
@@ -104,8 +107,9 @@ def shape_for_sample(n: int, k: int, samples: int) -> Shape | None:
 def shape_for(rows: int, n: int, k: int) -> Shape | None:
     """Choose the size of the sample; None if half of a row or more could survive with every size.
 
-    Costs are in bytes of traffic, or time equivalent to it, fitted to timings: 20 per sample (its load, and the search
-    for the rank), 16 per survivor (written and read), 12 per slot of the buffer (the last step scans it in registers).
+    The size with the least expected cost is chosen. Costs are measured in bytes of memory traffic that take the same
+    time, fitted to timings: 20 per sample (to load it and to find the rank), 16 per survivor (written and read), and 12
+    per slot for survivors (the last step scans all slots in registers).
     """
     best: tuple[float, Shape] | None = None
     for bits in range(9, 21):
@@ -113,7 +117,7 @@ def shape_for(rows: int, n: int, k: int) -> Shape | None:
         shape = shape_for_sample(n, k, samples)
         if shape is None or 8 * samples > n:
             continue
-        if bits > 17 and best is not None:  # samples this large are used only if no smaller one works
+        if bits > 17 and best is not None:  # samples this large are used only if no smaller size works
             break
         busy = min(shape.parts, max(1, 128 // rows))
         cost = 20 * samples / busy + 16 * shape.most * n / samples + 12 * shape.capacity
@@ -123,7 +127,7 @@ def shape_for(rows: int, n: int, k: int) -> Shape | None:
 
 
 def select_on_gpu(request: Request) -> Answer:
-    """Answer a request on the device that holds its values."""
+    """Answer a request by a sampled threshold, on the device that holds its values."""
     for name in ("batch", "finish"):
         if getattr(request.options, name) is not None:
             raise ValueError(
@@ -138,15 +142,16 @@ def select_on_gpu(request: Request) -> Answer:
     if n <= tuning.LARGEST_RESIDENT and samples is None:
         return _select_resident(request)
     shape = shape_for(rows, n, request.k) if samples is None else shape_for_sample(n, request.k, power_of_two(samples))
-    # The rank is chosen for rows of full length. It can be too low for a shorter row, which costs most if rows are few.
+    # The rank is chosen for rows of full length. For a shorter row it can be too low, and the row falls back to radix
+    # selection, which costs most if rows are few.
     ragged = request.lengths is not None and rows <= tuning.FEW_ROWS and n >= tuning.LONG_ROW
-    if shape is None or ragged or request.k > LARGEST_NETWORK:  # radix selection finds a threshold of any rank
+    if shape is None or ragged or request.k > LARGEST_NETWORK:  # radix selection needs no sample, and supports every k
         return radix.select_on_gpu(radix.with_defaults(request))
     return _select_streamed(request, shape)
 
 
 def _select_streamed(request: Request, shape: Shape) -> Answer:
-    """Sample, compact, answer: separate kernels, so that the streaming one needs few registers."""
+    """Sample, compact and answer in separate kernels: the compaction, which reads all values, needs few registers."""
     from tonari.select.cuda.kernels.threshold import answer_kernel
 
     form = FORMATS[request.dtype]
@@ -187,14 +192,14 @@ def _select_streamed(request: Request, shape: Shape) -> Answer:
                 **tile_of(shape.capacity, warps),
                 "SIZE": size,
             },
-            warps=warps,  # with a limit of 80 registers, ptxas 12.8 made it lose some of the k smallest
+            warps=warps,  # no register limit: with 80, ptxas 12.8 compiled a kernel that lost some pairs
         )
     tally.fill(answer)
     return answer
 
 
 def _thresholds(request: Request, shape: Shape, bits: Any, lengths: Any, counts: Any) -> tuple[Any, Any]:
-    """Return the threshold of each row, a (key, index) pair, and set the counts of survivors to 0."""
+    """Return the keys and the indices of the rows' thresholds, found by sampling; set the counts of survivors to 0."""
     import torch
 
     from tonari.select.cuda.kernels.threshold import merge_samples_kernel, sample_kernel
@@ -261,7 +266,7 @@ def _thresholds(request: Request, shape: Shape, bits: Any, lengths: Any, counts:
 
 
 def _select_resident(request: Request) -> Answer:
-    """Answer rows that fit in registers, where the sample is the whole row."""
+    """Answer a request whose rows fit in registers: the whole row is the sample, and the threshold is exact."""
     import torch
 
     from tonari.select.cuda.kernels.threshold import resident_kernel
@@ -308,7 +313,7 @@ def _select_resident(request: Request) -> Answer:
 
 
 class _Tally:
-    """Compute equations 3 and 4 of the paper for the counters of a request, if it has any."""
+    """The statistics of a request's counters: equations 3 and 4 of the paper. Does nothing without counters."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -316,13 +321,13 @@ class _Tally:
         self.thresholds: list[Any] = []
 
     def add(self, counts: Any, last: Any) -> None:
-        """Record the compression ratio of some rows, by their numbers of survivors, and their threshold columns."""
+        """Record a block of rows: the compression ratio, from the counts of survivors, and the threshold columns."""
         if self.request.counters is not None:
             self.ratios.append(self.request.values.shape[1] / int(counts.max()))
             self.thresholds.append(last.reshape(-1))
 
     def fill(self, answer: Answer) -> None:
-        """Write the counters."""
+        """Write the statistics of all blocks to the request's counters."""
         import torch
 
         counters = self.request.counters

@@ -18,12 +18,12 @@ from tonari.select.cuda.keys import FORMATS, as_bits, constants_of, looks_for_na
 from tonari.select.cuda.survivors import Survivors, answer_from_survivors
 from tonari.select.request import Answer, Counters, Request
 
-# In the order of their numbers in kernels/buffered.py.
+# Ways to buffer insertions; kernels/buffered.py refers to each by its index in this tuple.
 BUFFERS = ("none", "own", "full", "sorted")
 QUEUES = ("insertion", "heap", "merge_queue")
 
 LANES = 32
-# Bytes of lists, queues, buffers and counters in one launch; rows that do not fit have further launches.
+# Maximum bytes of lists, queues, buffers and counters in one launch; more rows take further launches.
 SCRATCH_BYTES = 4 << 30
 
 
@@ -34,15 +34,15 @@ class QueueOptions:
     Attributes
     ----------
     buffer : "none", "own", "full" or "sorted"
-        Buffered Search. "none": a value below the head is inserted at once. "own": values are inserted when the row's
-        own buffer is full. "full": all rows that are processed together empty their buffers in step when any of them is
-        full. "sorted": as "full", but each buffer is sorted first.
+        Buffered Search: when values below the head are inserted. "none": at once. "own": when the row's own buffer is
+        full. "full": when the buffer of any of the rows that are processed together is full; these rows then empty
+        their buffers in step. "sorted": as "full", but each buffer is sorted first.
     buffer_size : int
-        Values that a row's buffer holds.
+        The number of values that a row's buffer holds.
     group : int, optional
-        Values per group of the Hierarchical Partition before the queue. Default: no partition.
+        The number of values per group of the Hierarchical Partition in front of the queue. Default: no partition.
     levels : int, optional
-        The number of lists of minima. By default, and at most, lists are built until one has at most k entries.
+        The number of lists of minima. Default, and maximum: as many as it takes until a list has at most k entries.
     """
 
     buffer: str = "none"
@@ -64,7 +64,7 @@ class QueueOptions:
 
 
 def select_with_queue(request: Request, queue: str, size: int, m: int = 1, aligned: bool = False) -> Answer:
-    """Answer a request with a queue of `size` >= k positions on the device of its values.
+    """Answer a request with a queue of `size` >= k positions per row, on the device that holds the values.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def select_with_queue(request: Request, queue: str, size: int, m: int = 1, align
 
 
 def _fill(counters: Counters, counted: Any, queue: str) -> None:
-    """Copy the slots of the kernel's counters to the fields of `counters`."""
+    """Copy the totals that the kernel has counted to the fields of `counters`."""
     from tonari.select.papers.kernels.lanes import EXAMINED, FLUSHES, MERGES, UPDATES
 
     counters.updates = counted[UPDATES.value :]

@@ -1,12 +1,12 @@
 """Quick multi-select: Komarov, Dashti and D'Souza 2014, "Fast k-NNG Construction with GPU-Based Quick Multi-Select".
 
-Quick select processes all rows at once ("Methods and Materials", algorithm 1). A pivot partitions a range of values in
-one read. If more values than required are below the pivot, these values are the next range. Otherwise all values below
-the pivot belong to the answer: they stay in place, a stack refers to them, and the values above the pivot are the next
-range. The answer is sorted only at the end.
+All rows are processed at once, each by quick select ("Methods and Materials", algorithm 1). A pivot partitions a range
+of values in one read. If more values than required are below the pivot, these values are the next range. Otherwise all
+values below the pivot belong to the answer: they stay in place, a stack refers to them, and the values above the pivot
+are the next range. The answer is sorted only at the end.
 
-Equal values need no special treatment, since pivots are (value, index) pairs. After a bad pivot, the next one is the
-middle of the interval of possible values, so that no row takes more than some hundred rounds.
+Equal values need no special treatment, since pivots are (value, index) pairs. After a bad pivot, the next pivot is the
+middle of the interval of values that are still possible, so that no row takes more than some hundred rounds.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tonari.select.cuda.survivors import Survivors, answer_from_survivors, netwo
 from tonari.select.request import Answer, Request
 
 UNITS = ("warp", "block")
-# Values per tile and warps per program, by unit.
+# For each value of the option `unit`: (values per tile, warps per program).
 TILES = {"warp": (512, 1), "block": (4096, 8)}
-# Bytes of two arrays and a stack per row; rows that do not fit have further launches.
+# Maximum bytes of the scratch memory in one launch, two arrays and a stack per row; more rows take further launches.
 SCRATCH_BYTES = 2 << 30
 
 
@@ -44,7 +44,7 @@ class Options:
 
 
 def select_on_gpu(request: Request) -> Answer:
-    """Answer a request on the device that holds its values."""
+    """Answer a request by quick multi-select, on the device that holds its values."""
     import torch
 
     from tonari.select.papers.kernels.quick import DEPTH, quick_kernel

@@ -36,7 +36,7 @@ def _exact_from_each_side(sizes: Sizes, budget: int) -> ShardPlan:
         memory -= needs(rows).beside_engine
         try:
             m = min(rows, sizes.asked)
-            plan = sizes.made("exact", rows, m=m, self_join=False, memory=memory) if memory > 0 else None
+            plan = sizes.plan_search("exact", rows, m=m, self_join=False, memory=memory) if memory > 0 else None
         except BudgetExceeded:
             return None
         return None if plan is None or plan.packs_anew else plan

@@ -81,7 +81,7 @@ class Sizes:
         centres = 8 * clusters * (d + clusters)
         return copies * (self.lists_bytes(1) + MEMBER_BYTES) + self.lists_bytes(segment_rows) + truth + centres
 
-    def made(
+    def plan_search(
         self, name: str, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None, **given: Any
     ) -> Plan:
         """Plan a search among n rows by a method on one worker; the queries are these rows, or m other rows."""
@@ -94,7 +94,7 @@ class Sizes:
         given |= {"recall": self.recall, "free_bytes": sys.maxsize}
         if self.update is not None:
             given["update"] = self.update
-        return self.made("nn-descent", n, self_join=True, **given)
+        return self.plan_search("nn-descent", n, self_join=True, **given)
 
     def problem(self, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None) -> Problem:
         """Return the problem of a search among n rows on one worker; the queries are these rows, or m other rows."""

@@ -56,7 +56,7 @@ def _compute_means(worker: Worker, args: Any, data: Any) -> _Means:
     def nearest(some: Floats, centres: Floats, k: int) -> tuple[Any, Any]:
         return _near_in_host_memory(worker, worker.place.there(some), centres, k)
 
-    centres = train(_drawn(worker, _piece_rows(worker, trained), 0.0)[0], plan.clusters, nearest, job.seed)
+    centres = train(_read_spaced_ranges(worker, _piece_rows(worker, trained), 0.0)[0], plan.clusters, nearest, job.seed)
     gaps = gaps_of(centres, nearest)
     return _Means(centres, gaps, _near_of_others(worker, centres, gaps, max(tuning.JUDGED, trained)))
 
@@ -73,7 +73,7 @@ def _means(worker: Worker) -> _Means:
     return _Means(centres, gaps, dealing.Near(reaches, near, rows[:, 0]))
 
 
-def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[Floats, Floats, dealing.Dealt]:
+def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[Floats, Floats, dealing.ChosenShards]:
     job = worker.job
     source, plan = job.source, job.plan
     centres, gaps, many = _means(worker)
@@ -82,18 +82,18 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[Floats, Floa
     both = np.union1d(sample, others)  # read once, as an object may have to make all rows for it
     near = _near_of(worker, both, centres, gaps)
     of_rows, of_others = (near.at(np.searchsorted(both, ids)) for ids in (sample, others))
-    dealt = dealing.choose(
+    chosen = dealing.choose(
         centres,
-        dealing.Seen(many, of_rows, of_others, places.reshape(truth.indices.shape)),
+        dealing.Samples(many, of_rows, of_others, places.reshape(truth.indices.shape)),
         shards=min(plan.clusters, max(2, math.ceil(tuning.MOST_SHARDS * source.n / plan.rows))),
         most=plan.rows / source.n / tuning.SPREAD,
         wanted=1 - tuning.LOST_TO_CUTS * (1 - job.target),
     )
     logger.info(
         "%d shards, margin %g: %.4f of the neighbours share one, %.2f shards a row, the largest has %.3f of all rows",
-        *(dealt.shards.total, dealt.shards.margin, dealt.covered, dealt.copies, dealt.largest),
+        *(chosen.shards.total, chosen.shards.margin, chosen.covered, chosen.copies, chosen.largest),
     )
-    return centres, gaps, dealt
+    return centres, gaps, chosen
 
 
 def _piece_rows(worker: Worker, count: int) -> int:
@@ -105,7 +105,7 @@ def _piece_rows(worker: Worker, count: int) -> int:
     return -(-count // tuning.PIECES)
 
 
-def _drawn(worker: Worker, size: int, shift: float) -> tuple[Floats, npt.NDArray[np.int64]]:
+def _read_spaced_ranges(worker: Worker, size: int, shift: float) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Read PIECES evenly spaced ranges of `size` rows into host memory; return the rows and their numbers.
 
     All ranges are moved by `shift`, as a fraction of the spacing.
@@ -128,7 +128,7 @@ def _drawn(worker: Worker, size: int, shift: float) -> tuple[Floats, npt.NDArray
 
 def _near_of_others(worker: Worker, centres: Floats, gaps: Floats, count: int) -> dealing.Near:
     """Return the nearest centres of about `count` sampled rows, which are not the training rows of the centres."""
-    rows, ids = _drawn(worker, _piece_rows(worker, count), 0.5)
+    rows, ids = _read_spaced_ranges(worker, _piece_rows(worker, count), 0.5)
     near = min(tuning.NEAR, len(centres))
     found = _near_in_host_memory(worker, worker.place.there(rows), centres, near)
     return reached(worker, *found, gaps, ids)
@@ -152,13 +152,13 @@ def reached(worker: Worker, distances: Any, numbers: Any, gaps: Any, ids: Any) -
     return dealing.Near(dealing.reaches(lengths[0], numbers, lengths[1], squared=squared), numbers, ids)
 
 
-def _write_centres(worker: Worker, args: Any, made: tuple[Floats, Floats, dealing.Dealt]) -> Done:
-    centres, gaps, dealt = made
+def _write_centres(worker: Worker, args: Any, made: tuple[Floats, Floats, dealing.ChosenShards]) -> Done:
+    centres, gaps, chosen = made
     files = worker.job.files
-    shards = np.stack([dealt.shards.first, dealt.shards.turns], axis=1)
+    shards = np.stack([chosen.shards.first, chosen.shards.turns], axis=1)
     parts = {name: files.save(name, part) for name, part in zip(CENTRE_PARTS, (centres, gaps, shards), strict=True)}
-    facts = {name: getattr(dealt, name) for name in ("covered", "copies", "largest")}
-    return Done(parts, facts=facts | {"shards": dealt.shards.total, "margin": dealt.shards.margin})
+    facts = {name: getattr(chosen, name) for name in ("covered", "copies", "largest")}
+    return Done(parts, facts=facts | {"shards": chosen.shards.total, "margin": chosen.shards.margin})
 
 
 MEANS = in_one_piece(lambda worker, args: None, _compute_means, _write_means)

@@ -31,7 +31,7 @@ from tonari.core.slices import cut
 from tonari.shards import tuning
 from tonari.shards.directory.done import Done
 from tonari.shards.directory.workspace import Workspace
-from tonari.shards.lists import empty_lists, in_host_memory, joined, lists_here, merge_into, renumbered
+from tonari.shards.lists import empty_lists, in_host_memory, lists_here, merge_into, merged_parts, renumbered
 from tonari.shards.loading import Arriving, Share
 from tonari.shards.plan import ShardPlan
 from tonari.shards.planning.sizes import MEMBER_BYTES
@@ -205,7 +205,7 @@ def _read_lists(worker: Worker, args: tuple[int, int, int]) -> list[tuple[Any, N
 
 def _compute_rows(worker: Worker, args: tuple[int, int, int], read: list[tuple[Any, Neighbors]]) -> Neighbors:
     _, begin, end = args
-    kept = joined(worker, end - begin, read)
+    kept = merged_parts(worker, end - begin, read)
     short = np.flatnonzero(kept.indices[:, -1] < 0)
     if len(short):  # all shards of these rows are small
         job = worker.job

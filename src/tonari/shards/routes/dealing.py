@@ -136,7 +136,7 @@ def _shards_of(near: Near, shards: Shards) -> Any:
     return shards.first[near.centres] + near.rows[:, None] % shards.turns[near.centres]
 
 
-class Dealt(NamedTuple):
+class ChosenShards(NamedTuple):
     """Shards, and their expected coverage and size.
 
     Attributes
@@ -155,7 +155,7 @@ class Dealt(NamedTuple):
     largest: float
 
 
-class Seen(NamedTuple):
+class Samples(NamedTuple):
     """Sampled rows, which determine the estimated coverage and sizes of shards.
 
     Attributes
@@ -174,7 +174,7 @@ class Seen(NamedTuple):
     truth: npt.NDArray[np.int64]
 
 
-def choose(centres: Floats, seen: Seen, *, shards: int, most: float, wanted: float) -> Dealt:
+def choose(centres: Floats, samples: Samples, *, shards: int, most: float, wanted: float) -> ChosenShards:
     """Choose the fewest shards that are small enough, with the smallest margin that covers enough neighbours.
 
     Parameters
@@ -187,20 +187,20 @@ def choose(centres: Floats, seen: Seen, *, shards: int, most: float, wanted: flo
     wanted : float
         Share of the neighbours to cover, within the limits on the margin and on the size of shards.
     """
-    weights = np.bincount(seen.many.centres[:, 0], minlength=len(centres)).astype(np.float64) + 1e-3
-    most = max(most, 1.5 / len(seen.many.rows))
+    weights = np.bincount(samples.many.centres[:, 0], minlength=len(centres)).astype(np.float64) + 1e-3
+    most = max(most, 1.5 / len(samples.many.rows))
     count = min(shards, max(2, math.ceil(1 / most)))
     while True:
         balanced = weights.copy()
         for _ in range(tuning.BALANCING_TRIES):
             of = deal(centres, balanced, count)
-            made = _with_margin(of, np.ones(len(centres), np.int64), seen, wanted, tuning.MOST_MARGIN)
-            sizes = _shares(made, seen.many)
+            made = _with_margin(of, np.ones(len(centres), np.int64), samples, wanted, tuning.MOST_MARGIN)
+            sizes = _shares(made, samples.many)
             if sizes.max() <= most or sizes.sum() > tuning.FULL * most * count:  # small enough, or too full to balance
                 break
             balanced *= np.sqrt(np.maximum(sizes / sizes.mean(), tuning.LEAST_CHANGE))[of]
         if count >= shards or sizes.max() <= most:
-            return _cut(made, of, centres, balanced, seen, most, wanted)
+            return _cut(made, of, centres, balanced, samples, most, wanted)
         count = min(shards, max(count + 1, round(count * tuning.MORE_SHARDS), math.ceil(sizes.sum() / most)))
 
 
@@ -209,17 +209,17 @@ def _cut(
     of: npt.NDArray[np.int64],
     centres: Floats,
     weights: npt.NDArray[np.float64],
-    seen: Seen,
+    samples: Samples,
     most: float,
     wanted: float,
-) -> Dealt:
+) -> ChosenShards:
     """Bisect shards that are too large; if that is impossible, reduce the margin or divide the rows of one centre."""
     turns, limit = made.turns, tuning.MOST_MARGIN
     while True:
-        sizes = _shares(made, seen.many)
+        sizes = _shares(made, samples.many)
         large = np.flatnonzero(sizes > most)
         if not len(large) or turns.max() * most > tuning.MOST_TURNS:
-            return Dealt(made, _covered(made, seen), float(sizes.sum()), float(sizes.max()))
+            return ChosenShards(made, _covered(made, samples), float(sizes.sum()), float(sizes.max()))
         divided = False
         some = np.concatenate([of[made.holds(shard)] for shard in large.tolist()])
         for shard in np.flatnonzero(np.bincount(some)).tolist():
@@ -235,21 +235,21 @@ def _cut(
                 own = made.holds(shard)
                 excess[own] = np.maximum(excess[own], sizes[shard] / most * 1.01)
             turns = np.where(excess > 0, np.ceil(turns * excess), turns).astype(np.int64)
-        made = _with_margin(of, turns, seen, wanted, limit)
+        made = _with_margin(of, turns, samples, wanted, limit)
 
 
 def _with_margin(
-    of: npt.NDArray[np.int64], turns: npt.NDArray[np.int64], seen: Seen, wanted: float, limit: float
+    of: npt.NDArray[np.int64], turns: npt.NDArray[np.int64], samples: Samples, wanted: float, limit: float
 ) -> Shards:
     """Return shards with the smallest margin that covers the wanted share of neighbours, or with the largest margin."""
     made = _numbered(of, turns, limit)
     (sample, sample_margins), (others, others_margins) = (
-        (_shards_of(near, made), near.reaches) for near in (seen.sample, seen.others)
+        (_shards_of(near, made), near.reaches) for near in (samples.sample, samples.others)
     )
-    needed = np.empty(seen.truth.size)
-    width = seen.truth.shape[1]
+    needed = np.empty(samples.truth.size)
+    width = samples.truth.shape[1]
     for part in cut(len(needed), tuning.PAIRED):
-        rows, near = np.arange(part.start, part.stop) // width, seen.truth.reshape(-1)[part]
+        rows, near = np.arange(part.start, part.stop) // width, samples.truth.reshape(-1)[part]
         same = sample[rows, :, None] == others[near, None, :]
         margins = np.maximum(sample_margins[rows, :, None], others_margins[near, None, :])
         needed[part] = np.where(same, margins, np.inf).min(axis=(1, 2))
@@ -265,16 +265,16 @@ def _numbered(of: npt.NDArray[np.int64], turns: npt.NDArray[np.int64], margin: f
     return Shards(begins[of], turns.copy(), margin)
 
 
-def _covered(shards: Shards, seen: Seen) -> float:
+def _covered(shards: Shards, samples: Samples) -> float:
     """Return the share of the neighbours of sampled rows that share a shard with their row."""
     inside = []
-    for near in (seen.sample, seen.others):
+    for near in (samples.sample, samples.others):
         of, rows = memberships(near, shards)
         held = np.zeros((len(near.rows), shards.total), bool)
         held[rows, of] = True
         inside.append(held)
     return float(
-        np.mean([(own & inside[1][near]).any(axis=1) for own, near in zip(inside[0], seen.truth, strict=True)])
+        np.mean([(own & inside[1][near]).any(axis=1) for own, near in zip(inside[0], samples.truth, strict=True)])
     )
 
 

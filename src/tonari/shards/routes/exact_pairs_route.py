@@ -13,7 +13,7 @@ import numpy as np
 from tonari.core.results.neighbors import Neighbors
 from tonari.shards.lists import empty_lists
 from tonari.shards.routes import pair_rounds
-from tonari.shards.routes.pair_rounds import Meeting
+from tonari.shards.routes.pair_rounds import SlabPair
 from tonari.shards.tasks import Route, Worker
 
 
@@ -22,9 +22,9 @@ def _graph(worker: Worker, shard: int, rows: Any) -> Neighbors:
     return worker.nearest(rows, rows, k, self_join=True) if k else empty_lists(worker, len(rows))
 
 
-def _meet(worker: Worker, meeting: Meeting) -> Neighbors:
-    known = np.concatenate([lists.distances[:, -1] for lists in meeting.kept()]).astype(np.float64)
-    return worker.across(meeting.waiting.arrive(), len(meeting.graphs[0].indices), known)
+def _compare(worker: Worker, pair: SlabPair) -> Neighbors:
+    known = np.concatenate([lists.distances[:, -1] for lists in pair.kept()]).astype(np.float64)
+    return worker.across(pair.waiting.arrive(), len(pair.graphs[0].indices), known)
 
 
-EXACT_PAIRS = Route(pair_rounds.steps(_graph, _meet, lambda *_: None), pair_rounds.stages)
+EXACT_PAIRS = Route(pair_rounds.steps(_graph, _compare, lambda *_: None), pair_rounds.stages)

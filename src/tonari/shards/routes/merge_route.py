@@ -28,7 +28,7 @@ from tonari.shards.directory.workspace import Workspace
 from tonari.shards.lists import in_host_memory
 from tonari.shards.plan import ShardPlan
 from tonari.shards.routes import pair_rounds
-from tonari.shards.routes.pair_rounds import Meeting
+from tonari.shards.routes.pair_rounds import SlabPair
 from tonari.shards.samples import RECALL, SAMPLE, TRUTH, recall_stage, sample_stage, truth_of, truth_stage
 from tonari.shards.tasks import Route, Stage, Worker
 
@@ -37,19 +37,19 @@ def _graph(worker: Worker, shard: int, rows: Any) -> Neighbors:
     return worker.graph(rows, derived_seed(worker.job.seed, Purpose.SHARD, shard), worker.job.target)
 
 
-def _merge(worker: Worker, meeting: Meeting) -> Neighbors:
-    job, (first, _) = worker.job, meeting.slabs
-    rows = meeting.waiting.arrive()
+def _merge(worker: Worker, pair: SlabPair) -> Neighbors:
+    job, (first, _) = worker.job, pair.slabs
+    rows = pair.waiting.arrive()
     size = first.stop - first.start
     a, b = (
         (Lists(found, job.metric, "nn-descent", seed=job.seed), part)
-        for found, part in zip(meeting.graphs, (rows[:size], rows[size:]), strict=True)
+        for found, part in zip(pair.graphs, (rows[:size], rows[size:]), strict=True)
     )
     call = Call.of(
         {"points": rows}, Options(job.metric, "auto", worker.device, job.threads, worker.memory, worker.progress)
     )
     seed = derived_seed(job.seed, Purpose.SHARD_MERGE)
-    known = {"measure": meeting.known, "checked": True}
+    known = {"measure": pair.known, "checked": True}
     return merge_lists(a, b, call, recall=job.target, seed=seed, update=job.update, **known).found
 
 

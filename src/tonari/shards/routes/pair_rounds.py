@@ -34,7 +34,7 @@ from tonari.shards.plan import ShardPlan
 from tonari.shards.tasks import Job, Stage, Step, Task, Worker, in_one_piece
 
 
-class Meeting(NamedTuple):
+class SlabPair(NamedTuple):
     """Two slabs whose rows are compared with each other.
 
     Attributes
@@ -59,18 +59,18 @@ class Meeting(NamedTuple):
 
 
 GraphOf = Callable[[Worker, int, Any], Neighbors]
-Met = Callable[[Worker, Meeting], Neighbors]
+Compare = Callable[[Worker, SlabPair], Neighbors]
 Known = Callable[[Worker, slice, slice], Any]
 
 
-def steps(graph_of: GraphOf, met: Met, known: Known) -> dict[str, Step]:
+def steps(graph_of: GraphOf, compare: Compare, known: Known) -> dict[str, Step]:
     """Return the steps of a route that compares slabs in rounds.
 
     Parameters
     ----------
     graph_of : callable(worker, slab, rows)
         Returns the lists of a slab's rows; they may be shorter than k.
-    met : callable(worker, meeting)
+    compare : callable(worker, pair)
         Returns the lists of the rows of both slabs, concatenated. A list contains neighbours in the other slab, as
         positions among the concatenated rows, and possibly other points.
     known : callable(worker, first, second)
@@ -80,29 +80,29 @@ def steps(graph_of: GraphOf, met: Met, known: Known) -> dict[str, Step]:
     def compute_shard(worker: Worker, args: tuple[int], waiting: Arriving) -> Neighbors:
         return lists_here(worker, graph_of(worker, args[0], waiting.arrive()))
 
-    def compute_meeting(worker: Worker, args: Any, meeting: Meeting) -> Neighbors:
-        return shifted(worker, met(worker, meeting), *meeting.slabs)
+    def compute_pair(worker: Worker, args: Any, pair: SlabPair) -> Neighbors:
+        return shifted(worker, compare(worker, pair), *pair.slabs)
 
-    def read_inner(worker: Worker, args: tuple[int]) -> Iterator[Meeting]:
+    def read_inner(worker: Worker, args: tuple[int]) -> Iterator[SlabPair]:
         for pair in _inner_pairs(worker.job, *args):
-            yield meeting(worker, pair, lambda shard: _of_graph(worker, shard))
+            yield slab_pair(worker, pair, lambda shard: _lists_of_graph(worker, shard))
 
-    def read_pair(worker: Worker, args: tuple[int, int, int]) -> Iterator[Meeting]:
+    def read_pair(worker: Worker, args: tuple[int, int, int]) -> Iterator[SlabPair]:
         at, *both = args
         for pair in _pairs(worker.job, *both):
-            yield meeting(worker, pair, lambda shard: _lists(worker, shard, at))
+            yield slab_pair(worker, pair, lambda shard: _lists(worker, shard, at))
 
-    def meeting(worker: Worker, pair: tuple[int, int], kept_of: Callable[[int], Neighbors]) -> Meeting:
+    def slab_pair(worker: Worker, pair: tuple[int, int], kept_of: Callable[[int], Neighbors]) -> SlabPair:
         first, second = (_slab(worker.job, shard) for shard in pair)
         waiting = worker.rows_of([first, second])
         graphs = [_load(worker, "graph", shard, 0, f"graph-{shard:06}") for shard in pair]
         kept = [functools.partial(kept_of, shard) for shard in pair]
-        return Meeting((first, second), waiting, graphs, lambda: [of() for of in kept], known(worker, first, second))
+        return SlabPair((first, second), waiting, graphs, lambda: [of() for of in kept], known(worker, first, second))
 
     return {
         "shard": in_one_piece(_read_shard, compute_shard, _write_shard),
-        "inner": Step(read_inner, compute_meeting, _write_inner),
-        "pair": Step(read_pair, compute_meeting, _write_pair),
+        "inner": Step(read_inner, compute_pair, _write_inner),
+        "pair": Step(read_pair, compute_pair, _write_pair),
         "rows": in_one_piece(_read_rows, _compute_rows, _write_rows),
     }
 
@@ -179,16 +179,16 @@ def _pairs(job: Job, first: int, second: int) -> _Pairs:
 
 def _write_inner(worker: Worker, args: tuple[int], found: Iterator[Neighbors]) -> Done:
     pairs = _inner_pairs(worker.job, *args)
-    return _write_met(worker, pairs, 0, lambda shard: _of_graph(worker, shard), found)
+    return _write_compared(worker, pairs, 0, lambda shard: _lists_of_graph(worker, shard), found)
 
 
 def _write_pair(worker: Worker, args: tuple[int, int, int], found: Iterator[Neighbors]) -> Done:
     at, *both = args
     pairs = _pairs(worker.job, *both)
-    return _write_met(worker, pairs, at + 1, lambda shard: _lists(worker, shard, at), found)
+    return _write_compared(worker, pairs, at + 1, lambda shard: _lists(worker, shard, at), found)
 
 
-def _write_met(
+def _write_compared(
     worker: Worker, pairs: _Pairs, version: int, kept_of: Callable[[int], Neighbors], found: Iterator[Neighbors]
 ) -> Done:
     """Merge all results into copies of the slabs' lists, and write the lists of a slab after its last comparison."""
@@ -212,7 +212,7 @@ def _write_met(
     return Done(parts)
 
 
-def _of_graph(worker: Worker, shard: int) -> Neighbors:
+def _lists_of_graph(worker: Worker, shard: int) -> Neighbors:
     """Return the lists of a slab's graph, padded to k columns, with row numbers of the source."""
     found, first = _load(worker, "graph", shard, 0, f"graph-{shard:06}"), _slab(worker.job, shard).start
     kept = empty_lists(worker, len(found.indices))
@@ -232,7 +232,7 @@ def _lists(worker: Worker, shard: int, at: int) -> Neighbors:
                 return _load(worker, "lists", shard, version, _pair_name(version - 1, pair))
     if len(groups[group]) > 1:
         return _load(worker, "lists", shard, 0, _inner_name(group))
-    return _of_graph(worker, shard)
+    return _lists_of_graph(worker, shard)
 
 
 def _inner_name(group: int) -> str:
@@ -264,27 +264,27 @@ def stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
     shards, size, groups = plan.shards, 2 * plan.rows, groups_of(plan)
     yield Stage([Task(f"graph-{at:06}", "shard", (at,), plan.rows) for at in range(shards)])
     inner = {at: len(group) * (len(group) - 1) // 2 for at, group in enumerate(groups)}
-    tasks = [Task(_inner_name(at), "inner", (at,), size * meetings) for at, meetings in inner.items() if meetings]
+    tasks = [Task(_inner_name(at), "inner", (at,), size * count) for at, count in inner.items() if count]
     if tasks:
         yield Stage(tasks)
     last = {group: [0] if inner[group] else [] for group in inner}  # the newest version of each group's lists, if any
     for at, pairs in enumerate(rounds_of(len(groups))):
-        met = [group for pair in pairs for group in pair]
-        older = [name for group in met for name in _of_group(groups[group], last[group])]
-        meetings = {pair: len(groups[pair[0]]) * len(groups[pair[1]]) for pair in pairs}
+        compared = [group for pair in pairs for group in pair]
+        older = [name for group in compared for name in _list_parts_of(groups[group], last[group])]
+        comparisons = {pair: len(groups[pair[0]]) * len(groups[pair[1]]) for pair in pairs}
         yield Stage(
-            [Task(_pair_name(at, pair), "pair", (at, *pair), size * meetings[pair]) for pair in pairs],
+            [Task(_pair_name(at, pair), "pair", (at, *pair), size * comparisons[pair]) for pair in pairs],
             drops=tuple(older),
         )
-        last |= {group: [at + 1] for group in met}
+        last |= {group: [at + 1] for group in compared}
     graphs = [name for shard in range(shards) for name in _parts("graph", shard, 0)]
-    lists = [name for at, group in enumerate(groups) for name in _of_group(group, last[at])]
+    lists = [name for at, group in enumerate(groups) for name in _list_parts_of(group, last[at])]
     yield Stage(
         [Task(f"rows-{at:06}", "rows", (at,)) for at in range(shards)],
         drops=(*lists, *graphs),
     )
 
 
-def _of_group(shards: range, versions: list[int]) -> list[str]:
+def _list_parts_of(shards: range, versions: list[int]) -> list[str]:
     """Return the names of the parts with the neighbour lists of all slabs in a group, in each of the versions."""
     return [name for version in versions for shard in shards for name in _parts("lists", shard, version)]

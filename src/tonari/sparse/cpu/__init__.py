@@ -1,1 +1,1 @@
-"""Sparse rows on the CPU."""
+"""Searches among sparse rows on the CPU."""

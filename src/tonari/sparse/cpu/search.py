@@ -1,4 +1,4 @@
-"""Search sparse rows on the CPU: prepare the points, and distribute blocks of queries among threads."""
+"""Searches among sparse rows on the CPU: prepared points, and blocks of queries distributed among threads."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ from tonari.sparse.rows import Ranking, SparseRows
 
 
 class PreparedSparse:
-    """Sparse points with the inverted lists of their columns.
+    """Sparse points, prepared with inverted lists: for each column the points that have it.
 
     Attributes
     ----------
     rows : SparseRows
+        The points.
     ranking : Ranking
+        The columns in descending order of the number of points that have them.
     native : _native.SparsePoints
-        See native/sparse/points.hpp.
+        The inverted lists; see native/sparse/points.hpp.
     """
 
     def __init__(self, rows: SparseRows, ranking: Ranking, metric: str) -> None:
@@ -42,7 +44,7 @@ class PreparedSparse:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Request:
-    """The points that a search among sparse rows may find.
+    """What a search among sparse rows looks for: the number or the limit of neighbours, and the points allowed.
 
     Attributes
     ----------
@@ -51,17 +53,17 @@ class Request:
     limits : array of shape (m,), optional
         The limit of each query (:func:`tonari.core.results.radius_neighbors.limits_for`).
     own : bool
-        Whether the queries are the points, and do not find themselves.
+        Whether the queries are the points, and no point finds itself.
     later : bool
-        Whether a query finds only points after its own.
+        Whether a query finds only points with larger row numbers than its own.
     counted : bool
-        Whether points within the limits are counted, and not listed.
+        Whether points within the limits are only counted, not listed.
     allowed : _native.Allowed, optional
-        The rules of the call, which then contain `own`.
+        The rules of the call, which then include `own`.
     left : bool array of shape (n,), optional
-        The points of an Index that are not removed.
+        A mask of the points of an Index that have not been removed.
     rows : slice, optional
-        Consecutive queries to search; None for all.
+        The queries to search for; None for all.
     """
 
     k: int = 0
@@ -80,7 +82,7 @@ class Request:
 
 
 class Scan:
-    """One search among sparse rows, divided into blocks of queries."""
+    """A search among sparse rows, divided into blocks of queries."""
 
     def __init__(self, queries: SparseRows, prepared: PreparedSparse, plan: SparsePlan, request: Request) -> None:
         self.queries, self.prepared, self.plan, self.request = queries, prepared, plan, request
@@ -92,9 +94,9 @@ class Scan:
         self.rows = cut(self.count, plan.query_block)
 
     def run(self, take: Callable[[int, slice, _native.SparseBlock], None], progress: ProgressLike) -> None:
-        """Call ``take(number, rows, block)`` on any thread when the answers of a block are known.
+        """Search all blocks, and call ``take(number, rows, block)`` for each finished block, on any thread.
 
-        `rows` are the positions of its queries among those of the request.
+        `rows` is the block's slice of the queries of the request.
         """
         m, n, started = self.count, len(self.prepared.rows), time.perf_counter()
         with Progress(progress, total=m * n, seconds=self.plan.seconds, label="neighbours") as bar:
@@ -133,7 +135,7 @@ def search_sparse(
     *,
     progress: ProgressLike = None,
 ) -> Neighbors:
-    """Find the k nearest points of every query; missing entries are -1 at distance inf, or -inf for similarities."""
+    """Find the k nearest points of each query; missing entries are -1 at distance inf, or -inf for similarities."""
     request = Request(k=plan.k) if request is None else request
     found = Neighbors.empty(len(queries), request.k, len(prepared.rows), queries.dtype, prepared.rows.dtype)
 
@@ -160,7 +162,7 @@ def find_sparse(
     *,
     progress: ProgressLike = None,
 ) -> RadiusNeighbors:
-    """Find all points within the limit of each query of the request, or the k nearest of them."""
+    """Find all points within the limit of each query of the request, or the k nearest of these points."""
     scan = Scan(queries, prepared, plan, request)
     none = Neighbors.empty(0, 0, len(prepared.rows), queries.dtype, prepared.rows.dtype)
     counts = np.zeros(scan.count, np.int64)
@@ -187,7 +189,7 @@ def count_sparse(
     *,
     progress: ProgressLike = None,
 ) -> npt.NDArray[np.int64]:
-    """Count the points within the limit of each query."""
+    """Count the points within the limit of each query of the request."""
     counts = np.zeros(len(queries), np.int64)
 
     def count(_: int, rows: slice, block: _native.SparseBlock) -> None:
@@ -205,9 +207,9 @@ def kth_sparse(
     *,
     progress: ProgressLike = None,
 ) -> npt.NDArray[Any]:
-    """Find the distance of every point to its k-th nearest other point; only lists of running blocks are stored.
+    """Return the distance of each point to its k-th nearest other point, without storing all neighbour lists.
 
-    ``check(rows, found)`` is called on any thread with the lists of each block.
+    ``check(rows, found)`` is called on any thread with the neighbour lists of each block, to check their values.
     """
     out = np.empty(len(points), points.dtype)
 
@@ -224,7 +226,7 @@ def kth_sparse(
 def _written(
     block: _native.SparseBlock, m: int, like: Neighbors
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return the length of each list of a block, and the distances and indices of all lists."""
+    """Return the length of each query's list in a block, and the concatenated distances and indices."""
     counts = np.zeros(m, np.int64)
     block.count(counts)
     distances = np.empty(int(counts.sum()), like.distances.dtype)

@@ -269,6 +269,13 @@ def test_what_is_compiled_ahead_is_what_is_launched(choices: dict[str, Any], mon
     assert {variant[0].__name__ for variant in set(rehearsal.calls) - set(seen)} <= {"products_kernel"}
 
 
+def test_few_rows_that_are_left_are_filled_to_sizes_whose_kernels_are_compiled() -> None:
+    plan = plan_of(gaussian(40, D), gaussian(N, D), K, form_dim=4, width=2, group=8, query_batch=40, **HERE)
+    width = tuning.WIDER * plan.contracted_width
+    assert [codes.filled(rows, plan, width) for rows in (1, 16, 17, 40)] == [16, 16, 40, 40]
+    assert codes.filled(3, plan, 2 * tuning.CODED_WIDEST * width) == 3  # it reads very many points
+
+
 def test_the_width_is_fitted_to_long_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "FITTED_ROWS", 2)
     points = gaussian(70, 6)

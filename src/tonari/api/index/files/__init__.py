@@ -1,7 +1,7 @@
-"""The files of an Index.
+"""The file formats of a saved Index.
 
-header.py   the header of all files
-dense.py    the file of an Index of dense rows; it opens the other files, too
-coded.py    the file of an Index with codes
-sparse.py   the file of an Index of sparse rows
+header.py   the header, which all formats share
+dense.py    the format for dense rows; its functions also open files of the other two formats
+coded.py    the format for codes, without the rows
+sparse.py   the format for sparse rows
 """

@@ -1,11 +1,12 @@
-"""The file of an Index with codes: a header (header.py), and the codes; the rows stay in a file of their own.
+"""The file of an Index with codes: a header (header.py) and the codes; the rows stay in a file of their own.
 
-    the header a table of slices: begin, end, CRC-32 of the rows, bytes of the codes; int64 of shape (slices, 4) the
-    centre of the form, float64 of shape (d,), and its directions, float64 of shape (d, columns - 1) the codes of each
-    slice, one after another
+    the header
+    the table of slices, int64 of shape (slices, 4): begin, end, CRC-32 of the rows, size of the codes in bytes
+    the values of the form: its centre, float64 of shape (d,), and its directions, float64 of shape (d, columns - 1)
+    the codes of each slice, one after another
 
-The CRC-32 of these blocks is in the header, so a change of any byte is detected. The codes have the layout of one
-kernel. A machine without this kernel makes them again from the rows.
+The header has the CRC-32 of these blocks, so a change of any byte is detected. The codes have the layout of one kernel;
+a machine without this kernel makes them again from the rows.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _FIELDS: dict[str, schema.Test] = {
 
 
 def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
-    """Write the pickled state of an Index with codes."""
+    """Write the state of an Index with codes, as its pickle contains it, to a file."""
     coded: CodedState = state["_coded"]
     if coded.stored is None:
         raise ValueError(
@@ -116,7 +117,7 @@ def described(path: Path, about: dict[str, Any], size: int, begin: int) -> dict[
 
 
 def load(path: Path, about: dict[str, Any]) -> dict[str, Any]:
-    """Return the state of a saved Index with codes."""
+    """Return the state of a saved Index with codes, as a pickle would contain it."""
     raw = np.asarray(np.memmap(path, np.uint8, "r"))[about["begin"] :]
     size, (slices, formed) = path.stat().st_size, _sizes(about)
     if zlib.crc32(raw.data) != about["codes_crc"]:
@@ -163,11 +164,11 @@ def load(path: Path, about: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sizes(about: dict[str, Any]) -> tuple[int, int]:
-    """Return the size in bytes of the table of slices, and of the centre and the directions."""
+    """Return the sizes in bytes of two blocks: the table of slices, and the values of the form."""
     values = _values(about["d"], about["columns"])
     return len(padded(bytes(8 * _COLUMNS * about["slices"]))), len(padded(bytes(8 * values)))
 
 
 def _values(d: int, columns: int) -> int:
-    """Return the number of values of a form: the centre, and the directions unless all columns are compared."""
+    """Return the number of values of a form: of its centre, and of its directions unless all columns are compared."""
     return d if columns == d else d * columns

@@ -1,13 +1,13 @@
-"""The file of an Index: a header (header.py), the ids, and the points as one block that can be mapped.
+"""The file of an Index of dense rows: a header (header.py), the ids, and the points as one block that can be mapped.
 
     the header
-    the ids, int64, and zeros up to a multiple of 64 bytes; nothing if ids are row numbers
-    the matrix that rows are multiplied by, float64, and zeros as above; nothing if there is none
+    the ids, int64, and zeros up to a multiple of 64 bytes; absent if ids are row numbers
+    the matrix that rows are multiplied by, float64, and zeros as above; absent without such a matrix
     the points, in C order
 
 All numbers are little-endian. A single file can be replaced in one step, unlike a directory of arrays, and blocks at
 multiples of 64 bytes can be mapped. The header has the CRC-32 of each block, so a change of any byte is detected. An
-Index of codes and one of sparse rows have other files (coded.py, sparse.py).
+Index with codes or of sparse rows has another format (coded.py, sparse.py).
 """
 
 from __future__ import annotations
@@ -62,17 +62,17 @@ _FIELDS: dict[str, schema.Test] = {
     "ids_bytes": whole(0),
     **dict.fromkeys(("ids_crc", "points_crc"), whole(0, 2**32 - 1)),
 }
-# Of an Index whose rows are multiplied by a matrix: its shape, and the CRC-32 of its block.
+# Further fields of an Index whose rows are multiplied by a matrix: its shape, and the CRC-32 of its block.
 _MATRIX: dict[str, schema.Test] = {
     "transform": lambda value: schema.list_of(whole(1, 2**31))(value) and len(value) == 2,
     "transform_crc": whole(0, 2**32 - 1),
 }
-# Of an Index of bool rows: their number of columns.
+# A further field of an Index of bool rows: their number of columns.
 _BITS: dict[str, schema.Test] = {"bits": whole(1)}
 
 
 def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
-    """Write the pickled state of an Index."""
+    """Write the state of an Index, as its pickle contains it, to a file."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path: expected a path, got {type(path).__name__}")
     if "_coded" in state:
@@ -161,7 +161,7 @@ def describe(path: Path) -> dict[str, Any]:
 def state_for(
     state: dict[str, Any], device: str | Sequence[str] | None, threads: int | None, memory: int | str | None
 ) -> dict[str, Any]:
-    """Return a loaded state with the arguments of :meth:`tonari.Index.load`, and with its points on their device."""
+    """Apply the arguments of :meth:`tonari.Index.load` to a loaded state, and copy its points to their device."""
     on = state.pop("_on")
     if device is not None:
         wish = inputs.parse_device(device)
@@ -180,7 +180,7 @@ def state_for(
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the state of a saved Index, whose points are mapped; "_on" is the CUDA device of the points, or None."""
+    """Return the state of a saved Index with mapped points; its entry "_on" is the points' CUDA device, or None."""
     path = Path(path)
     about = describe(path)
     if about["format"] == coded_file.FORMAT:

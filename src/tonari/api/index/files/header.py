@@ -1,10 +1,10 @@
-"""The header of the files of an Index: their contents, as JSON.
+"""The header of an Index file, which describes the rest of the file as JSON.
 
     bytes 0 - 7      MAGIC
-    8 - 11           length of the text; with the 32 bytes before it, the length is a multiple of 64
+    8 - 11           length of the JSON text in bytes; the header's length is a multiple of 64 bytes
     12 - 15          CRC-32 of the text
     16 - 31          zero
-    32 -             the text: JSON, then spaces
+    32 -             the text: JSON, padded with spaces
 
 All numbers are little-endian. Blocks follow, each padded to a multiple of 64 bytes.
 """
@@ -35,20 +35,20 @@ def is_index(path: Path) -> bool:
 
 
 def header_of(about: dict[str, Any]) -> bytes:
-    """Return the header with these facts."""
+    """Return the bytes of a header that contains these facts."""
     text = json.dumps(about).encode()
     text = text.ljust(-(-(_PREFIX + len(text)) // ALIGNED) * ALIGNED - _PREFIX)
     return MAGIC + struct.pack("<II", len(text), zlib.crc32(text)) + bytes(16) + text
 
 
 def read_header(path: Path) -> tuple[dict[str, Any], int, int]:
-    """Return the facts of a header, the size of the file, and the position behind the header.
+    """Return the facts in the header of a file, the size of the file, and the offset of the first block.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
     tonari.io.FileFormatError
-        The file is not that of an Index, or its header is damaged.
+        The file is not an Index file, or its header is damaged.
     """
     size = size_of(path)
     with open_regular(path) as file:
@@ -70,7 +70,7 @@ def read_header(path: Path) -> tuple[dict[str, Any], int, int]:
 
 
 def check_version(about: dict[str, Any], kind: str, version: int) -> None:
-    """Raise ValueError for another format, or a version that this release does not read."""
+    """Raise ValueError if the facts name another format, or a version that this release cannot read."""
     if about["format"] != kind:
         raise ValueError(f"its format is {about['format']!r}")
     if type(about["version"]) is not int or about["version"] != version:
@@ -78,12 +78,12 @@ def check_version(about: dict[str, Any], kind: str, version: int) -> None:
 
 
 def padded(block: bytes) -> bytes:
-    """Return a block with zeros up to a multiple of 64 bytes."""
+    """Append zeros to a block up to a multiple of 64 bytes."""
     return block.ljust(-(-len(block) // ALIGNED) * ALIGNED, b"\0")
 
 
 def refusal(path: Path, size: int, why: str) -> FileFormatError:
-    """Return the error for a file that is not that of an Index, or is damaged."""
+    """Return the error to raise for a file that is not an Index file or is damaged."""
     return FileFormatError(
         f"{path}: not a whole Index file: found {size} bytes, expected {EXPECTED}: {why}", path, size, EXPECTED
     )

@@ -6,8 +6,8 @@
     columns, int32, ascending in each row
     values, float32 or float64
 
-All numbers are little-endian, and each block is padded to a multiple of 64 bytes. The CRC-32 of the blocks is in the
-header.
+All numbers are little-endian, and each block is padded to a multiple of 64 bytes. The header has the CRC-32 of the
+blocks.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _FIELDS: dict[str, schema.Test] = {
 
 
 def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
-    """Write the pickled state of an Index of sparse rows."""
+    """Write the state of an Index of sparse rows, as its pickle contains it, to a file."""
     rows: SparseRows = state["_points"]
     device, dtype, checksum = state["_device"], str(rows.dtype), 0
     for block in _blocks(rows, state["_ids"]):
@@ -146,17 +146,17 @@ def load(path: Path, about: dict[str, Any]) -> dict[str, Any]:
 
 
 def _counts(about: dict[str, Any]) -> tuple[int, int, int, int]:
-    """Return the numbers of elements of the four blocks."""
+    """Return the number of elements in each of the four blocks: ids, indptr, columns and values."""
     return about["n"], about["n"] + 1, about["entries"], about["entries"]
 
 
 def _kinds(values: np.dtype[Any]) -> list[np.dtype[Any]]:
-    """Return the dtypes of the four blocks."""
+    """Return the dtype of each of the four blocks."""
     return [np.dtype(kind) for kind in ("<i8", "<i8", "<i4", f"<f{values.itemsize}")]
 
 
 def _sizes(about: dict[str, Any]) -> list[int]:
-    """Return the size in bytes of the four blocks."""
+    """Return the size of each of the four blocks in bytes."""
     kinds = _kinds(inputs.dtype_of(about["dtype"]))
     lengths = (count * kind.itemsize for count, kind in zip(_counts(about), kinds, strict=True))
     return [-(-length // ALIGNED) * ALIGNED for length in lengths]

@@ -6,12 +6,12 @@
     both       merge neighbouring segments until each, except for small ones, is at least twice as long as the next
 
 An Index therefore has at most about log2(n / SMALL) + 2 segments. A row is packed again only when its segment is
-merged, and the merged segment is at least 1.5 times as long as that segment was. Each row is therefore packed O(log n)
-times in all; in addition, each call of add packs up to SMALL older rows. Removing a point packs at most n / AROUND rows
-on average.
+merged, and the merged segment is at least 1.5 times as long as the row's old segment. Each row is therefore packed
+O(log n) times in all; in addition, each call of add packs up to SMALL older rows. Removing a point packs at most
+n / AROUND rows on average.
 
-Segments share one budget: a new segment is planned within the memory that the other segments leave. If that is too
-little, all points are packed as one segment, as in a new Index.
+Segments share one budget: a new segment is planned within the memory that the other segments do not use. If that is
+too little, all points are packed as one segment, as in a new Index.
 
 On a core of a Xeon (20,000 rows of 8 or 128 dimensions, "exact" and "kdtree", k=10, threads=1, process time), packing
 1,024 rows takes 0.2 to 0.7 ms. An additional segment adds 0.02 to 0.06 ms to a search of one query, and 0.2 to 0.5 ms
@@ -36,12 +36,12 @@ from tonari.api.index.segments.segment import Segment
 from tonari.core.errors import BudgetExceeded
 from tonari.cuda.streams import Written
 
-Make = Callable[[Any, int], Segment]  # makes a segment of checked rows, given the bytes of other segments
-Piece = Part | tuple[Any, Ids]  # a part, or new rows and their ids
+Make = Callable[[Any, int], Segment]  # make(rows, bytes that other segments use) -> segment
+Piece = Part | tuple[Any, Ids]  # a part, or new rows with their ids
 
 
 def balanced(pieces: Sequence[Piece], make: Make) -> list[Part]:
-    """Merge adjacent segments until each is at least twice as long as the next.
+    """Merge adjacent pieces until each segment is at least twice as long as the next, and return the parts.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def balanced(pieces: Sequence[Piece], make: Make) -> list[Part]:
 
 
 def groups_of(lengths: Sequence[int]) -> list[list[int]]:
-    """Group adjacent pieces, given by their lengths, until each group is at least twice as long as the next one.
+    """Group adjacent pieces of these lengths until each group is at least twice as long as the next one.
 
     >>> groups_of([100_000, 3000, 2000, 40])
     [[0], [1, 2], [3]]
@@ -85,18 +85,18 @@ def _packed(groups: list[list[Piece]], make: Make) -> list[Part]:
 
 
 def _kept(group: list[Piece]) -> Part | None:
-    """Return the unchanged part, if a group consists of one."""
+    """Return a group's only piece if it is a part that needs no packing; else None."""
     first = group[0]
     return first if len(group) == 1 and isinstance(first, Part) and len(first.gone) <= tuning.AROUND else None
 
 
 def held_bytes(parts: Any) -> int:
-    """Return the size in bytes of the prepared points of some parts."""
+    """Return the number of bytes that the prepared points of some parts take."""
     return sum(part.segment.held_bytes for part in parts)
 
 
 def packed_together(group: Sequence[Piece], make: Make, held: int) -> Part:
-    """Pack pieces as one segment."""
+    """Pack adjacent pieces as one segment, while other segments use `held` bytes."""
     rows = [piece.points_left if isinstance(piece, Part) else piece[0] for piece in group]
     ids = [piece.ids_left if isinstance(piece, Part) else piece[1] for piece in group]
     segment = make(joined(rows), held)
@@ -105,7 +105,7 @@ def packed_together(group: Sequence[Piece], make: Make, held: int) -> Part:
 
 
 def joined(rows: list[Any]) -> Any:
-    """Concatenate rows on the device that holds them."""
+    """Concatenate arrays of rows, on the device that holds them."""
     if len(rows) == 1:
         return rows[0]
     return np.concatenate(rows) if isinstance(rows[0], np.ndarray) else sys.modules["torch"].cat(rows)

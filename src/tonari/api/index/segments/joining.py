@@ -1,6 +1,7 @@
 """Merge the results of the segments of an Index: drop removed points, and replace row numbers by ids.
 
-Distances are exact values and do not depend on the segment, so merging by (value, id) gives the bits of one search.
+Distances are exact and do not depend on the segment, so merging by (distance, id) gives the bits of a search of all
+points at once.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from tonari.metrics import Metric
 
 
 def named(found: Neighbors, names: Any, k: int) -> Neighbors:
-    """Return for each list the ids of the first k points that were not removed, with their distances.
+    """Drop removed points from lists, and keep the first k remaining points of each, by id and with their distances.
 
     Parameters
     ----------
     found : Neighbors of shape (m, any)
-        Lists, each with at least k points that were not removed. Only lists in host memory may have missing entries,
-        and then fewer points.
+        The nearest points of m queries by row number. Each list has at least k points that were not removed; only lists
+        in host memory may have fewer, and then end with -1.
     names : array or tensor of shape (n,), on the device of the lists
         The ids of the points in the dtype of the result, ascending; -1 for removed points.
     k : int
@@ -51,15 +52,15 @@ def named(found: Neighbors, names: Any, k: int) -> Neighbors:
 
 
 def allowed_ones(found: Neighbors, names: npt.NDArray[Any]) -> Neighbors:
-    """Replace row numbers by ids in lists in host memory, which may have missing entries but no removed points."""
+    """Replace row numbers by ids in lists in host memory, which contain no removed points but may end with -1."""
     return Neighbors(found.distances, np.where(found.indices < 0, found.indices.dtype.type(-1), names[found.indices]))
 
 
 def join(parts: Sequence[Neighbors], k: int, metric: Metric) -> Neighbors:
-    """Merge the k nearest points of several segments for each query, ordered by (value, id).
+    """Merge the lists that several segments found for each query into the k nearest points, ordered by (distance, id).
 
-    The segments have no points in common. A single list already has k columns and is returned as it is; several lists
-    have at least k columns together.
+    The segments have no points in common. The lists of a single segment already have k columns and are returned
+    unchanged; the lists of several segments have at least k columns in total.
     """
     if len(parts) == 1:
         return parts[0]
@@ -81,7 +82,7 @@ def join(parts: Sequence[Neighbors], k: int, metric: Metric) -> Neighbors:
 def join_within(parts: Sequence[tuple[RadiusNeighbors, npt.NDArray[Any]]], metric: Metric) -> RadiusNeighbors:
     """Merge the radius results of several segments in host memory, and replace row numbers by ids.
 
-    Each part is a result and the ids of its points; points with the id -1 were removed and are dropped.
+    Each of `parts` is the result of a segment and the ids of its points, -1 for removed points, which are dropped.
     """
     queries, ids, values = [], [], []
     for found, names in parts:

@@ -17,9 +17,9 @@ Ids = npt.NDArray[np.int64]
 
 
 class Part:
-    """A segment with the ids of its points, ascending, and a mask of its removed rows.
+    """A segment with the ids of its points, ascending, and the row numbers of its removed points.
 
-    `written` records when an update has written the points, for searches on other CUDA streams.
+    `written` is the event on CUDA after which the points are written; searches on other streams wait for it.
     """
 
     def __init__(
@@ -32,12 +32,12 @@ class Part:
 
     @cached_property
     def ids(self) -> Ids:
-        """The ids of all rows of the segment: stored ids, or row numbers, which are made on first use."""
+        """The ids of all rows of the segment, removed ones included: stored ids, or row numbers."""
         return np.arange(self.segment.n) if self._ids is None else self._ids
 
     @property
     def are_rows(self) -> bool:
-        """Whether no point was removed, ids are row numbers, and no stream has to wait."""
+        """Whether results need no conversion: ids are row numbers, no point was removed, and no stream has to wait."""
         return (
             self.written is None
             and not len(self.gone)
@@ -45,12 +45,12 @@ class Part:
         )
 
     def rows_of(self, ids: Ids) -> Ids:
-        """Return the rows of points by id, -1 for ids that are absent or removed."""
+        """Return the row number of each id, or -1 if the part lacks the id or its point was removed."""
         rows = np.minimum(np.searchsorted(self.ids, ids), self.segment.n - 1)
         return np.where((self.ids[rows] == ids) & ~np.isin(rows, self.gone), rows, -1)
 
     def copied(self) -> Part:
-        """Return a copy that shares the points and the packed data; both prepare further data separately."""
+        """Return a copy that shares the points and the packed data, but not data that is prepared later."""
         return Part(self.segment.__copy__(), self._ids, self.gone, self.written)
 
     def names(self, dtype: Any, device: Any = None) -> Any:
@@ -70,7 +70,7 @@ class Part:
 
     @property
     def left(self) -> Ids:
-        """The rows of the segment that are not removed."""
+        """The numbers of the rows that are not removed."""
         return np.delete(np.arange(self.segment.n), self.gone)
 
     @property
@@ -89,7 +89,7 @@ class Part:
         return Part(self.segment, self._ids, np.union1d(self.gone, rows), self.written) if len(rows) else self
 
     def read(self) -> Segment:
-        """Return the segment; the current stream waits until its points are written."""
+        """Return the segment, and let the current CUDA stream wait until its points are written."""
         if self.written is not None:
             self.written.read()
         return self.segment

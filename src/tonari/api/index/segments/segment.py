@@ -30,7 +30,7 @@ from tonari.methods.rows.points import DecidedPoints, Points
 
 
 class Segment:
-    """Checked rows, packed for a kernel or stored in a tree. Several threads may search it at once.
+    """Checked rows, packed for a kernel or stored in a tree, which several threads may search at once.
 
     Parameters
     ----------
@@ -39,17 +39,17 @@ class Segment:
         The call of the Index. Its method "auto" assumes that the number of queries equals the number of points. All
         segments of the Index share its memory.
     taken : int
-        The bytes of this memory that other segments use.
+        The bytes of the shared memory that other segments use.
     chosen : (str, int), optional
-        The method of an earlier choice and the k of its plan, by which the points are packed.
+        The method to use and the k of the plan by which points are packed, if they were chosen earlier.
     given : checked rows of shape (n, any), optional
-        The rows before their transformation; `points` themselves if there is none.
+        The rows before their transformation; default: `points`, which were then not transformed.
     source : array, optional
         The caller's array that contains the rows of `given`.
     overrides : dict, optional
-        Fields to set in every plan of the method, which is then not "auto".
+        Fields to set in every plan; the method is then not "auto".
     coded : CodedRows, optional
-        The rows of an Index with codes; this object makes the codes, and detects changes of the rows.
+        For an Index with codes: the object that makes the codes and detects changes of the rows.
     """
 
     def __init__(
@@ -80,14 +80,14 @@ class Segment:
         self.first = first
         self.ready: dict[tuple[str, str], Decision] = {self._kind(first.method, self._problem(points[:1], 1)): first}
         self.planned: dict[Hashable, Decision] = {}
-        self._preparing = threading.Lock()  # held by the one search that prepares more
+        self._preparing = threading.Lock()  # a search that prepares further data holds it
         self._call_with: Call | None = None
         self._warned = False
-        self._searched = 0  # queries so far; threads may lose some
+        self._searched = 0  # number of queries so far; approximate, since threads do not lock it
 
     @property
     def memory(self) -> int | None:
-        """The memory that all segments share."""
+        """The budget in bytes that all segments share; None without a limit."""
         return self.call.memory
 
     @property
@@ -98,21 +98,21 @@ class Segment:
 
     @property
     def chosen(self) -> tuple[str, int]:
-        """The method and the k of its plan."""
+        """The name of the method, and the k of the plan by which points are packed."""
         return self.method, self.first.plan.k
 
     @property
     def held_bytes(self) -> int:
         """The bytes of the prepared points; on CUDA, on each device."""
-        held = {id(made.prepared): made for made in tuple(self.ready.values())}  # kinds may share prepared data
+        held = {id(made.prepared): made for made in tuple(self.ready.values())}  # kinds may share data
         return sum(made.method.held_bytes(made.prepared, made.plan) for made in held.values())
 
     def budget(self, taken: int) -> int | None:
-        """The remaining memory if other segments take `taken` bytes."""
+        """The bytes of the budget that remain if other segments take `taken` bytes; None without a limit."""
         return None if self.memory is None else max(1, self.memory - taken)
 
     def release(self) -> None:
-        """Free the prepared data that a search can make again."""
+        """Free prepared data that the next search can make again."""
         for made in tuple(self.ready.values()):
             made.method.release(made.prepared)
 
@@ -122,7 +122,7 @@ class Segment:
         return made
 
     def replayed(self, queries: Any, k: Any, progress: ProgressLike) -> Neighbors | None:
-        """Replay a search that was captured as a CUDA graph; None if there is none."""
+        """Replay an equal search that was captured as a CUDA graph; return None if none was captured."""
         if not self.first.plan.replayable:
             return None
         key = cuda_graph_cache.key_on(self.first.prepared, queries, k)
@@ -134,20 +134,20 @@ class Segment:
 
         The last such call is cached, since making it takes 2 µs.
         """
-        last = self._call_with  # another thread may replace it
+        last = self._call_with  # a local name, since another thread may replace the attribute
         if last is None or last.threads != threads:
             last = self._call_with = dataclasses.replace(self.call, threads=threads)
         return last
 
     def those(self, threads: int | None, *, taken: int = 0) -> SegmentPoints:
-        """Return the points, for a search with this number of threads.
+        """Return the segment's points for a search with this number of threads.
 
-        `taken` is the memory that other segments use, which the search cannot use.
+        `taken` is the number of bytes that other segments use and the search cannot.
         """
         return SegmentPoints(self, threads, taken)
 
     def _problem(self, queries: Any, k: Any, threads: int | None = None, memory: int | None = None) -> Problem:
-        """Return the problem of a search for these queries."""
+        """Return the problem of a search for the k nearest points of these queries."""
         call = self.call
         if threads != call.threads or memory != call.memory:
             call = dataclasses.replace(call, threads=threads, memory=memory)
@@ -169,11 +169,11 @@ class Segment:
         return by_plan(method, method.plan(problem, **self._overrides))
 
     def _kind(self, method: SearchMethod, problem: Problem, searched: int = 0) -> tuple[str, str]:
-        """Return the method and the kind of preparation for a search; the first kind if the caller set the plan."""
+        """Return the key of the prepared data for a search: the method, and its kind unless the caller set the plan."""
         return method.name, "" if self._overrides else method.kind(problem, searched)
 
     def _first_choice(self, progress: ProgressLike, memory: int | None) -> Decision:
-        """Choose the method and a plan for preparing the points, which does not depend on later searches."""
+        """Choose the method and the plan by which points are prepared, before any search is known."""
         if self.call.method != "auto":
             return self._chosen(self.call.method, 1, memory)
         points, one = self.points, self.points[:1]
@@ -197,9 +197,9 @@ class Segment:
     ) -> Decision:
         """Decide how to search checked rows; reuse the decision of an equal search, since planning may take longer.
 
-        Decisions on the CPU are cached if they do not depend on the number of free processors. With `around`, the k
-        nearest points include removed points that are dropped later; brute force is then used if the method does not
-        support this k.
+        Decisions on the CPU are cached if they do not depend on the number of free processors. `around` means that k is
+        increased by the number of removed points, which are dropped later; brute force is then used if the method does
+        not support this k.
         """
         if self.call.place.devices or type(k) is not int:
             return self._decide(self._problem(rows, k, threads, memory), progress, around)
@@ -219,7 +219,7 @@ class Segment:
         return len(rows), k, rows.dtype, threads, memory, environment(*PLAN_VARIABLES)
 
     def _decide(self, problem: Problem, progress: ProgressLike, around: bool) -> Decision:
-        """Plan a search and prepare the points for it, once for each kind of search."""
+        """Plan a search, and prepare the points for it if this is the first search of its kind."""
         method = self.first.method
         # A tree may not support this k. On the CPU, where plans are cached, a tree supports every k.
         if (self.call.method == "auto" or around) and method.refuses(problem) is not None:
@@ -245,7 +245,7 @@ class Segment:
         return by_plan(method, made.plan, made.points)
 
     def _warn_of_packing(self, plan: Any, memory: int | None) -> None:
-        """Warn once if memory is too small to keep all points packed, with the memory that would be enough."""
+        """Warn once if memory is too small to keep all points packed, and name the memory that would suffice."""
         if self._warned or not plan.packs_anew:
             return
         self._warned = True
@@ -265,7 +265,8 @@ class SegmentPoints(Points):
             call = dataclasses.replace(call, memory=segment.budget(taken), threads=threads or call.threads)
         elif threads is not None and threads != call.threads:
             call = segment.call_with(threads)
-        self.rows, self.call, self._segment = segment.points, call, segment  # made for each call, which may take 10 µs
+        # without super().__init__, since this runs in each call, which may take only 10 µs
+        self.rows, self.call, self._segment = segment.points, call, segment
 
     @property
     def held_bytes(self) -> int:
@@ -296,4 +297,4 @@ class SegmentPoints(Points):
         return DecidedPoints(self.rows, self.call, self.decided(queries, 1, progress))
 
     def ready(self, queries: Any, limits: Any) -> Points:
-        return self  # each block has a plan of its own
+        return self  # nothing to plan for all blocks: each block has a plan of its own

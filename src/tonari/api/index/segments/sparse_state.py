@@ -1,7 +1,7 @@
 """The state of an Index of sparse rows: segments in ascending order of id. An update makes a new SparseState.
 
-It has the methods of ``State`` (state.py) that an Index calls. Filters and removed points are tested by the kernel, so
-a search needs no more than k points of each segment.
+A SparseState has those methods of ``State`` (state.py) that an Index calls. The kernel itself skips filtered and
+removed points, so a search finds only k points in each segment.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class SparseKind(NamedTuple):
     call : Call
         Its metric compares the rows.
     change : Change, optional
-        The weights: the factors of the columns.
+        The transformation of rows by weights, which multiplies columns by factors.
     none : SparseRows
-        An empty matrix (0 rows) with the columns and the dtype of the points.
+        A matrix of 0 rows with the number of columns and the dtype of the points.
     """
 
     call: Call
@@ -54,7 +54,7 @@ class SparseKind(NamedTuple):
 
     @classmethod
     def of(cls, rows: SparseRows, call: Call, change: Change | None) -> SparseKind:
-        """Return the kind of an Index of such rows."""
+        """Return the kind of an Index whose points have the columns and the dtype of these rows."""
         return cls(call, change, no_sparse_rows(rows.d, rows.dtype))
 
 
@@ -64,10 +64,10 @@ class SparseSegment:
     Parameters
     ----------
     given : SparseRows
-        The rows of the caller, at least one.
+        The caller's rows, at least one, before their transformation.
     kind : SparseKind
     taken : int
-        Bytes of the memory that other segments use.
+        The bytes of the Index's memory that other segments use.
 
     Raises
     ------
@@ -86,13 +86,13 @@ class SparseSegment:
         self.held_bytes = plan.packed_bytes + self.compared.copied_bytes + self._also
 
     def searched(self, call: Call, progress: ProgressLike, left: npt.NDArray[np.bool_] | None, taken: int) -> Among:
-        """Return the rows for a search, without the removed ones."""
+        """Return the rows, without the removed ones, as points for a search."""
         taken += self._also
         return dataclasses.replace(self.among, threads=call.threads, progress=progress, left=left, taken=taken)
 
 
 class SparsePart:
-    """A segment with the ids of its points, ascending, and the rows of its removed points."""
+    """A segment with the ids of its points, ascending, and the row numbers of its removed points."""
 
     def __init__(self, segment: SparseSegment, ids: Ids, gone: Ids | None = None) -> None:
         self.segment, self.ids = segment, ids
@@ -101,7 +101,7 @@ class SparsePart:
 
     @cached_property
     def left(self) -> npt.NDArray[np.bool_] | None:
-        """A mask of the points that are not removed; None if none is."""
+        """A mask of the points that are not removed; None if no point was removed."""
         if not len(self.gone):
             return None
         mask = np.ones(self.segment.n, bool)
@@ -119,7 +119,7 @@ class SparsePart:
         return self.segment.given if self.left is None else self.segment.given.take(np.flatnonzero(self.left))
 
     def rows_of(self, ids: Ids) -> Ids:
-        """Return the rows of points by id, -1 for ids that are absent or removed."""
+        """Return the row number of each id, or -1 if the part lacks the id or its point was removed."""
         rows = np.minimum(np.searchsorted(self.ids, ids), self.segment.n - 1)
         return np.where((self.ids[rows] == ids) & ~np.isin(rows, self.gone), rows, -1)
 
@@ -131,26 +131,26 @@ class SparsePart:
 class SparseState:
     """All parts of an Index of sparse rows, and the id that the next point gets."""
 
-    only = None  # no single segment answers without the conversion of row numbers to ids
-    unchanged = ()  # rows are copied, so the caller may change his arrays
+    only = None  # the shortcut of State for a single segment is not used: results always need ids
+    unchanged = ()  # nothing to check: rows are copies
     chosen = ("exact", 1)
 
     def __init__(self, parts: Sequence[SparsePart], next_id: int, kind: SparseKind) -> None:
         self.parts, self.next_id, self.kind = tuple(parts), next_id, kind
         self.n = sum(part.n for part in self.parts)
-        self.kept: dict[Key, Kept] = {}  # stays empty, as sparse rows are no arrays
+        self.kept: dict[Key, Kept] = {}  # stays empty, since only searches of arrays are cached
 
     @classmethod
     def of(cls, rows: SparseRows, ids: Ids, next_id: int, kind: SparseKind) -> SparseState:
-        """Prepare rows, which must not change, as one segment."""
+        """Prepare rows as a single segment; the rows must not be changed afterwards."""
         return cls([SparsePart(SparseSegment(rows, kind), ids)] if len(rows) else [], next_id, kind)
 
     def check_unchanged(self) -> None:
-        """Do nothing: rows of the Index cannot change."""
+        """Do nothing: the Index holds copies of rows, which cannot change."""
 
     @property
     def sample(self) -> SparseRows:
-        """Rows of the columns and the dtype of the points."""
+        """A matrix of 0 rows, from which the number of columns and the dtype are read."""
         return self.kind.none
 
     @cached_property
@@ -168,7 +168,7 @@ class SparseState:
 
     @property
     def points(self) -> scipy.sparse.csr_array:
-        """All original points in ascending order of id, as a matrix of SciPy."""
+        """All original points in ascending order of id, as an array of SciPy."""
         from scipy.sparse import csr_array
 
         rows = self.rows
@@ -195,7 +195,7 @@ class SparseState:
         return SparseState([self._packed(self.parts, 0)], self.next_id, self.kind)
 
     def copied(self) -> SparseState:
-        """Return a copy that shares the prepared points."""
+        """Return a new state that shares the prepared points."""
         return SparseState(self.parts, self.next_id, self.kind)
 
     def nearest(self, rows: SparseRows, k: int, rules: Rules | None, call: Call) -> Neighbors:
@@ -233,7 +233,7 @@ class SparseState:
         return counts
 
     def _searched(self, call: Call) -> list[tuple[SparsePart, Among]]:
-        """Return each part with its points for a search; the longest one shows progress."""
+        """Return each part with its points for a search; the search of the longest part shows progress."""
         memory = sum(part.segment.held_bytes for part in self.parts)
         longest = max((part.segment for part in self.parts), key=lambda segment: segment.n, default=None)
         return [
@@ -250,7 +250,7 @@ class SparseState:
         ]
 
     def _balanced(self, pieces: Sequence[SparsePart | tuple[SparseRows, Ids]]) -> list[SparsePart]:
-        """Merge neighbouring segments; see balancing.py."""
+        """Merge adjacent segments until each is at least twice as long as the next; see balancing.py."""
         lengths = [piece.n if isinstance(piece, SparsePart) else len(piece[1]) for piece in pieces]
         groups = [[pieces[at] for at in group] for group in groups_of(lengths)]
         try:
@@ -267,7 +267,7 @@ class SparseState:
         return parts
 
     def _packed(self, group: Sequence[SparsePart | tuple[SparseRows, Ids]], held: int) -> SparsePart:
-        """Pack pieces as one segment."""
+        """Pack adjacent pieces as one segment, while other segments use `held` bytes."""
         rows = [piece.rows_left if isinstance(piece, SparsePart) else piece[0] for piece in group]
         ids = [piece.ids_left if isinstance(piece, SparsePart) else piece[1] for piece in group]
         joined = rows[0] if len(rows) == 1 else joined_rows(rows)

@@ -28,16 +28,16 @@ from tonari.methods.repeated import Kept, Key
 
 T = TypeVar("T")
 
-_ENTRY = 12  # largest number of bytes of an entry of a list with int32 ids
+_ENTRY = 12  # bytes of an entry of a list: a float64 distance and an int32 id
 
 
 class Kind(NamedTuple):
-    """The properties of an Index that remain when it has no points.
+    """Properties of an Index that are kept while it has no points.
 
     Attributes
     ----------
     sample : checked rows of shape (1, d)
-        Zeros of the kind and dtype of its points.
+        A row of zeros with the array library, device and dtype of its points.
     chosen : (str, int)
         See :class:`tonari.api.index.segments.segment.Segment`.
     """
@@ -47,7 +47,7 @@ class Kind(NamedTuple):
 
     @classmethod
     def like(cls, points: Any, chosen: tuple[str, int]) -> Kind:
-        """Return the kind of an Index of such points; the array may have no rows."""
+        """Return the kind of an Index of such points, of which there may be none."""
         shape = 1, points.shape[1]
         return cls(np.zeros(shape, points.dtype) if isinstance(points, np.ndarray) else points.new_zeros(shape), chosen)
 
@@ -55,8 +55,8 @@ class Kind(NamedTuple):
 class State:
     """All parts of an Index, and the id that the next point gets.
 
-    `only` is the single segment of an Index whose ids are row numbers: its answers need no conversion. `kind` is used
-    if there are no parts.
+    `only` is the segment of an Index that has a single segment and whose ids are row numbers, so that results need no
+    conversion; else None. `kind` is required if there are no parts.
     """
 
     def __init__(self, parts: Sequence[Part], next_id: int, kind: Kind | None = None) -> None:
@@ -64,8 +64,8 @@ class State:
         self.n = sum(part.n for part in self.parts)
         self.only = self.parts[0].segment if len(self.parts) == 1 and self.parts[0].are_rows else None
         self._kind = kind
-        self.kept: dict[Key, Kept] = {}  # how searches of this state were answered
-        # Checks of the arrays that the caller can write to.
+        self.kept: dict[Key, Kept] = {}  # how earlier searches of this state were answered, for equal ones
+        # Checks that arrays which the caller can write to have their old values.
         self.unchanged = tuple(part.segment.unchanged for part in self.parts if part.segment.unchanged is not None)
 
     def check_unchanged(self) -> None:
@@ -75,17 +75,17 @@ class State:
 
     @property
     def largest(self) -> Segment:
-        """The longest segment."""
+        """The segment with most points."""
         return max((part.segment for part in self.parts), key=lambda segment: segment.n)
 
     @property
     def chosen(self) -> tuple[str, int]:
-        """The method that searches most points, and the k of its plan."""
+        """The method of the largest segment, and the k of the plan by which its points are packed."""
         return self.largest.chosen if self._kind is None else self._kind.chosen
 
     @property
     def sample(self) -> Any:
-        """A few points, or a row of zeros like them, from which kind and dtype are read."""
+        """Some points, or a row of zeros like them, from which the array library, device and dtype are read."""
         return self.parts[0].segment.given if self._kind is None else self._kind.sample
 
     @cached_property
@@ -123,16 +123,14 @@ class State:
         return State([packed_together(self.parts, make, 0)], self.next_id)
 
     def copied(self) -> State:
-        """Return a copy that shares the points and the packed data; both prepare further data separately."""
+        """Return a copy that shares the points and the packed data, but not data that is prepared later."""
         return State([part.copied() for part in self.parts], self.next_id, self._kind)
 
     def nearest(self, rows: Any, k: int, rules: Rules | None, call: Call) -> Neighbors:
         """Find the k nearest points of checked rows, with k at most n.
 
-        Entries are -1 where filters allow fewer than k points.
-
-        Filters refer to ids. Each segment is searched with the filters of its own remaining ids, and the lists are
-        merged.
+        Filters refer to ids. Each segment is searched with the filters for its own remaining ids, and the lists of all
+        segments are merged. If filters allow fewer than k points, lists end with -1.
         """
         if self.only is not None and self.next_id == self.n:
             return asking.nearest(self.only.those(call.threads), rows, k, rules, call.progress)
@@ -189,10 +187,9 @@ class State:
     def each(self, ask: Callable[[Part, int, ProgressLike], T], progress: ProgressLike, entries: int = 0) -> list[T]:
         """Call `ask` for one part after another, and return the answers.
 
-        `ask` receives the part, the memory in bytes that other parts and earlier answers use, and the progress
-        argument.
-
-        If the remaining memory is too small for a part, the other parts free the data that they can prepare again.
+        `ask` receives the part, the bytes that other parts and earlier answers use, and the `progress` of its search,
+        which is False for all parts but the largest. If the remaining memory is too small for a part, the other parts
+        free the data that they can prepare again.
         """
         answers, largest, bounded = list[T](), self.largest if self.parts else None, False
         for part in self.parts:
@@ -223,7 +220,7 @@ class State:
 def refuse_absent(ids: Ids, rows: Sequence[Ids], next_id: int) -> None:
     """Raise ValueError for ids that occur twice or are absent.
 
-    For each part of an Index, `rows` has the row of each id, or -1 if the point is not in this part.
+    `rows` has an array for each part of the Index: the row number of each id, or -1 if the part lacks the point.
     """
     ordered = np.sort(ids)
     if len(twice := ordered[1:][ordered[1:] == ordered[:-1]]):
@@ -234,7 +231,7 @@ def refuse_absent(ids: Ids, rows: Sequence[Ids], next_id: int) -> None:
 
 
 def _rules_of(part: Part, rules: Rules) -> Rules:
-    """Return the filters for the rows of a part."""
+    """Return filters that refer to the rows of a part, and exclude its removed points."""
     if len(part.gone):
         shared = np.ones(rules.n, bool) if rules.shared is None else rules.shared.host.copy()
         shared[part.ids[part.gone]] = False

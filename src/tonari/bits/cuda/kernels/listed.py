@@ -1,7 +1,7 @@
-"""Compute the values of each query and the points in its list by counting the set bits of bytes.
+"""A kernel that computes the values of each query and the points in its list by counting bits.
 
-The bits of a byte are added in pairs, then in fours and in eights, which takes seven operations. A program compares a
-query with LISTED points of its list, in steps of BYTES bytes.
+The bits of a byte are counted by adding neighbouring bits, then neighbouring sums of two bits and of four, which takes
+seven operations. A program compares a query with LISTED points of its list, in steps of BYTES bytes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import triton.language as tl
 
 @triton.jit
 def bits_of(byte):
-    """Count the bits of bytes, stored as int32."""
+    """Count the set bits of bytes that are stored as int32."""
     byte = byte - ((byte >> 1) & 0x55)
     byte = (byte & 0x33) + ((byte >> 2) & 0x33)
     return (byte + (byte >> 4)) & 0x0F
@@ -20,7 +20,7 @@ def bits_of(byte):
 
 @triton.jit(do_not_specialize=["longest", "tiles"])
 def listed_values_kernel(
-    # inputs: bytes of queries and points; numbers of queries and of listed points, -1 for none; the queries' own points
+    # inputs: bytes of queries and points; numbers of queries, and of listed points (-1: none); the queries' own numbers
     queries_ptr, points_ptr, numbers_ptr, ids_ptr, own_ptr,
     # output: float32 (rows, longest), inf where there is no point
     values_ptr,

@@ -1,7 +1,7 @@
-"""Unpack rows of bits to one int8 value per bit, and count the set bits of each row.
+"""A kernel that unpacks rows of bits to an int8 value per bit, and counts the set bits of each row.
 
-    unpacked[i, 8 b + j]  =  bit j of byte b of row i        0 or 1;  WIDTH columns, 0 beyond 8 d
-    counts[i]             =  sum of the row
+    unpacked[i, 8 b + j]  =  bit j of byte b of row i        0 or 1;  `width` columns, 0 beyond 8 d
+    counts[i]             =  sum of row i of `unpacked`
 
 A program unpacks ROWS rows in steps of BYTES bytes. The order of bits within a byte does not matter, as long as it is
 the same for queries and points, because bits are only counted.

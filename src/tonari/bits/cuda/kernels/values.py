@@ -1,15 +1,17 @@
-"""The values of all pairs of some queries and some points, from one product of their bits on matrix units.
+"""A kernel that computes the values of all pairs of a block of queries and a slab of points on matrix units.
 
     shared     =  S(q x)                                 ROWS x COLUMNS int32, exact: at most 2^24 bits
     hamming    =  |q| + |x| - 2 shared                   a whole number that float32 represents
     jaccard    =  hamming / (|q| + |x| - shared)         0 if no bit is set
 
+q and x are the bits of a query and a point, S is the sum over the bits, and |q| and |x| are the numbers of set bits.
+
 The reference divides in float64 and rounds the quotient to float32. A correctly rounded division in float32 gives the
 same bits: both operands are whole numbers up to 2^24, which float32 represents, and float64 has more than twice its 24
-bits, so rounding twice equals rounding once (Figueroa, When is double rounding innocuous?, 1995).
+bits, so that rounding twice equals rounding once (Figueroa, When is double rounding innocuous?, 1995).
 
-Both operands are unpacked (kernels/unpack.py) and are loaded through STAGES buffers in steps of STEP columns. Programs
-that run at the same time have the same points and different queries.
+Queries and points are unpacked (kernels/unpack.py) and are loaded through STAGES buffers in steps of STEP columns.
+Programs that run at the same time have the same points and different queries.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ def values_kernel(
     values_ptr,
     # shapes
     m, n, width, stride, row_tiles,
-    # the number, among these points, of the point that is query 0 itself; read if OWN
+    # the column of the point that is query 0 itself; used if OWN
     first_own,
     # constants
     JACCARD: tl.constexpr, OWN: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,

@@ -87,7 +87,7 @@ def quick_search(
 ) -> Callable[[Rows, Rows], tuple[Neighbors, bool] | None] | None:
     """Return a function that searches rows of these shapes and dtypes in one call; None if one call is not enough.
 
-    `unchecked` is 1 if only the values of queries must still be checked, 2 if those of the points must be as well.
+    `unchecked` is 1 if the function must check only the values of queries, and 2 if it must check those of points, too.
     """
     m, n, metric, isa, k = len(queries), len(points), plan.metric, plan.isa, plan.k
     if _sizes(m, n, plan, True) != (m, n):
@@ -120,7 +120,7 @@ def _in_calls(
     sizes: tuple[int, int],
     bar: Progress | Silent,
 ) -> Neighbors | None:
-    """Search in several native calls; `sizes` has the numbers of queries and of points in one call."""
+    """Search in several native calls; `sizes` is the number of queries, and the number of points, in one call."""
     (rows, size), m, n, workers = sizes, len(queries), len(points), Workers(plan.threads)
 
     def call(some: slice, part: slice) -> Neighbors | None:
@@ -132,7 +132,7 @@ def _in_calls(
 
     if size < n:
         parts = cut(n, size)
-        if n - parts[-1].start < size:  # the last slice has at least `size` points, like all others
+        if n - parts[-1].start < size:  # a last slice of fewer than `size` points is joined to the slice before it
             parts[-2:] = [slice(parts[-2].start, n)]
         lists = workers.map(lambda part: call(slice(0, m), part), parts)
         finite = [each for each in lists if each is not None]
@@ -143,7 +143,7 @@ def _in_calls(
 
 
 def _sizes(m: int, n: int, plan: ExactPlan, may_slice: bool) -> tuple[int, int]:
-    """Return the numbers of queries and of points in one native call; few queries take slices of the points."""
+    """Return the number of queries and the number of points in one native call; few queries take slices of points."""
     work = plan.seconds * plan.threads
     if not worth_sharing(work):
         return m, n

@@ -83,7 +83,7 @@ def quick_within(
 ) -> Callable[[Rows, Rows], tuple[RadiusNeighbors, bool] | None]:
     """Return a function that finds the points within a radius in one native call.
 
-    `unchecked` is that of :func:`tonari.exact.cpu.direct.nearest.quick_search`."""
+    `unchecked` is as for :func:`tonari.exact.cpu.direct.nearest.quick_search`."""
     (queries, limits, _, later, _), own, metric, isa = request, request.self_ids, plan.metric, plan.isa
     lists, pairs, find = len(queries) + 1, len(queries) * len(points), _native.find_directly
     value, index = limits.dtype, index_dtype(len(points))
@@ -114,7 +114,7 @@ def quick_count(
 
 
 def _record(rows: int, started: float) -> None:
-    """Record in the trail of the call that all rows were resolved by exact values."""
+    """Add a step to the current record of searches: exact values resolved all rows."""
     record = current.get()
     if record is not None:
         record.tried("exact values", rows, rows, time.perf_counter() - started)

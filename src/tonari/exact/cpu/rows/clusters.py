@@ -53,16 +53,16 @@ class Clusters:
         The name of a kernel that compares rows in those few columns.
     workers : Workers
     kept : int64 array, optional
-        Numbers of the points to cluster. Default: all points.
+        Row numbers of the points to cluster. Default: all points.
 
     Attributes
     ----------
     order : int64 array of shape (count,)
         The points in the order of clusters.
     middles : int64 array
-        The middle position of each cluster in that order.
+        The middle position of each cluster in `order`.
     sketch : float32 array of shape (columns, count)
-        The coordinates of the points in those columns, in that order.
+        The coordinates of the points, in the order of clusters, in the columns of the form.
     """
 
     def __init__(
@@ -84,7 +84,8 @@ class Clusters:
         order: Numbers = np.argsort(found, kind="stable")
         self.order = order if kept is None else kept[order]
         sizes = np.bincount(found, minlength=count)
-        # A query may be nearest to a cluster without points, even to the last one: its middle would be n.
+        # A query may be nearest to an empty cluster. If the last cluster is empty, its middle would be n, which is no
+        # position.
         self.middles: Numbers = np.minimum(np.cumsum(sizes) - (sizes + 1) // 2, n - 1)
         self.sketch = self._by_place(rows, order)
 
@@ -122,7 +123,7 @@ class Clusters:
         return out
 
     def _nearest(self, rows: Sketch, centres: Sketch) -> npt.NDArray[Any]:
-        """Return the nearest centre of each row, in the smallest integer type, which sorts fastest."""
+        """Return the index of each row's nearest centre, in the smallest integer dtype, because that sorts fastest."""
         form = _native.Form("sqeuclidean", [0.0] * centres.shape[1], 1.0)
         packed = [_native.PackedPoints(self._kernel, form, centres, 0, len(centres), errors=False)]
         places = np.empty((len(rows), 1), np.int32)

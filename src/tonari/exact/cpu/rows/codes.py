@@ -48,7 +48,7 @@ PRECISION = "int8"
 
 
 class CodeForm(NamedTuple):
-    """The form of codes, and the numbers that determine it.
+    """The form of codes, and the values that determine it: centre, scale and directions.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class CodeForm(NamedTuple):
 
     @classmethod
     def of(cls, metric: str, centre: list[float], scale: float, directions: Floats | None) -> CodeForm:
-        """Return the form that these numbers determine."""
+        """Return the form of codes with this centre, scale and directions."""
         return cls(_native.Form(metric, centre, scale, directions), centre, scale, directions)
 
 
@@ -195,12 +195,12 @@ def _refuse(points: Rows) -> None:
 
 
 def overrides_of(columns: int | None) -> dict[str, Any]:
-    """Return the overrides of a plan for codes in this number of columns (None: all); all codes stay in memory."""
+    """Return the fields of a plan for codes of `columns` columns (None: all columns), all of which stay in memory."""
     return {"precisions": (PRECISION,), "resident": True} | ({} if columns is None else {"form_dim": columns})
 
 
 def choose_form(points: Rows, problem: Problem, asked: int | None = None) -> CodeForm:
-    """Choose the form of codes: the number of columns, by a pilot and within the memory, and their directions.
+    """Choose the form of codes: a pilot chooses the number of columns, and a sample determines their directions.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def choose_form(points: Rows, problem: Problem, asked: int | None = None) -> Cod
 
 
 def _sample(points: Rows, step: int) -> Rows:
-    """Copy every step-th row, a few rows per step, because the system also maps the pages around each row."""
+    """Copy every step-th row, a few rows at once, because the system also maps the pages around each row."""
     rows = points[::step]
     sample = np.empty(rows.shape, rows.dtype)
     for part in cut(len(rows), tuning.CODED_READ):
@@ -257,19 +257,19 @@ def _contracted(
         return CodeForm(form, centre, scale, None)
     directions = np.empty((d, columns - 1))
     form.contracted(sample, 1, columns).directions(directions)
-    if directions.any(axis=0).all():  # the sample spans this many directions
+    if directions.any(axis=0).all():  # the sample spans all the directions that were requested
         directions = np.ascontiguousarray(directions @ _turn(columns - 1))
     return CodeForm.of(metric, centre, scale, directions)
 
 
 def _turn(size: int) -> Floats:
-    """Return a random rotation, which evens out the coordinates, because the largest one determines the int8 step."""
+    """Return a random rotation. It evens out the coordinates, because the largest one determines the int8 step."""
     draws = generator(0, Purpose.CODES).standard_normal((size, size))
     return np.linalg.qr(draws)[0]
 
 
 def _fitting(problem: Problem, columns: int) -> int:
-    """Return the largest number of columns, at most `columns`, whose codes fit into the memory with a search."""
+    """Return the largest number of columns, at most `columns`, for which the codes and a search fit into the memory."""
     tried = columns
     while True:
         try:
@@ -286,7 +286,7 @@ def _fitting(problem: Problem, columns: int) -> int:
 def _seconds(
     sample: Rows, form: _native.Form, wide: _native.Form, widths: list[int], problem: Problem
 ) -> dict[int, float]:
-    """Return the expected seconds of a query for codes in each number of columns, and in all columns."""
+    """Return the expected seconds per query for codes of each number of columns: those in `widths`, and all."""
     rows, contracted = _screened(sample, form, problem.d), _screened(sample, wide, widths[-1])
     inside = np.isfinite(rows[:, 0])
     rows, contracted = rows[inside], contracted[inside]
@@ -303,7 +303,7 @@ def _seconds(
         packed = (
             rows if columns == problem.d else np.column_stack([narrowed[:, :-1] @ _turn(columns - 1), narrowed[:, -1]])
         )
-        apart = np.abs(packed).max(axis=1) / 127 * np.sqrt(columns / 12)  # distance from the rounded row
+        apart = np.abs(packed).max(axis=1) / 127 * np.sqrt(columns / 12)  # estimated error of rounding each row
         errors = 2 * (norms[own, None] * apart + apart[own, None] * norms)
         left = float(np.mean(sample_scores(narrowed, own, terms) <= farthest[:, None] + errors)) * n + problem.k
         read = n * packed_row_bytes(columns, PRECISION) / READ_RATE
@@ -312,9 +312,9 @@ def _seconds(
 
 
 def _farthest(scores: Floats, own: Floats, problem: Problem) -> Floats:
-    """Return an estimate of the score of each row's k-th neighbour among all points, from its scores in a sample.
+    """Estimate the score of each row's k-th neighbour among all points, from the row's scores with a sample.
 
-    `own` has the part of a squared distance that depends on the row alone.
+    `own` has, for each row, the term of a squared distance that depends on the row alone.
     """
     size, far = scores.shape[1], tuning.CODED_FAR
     rank = problem.k * size / problem.n
@@ -324,7 +324,7 @@ def _farthest(scores: Floats, own: Floats, problem: Problem) -> Floats:
     first, last = np.maximum(np.partition(scores, (0, far - 1), axis=1)[:, [0, far - 1]].T + own, 0)
     growth = np.zeros(len(own))
     np.log(np.divide(last, first, out=np.ones_like(last), where=first > 0), out=growth)
-    # The square of the distance grows as this power of the number of points within it.
+    # The squared distance to the r-th neighbour grows like this power of r.
     return np.asarray(first * rank ** (growth / math.log(far)) - own)
 
 

@@ -30,7 +30,8 @@ from tonari.exact.precisions import usual_precisions
 
 Floats = npt.NDArray[np.float64]
 
-# Error of rounding a row, relative to its norm, if its elements have equal size; in int8 it depends on the largest.
+# The error of rounding a row, relative to its norm, if its elements have similar magnitudes. (The error in int8
+# depends on the largest element.)
 _ROUNDING = {"bfloat16": 2.0**-9.8, "float32": 0.0}
 
 
@@ -73,9 +74,9 @@ def arrange_points(
     asked : int
         The expected number of queries.
     kept : int64 array, optional
-        Numbers of the points that are searched. Default: all points.
+        Row numbers of the points that are searched. Default: all points.
     """
-    # Samples are taken from these rows.
+    # All samples of the pilot are taken from these rows.
     some = points if kept is None else points[kept[:: -(-len(kept) // SAMPLE_ROWS)]]
     n, d = some.shape
     if plan.form_dim < d or plan.look_dim:
@@ -119,7 +120,7 @@ def arrange_points(
 
 
 def look_pays(plan: ExactPlan, precision: str, look_dim: int, looked: tuple[int, int, int]) -> bool:
-    """Return whether a look, which compares contracted rows before the screen, saves more time than it takes.
+    """Return whether a look, a comparison of contracted rows before the screen, saves more time than it takes.
 
     `looked` holds three counts of pairs of a query tile and a point group: of all pairs, of the pairs that the look
     compared, and of the pairs that it left for the screen.
@@ -131,14 +132,14 @@ def look_pays(plan: ExactPlan, precision: str, look_dim: int, looked: tuple[int,
 
 
 def _contracted(points: npt.NDArray[Any], form: _native.Form, columns: int) -> _native.Form:
-    """Return the form, contracted by the principal directions of a sample of the points."""
+    """Return the form contracted to `columns` columns, by the principal directions of a sample of the points."""
     return form.contracted(points, -(-len(points) // SAMPLE_ROWS), columns)
 
 
 def _clusters(
     points: npt.NDArray[Any], made: _native.Form, plan: ExactPlan, kept: npt.NDArray[np.int64] | None
 ) -> Clusters:
-    """Return clusters of the points in the first columns of a contracted form, which uses the same directions."""
+    """Return clusters of the points, by their first columns in the contracted form `made`."""
     narrow = made.narrowed(min(CLUSTER_COLUMNS, made.columns))
     return Clusters(points, narrow, plan.kernels["float32"], Workers(plan.threads), kept)
 
@@ -169,7 +170,7 @@ class Seen(NamedTuple):
     alone: dict[int, float]
 
     def marked(self, columns: int) -> float:
-        """Return the share of pairs of a tile of queries and a group of points that a look leaves for the screen."""
+        """Return the share of pairs (query tile, point group) that a look at `columns` columns leaves."""
         left = self.left[columns]
         single = tuning.MARKED_SINGLE * min(1.0, tuning.MARKED_PAIRS * left * self.alone[columns])
         return min(1.0, tuning.MARKED_COMMON * left + single)
@@ -190,9 +191,9 @@ class InWhole(NamedTuple):
     squares : float64 array of shape (size,)
         Squared norms of the sample.
     own : int64 array of shape (rows,)
-        Position of each row in the sample.
+        Position in the sample of each compared row.
     kth : float64 array of shape (rows, 1)
-        Score of the k-th neighbour.
+        Estimated score of each row's k-th neighbour among all points.
     candidates : float64 array of shape (rows,)
         Number of candidates of each row after the first screen of all columns.
     rank : int
@@ -207,7 +208,7 @@ class InWhole(NamedTuple):
 
 
 def _in_whole(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan) -> InWhole | None:
-    """Compare rows of the sample in all columns; None if the sample is too small to estimate the k-th neighbour."""
+    """Compare some rows of a sample with the sample in all columns; None if it is too small for a k-th neighbour."""
     rows = _rows(form, points, -(-len(points) // SAMPLE_ROWS), plan.d)
     size = len(rows)
     rank = -(-plan.k * size // plan.n)
@@ -226,7 +227,7 @@ def _in_whole(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan) -> 
 def _contracted_and_whole(
     points: npt.NDArray[Any], form: _native.Form, columns: int, plan: ExactPlan
 ) -> tuple[_native.Form, InWhole | None]:
-    """Contract the form, and compare a sample in all columns, on two threads; return both results."""
+    """Contract the form on one thread, and compare a sample in all columns on another; return both results."""
 
     def work(contracts: bool) -> tuple[_native.Form, None] | tuple[None, InWhole | None]:
         return (_contracted(points, form, columns), None) if contracts else (None, _in_whole(points, form, plan))
@@ -237,7 +238,7 @@ def _contracted_and_whole(
 
 
 def _pilot(points: npt.NDArray[Any], made: _native.Form, whole: InWhole | None, plan: ExactPlan) -> Seen:
-    """Estimate, from a sample, the numbers of candidates that screens of all and of fewer columns leave."""
+    """Estimate, from a sample, the number of candidates after a screen of all columns, and after contracted screens."""
     n, widths = plan.n, [LOOKED_FIRST, *contracted_widths(plan.d)]
     if whole is None:
         every = dict.fromkeys(widths, 1.0)
@@ -262,7 +263,7 @@ def _pilot(points: npt.NDArray[Any], made: _native.Form, whole: InWhole | None, 
 
 
 def sample_scores(rows: Floats, asked: npt.NDArray[np.intp], squares: Floats) -> Floats:
-    """Return the scores of the rows numbered `asked` with all rows; that of a row with itself is infinity."""
+    """Return the scores of some rows, whose row numbers are `asked`, with all rows; infinity for a row with itself."""
     found = np.empty((len(rows), len(asked)))
     _native.products(rows, rows[asked], found)
     found *= -2
@@ -272,13 +273,13 @@ def sample_scores(rows: Floats, asked: npt.NDArray[np.intp], squares: Floats) ->
 
 
 def _nearest(rows: Floats, squares: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return the numbers of some rows of a sample, and for each of them the number of its nearest other row."""
+    """Return the positions in a sample of some of its rows, and of the nearest other row of each."""
     some = np.arange(0, len(rows), tuning.ASKED_ONE_OF)
     return some, sample_scores(rows, some, squares).argmin(axis=1)
 
 
 def narrowed_rows(rows: Floats, columns: int) -> Floats:
-    """Return contracted rows with fewer directions; the length along the others is added to the residual."""
+    """Return rows contracted to fewer columns; the length along the omitted directions is added to the residual."""
     rest = np.linalg.norm(rows[:, columns - 1 :], axis=1)
     return np.column_stack([rows[:, : columns - 1], rest])
 
@@ -306,7 +307,7 @@ def _whole_seconds(plan: ExactPlan, asked: int, seen: Seen | None = None) -> flo
 
 
 def _pair_seconds(plan: ExactPlan, precision: str, columns: int) -> float:
-    """Estimate the seconds that one thread needs to compare a pair in some columns, in a screen or a look."""
+    """Estimate the seconds that one thread needs to compare one query and one point in `columns` columns."""
     return BRUTE[plan.isa, "gemm"].pair + 2.0 * columns / PRODUCTS[plan.isa, precision]
 
 
@@ -315,7 +316,7 @@ def _look_precision(plan: ExactPlan, precision: str) -> str:
 
 
 def _contracted_seconds(plan: ExactPlan, asked: int, seen: Seen, columns: int, look: int = 0) -> float:
-    """Estimate the seconds that one thread needs to contract all rows and search `asked` queries."""
+    """Estimate the seconds that one thread needs to contract all rows, and to search `asked` queries by them."""
     precision = usual_precisions(plan.metric, plan.isa, plan.dtype, plan.d, contracted=True)[0]
     pair = _pair_seconds(plan, precision, columns)
     if look:
@@ -325,11 +326,11 @@ def _contracted_seconds(plan: ExactPlan, asked: int, seen: Seen, columns: int, l
 
 
 def _look_seconds(plan: ExactPlan, asked: int, seen: Seen) -> float:
-    """Estimate the seconds that one thread needs to prepare a look and search `asked` queries with it."""
+    """Estimate the seconds that one thread needs to prepare looks, and to search `asked` queries with looks."""
     if seen.left[LOOKED] > tuning.MOST_LEFT:
         return float("inf")
     part = (LOOKED + tuning.EPILOGUE_COLUMNS) / plan.d + seen.marked(LOOKED)
-    # A screen after a look is a part of the screen of all columns, and has the same rate.
+    # A screen after a look compares fewer pairs, at the rate of the screen of all pairs.
     products = asked * plan.n * plan.d * BRUTE[plan.isa, "gemm"].pair_value
     return _preparing(plan, asked, LOOKED) + _whole_seconds(plan, asked, seen) - (1 - min(1.0, part)) * products
 

@@ -45,14 +45,14 @@ def first_copies(
     memory : int
         Bytes that the search would need to prepare all points and to work.
     copied : int
-        Additional bytes per point for a search of a subset: the numbers of its points, or a copy of them.
+        Additional bytes per point for a search of a subset: the row numbers of its points, or a copy of its rows.
     spare : int
-        Bytes that are free for these additional bytes.
+        Free bytes, for the additional bytes of all points of the subset.
     """
     n, most = plan.n, plan.k + 1
     if n * plan.m < tuning.COPIES_PAIRS or n * _ROW_BYTES > memory:
         return None
-    if plan.m * _share(points) * meeting <= tuning.COPIES_ROW_SECONDS:  # for queries distributed like points
+    if plan.m * _share(points) * meeting <= tuning.COPIES_ROW_SECONDS:  # if queries are distributed like points
         return None
     order, copies = _in_runs(points, Workers(plan.threads))
     begins = np.append(np.flatnonzero(copies == 0), n)
@@ -81,7 +81,7 @@ def _share(points: npt.NDArray[Any]) -> float:
 
 
 def _in_runs(points: npt.NDArray[Any], workers: Workers) -> tuple[Numbers, npt.NDArray[np.uint8]]:
-    """Return an order that makes copies of a row adjacent and ascending, and a mask of the copies in this order."""
+    """Return row numbers, with copies of a row adjacent and ascending, and a mask of rows equal to the one before."""
     n = len(points)
     hashes, copies = np.empty(n, np.uint64), np.empty(n, np.uint8)
 

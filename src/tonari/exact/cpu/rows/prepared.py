@@ -26,8 +26,8 @@ _ARRANGED = frozenset(("form", "form_dim", "look", "clusters", "slices", "_whole
 class PreparedPoints:
     """Points and their form, packed for the first precision of the plan as far as memory allows.
 
-    Preparation that takes a millisecond or two is left to the first search that needs it, because a search of few
-    queries may not.
+    Preparation that takes a millisecond or two is left to the first search that needs it, because searches of few
+    queries may not need it at all.
 
     Parameters
     ----------
@@ -86,11 +86,11 @@ class PreparedPoints:
         self.points, self.kept = points, kept
         self.count = len(points) if kept is None else len(kept)
         self._given = plan, plan.m if asked is None else asked, boundary, made, slices
-        self._arranging = threading.Lock()  # a lock: one thread arranges the points
+        self._arranging = threading.Lock()  # held by the one thread that arranges the points
         self._whole: PreparedPoints | None = None
         self._making_whole = threading.Lock()
-        self._held: tuple[str, list[PackedPoints]] = ("", [])  # a kernel, and the leading slices packed for it
-        self._holding = threading.Lock()  # a lock: one search changes the packed points
+        self._held: tuple[str, list[PackedPoints]] = ("", [])  # kernel name, leading slices packed for it
+        self._holding = threading.Lock()  # held by the one search that changes the packed points
         if made is None and plan.prepare_seconds < tuning.PREPARED_LATER:
             return
         plan = self._arranged_plan
@@ -114,7 +114,8 @@ class PreparedPoints:
             form = _native.Form(plan.metric, *centre_and_scale(self.points, plan.metric))
             made = arrange_points(self.points, form, plan, asked, self.kept)
         self.form, self.form_dim, self.look, self.clusters = made
-        # A pilot may misjudge rows that it has not seen, so rows may fall back on all columns, unless the caller chose.
+        # A pilot may misjudge rows outside its sample, so rows may fall back on all columns, unless the caller chose
+        # the number of columns.
         self._whole_plan = replace(plan, may_contract=False) if made.columns < plan.form_dim else None
         plan = plan.contracted_to(made.columns)
         sides, size = ((0, boundary), (boundary, self.count)), plan.point_chunk
@@ -123,7 +124,7 @@ class PreparedPoints:
 
     @property
     def falls_back(self) -> bool:
-        """Whether rows with too many candidates after the contraction are searched with all columns."""
+        """Whether rows for which the contraction leaves too many candidates are searched in all columns."""
         return self._whole_plan is not None
 
     @property
@@ -141,11 +142,11 @@ class PreparedPoints:
         return plan.direct_within < tuning.WITHIN_PACKED
 
     def planned(self, plan: ExactPlan) -> ExactPlan:
-        """Return a plan, made for all columns, with the numbers of columns of these points and of their look."""
+        """Convert a plan for all columns to a plan for the columns of these points and of their look."""
         return plan.contracted_to(self.form_dim, 0 if self.look is None else self.look.columns)
 
     def whole(self) -> PreparedPoints:
-        """Return the points prepared in all columns, once, for queries that contracted points cannot resolve."""
+        """Return these points prepared in all columns, for queries that contracted points cannot resolve."""
         assert self._whole_plan is not None
         with self._making_whole:
             if self._whole is None:
@@ -184,7 +185,7 @@ class PreparedPoints:
         *,
         looks: bool = True,
     ) -> list[PackedPoints]:
-        """Return packed copies of slices of the points for one kernel, and for the look if there is one."""
+        """Return packed copies of slices of the points, for a kernel and, if looks are used, for looks."""
 
         def work(bounds: tuple[int, int]) -> PackedPoints:
             workers.check()
@@ -197,7 +198,7 @@ class PreparedPoints:
         return workers.map(work, slices)
 
     def first_level(self, plan: ExactPlan) -> int:
-        """Return the index of a search's first precision: that of the packed copy if the plan allows it, else 0."""
+        """Return the index of a search's first precision: that of the packed points if the plan allows it, else 0."""
         kernels = [plan.kernels[precision] for precision in plan.precisions]
         kernel = self._held[0]
         return kernels.index(kernel) if plan.finer_resident and kernel in kernels else 0
@@ -225,7 +226,7 @@ class PreparedPoints:
 
 
 def centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float], float]:
-    """Return the centre that is subtracted from rows and the scale that multiplies them, from a sample of points."""
+    """Choose, by a sample of points, the centre that is subtracted from rows and the scale that multiplies them."""
     n, d = points.shape
     step = -(-n // min(tuning.CENTRED_ROWS, max(1, tuning.CENTRED_VALUES // d)))
     zeros = [0.0] * d

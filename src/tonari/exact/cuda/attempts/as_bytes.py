@@ -35,7 +35,7 @@ class BytePoints(DevicePoints):
     Parameters
     ----------
     form : DeviceForm
-        The form whose centre is `shift`, one of ``SHIFTS``.
+        The form that subtracts `shift`, one of ``SHIFTS``, from every element.
     shift : int
     asked : tensor or array, optional
         Queries whose elements are known to be integers of one byte at this shift.
@@ -46,7 +46,7 @@ class BytePoints(DevicePoints):
         self.shift, self._asked = shift, asked
 
     def is_usable(self) -> bool:
-        """Whether every row is exact (docs/exactness.md, "Bytes"); waits for the device."""
+        """Whether int8 represents every point exactly (docs/exactness.md, "Bytes"); waits for the device."""
         import torch
 
         packed = self.copies.packed("int8")
@@ -57,7 +57,7 @@ class BytePoints(DevicePoints):
         """Return a search for these queries, in int8 if they also are integers of one byte; may wait for the device."""
         if self._holds(queries):
             return ByteSearch(queries, self, in_int8(plan))
-        self.copies.forget("int8")  # the plan has no room for this copy in addition to the usual ones
+        self.copies.forget("int8")  # the plan has no room for an int8 copy next to the usual copies
         return Search(queries, self, plan)
 
     def without_data(self) -> BytePoints:
@@ -75,7 +75,7 @@ class ByteSearch(Search):
     prepared: BytePoints
 
     def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
-        """Return the queries and points from which exact values are computed: for a graph, its int8 rows.
+        """Return the queries and points to compute exact values from: for a graph, the packed int8 rows.
 
         Differences of int8 rows equal differences of the original rows, and int8 rows take the least time to read.
         """
@@ -104,7 +104,7 @@ def byte_points(queries: Any, points: Any, plan: CudaPlan) -> BytePoints | None:
 
 
 def shift_of_both(queries: Any, points: Any) -> int | None:
-    """Return the number to subtract from all elements so that they fit in int8; None if a sample excludes it.
+    """Return the integer to subtract from all elements so that they fit in int8; None if a sample shows that none does.
 
     Waits for the device, and launches no kernel that has to be compiled.
     """
@@ -116,15 +116,15 @@ def shift_of_both(queries: Any, points: Any) -> int | None:
 
 
 def shifted_points(points: Any, plan: CudaPlan, shift: int, asked: Any = None) -> BytePoints:
-    """Prepare points for a search in int8 with a shift found by :func:`shifts_of`; check ``is_usable`` afterwards."""
+    """Prepare points for a search in int8, by a shift from :func:`shifts_of`; the caller must check ``is_usable``."""
     return BytePoints(points, plan.metric, shifted_form(plan.metric, plan.d, shift, points.device), shift, asked)
 
 
 def in_int8(plan: CudaPlan) -> CudaPlan:
     """Return this plan with int8 as the first precision.
 
-    Queries beyond the range of int8 are retried in float16, which is exact for such rows too. The plan refines fewer
-    groups than usual, because few bounds of int8 overlap.
+    Queries beyond the range of int8 are retried in float16, which is also exact for integers of one byte. The plan
+    refines fewer groups than usual, because bounds in int8 are so close that few of them overlap.
     """
     if plan.precisions[0] == "int8":
         return plan
@@ -141,7 +141,9 @@ class AsBytes(Attempt):
     when = f"if all elements are integers of one byte, and at least {tuning.AS_BYTES_PRODUCTS} products are left"
 
     def worth(self, left: Unproved) -> tuple[Any, Any, int] | None:
-        """Return the unproved rows, their queries, and the shift of queries and points."""
+        """Return row numbers of the unproved rows, their queries, and the integer shift that makes all rows fit int8.
+
+        None if the attempt is not worth its time."""
         if not left.plan.bytes_later or left.plan.precisions[0] == "int8":
             return None
         rows = left.look()

@@ -25,7 +25,8 @@ from tonari.exact.cuda.rows.part import plan_for_part
 from tonari.exact.cuda.screens.sampling import FirstAttempt
 from tonari.exact.report import Report
 
-# Takes queries, prepared points, a plan, and the number of each query's own point; returns neighbours and a report.
+# Takes queries, prepared points, a plan, and the row number of each query's own point (excluded from its answer);
+# returns neighbours and a report.
 SearchAll: TypeAlias = Callable[[Any, Searchable, CudaPlan, Any], tuple[Neighbors, Report]]
 
 
@@ -40,7 +41,7 @@ class Attempt(abc.ABC):
     counts : bool
         Whether the host learns how many rows the attempt proved.
     waits : bool
-        Whether the attempt waits until the device is done.
+        Whether the attempt ends with a wait for the device.
     """
 
     name: str
@@ -60,9 +61,9 @@ class Attempt(abc.ABC):
         """Search the unproved rows again and store the answers that are now exact; `given` is from :meth:`worth`."""
 
     def foresee(self, search: Search, rows: int) -> None:  # noqa: B027 - most launch nothing to find out
-        """Compile the kernels of :meth:`worth` for this number of unproved rows, by running it without data.
+        """Compile the kernels that :meth:`worth` launches for `rows` unproved rows, on tensors without data.
 
-        The rehearsal of the attempt before this one calls this method.
+        The rehearsal of the preceding attempt calls this method.
         """
 
     def __str__(self) -> str:
@@ -108,7 +109,7 @@ class Unproved:
     ----------
     search : Search
     own : int64 tensor of shape (m,) or None
-        For each row, the number of its own point, which is excluded from its answer.
+        For each row, the row number of its own point, which is excluded from its answer.
     found : Neighbors
         The answers of all rows; an answer is written when its row is proved.
     proved : uint8 tensor of shape (m,)
@@ -120,7 +121,7 @@ class Unproved:
     Attributes
     ----------
     known : int64 tensor, optional
-        The numbers of the unproved rows, if the host knows them; see :meth:`look`.
+        The row numbers of the unproved rows, if the host knows them; see :meth:`look`.
     tried : list of Attempt
         The attempts that have been run.
     following : Attempt, optional
@@ -144,16 +145,16 @@ class Unproved:
         return self.known is not None and not len(self.known)
 
     def look(self) -> Any:
-        """Return the numbers of the rows that are not certified as exact; may wait for the device."""
+        """Return the row numbers of the rows that are not certified as exact; may wait for the device."""
         if self.known is None:
             self.known = (self.proved == 0).nonzero()[:, 0]
         return self.known
 
     def again(self, rows: Any, way: Callable[[Search], Again], *, some_proved: bool = False) -> None:
-        """Search some rows again, in batches of the planned length; rows certified as exact keep their neighbours.
+        """Search the rows with the row numbers `rows` again, in batches; rows certified as exact keep their neighbours.
 
-        `way(search)` returns the function that searches a batch. It is also called with a search without data, to
-        rehearse the batches. `some_proved` is True if some of these rows may already be certified.
+        `way(search)` returns the function that searches a batch. `way` is also called with a search without data, to
+        rehearse the batches. `some_proved` is True if some of the rows may already be certified.
         """
         batch = self.plan.query_batch
 
@@ -181,7 +182,7 @@ class Unproved:
         self.known = None
 
     def among(self, numbers: Any, rows: Any) -> None:
-        """Search some rows among the points with these numbers, which must contain the whole answers of the rows."""
+        """Search some rows among the points `numbers`, which must contain all points of the rows' answers."""
         some, queries = Subset(self.points, numbers), self.search.queries[rows]
         ids = None if self.own is None else some.places(self.own[rows])
         fewer = self.search.some_points(some.rows, self._first_attempt)
@@ -189,9 +190,9 @@ class Unproved:
         self._take(rows, some.of_all(found), done)
 
     def expecting_among(self, sizes: list[tuple[int, int]]) -> contextlib.AbstractContextManager[None]:
-        """Return a context that compiles the kernels of searches among subsets of the points together.
+        """Return a context that compiles, all at once, the kernels of searches among subsets of the points.
 
-        `sizes` has the numbers of rows and of points for each search.
+        `sizes` has a pair for each search: the number of rows, and the number of points.
         """
 
         def rehearse(search: Search, own: Any) -> None:
@@ -203,22 +204,22 @@ class Unproved:
         return self.expecting(rehearse, sum(rows for rows, _ in sizes))
 
     def among_all(self, rows: Any, queries: Any, prepared: Searchable, plan: CudaPlan) -> None:
-        """Search some rows among all points, which `prepared` has in another form, such as int8; store the answers."""
+        """Search some rows among all points, which `prepared` has in a form such as int8; store the answers."""
         ids = None if self.own is None else self.own[rows]
         self._take(rows, *self._search_all(queries, prepared, plan, ids))
 
     def rehearse(self, prepared: Searchable, plan: CudaPlan, queries: Any, own: Any, rows: int) -> None:
-        """Rehearse a search of this many rows of `queries`, without data."""
+        """Rehearse a search for `rows` queries, with the columns and dtype of `queries`, on tensors without data."""
         some = queries.new_empty((rows, queries.shape[1]))
         self._search_all(some, prepared, plan, None if own is None else own.new_empty(rows))
 
     def part(self, points: int, rows: int) -> CudaPlan:
-        """Return the plan of a search of this many rows and points, which does not test for bytes again."""
+        """Return the plan of a search of `rows` rows among `points` points; it does not test for bytes again."""
         part = plan_for_part(self.plan, points, rows, self.plan.devices[0])
         return dataclasses.replace(part, bytes_later=False)
 
     def expecting(self, stage: Callable[[Search, Any], None], rows: int) -> contextlib.AbstractContextManager[None]:
-        """Return a context that compiles together all kernels that an attempt, `stage`, launches for this many rows.
+        """Return a context that compiles, all at once, the kernels that the attempt `stage` launches for `rows` rows.
 
         A rehearsal finds these kernels: it runs the attempt on tensors without data, and the check whether the next
         attempt is worth its time.

@@ -1,7 +1,7 @@
 """Compare a few rows with all points by exact values, using kernels that the first attempt has already compiled.
 
 The kernels of a first attempt refine a fixed number of groups per row. Here all groups are divided into parts of that
-number, and a copy of each row is compared with each part. The k best of all these results are the answer of the row.
+many groups, and a copy of each row is compared with each part. The k best of the results of all parts are the answer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def compare_few(
 
     device = points.device
     parts = -(-group_count(len(points), group) // columns)
-    numbers = numbers_from(0, parts * columns, device, torch.int32)  # numbers beyond the last group contain no points
+    numbers = numbers_from(0, parts * columns, device, torch.int32)  # numbers beyond the last group: empty groups
     found = []
     block = max(1, tuning.COMPARED_ENTRIES // (parts * k))
     for here in to_visit(cut(len(queries), block), device):

@@ -62,7 +62,7 @@ class ContractedPoints:
         self.flags = new_flags(points.device)
         self.rows: ContractedRows = contract(points, by, self.flags)
         errors = self.rows.errors
-        # In a rehearsal, amax would import modules, which takes long.
+        # In a rehearsal, torch's amax would first import modules, which takes long.
         self.farthest = errors[:1] if errors.device.type == "meta" else errors.amax()[None]
         self.fitted: dict[int, Fitted] = {}
         self._full = full
@@ -117,12 +117,12 @@ def prepare_points(points: Any, plan: CudaPlan, *, only: Any = None) -> DevicePo
 def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | None = None) -> ContractedPoints | None:
     """Prepare contracted points (projections to p coordinates) by the plan; None if that is impossible or not faster.
 
-    A contraction is impossible if a row has values that cannot be contracted. `beside` has the same points in all
-    dimensions if they stay in memory; the contraction must then be faster than a search of them.
+    A contraction is impossible if a row has values that cannot be contracted. `beside`, if it is not None, has the
+    points in all dimensions, which stay in memory; the contraction must then be faster than a search of `beside`.
     """
     columns = plan.d
     if isinstance(beside, BytePoints):
-        columns = -(-plan.d // 2)  # as many float16 columns take as long as d columns of int8
+        columns = -(-plan.d // 2)  # this many columns of float16 take as long as d columns of int8
         if plan.form_dim == PILOT and not is_pilot_due(plan.m * plan.n * brute_pair_seconds(columns)):
             return None
     form = make_form(points, plan.metric)
@@ -153,7 +153,7 @@ class ContractedSearch(Search):
         self.least_width = plan.contracted_width
         self.width, self.unproved = prepared.fitted.get(plan.k, Fitted(self.least_width, 0.0))
         self.contracted = ContractedScreen(prepared, plan, self.flags, double=self.double)
-        self._rest: Search | None = None  # in all dimensions
+        self._rest: Search | None = None  # the search in all dimensions, once it is needed
 
     @property
     def query_batch(self) -> int:
@@ -161,16 +161,16 @@ class ContractedSearch(Search):
         return self.contracted.chooser.query_batch
 
     def first_attempt(self) -> None:
-        """Return None, because searches among subsets of the points compare all dimensions and need no such sample."""
+        """Return None: searches among subsets of the points compare all dimensions, for which no sample was chosen."""
 
     @property
     def least_fitted(self) -> int:
-        """The least number of queries for which the width is fitted."""
+        """The smallest number of queries for which the width (groups refined per row) is fitted."""
         return self.plan.m + 1 if self.plan.k in self.prepared.fitted else tuning.FITTED_ROWS
 
     @property
     def again_cost(self) -> float:
-        """The cost of searching a row again, relative to refining the row once.
+        """The time of searching a row again, in units of the time of refining the row once.
 
         The cost is high because refining a group without a candidate is cheap here, and because a short search has to
         wait for each row that is not certified as exact at first.
@@ -180,9 +180,8 @@ class ContractedSearch(Search):
     def fit_width(self, own: Any) -> Search:
         """Double the width (groups refined per row) until nearly all of the first rows are certified as exact.
 
-        The width is kept for later searches.
-
-        If even the largest width proves few rows, this search and all later ones compare all dimensions.
+        The width is kept for later searches. If even the largest width proves few rows, this search and all later ones
+        compare all dimensions.
         """
         super().fit_width(own)
         self.prepared.fitted[self.plan.k] = Fitted(self.width, self.unproved)
@@ -200,20 +199,20 @@ class ContractedSearch(Search):
         look = self.contracted.look(queries, own, precision, width, sample, first=first, known=known)
         some = self._refine(queries, look.nearest)
         members, proved = self.contracted.within(look, some.distances[:, -1], own, width)
-        del look  # all minima
+        del look  # free the minima of all groups
         return self._refine(queries, members.numbers), proved.to(torch.uint8)
 
     def begin_mirror(self) -> None:
-        """From now on, compute each product of two rows of a graph once and use it for both rows, if that is faster."""
+        """Compute each product of two rows of a graph only once from now on, for both rows, if that is faster."""
         if self.is_graph:
             self.contracted.chooser.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
 
     def _pack_own(self, rows: slice) -> PackedQueries:
-        """Pack some of the points, which are contracted already, as queries."""
+        """Pack some of the contracted points as queries of a graph."""
         return self.contracted.packed(self.prepared.rows.part(rows), self.plan.precisions[0])
 
     def again(self, precision: str, width: int) -> Again:
-        """Return a function that searches rows again from the minima of all groups, in batches that fit into memory."""
+        """Return a function that searches rows again by the minima of all groups, in batches that fit into memory."""
         search = super().again(precision, width)
         rows = retried_at_once(width)
 
@@ -243,7 +242,7 @@ class ContractedSearch(Search):
         return found
 
     def _begin_rest(self, precision: str) -> Again:
-        """Return a function that searches rows in all dimensions; the first call packs the points."""
+        """Return a function that searches rows in all dimensions. The first call of this method packs the points."""
         if self._rest is None:
             full = DevicePoints(self.prepared.points, self.plan.metric, self.plan.precisions[0])
             self._rest = Search(self.queries, full, self.plan)
@@ -254,7 +253,7 @@ class ContractedSearch(Search):
             self._rest.prepared.copies.forget(precision)
 
     def _refine(self, queries: Any, points: Any) -> Neighbors:
-        """Return the k best points of each row's list, by exact values; missing neighbours are -1."""
+        """Return, for each row, the k best of its listed points by exact values; missing neighbours are -1."""
         plan = self.plan
         rows = self.prepared.points
         return Neighbors(*refine_groups(queries, rows, points, plan.k, metric=plan.metric, group=1, double=self.double))

@@ -49,7 +49,7 @@ from tonari.metrics import get_metric
 
 
 class Searchable(Prepared, Protocol):
-    """The interface of prepared points on one GPU that choose the kind of search for given queries."""
+    """The interface of prepared points on one GPU, which choose the kind of search for given queries."""
 
     @property
     def copies(self) -> PackedCopies:
@@ -126,13 +126,13 @@ class Search:
         self.flags = new_flags(prepared.points.device)
         self.chooser = Chooser(prepared, plan)
         self.width = self.least_width = plan.width
-        self.unproved = 0.0  # the share of the first rows that stay unproved at the fitted width
-        self.left_before = 0  # number of rows that an earlier search by the same plan had to retry at a level
+        self.unproved = 0.0  # share of the first rows that stayed unproved with the fitted width
+        self.left_before = 0  # rows that the last search by an equal plan left to a level
         self._after_screen: Callable[[], None] = nothing
 
     @property
     def sample(self) -> Sample | None:
-        """The sample that gives thresholds for the current width; None if the search uses no sample."""
+        """The sample of points from which thresholds for the current width are computed; None if none is used."""
         return self.chooser.sample(self.width)
 
     @property
@@ -152,19 +152,19 @@ class Search:
     def first_attempt(self) -> FirstAttempt | None:
         """Return the sample and the sizes of the first attempt, for later searches among subsets of the points.
 
-        None without a sample.
+        None if the first attempt uses no sample.
         """
         return self.chooser.first_attempt(self.least_width)
 
     def some_points(self, points: Any, like: FirstAttempt | None) -> DevicePoints:
-        """Prepare a subset of the points in the same way as all points; `like` is the first attempt at all points."""
+        """Prepare `points`, a subset, for searches with the kernels of `like`, the first attempt at all points."""
         plan = self.plan
         form = self.prepared.form if plan.precisions[0] == "int8" else None  # int8 needs the shift of all points
         return DevicePoints(points, plan.metric, plan.precisions[0], form, like)
 
     @property
     def least_fitted(self) -> int:
-        """The least number of queries for which the width is fitted."""
+        """The smallest number of queries for which the width (groups refined per row) is fitted."""
         return tuning.PILOT_BATCHES * self.plan.query_batch
 
     def fit_width(self, own: Any) -> Search:
@@ -191,13 +191,13 @@ class Search:
 
     @property
     def again_cost(self) -> float:
-        """The time for searching a row again with the minima of all groups, relative to refining its fewest groups."""
+        """The time of searching a row again by all minima, in units of the time of refining `least_width` groups."""
         n, d = self.prepared.points.shape
         refine = self.least_width * LEAST_GROUP * d * int(self.prepared.points.element_size()) / CARD.read_rows
         return float(tuning.RETRIES_TIMES * n * brute_pair_seconds(d) / refine + wider(d))
 
     def begin_mirror(self) -> None:
-        """From now on, compute each product of two rows of a graph once and use it for both rows, if that is faster."""
+        """Compute each product of two rows of a graph only once from now on, for both rows, if that is faster."""
         if self.is_graph:
             self.chooser.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
 
@@ -207,7 +207,7 @@ class Search:
         return self.queries is self.prepared.points
 
     def _pack_own(self, rows: slice) -> PackedQueries:
-        """Pack some of the points as queries; their values have been checked already."""
+        """Pack some of the points as queries of a graph; their values have been checked already."""
         precision = self.plan.precisions[0]
         return pack_queries(self.queries[rows], self.prepared.form, precision, new_flags(self.flags.device))
 
@@ -226,7 +226,7 @@ class Search:
     def batch(
         self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int | None = None
     ) -> tuple[Neighbors, Any]:
-        """Search a batch once; `first` is the number of its first row, for flags and for the screen of a graph.
+        """Search a batch once; `first`, the row number of its first query, is for flags and for the screen of a graph.
 
         Returns
         -------
@@ -255,9 +255,9 @@ class Search:
         return found, proved
 
     def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
-        """Return the queries and points from which exact values are computed; `first` is the first query's number.
+        """Return queries and points, in forms that give the exact values of the original rows and are fast to read.
 
-        The values equal those of the original rows.
+        `first` is the row number of the first query.
         """
         return queries, self.prepared.points
 
@@ -274,7 +274,7 @@ class Search:
         return tuning.STRAGGLERS if 1 <= self.unproved * len(self.queries) <= tuning.STRAGGLERS // 2 else 0
 
     def filled(self, rows: Any) -> Any:
-        """Return the rows for the first retry.
+        """Return the row numbers for the first retry, from those of the unproved rows.
 
         A long search retries at least RETRIED rows: if fewer are unproved, some are repeated.
         """
@@ -305,7 +305,7 @@ class Search:
         return precision
 
     def again(self, precision: str, width: int) -> Again:
-        """Return a function that searches rows again from the minima of all groups, without a threshold."""
+        """Return a function that searches rows again by the minima of all groups, without a threshold."""
         return lambda queries, own: self.batch(queries, own, precision, width, None)
 
     @property
@@ -314,7 +314,7 @@ class Search:
         return wider(self.plan.d) * self.width * self.plan.group
 
     def are_few(self, rows: int) -> bool:
-        """Whether comparing this many rows with all points takes at most the time of one more attempt."""
+        """Whether comparing `rows` rows with all points takes at most the time of one more attempt."""
         n, d = self.prepared.points.shape
         return rows == 0 or rows * n * (d + tuning.OF_PAIR) <= tuning.OF_ATTEMPT
 
@@ -324,10 +324,10 @@ class Search:
         facts: dict[str, Any] = {"metric": plan.metric, "own": own, "double": self.double}
         groups = group_count(len(points), plan.group)
         if not self.are_few(len(queries)):
-            # The comparison with all points may use the memory of a batch's minima, which are not needed any more.
+            # The memory planned for the minima of a batch is free now.
             scratch = max(tuning.LEAST_SCRATCH, 4 * plan.query_batch * groups)
             return Neighbors(*refine_all(queries, points, plan.k, scratch_bytes=scratch, **facts))
-        # These are the shapes of the groups that a first attempt refines, so that its kernels are used again.
+        # The group size and number of groups of a first attempt, so that its compiled kernels are used again.
         group, columns = plan.group, min(self.width, groups)
         if self.sample is not None:
             group, columns = LEAST_GROUP, listed_room(self.width)
@@ -335,11 +335,11 @@ class Search:
 
 
 def nothing() -> None:
-    """Do nothing: the default of functions that are called after a step, such as the `end` of a level."""
+    """Do nothing: the default for a function that is called after a step, such as the `end` of a level."""
 
 
 def no_others(points: Any, metric: str) -> Neighbors:
-    """Check the values of the points, and return lists without neighbours, of shape (n, 0)."""
+    """Check the values of the points, and return empty neighbour lists, of shape (n, 0)."""
     with on(points.device):
         flags = DevicePoints(points, metric, PRECISIONS[get_metric(metric).form][0]).flags
     inputs.check_flags(flags, points, "points")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-# Each function frees memory that was kept for later searches, and returns whether it freed any.
+# Functions to call when memory is short. Each frees memory that was kept for later searches, and returns whether it
+# freed any.
 IDLE: list[Callable[[], bool]] = []
 
 
@@ -20,7 +21,7 @@ def in_batches(count: int, size: int, work: Callable[[slice], None], *, planned:
     work : callable(slice)
         Processes a slice. After a call has run out of memory, it is called again for the same rows.
     planned : int
-        The number of bytes that were planned, for the message.
+        The number of bytes that the plan reserves, for the message.
 
     Raises
     ------
@@ -36,7 +37,7 @@ def in_batches(count: int, size: int, work: Callable[[slice], None], *, planned:
             work(rows)
         except torch.cuda.OutOfMemoryError as error:
             if any(give_up() for give_up in IDLE):
-                continue  # with the same size, in the freed memory
+                continue  # repeat the slice unchanged, in the freed memory
             if rows.stop - begin == 1:
                 raise MemoryError(
                     f"the device has no memory left even for one query at a time; the plan needs {planned} bytes "

@@ -43,7 +43,7 @@ from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.rows.part import Place
 from tonari.exact.report import Report
 
-# By plan: the number of rows that the first attempt of its last search left unproved.
+# For each plan: the number of rows left unproved by the first attempt of the last search.
 _left: dict[CudaPlan, int] = {}
 emptied_by(_left.clear)
 
@@ -71,7 +71,7 @@ def search_on_device(
     prepared : DevicePoints or ContractedPoints
     plan : CudaPlan
     own : int64 tensor of shape (m,), optional
-        For each query, the number of its own point, which is excluded from its answer.
+        For each query, the row number of its own point, which is excluded from its answer.
     bar : Counter, optional
         Counts pairs, m * n in all.
     place : Place
@@ -138,15 +138,15 @@ def begin_on_device(
     if device.type == "meta":
         for rows in to_visit(cut(m, batch), device):
             work(rows)
-        if m >= search.least_fitted:  # a few rows may stay unproved
+        if m >= search.least_fitted:  # also rehearse the retry of a few unproved rows
             rows = slice(0, tuning.RETRIED)
             search.levels()[0].begin()(queries[rows], None if own is None else own[rows])
         return Begun(answer.found, lambda: True, lambda: (answer.found, report))
     in_batches(m, batch, work, planned=plan.total_bytes)
-    search.call_after_screen()  # unless a screen has called it: a search for a few queries has none
+    search.call_after_screen()  # a search for a few queries has no screen that would call it
     found, proved = answer.found, answer.proved
     left = Unproved(search, own, found, proved, report, search_all)
-    if m < search.least_fitted:  # the search has no pilot
+    if m < search.least_fitted:  # no pilot has estimated the number of unproved rows
         search.left_before = _left.get(plan, 0)
     ahead = search.stragglers
     at_first = proved.sum()[None] if ahead else None
@@ -189,9 +189,9 @@ def begin_on_device(
 
 
 def _remember(search: Search, plan: CudaPlan, left: int) -> None:
-    """Remember the number of rows that the first attempt did not prove, for the next search by the same plan.
+    """Remember the number of rows that the first attempt did not prove, for the next search by an equal plan.
 
-    A few rows are compared with all points, by kernels that are compiled already; a level may need new kernels.
+    Forget it if the rows are few: they are compared with all points, without a level.
     """
     if not left or search.are_few(left):
         _left.pop(plan, None)
@@ -214,9 +214,12 @@ def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = 
 
     Returns
     -------
-    Neighbors of tensors of shape (m, k), uint8 tensor of shape (m,) and int64 tensor of shape (7,)
-        1 for each row whose answer is certified as exact; flags of the points, flags of the queries, and the number of
-        these rows. The answers are valid if no flag is below ``inputs.arrays.values.NO_ROW``.
+    Neighbors of tensors of shape (m, k)
+        The answers; they are valid if no flag is below ``inputs.arrays.values.NO_ROW``.
+    uint8 tensor of shape (m,)
+        1 for each row whose answer is certified as exact, else 0.
+    int64 tensor of shape (7,)
+        The state: flags of the points, flags of the queries, and the number of rows certified as exact.
     """
     search = prepared.begin(queries, plan)
     found, proved = search.first_batch(queries, own)
@@ -226,7 +229,7 @@ def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = 
 def attempt_again(
     queries: Any, prepared: DevicePoints, plan: CudaPlan, found: Neighbors, proved: Any, rows: int, *, own: Any = None
 ) -> Any:
-    """Search `rows` rows of an :func:`attempt` with more groups per row, beginning with rows that are not certified.
+    """Search `rows` rows of an :func:`attempt` again with more groups per row: first those not certified as exact.
 
     Writes the answers that are now certified to `found` and `proved`; does not wait for the device.
 
@@ -299,7 +302,7 @@ def make_attempts(left: Unproved, attempts: Sequence[Attempt]) -> None:
 
 
 def _run(attempt: Attempt, left: Unproved, given: Any) -> None:
-    """Run an attempt, and record its time and the number of rows that it proved."""
+    """Run an attempt; record its duration and the number of rows that it proved."""
     record = trail.current.get()
     if record is None:
         attempt.run(left, given)
@@ -328,7 +331,7 @@ def _wait(pending: deque[tuple[Any, int]], bar: Counter | None) -> None:
 
 
 class _Answer:
-    """The answers and marks of all batches, each in one tensor; those of a single batch are not copied."""
+    """The answers of all batches, and a mark for each proved row, in one tensor each; a single batch is not copied."""
 
     def __init__(self, m: int) -> None:
         self.m = m

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tonari.core.results.neighbors import Neighbors
 
-# Searches rows: takes queries and the numbers of their own points; returns neighbours, and 1 for each proved row.
+# Takes queries and the row numbers of their own points (or None); returns neighbours, and for each query 1 if its row
+# is proved, else 0.
 Again: TypeAlias = Callable[[Any, Any], tuple[Neighbors, Any]]
 
 

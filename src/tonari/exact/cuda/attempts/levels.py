@@ -52,7 +52,7 @@ class AtLevel(Attempt):
     Parameters
     ----------
     number : int
-        The number of the level.
+        The index of the level among ``search.levels()``.
     level : str
         The name of the level in reports.
     """
@@ -64,7 +64,7 @@ class AtLevel(Attempt):
         self.name = f"level {number + 1}, {level}"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the numbers of the unproved rows; None if the attempt is not worth its time."""
+        """Return the row numbers of the unproved rows; None if the attempt is not worth its time."""
         rows = left.look()
         return None if left.search.are_few(len(rows)) else rows
 
@@ -87,7 +87,7 @@ class ByValues(Attempt):
     when = "for all rows that are still left"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the numbers of the unproved rows; None if the attempt is not worth its time."""
+        """Return the row numbers of the unproved rows; None if the attempt is not worth its time."""
         rows = left.look()
         return rows if len(rows) else None
 

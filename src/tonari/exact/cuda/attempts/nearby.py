@@ -35,7 +35,7 @@ from tonari.metrics import get_metric
 
 _SLACK = 1 + 2.0**-20  # exceeds all rounding errors of the bounds
 _TINY = 2.0**-70  # exceeds the error of a distance by underflow
-_LARGEST = 1e30  # largest squared length of a form row whose distances are computed: keeps all sums finite
+_LARGEST = 1e30  # form rows with a larger squared length are left out, so that all sums stay finite
 
 
 class Nearby(Attempt):
@@ -54,7 +54,7 @@ class Nearby(Attempt):
         self.when = f"among the points near the rows that are left, if each neighbourhood saves {least} values or more"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the numbers of the unproved rows; None if the attempt is not worth its time."""
+        """Return the row numbers of the unproved rows; None if the attempt is not worth its time."""
         if not (left.plan.subsets and get_metric(left.plan.metric).squares):
             return None
         rows = left.look()
@@ -77,7 +77,7 @@ class NearbyAtOnce(Nearby):
         self.when += ", if most rows are left, and levels can prove few of them, a search nearby most"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the numbers of the unproved rows; None if the attempt is not worth its time."""
+        """Return the row numbers of the unproved rows; None if the attempt is not worth its time."""
         rows = super().worth(left)
         if rows is None or 2 * len(rows) < len(left.proved):
             return None
@@ -97,14 +97,14 @@ class Round:
     Attributes
     ----------
     sizes : list of (int, int)
-        The numbers of queries and points of each neighbourhood.
+        For each neighbourhood, the number of its queries and the number of its points.
     """
 
     sizes: list[tuple[int, int]]
-    _places: list[int]  # numbers of the centres
-    _left: Any  # int64 (some,): the queries of the round
-    _nearest: Any  # int64 (some,): the centre of each, -1 for none
-    _inside: Any  # bool (n, centres)
+    _places: list[int]  # indices of the centres that have neighbourhoods
+    _left: Any  # int64 (rows,): the positions of the round's queries
+    _nearest: Any  # int64 (rows,): the index of each query's centre, -1 for none
+    _inside: Any  # bool (n, centres): whether a point may be in an answer to a centre's queries
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         """Yield the queries of each neighbourhood, and all points that may be in their answers, ascending; int64."""
@@ -120,7 +120,7 @@ class Round:
 
 
 def reach_of(kth: Any, form: DeviceForm) -> Any:
-    """Return upper bounds, float64, on the distances between form rows whose returned values are `kth`."""
+    """Convert returned values to upper bounds on the distances between the two form rows of each value, float64."""
     kth = kth.double()
     distances = kth if get_metric(form.metric).root else kth.sqrt()
     return (distances * _SLACK + _TINY) * form.scale
@@ -183,7 +183,7 @@ def are_inseparable(queries: Any, points: Any, form: DeviceForm, reach: Any, mos
     squares = _squares(sample, sampled_lengths, some, up=True)  # [points, queries]
     count, reach = len(sample), reach[::step]
     crowded = (squares <= 12 * d * 2.0**-24 * lengths).sum(0) * (n / count) > most
-    resolved = reach**2 > _error(d) * lengths  # False for distances between copies
+    resolved = reach**2 > _error(d) * lengths  # False for rows at distances near 0, such as copies
     alone = (squares <= (2 * reach) ** 2).sum(0) <= tuning.NEARBY_SHARE * count
     return 2 * int((crowded & resolved & alone).sum()) > len(some)
 
@@ -197,7 +197,7 @@ def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, left: Any, l
         queries, reach = queries[left], reach[left]
     step = -(-len(queries) // tuning.NEARBY_CENTRES)
     centres, lengths = _form_rows(queries[::step], form, scale)
-    centres.masked_fill_(lengths.isinf()[:, None], 0.0)  # any centre is correct
+    centres.masked_fill_(lengths.isinf()[:, None], 0.0)  # a centre may be any row
     apart = _squares(centres, lengths, centres, up=True).sqrt()
     places = _far_apart(apart.tolist(), (tuning.NEARBY_APART * reach[::step]).tolist())
     centres = centres[places]
@@ -205,7 +205,7 @@ def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, left: Any, l
     found = [_squares(*block, centres, up=True).min(1) for block in _blocks(queries, form, scale)]
     squares, nearest = map(torch.cat, zip(*found, strict=True))
     distances = squares.sqrt()
-    near = distances <= tuning.NEARBY_FARTHEST * reach  # also where both are infinite; the next line corrects that
+    near = distances <= tuning.NEARBY_FARTHEST * reach  # also True for inf <= inf, which the next line corrects
     near &= (distances + reach).isfinite()
     nearest = nearest.masked_fill_(~near, -1)
     farthest = torch.zeros(len(places), dtype=torch.float64, device=points.device)
@@ -220,14 +220,14 @@ def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, left: Any, l
 
 
 def _blocks(rows: Any, form: DeviceForm, scale: float) -> Iterator[tuple[Any, Any]]:
-    """Yield the form rows of all rows, and the squares of their lengths, in blocks of rows."""
+    """Yield form rows and their squared lengths, for one block of rows after another."""
     block = max(1, min(tuning.FORM_VALUES // form.d, tuning.NEARBY_ROWS))
     for begin in range(0, len(rows), block):
         yield _form_rows(rows[begin : begin + block], form, scale)
 
 
 def _form_rows(rows: Any, form: DeviceForm, scale: float) -> tuple[Any, Any]:
-    """Return form rows, float64 (some, d), and their squared lengths, infinite for rows that are too long.
+    """Return form rows, float64 (rows, d), and their squared lengths, which are infinite for rows that are too long.
 
     The scale is a power of two, so each element is rounded once. The addition reads rows of any dtype without a copy.
     """
@@ -239,14 +239,14 @@ def _form_rows(rows: Any, form: DeviceForm, scale: float) -> tuple[Any, Any]:
 
 
 def _error(d: int) -> float:
-    """Return a bound on the error of a squared distance, relative to the squares of both lengths."""
+    """Return a bound on the error of a squared distance, relative to the sum of the squared lengths of its rows."""
     return (d + 64) * 2.0**-50
 
 
 def _squares(rows: Any, lengths: Any, centres: Any, *, up: bool) -> Any:
-    """Return upper or lower bounds on squared distances, float64; lower bounds may be below 0.
+    """Return bounds on the squared distances of rows from centres, float64: upper bounds if `up`, else lower ones.
 
-    For rows that are too long, the bounds are infinity and -infinity.
+    Lower bounds may be below 0. For rows that are too long, the bounds are infinity and -infinity.
     """
     error = _error(rows.shape[1])
     sums = lengths[:, None] + (centres * centres).sum(1)

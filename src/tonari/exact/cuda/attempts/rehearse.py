@@ -87,7 +87,7 @@ def rehearse_search(
 
 
 def _shares(plan: CudaPlan) -> tuple[int, int]:
-    """Return the largest numbers of points and of queries on one device."""
+    """Return the largest number of points, and of queries, on one device."""
     devices = len(plan.devices)
     return (plan.n, share(plan.m, devices)) if plan.shard == "queries" else (share(plan.n, devices), plan.m)
 

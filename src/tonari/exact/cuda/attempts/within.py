@@ -50,7 +50,7 @@ from tonari.exact.cuda.screens.elementwise import screen_parts
 from tonari.metrics import get_metric
 from tonari.select.cuda.ragged import order_lists
 
-MOST_POINTS = 250_000_000  # most points for matrix products: int32 numbers the entries in the lists of 256 rows
+MOST_POINTS = 250_000_000  # for matrix products: with more points, positions in the lists of 256 rows exceed int32
 
 
 class WithinSearch:
@@ -73,7 +73,7 @@ class WithinSearch:
         Counts pairs, m * n in all.
     """
 
-    _ALIGNED: ClassVar[int] = 4 * POINT_TILE  # points of four tiles, whose errors take 16 bytes
+    _ALIGNED: ClassVar[int] = 4 * POINT_TILE  # first points are multiples of this, so that tile errors are aligned
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class WithinSearch:
         first = place.first_query - place.first_point
         are_points = place.self_join and 0 <= first <= len(prepared.points) - len(queries)
         self._rows, self._points = queries, prepared.points
-        if in_bytes is not None and are_points:  # packed rows have the same differences as the original rows
+        if in_bytes is not None and are_points:  # packed rows have the differences of the original rows
             self._points = in_bytes.copies.packed("int8").values[: len(prepared.points), : plan.d]
             self._rows = self._points[first : first + len(queries)]
         self.flags = new_flags(prepared.points.device)
@@ -110,9 +110,9 @@ class WithinSearch:
                     f"metric={plan.metric!r}, got {n}: pass route='streamed' and a smaller point_slab"
                 )
         self.all_listed = group_count(n, LISTED)
-        self.list_bytes = plan.query_batch * 4 * group_count(n, plan.group)  # the plan's memory for minima
+        self.list_bytes = plan.query_batch * 4 * group_count(n, plan.group)  # bytes that the plan reserves for minima
         self.capacity = self.all_listed
-        # Products of bytes are exact: no precision lists fewer groups.
+        # Products of bytes are exact, so no other precision would list fewer groups.
         self.finer = plan.precisions[1] if len(plan.precisions) > 2 and in_bytes is None else None
 
     def run(self) -> list[Any]:
@@ -121,7 +121,7 @@ class WithinSearch:
         Returns
         -------
         list of RadiusNeighbors of tensors, or of int64 tensors
-            Lists in the order of the queries, whose ids are int32 numbers of ``prepared.points``; or counts.
+            Lists in the order of the queries, whose ids are int32 row numbers of ``prepared.points``; or counts.
 
         Raises
         ------
@@ -168,7 +168,7 @@ class WithinSearch:
         """Return the points within the limits of some queries, as lists, or only their counts."""
         import torch
 
-        if self._begin(rows) >= len(self.prepared.points):  # none of these points is later than the query
+        if self._begin(rows) >= len(self.prepared.points):  # no point comes after the queries
             return self._none(rows.stop - rows.start)
         pieces = self._by_minima(rows) if self.elementwise else self._by_lists(rows)
         counts = pieces[0][1].counts
@@ -196,7 +196,7 @@ class WithinSearch:
         return RadiusNeighbors(ends, ends.new_empty(0, dtype=torch.int32), self.limits.new_empty(0))
 
     def _begin(self, rows: slice) -> int:
-        """Return the number of the first point with which some queries are compared.
+        """Return the row number of the first point with which these queries are compared.
 
         This point begins a tile whose errors are at an aligned address, so that no other kernels have to be compiled.
         """
@@ -206,12 +206,12 @@ class WithinSearch:
         return max(0, first) // self._ALIGNED * self._ALIGNED
 
     def _packed(self, precision: str, begin: int) -> PackedPoints:
-        """Return the packed points from number `begin` on."""
+        """Return the packed points from row number `begin` on."""
         packed = self.prepared.copies.packed(precision)
         return packed.part(begin, packed.n - begin) if begin else packed
 
     def _by_minima(self, rows: slice) -> list[tuple[Any, Hits]]:
-        """Find the points within the limits of some queries by an elementwise metric, which has one precision."""
+        """Find the points within the limits of some queries by the minima of all groups, for an elementwise metric."""
         precision, begin = self.plan.precisions[0], self._begin(rows)
         packed = pack_queries(self.queries[rows], self.prepared.form, precision, self.flags, first=rows.start)
         thresholds = thresholds_for(packed, self.prepared.form, self.limits[rows])
@@ -220,10 +220,10 @@ class WithinSearch:
         return [(None, self._refine(rows, begin, blocks))]
 
     def _by_lists(self, rows: slice) -> list[tuple[Any, Hits]]:
-        """Find the points within the limits of some queries by products.
+        """Find the points within the limits of some queries by lists, for a metric of products.
 
-        Rows that are screened again have results of their own, with the numbers of these rows, and no points in the
-        first result.
+        Return (positions, hits) pairs. The first pair is for all queries (positions None), but without points for
+        queries that are screened again; each further pair is for some of these queries.
         """
         import torch
 
@@ -240,7 +240,7 @@ class WithinSearch:
         if usual:
             self.capacity = min(usual[0] + 1, self.all_listed)
         elif too_short > tuning.WITHIN_TOO_SHORT * len(listed):
-            most = max(self.capacity, self.list_bytes // (16 * len(listed)))  # the room of batches of this length
+            most = max(self.capacity, self.list_bytes // (16 * len(listed)))  # slots per row in the reserved bytes
             self.capacity = min(2 * self.capacity, most, self.all_listed)
         if too_short + too_many:
             lists.counts.masked_fill_((short | hard)[:, None], 0)
@@ -253,12 +253,12 @@ class WithinSearch:
         return found
 
     def _again(self, rows: slice, numbers: Any, precision: str | None, listed: Any) -> list[tuple[Any, Hits]]:
-        """Search some rows of a batch with room for every group, at a higher precision if that is faster."""
+        """Search some rows of a batch again, with room for every group, and at `precision` if that is faster."""
         found, begin = [], self._begin(rows)
         for some in numbers.split(max(1, self.list_bytes // (8 * self.all_listed))):
             these = some + rows.start
             level = precision if precision == self.finer else None
-            flags = new_flags(some.device)  # the rows were flagged before
+            flags = new_flags(some.device)  # invalid values of these rows have been flagged before
             lists = self._lists(these, level or self.plan.precisions[0], self.all_listed, flags, begin)
             if level and int(lists.counts.sum()) > tuning.WITHIN_WORTH * int(listed[some].sum()):
                 self.finer = None
@@ -268,7 +268,7 @@ class WithinSearch:
         return found
 
     def _lists(self, rows: Any, precision: str, capacity: int, flags: Any, begin: int) -> Lists:
-        """List, for queries (a slice, or numbers), the groups from point `begin` on that may be within the limits."""
+        """List, for queries (a slice, or positions), groups from point `begin` on that may be within the limits."""
         first = rows.start if isinstance(rows, slice) else 0
         packed = pack_queries(self.queries[rows], self.prepared.form, precision, flags, first=first)
         thresholds = thresholds_for(packed, self.prepared.form, self.limits[rows])
@@ -278,7 +278,7 @@ class WithinSearch:
     def _refine(self, rows: Any, begin: int, blocks: Blocks) -> Hits:
         """Return the points in some blocks that are within the limits of queries.
 
-        `rows` is a slice of the queries, or their numbers. Point number 0 of a block is point `begin` of all points."""
+        `rows` is a slice of the queries, or their positions. Blocks count points from point `begin` on."""
         own = None if self.own is None else self.own[rows]
         hits = refine_within(
             self._rows[rows],

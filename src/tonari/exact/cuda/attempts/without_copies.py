@@ -21,7 +21,7 @@ class WithoutCopies(Attempt):
     when = f"if a level leaves {tuning.COPIES_LEFT} rows or more, and some points are copies that no answer can contain"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the numbers of the first copies."""
+        """Return the row numbers of the first copies of each row; None if the attempt is not worth its time."""
         after_a_level = bool(left.tried) and isinstance(left.tried[-1], AtLevel)
         if not (after_a_level and left.plan.subsets and len(left.known) >= tuning.COPIES_LEFT):
             return None

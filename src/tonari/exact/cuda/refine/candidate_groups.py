@@ -22,7 +22,7 @@ def choose_groups(lists: Lists, thresholds: Any, width: int, room: int) -> tuple
     thresholds : float32 (rows,)
         The thresholds of the lists.
     width : int
-        The number of listed groups to consider.
+        The number of listed groups that are chosen.
     room : int
         The largest number of parts per row. If there are more, the parts of groups with the smallest minima are
         returned.
@@ -30,8 +30,8 @@ def choose_groups(lists: Lists, thresholds: Any, width: int, room: int) -> tuple
     Returns
     -------
     int32 (rows, room), float32 (rows,)
-        The numbers of the parts, padded with -1; and a lower bound on the scores of all other points. The bound is -inf
-        if a segment of the list was too short.
+        The chosen parts, padded with -1 (as group numbers of groups of LEAST_GROUP points); and a lower bound on the
+        scores of all other points, -inf if a segment of the list was too short.
     """
     import torch
 

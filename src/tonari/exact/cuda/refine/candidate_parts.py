@@ -22,7 +22,7 @@ class Blocks(NamedTuple):
         Row i has the blocks ``begins[i]`` to ``begins[i + 1] - 1``.
     rows : int64 tensor of shape (blocks,)
     parts : int32 tensor of shape (blocks, size)
-        Numbers of groups, -1 in the padding.
+        Group numbers of the parts, -1 in the padding.
     """
 
     begins: Any
@@ -66,7 +66,7 @@ def thresholds_for(packed: PackedQueries, form: DeviceForm, limits: Any) -> Any:
 
 
 def blocks_of_lists(lists: Lists, size: int) -> Blocks:
-    """Return the parts that lists mark, in blocks of `size` parts; the lists must be complete."""
+    """Return the parts that lists mark as near, in blocks of `size` parts; no list may lack entries."""
     from tonari.exact.cuda.kernels.refine.within import listed_parts_kernel
 
     rows, segments = lists.counts.shape
@@ -107,13 +107,13 @@ def blocks_of_all(rows: int, n: int, size: int, device: Any) -> Blocks:
 
     each = -(-group_count(n, LEAST_GROUP) // size)
     numbers = torch.arange(rows * each, device=device)
-    # Numbers beyond the last group have no points.
+    # Group numbers beyond the last group stand for empty groups.
     parts = torch.arange(each * size, dtype=torch.int32, device=device).view(each, size)
     return Blocks(torch.arange(rows + 1, device=device) * each, numbers // each, parts.repeat(rows, 1))
 
 
 def _blocks(run: Any, rows_like: Any, size: int) -> Blocks:
-    """Call `run` to count the parts of each row, and again to write them to blocks of `size` parts."""
+    """Call `run` twice: to count the parts of each row, and to write them to blocks of `size` parts."""
     import torch
 
     rows, device = len(rows_like), rows_like.device

@@ -16,7 +16,8 @@ def certify(form: DeviceForm, shift: Any, kth: Any, next_minimum: Any, proved: A
     Parameters
     ----------
     shift : float64 tensor (rows,), contiguous
-        The query's term of the score, as packed; +inf for a query beyond range, which the certificate never proves.
+        The term of a score that depends on the query alone, as packed; +inf for a query beyond range, which is never
+        certified.
     kth : float32 or float64 tensor (rows,), strided or not
         The exact k-th returned value. A row with fewer than k values (infinity or NaN here) is never proved.
     next_minimum : float32 tensor (rows,), strided or not
@@ -45,5 +46,5 @@ def certify(form: DeviceForm, shift: Any, kth: Any, next_minimum: Any, proved: A
         },
         constants={"METRIC": get_metric(form.metric), "DOUBLE": double, "ROWS": tuning.CERTIFIED_ROWS},
         warps=4,
-        fused=False,  # the result is then the same on every device
+        fused=False,  # so that all devices give the same result
     )

@@ -16,7 +16,7 @@ Screened: TypeAlias = "AllMinima | Lowest | Listed | Mirrored"
 
 
 def listed_room(width: int) -> int:
-    """Return the number of parts refined per row, if the `width` listed groups with the smallest minima are chosen."""
+    """Return the number of parts to refine per row, if the `width` listed groups with the lowest minima are chosen."""
     return width + max(6, width // 4)
 
 
@@ -34,7 +34,7 @@ class AllMinima(NamedTuple):
     group: int
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return each row's `width` groups with the smallest minima, and a lower bound on all other scores.
+        """Return each row's `width` groups with the smallest minima, and a lower bound on the scores of all others.
 
         The bound is None if there are no other groups.
         """
@@ -44,7 +44,7 @@ class AllMinima(NamedTuple):
         return lowest.indices[:, :width], lowest.values[:, width] if width < groups else None
 
     def near(self, scores: Any, room: int) -> Near:
-        """Return, for each row, the groups whose minimum is at most the row's score."""
+        """Return, for each row, the groups with a minimum of at most ``scores[row]``; at most `room` groups."""
         return near_minima(self.minima, scores, min(room, self.minima.shape[1]))
 
     def kept(self, room: int) -> Lowest:
@@ -60,7 +60,7 @@ class Lowest(NamedTuple):
     ----------
     minima : float32 tensor of shape (rows, count)
     groups : int32 tensor of shape (rows, count)
-        Either all groups, or one group more than later calls can request.
+        The groups of these minima: all groups, or one more than later calls can request.
     group : int
         Points of a group.
     """
@@ -77,7 +77,7 @@ class Lowest(NamedTuple):
         return self.groups[:, :width], self.minima[:, width] if width < self.groups.shape[1] else None
 
     def near(self, scores: Any, room: int) -> Near:
-        """Return, for each row, the groups whose minimum is at most its score; at most as many as are in memory."""
+        """Return, for each row, the groups with a minimum of at most ``scores[row]``, as far as they are in memory."""
         near = (self.minima <= scores[:, None]) & (self.minima < float("inf"))
         return Near(self.groups[:, :room].contiguous(), near.sum(1, dtype=self.groups.dtype))
 
@@ -99,11 +99,11 @@ class Listed(NamedTuple):
         return LEAST_GROUP
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return the marked parts of each row's `width` lowest groups, and a lower bound on all other scores."""
+        """Return the marked parts of each row's `width` lowest groups, and a lower bound on scores of other parts."""
         return choose_groups(self.lists, self.thresholds, width, listed_room(width))
 
     def near(self, scores: Any, room: int) -> Near:
-        """Return, for each row, the marked parts of the groups whose minimum is at most the row's score."""
+        """Return, for each row, the marked parts of the groups with a minimum of at most ``scores[row]``."""
         return near_listed(self.lists, self.thresholds, scores, room)
 
     def kept(self, room: int) -> Listed:
@@ -112,16 +112,16 @@ class Listed(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """For each row of a graph, the earlier points whose scores are at or below its threshold.
+    """Lists of notes: for each row of a graph, points of earlier batches with scores at or below the row's threshold.
 
-    The screens of earlier batches have listed them.
+    The screens of those batches have noted the points.
 
     Attributes
     ----------
     values : float32 tensor of shape (rows, room)
-        Lower bounds on their scores; +inf beyond the last entry.
+        Lower bounds on the scores of the noted points; +inf beyond the last entry.
     points : int32 tensor of shape (rows, room)
-        The points; undefined beyond the last entry.
+        Row numbers of the noted points; undefined beyond the last entry.
     counts : int32 tensor of shape (rows,)
         The number of noted points; if it exceeds the room, entries are missing.
     thresholds : float32 tensor of shape (rows,)
@@ -134,20 +134,20 @@ class Noted(NamedTuple):
 
     @property
     def group(self) -> int:
-        """The number of points of an entry."""
+        """The number of points that an entry stands for."""
         return 1
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return the `width` points of each row with the lowest bounds, and a lower bound on all other scores."""
+        """Return each row's `width` noted points with the lowest bounds, and a lower bound on the scores of others."""
         return lowest_noted(*self, width)
 
     def near(self, scores: Any, room: int) -> Near:
-        """Return, for each row, the noted points whose lower bound is at most the row's score."""
+        """Return, for each row, the noted points with a lower bound of at most ``scores[row]``."""
         return near_noted(*self, scores, room)
 
 
 class Mirrored(NamedTuple):
-    """The output of a graph's screen for a batch: lists of points from this batch on, and lists of earlier points."""
+    """The output of a graph's screen for a batch: lists of points from the batch on, and notes of earlier points."""
 
     listed: Listed
     noted: Noted
@@ -158,5 +158,5 @@ class Mirrored(NamedTuple):
 
 
 def parts_of(screened: Screened) -> tuple[Part, ...]:
-    """Return the parts of a screen's output: for a graph, points from the batch on, and earlier points; else one."""
+    """Return the parts of a screen's output: the lists and the notes of a graph, else the output as one part."""
     return (screened.listed, screened.noted) if isinstance(screened, Mirrored) else (screened,)

@@ -24,7 +24,7 @@ from tonari.metrics import Metric, cuda_terms, get_metric
 from tonari.select.cuda.dispatch import k_smallest
 from tonari.select.cuda.order import by_value, decode
 
-STEP = 16  # columns per step: one for each partial sum (lane) of the reference
+STEP = 16  # columns that a kernel adds in one step: one for each partial sum (lane) of the reference
 # Bytes per candidate: its key, and at most as much again while the best are selected.
 CANDIDATE_BYTES = 16
 NO_MEMBER = 2**31 - 1
@@ -50,13 +50,13 @@ def refine_groups(
         float32, float16, bfloat16, float64, uint8 or int8; the two may differ. Columns are contiguous; rows may have
         any stride.
     groups : int32 tensor of shape (rows, width)
-        Numbers of groups (``rows/groups.py``), distinct within a row; missing ones are -1. Rows may have any stride.
+        Group numbers (``rows/groups.py``), distinct within a row; -1 where missing. Rows may have any stride.
     k : int
         May exceed the number of members.
     group : int
         Points per group; 1 if `groups` lists points.
     own : int64 tensor of shape (rows,), optional
-        For each query, the number of the point to leave out.
+        For each query, the row number of the point to leave out.
     double : bool
         Return distances in float64 instead of float32.
 
@@ -103,7 +103,7 @@ def refine_all(
     ----------
     queries, points, k, metric, own, double : as for :func:`refine_groups`
     scratch_bytes : int
-        The largest memory beyond input and output; one query and k points may need more.
+        Bytes of memory beyond input and output; the search of one query among k points may need more.
 
     Returns
     -------
@@ -120,8 +120,8 @@ def refine_all(
     for here in to_visit(cut(rows, block), device):
         widened = widen(queries[here], metric)
         left_out = None if own is None else own[here]
-        # The best so far precede each slice, because among equal values they have the smaller ids. At first, all
-        # entries are missing.
+        # In memory, the best points so far precede a slice, because they have the smaller ids, which win ties. At
+        # first, all of them are missing.
         count = here.stop - here.start
         keys = torch.empty((count, k + length), dtype=torch.float64, device=device)
         keys[:, :k] = float("inf")
@@ -156,7 +156,7 @@ class Widened:
 
 
 def _whole(d: int) -> int:
-    """Return d columns rounded up to whole steps of STEP columns."""
+    """Return the number of columns d, rounded up to a multiple of STEP."""
     return -(-d // STEP) * STEP
 
 
@@ -254,7 +254,7 @@ def _refine_rows(
 
 
 def _chunks(count: int, per_warp: int) -> tuple[int, int, int]:
-    """Return candidates per program, programs per row of `count` candidates, and warps per program."""
+    """Return the candidates of a program, the programs of a row of `count` candidates, and the warps of a program."""
     warps = tuning.REFINE_WARPS if count > per_warp else 1
     return warps * per_warp, -(-count // (warps * per_warp)), warps
 
@@ -288,7 +288,7 @@ def list_members(groups: Any, n: int, group: int, own: Any, columns: int) -> Any
 
 
 def _shape_of_slices(rows: int, n: int, k: int, d: int, item: int, scratch_bytes: int) -> tuple[int, int]:
-    """Return the numbers of queries in a block and of points in a slice that fit into the scratch memory together."""
+    """Return the number of queries in a block, and of points in a slice, that fit into the scratch memory together."""
 
     def points_beside(block: int) -> int:
         room = scratch_bytes - block * (8 * _whole(d) + 3 * CANDIDATE_BYTES * k)

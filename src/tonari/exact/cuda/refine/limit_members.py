@@ -22,7 +22,7 @@ class Near(NamedTuple):
     Attributes
     ----------
     numbers : int32 tensor of shape (rows, room)
-        Numbers of groups or points in any order; entries beyond `found` are undefined.
+        Group numbers, or row numbers of points, in any order; entries beyond `found` are undefined.
     found : int32 tensor of shape (rows,)
         The number of groups or points; if it exceeds `room`, only `room` of them are listed.
     """
@@ -46,7 +46,7 @@ class Near(NamedTuple):
 
 
 def near_listed(lists: Lists, thresholds: Any, scores: Any, room: int) -> Near:
-    """Return, for each row, the listed groups of LEAST_GROUP points whose minimum is at most a given score.
+    """Return, for each row, its listed groups of LEAST_GROUP points whose minimum is at most the row's score.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def near_listed(lists: Lists, thresholds: Any, scores: Any, room: int) -> Near:
 
 
 def near_minima(minima: Any, scores: Any, room: int) -> Near:
-    """Return, for each row, the groups whose minimum is at most a given score; minima are float32 (rows, groups)."""
+    """Return, for each row, the groups whose minimum is at most the row's score; minima are float32 (rows, groups)."""
     from tonari.exact.cuda.kernels.refine.limit_members import near_minima_kernel
 
     rows, groups = minima.shape
@@ -103,7 +103,7 @@ def near_minima(minima: Any, scores: Any, room: int) -> Near:
 
 
 def near_noted(values: Any, points: Any, counts: Any, thresholds: Any, scores: Any, room: int) -> Near:
-    """Return, for each row of a graph, the points that earlier batches noted with values of at most the row's score.
+    """Return, for each row of a graph, the points noted by earlier batches with values of at most the row's score.
 
     Parameters
     ----------
@@ -162,9 +162,10 @@ def near_members(
     group : int
         Points of a group.
     own : int64 tensor of shape (m,), or None
-        For each query, the number of the point to leave out.
+        For each query, the row number of the point to leave out.
     beside : Near, optional
-        Lists with the same `room`; the points are appended to them, and they are returned.
+        Lists of points with the same `room`, to which the points are appended, and which are returned. Default: new
+        lists.
     """
     import torch
 

@@ -22,7 +22,7 @@ def refine_lowest(
     own: Any,
     double: bool,
 ) -> tuple[Neighbors, Any]:
-    """Find the k best points in the groups with the smallest minima: `width` groups of each part of a screen's output.
+    """Find the k best points in the `width` groups with the smallest minima of each part of a screen's output.
 
     Parameters
     ----------
@@ -30,7 +30,8 @@ def refine_lowest(
 
     Returns
     -------
-    Neighbors of tensors of shape (rows, k), and float32 tensor of shape (rows,)
+    Neighbors of tensors of shape (rows, k)
+    float32 tensor of shape (rows,), or None
         A lower bound on the scores of all other points; None if no other points exist.
     """
     found: Any = None

@@ -55,7 +55,7 @@ def refine_within(
     limits : float32 or float64 tensor of shape (rows,), contiguous
         The limits, in the dtype of returned values.
     own : int64 tensor of shape (rows,), optional
-        For each query, the number of the point to leave out.
+        For each query, the row number of the point to leave out.
     later : bool
         Whether the points before the query's own point are excluded, too.
     listed : bool

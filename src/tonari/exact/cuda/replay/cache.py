@@ -30,14 +30,14 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.in_batches import IDLE
 
-# The first item is a weak reference to the prepared points that are searched, or None.
+# The first item is a weak reference to the prepared points, or None if the points are not prepared.
 GraphKey: TypeAlias = tuple[Hashable, ...]
 
-CAPTURED = ("auto", "exact")  # values of `method` whose searches are looked up
+CAPTURED = ("auto", "exact")  # values of `method` with which a search is looked up in the cache
 
 
 class Graph(Protocol):
-    """A kept search: a captured graph, or two launches."""
+    """A stored search: a captured CUDA graph, or two launches without a graph."""
 
     nbytes: int
 
@@ -99,7 +99,7 @@ class Graphs:
         self.most, self.held_bytes = most, held_bytes
         self._kept: dict[GraphKey, Graph] = {}
         self._watched: dict[GraphKey, Any] = {}
-        self._seen: dict[GraphKey, float] = {}  # number of searches without a graph; -inf once the key is claimed
+        self._seen: dict[GraphKey, float] = {}  # by key, the searches that had no graph; -inf once it is claimed
         # Reentrant: the garbage collector may delete an Index and its graphs while this thread holds the lock.
         self._lock = threading.RLock()
 
@@ -116,9 +116,9 @@ class Graphs:
             return None
 
     def claim(self, key: GraphKey) -> bool:
-        """Return whether the caller shall capture the search of a key: True for one caller, from the second search on.
+        """Return whether the caller shall capture the search of a key: True once, at the second search or later.
 
-        If a graph is still missing after that, another thread is capturing it, or capturing has failed.
+        If there is no graph although a caller has claimed the key, it is still capturing, or the capture has failed.
         """
         with self._lock:
             if self._seen.get(key, 0) < 2:
@@ -146,7 +146,7 @@ class Graphs:
     def forget(self, key: GraphKey | None = None) -> bool:
         """Drop the graph of a key, or all graphs; return whether there were any.
 
-        A graph in use is freed after its use.
+        A graph that another thread is replaying is freed after that.
         """
         with self._lock:
             keys = list(self._kept) if key is None else [key]

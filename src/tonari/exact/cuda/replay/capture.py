@@ -55,7 +55,7 @@ from tonari.inputs import name_of_dtype
 from tonari.inputs.arrays.values import NO_ROW
 from tonari.select.cuda.order import ENTRY_BYTES, MERGE_BYTES
 
-POOL_BYTES = 1 << 25  # for rounding: each graph has a memory pool, which torch allocates in blocks of 2 and 20 MiB
+POOL_BYTES = 1 << 25  # bytes that a graph's memory pool may exceed its need: torch allocates blocks of 2 and 20 MiB
 
 _capturing = threading.Lock()
 
@@ -91,7 +91,7 @@ def capture_if_due(
     tensors = (queries,) if prepared is not None else (points,) if self_join else (queries, points)
     if isinstance(prepared, SpreadPoints):
         nbytes, most = _held_on_each(plan, queries, prepared), tuning.HELD_BYTES
-        seconds = plan.m * plan.n * brute_pair_seconds(plan.d) / len(plan.devices)  # without copies of the points
+        seconds = plan.m * plan.n * brute_pair_seconds(plan.d) / len(plan.devices)  # without the copying of points
     else:
         nbytes, most = _held_bytes(plan, tensors, prepared is not None), tuning.LARGEST_BYTES
         seconds = plan.seconds
@@ -100,7 +100,7 @@ def capture_if_due(
     too_large = nbytes > most or seconds > tuning.LONGEST_SECONDS
     if key is None or too_large or not GRAPHS.claim(key):
         return None
-    # If the collector destroyed another graph meanwhile, the capture would fail.
+    # If the garbage collector destroyed another graph during the capture, the capture would fail.
     with _capturing, on(plan.devices[0]), collection_off():
         GRAPHS.make_room(nbytes)
         try:
@@ -178,12 +178,12 @@ class CapturedSearch(KeptSearch):
         self, given: tuple[Any, ...], plan: CudaPlan, prepared: DevicePoints | None, *, self_join: bool, nbytes: int
     ) -> None:
         super().__init__(plan, prepared, given[0].device, nbytes)
-        # Buffers made in inference mode could not be written to outside it.
+        # Buffers created in inference mode could not be written to in any other mode.
         with torch.inference_mode(False), torch.no_grad():
             self._given = tuple(torch.empty(rows.shape, dtype=rows.dtype, device=self._device) for rows in given)
             own = torch.arange(plan.m, device=self._device) if self_join else None
             state = torch.empty(7, dtype=torch.int64, pin_memory=self._device.type == "cuda")
-            self._pinned, self._state = state, state.numpy()  # whose tolist() is faster than a tensor's
+            self._pinned, self._state = state, state.numpy()  # an array's tolist() is faster than a tensor's
 
             def search() -> tuple[Neighbors, Any]:
                 found, proved, here = attempt(self._given[0], self.points(self._given), plan, own=own)
@@ -196,8 +196,8 @@ class CapturedSearch(KeptSearch):
             check_room(self._device, nbytes)
             self._graph, (self._found, self._proved) = record(search, self._device)
             self.own = own
-        self._left_few = 0  # number of searches whose first attempt left a few rows unproved
-        self._second: Any = None  # the graph of the retry of these rows
+        self._left_few = 0  # counts searches whose first attempt left a few rows unproved
+        self._second: Any = None  # the CUDA graph that retries a few unproved rows
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
         """Search with new values of the same shapes and dtypes, with any strides, on the current stream.
@@ -238,13 +238,14 @@ class CapturedSearch(KeptSearch):
         return self.concluded(given, found, proved, certified, started, progress, again)
 
     def _answer(self) -> Neighbors:
-        """Return a copy of the output."""
+        """Return a copy of the neighbours in the graph's output buffers."""
         return Neighbors(self._found.distances.clone(), self._found.indices.clone())
 
     def _searched_again(self, found: Neighbors, certified: int) -> tuple[Neighbors, int | None]:
-        """Retry a few unproved rows if earlier searches left some; return the answer and the number of proved rows.
+        """Retry unproved rows if they are few and an earlier search left some, too; return the answer and a count.
 
-        The retry may have to compile kernels, which is not worth the time for a single search.
+        The count is the number of rows that the retry proved, or None without a retry. The retry may have to compile
+        kernels, which is not worth the time for a single search.
         """
         if self.plan.m - certified > tuning.ROWS_AGAIN:
             return found, None
@@ -258,12 +259,12 @@ class CapturedSearch(KeptSearch):
         found = self._answer()
         torch.cuda.current_stream(self._device).synchronize()
         again = int(self._state[-1]) - certified
-        if not again:  # it proved no row, and would prove none of similar data
+        if not again:  # the retry proved no row, and would prove none in similar data
             self._second = None
         return found, again
 
     def _begin_second(self) -> None:
-        """Search a few rows again, and capture this retry as a second graph."""
+        """Search ROWS_AGAIN rows again, and capture this retry as a second CUDA graph."""
         plan, tensors = self.plan, self._given
 
         def search() -> tuple[Neighbors, Any]:
@@ -275,7 +276,7 @@ class CapturedSearch(KeptSearch):
         with _capturing, on(plan.devices[0]), collection_off(), torch.inference_mode(False), torch.no_grad():
             search()
             try:
-                check_room(self._device, POOL_BYTES)  # it uses the memory of the first graph
+                check_room(self._device, POOL_BYTES)  # the second graph uses the memory of the first one
                 self._second = record(search, self._device, self._graph)[0]
             except (RuntimeError, MemoryError) as error:
                 decided("replay", f"rows that are left are searched step by step: {error}")

@@ -28,7 +28,7 @@ from tonari.exact.cuda.screens.few import FLAGS, Few
 from tonari.inputs.arrays.values import NO_ROW
 
 _NO_FLAGS = [NO_ROW] * (2 * FLAGS)
-_ALIGNED = 16  # bytes: the kernels are compiled for queries at a multiple of this address
+_ALIGNED = 16  # the kernels are compiled for queries at addresses that are multiples of this
 
 
 class FewKept(KeptSearch):
@@ -53,21 +53,21 @@ class FewKept(KeptSearch):
     def __init__(self, queries: Any, plan: CudaPlan, prepared: DevicePoints, *, nbytes: int) -> None:
         super().__init__(plan, prepared, queries.device, nbytes)
         on_card = self._device.type == "cuda"
-        # Buffers made in inference mode could not be written to outside it.
+        # Buffers created in inference mode could not be written to in any other mode.
         with torch.inference_mode(False), torch.no_grad():
             state = torch.empty(2 * FLAGS + plan.m, dtype=torch.int64, pin_memory=on_card)
-            self._state = state.numpy()  # its tolist() is faster than a tensor's
+            self._state = state.numpy()  # an array's tolist() is faster than a tensor's
             self._flags = new_flags(self._device)
             self._few = Few(torch.zeros_like(queries), prepared, plan, self._flags, state)
-            self._few.screen()  # compiles the kernels unless they are
+            self._few.screen()  # compiles the kernels if necessary
             self._few.finish()
             self._screen = self._few.screen.repeated("rows_ptr")
             self._finish = self._few.finish.repeated("distances_ptr", "indices_ptr")
-            if on_card:  # the next call may use another stream
+            if on_card:  # because the next call may use another stream
                 torch.cuda.current_stream(self._device).synchronize()
         self._one_of_several = on_card and torch.cuda.device_count() > 1
         self._current = CurrentStream(self._device)
-        # The stream on which tensors for the next result were allocated, and these tensors.
+        # Tensors for the next result, after the stream on which they were allocated.
         self._spare: tuple[Any, Neighbors] | None = None
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
@@ -88,7 +88,7 @@ class FewKept(KeptSearch):
                 spare, self._spare = self._spare, None
                 found = self._empty() if spare is None or spare[0] != stream else spare[1]
                 self._finish(handle, *found)
-                self._spare = stream, self._empty()  # while the device is busy
+                self._spare = stream, self._empty()  # allocated while the device is busy
             except torch.cuda.OutOfMemoryError:
                 GRAPHS.forget()
                 return None

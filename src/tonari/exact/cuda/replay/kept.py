@@ -40,7 +40,7 @@ class KeptSearch:
     own : int64 tensor of shape (m,), optional
         For each query, the number of its own point, which is left out.
     how : str
-        The name of a replay of this search in records.
+        The name for a replay of this search in records.
     """
 
     own: Any = None
@@ -82,7 +82,7 @@ class KeptSearch:
             The time at which the call began, from ``time.perf_counter``.
         progress : None, bool or callable(done, total)
         again : int, optional
-            The number of further rows that a second graph proved; None if no second graph was used.
+            The number of additional rows that a second graph proved; None if no second graph was used.
         """
         plan, logs, record = self.plan, logger.isEnabledFor(logging.INFO), current.get()
         report = None
@@ -111,7 +111,7 @@ class KeptSearch:
         return found
 
     def reported(self, report: Report | None, started: float, progress: ProgressLike) -> None:
-        """Show the progress of a finished search, and log its report if there is one."""
+        """Report the progress of a finished search as complete, and log its report if there is one."""
         plan = self.plan
         if progress is not None and progress is not False:
             with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:

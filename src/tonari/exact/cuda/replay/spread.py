@@ -70,7 +70,7 @@ class _Part:
         self.device = torch.device(plan.devices[0])
         self.queries = torch.empty(queries[rows].shape, dtype=queries.dtype, device=self.device)
         state = torch.empty(7, dtype=torch.int64, pin_memory=self.device.type == "cuda")
-        self._state = state.numpy()  # its tolist() is faster than a tensor's
+        self._state = state.numpy()  # an array's tolist() is faster than a tensor's
 
         def search() -> tuple[Neighbors, Any]:
             found, proved, here = attempt(self.queries, self.points(), plan)
@@ -123,7 +123,7 @@ class SpreadSearch(KeptSearch):
 
     def __init__(self, queries: Any, plan: CudaPlan, prepared: SpreadPoints, *, nbytes: int) -> None:
         super().__init__(plan, prepared, torch.device(plan.devices[0]), nbytes)
-        # Buffers made in inference mode could not be written to outside it.
+        # Buffers created in inference mode could not be written to in any other mode.
         with torch.inference_mode(False), torch.no_grad():
             rows_there = self._there(queries)
             self._parts = [
@@ -138,7 +138,7 @@ class SpreadSearch(KeptSearch):
                 bounds = list(prepared.bounds)
 
                 def joined() -> Neighbors:
-                    # The first list is joined in place. The lists of a part are read again if rows are unproved.
+                    # The join would overwrite the first list, but lists are read again if rows are unproved.
                     first, *others = self._lists
                     copy = Neighbors(*(each.clone() for each in first))
                     return join([copy, *others], plan, bounds, self._device, len(queries))
@@ -193,8 +193,8 @@ class SpreadSearch(KeptSearch):
         return points
 
     def _first_attempts(self, queries: Any) -> Neighbors:
-        """Launch the graphs of all parts and of the join, wait, and return the answer; some rows may be unproved."""
-        for part in self._parts:  # copies of the queries are launched before their device has other work
+        """Launch the graphs of all parts and of the join, and wait; return the answer, whose rows may be unproved."""
+        for part in self._parts:  # launched while their device has no other work yet
             part.queries.copy_(queries[part.rows], non_blocking=True)
         for part in self._parts:
             part.replay()
@@ -209,7 +209,7 @@ class SpreadSearch(KeptSearch):
                 here.copy_(there, non_blocking=True)
 
     def _joined(self, device: Any) -> Neighbors:
-        """Join the lists of all parts by the graph of the join; return new tensors on `device`."""
+        """Replay the graph that joins the lists of all parts; return new tensors on `device`."""
         self._bring()
         with on(self._device):
             self._graph.replay()
@@ -229,7 +229,7 @@ class SpreadSearch(KeptSearch):
         return self._joined(device)
 
     def _tried(self, record: trail.Record | None, proved: list[int], started: float) -> None:
-        """Record the first attempts of all parts as one step of the search."""
+        """Add the first attempts of all parts to the record of the search, as one step."""
         if record is None:
             return
         rows, seconds = sum(part.plan.m for part in self._parts), time.perf_counter() - started
@@ -239,5 +239,5 @@ class SpreadSearch(KeptSearch):
             of_parts.tried(f"{self.plan.precisions[0]}, {self.how}", rows, sum(proved), seconds)
 
     def _as_part(self, rows: int) -> Any:
-        """Return a context that records searches of parts; if points are divided, every device searches all rows."""
+        """Return a context that records searches of parts; each part has all rows if the points are divided."""
         return trail.part(PARTS, rows) if self.plan.shard == "points" else contextlib.nullcontext()

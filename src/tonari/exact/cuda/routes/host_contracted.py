@@ -57,7 +57,7 @@ class HostContractedPoints:
     Attributes
     ----------
     fitted : dict of int to Fitted
-        By k, the number of groups per row that an earlier search fitted to its first rows.
+        For each k, the number of groups per row that an earlier search fitted to its first rows.
     """
 
     def __init__(self, points: npt.NDArray[Any], plan: CudaPlan) -> None:
@@ -87,7 +87,7 @@ class HostContractedPoints:
         self.written = Written(self.form.centre, self.form.scale, *tensors, self.rows.values, self.rows.errors)
 
     def check_range(self, first: int) -> None:
-        """Raise an error if contracted rows of points cannot be packed; messages number the points from `first` on."""
+        """Raise an error if a contracted point cannot be packed; `first` is the row number of the first one."""
         row = int(self._beyond)
         if row < NO_ROW:
             raise Unsupported(
@@ -191,7 +191,7 @@ class _Search(HostSearch):
     def _certified(
         self, numbers: npt.NDArray[np.int64], precision: str, width: int, *, first_pass: bool = False
     ) -> npt.NDArray[np.int64]:
-        """Search some queries, report the number of proved queries, and return the numbers of the others."""
+        """Search some queries, report the number of proved ones, and return the row numbers of the others."""
         if not len(numbers):
             return numbers
         started = time.perf_counter()
@@ -241,7 +241,7 @@ class _Search(HostSearch):
     def _look(
         self, numbers: npt.NDArray[np.int64], some: slice, precision: str, width: int, sample: Sample | None
     ) -> _Looked:
-        """Launch the first step of a batch; waits for the device only if the queries are on it."""
+        """Launch the first step of a batch; waits for the device only to copy queries from it."""
         these = numbers[some]
         rows, own = self.on_host(these), self.own_there(these)
         first = int(these[0])

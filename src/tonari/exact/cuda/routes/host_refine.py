@@ -121,13 +121,13 @@ class _Batch:
     Attributes
     ----------
     numbers : int64 array (rows,)
-        The numbers of the queries in the search.
+        The row numbers of the batch's queries in the search.
     rows : array (rows, d)
         The queries, in host memory.
     sent : Sent
         Members of the chosen groups, int32 (rows, columns), ascending in each row and padded with NO_MEMBER.
     shift, following : tensors
-        The input of the certificate.
+        Input of the certificate: the query terms of scores, and lower bounds on the scores of points not refined.
     """
 
     numbers: npt.NDArray[np.int64]
@@ -146,7 +146,7 @@ class _Search(HostSearch):
         self.chooser = Chooser(prepared, plan)
 
     def screen(self, numbers: npt.NDArray[np.int64], width: int, *, sampled: bool) -> npt.NDArray[np.int64]:
-        """Search some queries, write the results, and return the numbers of the queries not certified as exact."""
+        """Search some queries, write the results, and return row numbers of the queries not certified as exact."""
         verdicts: list[Any] = []
         started = time.perf_counter()
         ahead: list[_Batch] = []
@@ -157,7 +157,7 @@ class _Search(HostSearch):
                 verdicts.append(self._finish(ahead[0], counted=sampled))
             ahead[:] = [batch]
 
-        members = width * max(self.plan.group, 2 * LEAST_GROUP)  # most members of a row, with lists or minima
+        members = width * max(self.plan.group, 2 * LEAST_GROUP)  # most members of a row, by lists or by minima
         most = max(1, tuning.REFINE_SCRATCH_BYTES // (MEMBER_BYTES * members))
         in_batches(len(numbers), min(most, self.plan.query_batch), work, planned=self.plan.total_bytes)
         verdicts.append(self._finish(ahead.pop(), counted=sampled))
@@ -167,7 +167,7 @@ class _Search(HostSearch):
         return left
 
     def _launch(self, numbers: npt.NDArray[np.int64], width: int, sampled: bool) -> _Batch:
-        """Launch the screen of a batch; waits for the device only if the queries are on it."""
+        """Launch the screen of a batch; waits for the device only to copy queries from it."""
         precision = self.plan.precisions[0]
         rows = self.on_host(numbers)
         sample = self.chooser.sample(width) if sampled else None

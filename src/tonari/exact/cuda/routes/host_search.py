@@ -84,14 +84,14 @@ class HostSearch:
     workers : Workers
         The threads of :meth:`nearest`; inside this context manager, batches share them.
     refined_where : str
-        The place of refinement, for the record.
+        Words for records that say where rows are refined.
     """
 
     refined_where: ClassVar[str] = "refined on the CPU"
 
     @property
     def long_seconds(self) -> float:
-        """The least seconds on the CPU for which the device takes over, although it may have to compile kernels."""
+        """The minimum seconds on the CPU for the device to take over, because it may have to compile kernels."""
         return tuning.HOST_LONG_SECONDS
 
     def __init__(self, queries: Any, prepared: Prepared, plan: CudaPlan, place: Place, bar: Counter) -> None:
@@ -116,7 +116,7 @@ class HostSearch:
         ----------
         rows : array of shape (rows, d)
         members : int32 array of shape (rows, at least 1)
-            Numbers of points, ascending in each row and padded with NO_MEMBER.
+            Row numbers of points, ascending in each row and padded with NO_MEMBER.
         """
         there = members != NO_MEMBER
         listed, counts = members[there].astype(np.int64), np.where(there[:, -1], members.shape[1], there.argmin(1))
@@ -125,7 +125,7 @@ class HostSearch:
         best = self._lists(len(rows), index_dtype(len(self.points)))
         total = len(listed)
         threads = default_threads(total * (CARD.cpu_member + CARD.cpu_value * self.plan.d))
-        each = -(-total // (threads * tuning.HOST_MEMBERS))  # slices of each thread
+        each = -(-total // (threads * tuning.HOST_MEMBERS))  # number of slices per thread
         slices = min(threads * each, total // tuning.HOST_LEAST_MEMBERS)
         isa = chosen_isa()
 
@@ -150,7 +150,7 @@ class HostSearch:
             record.tried(f"{level}{' again' if again else ''}, {self.refined_where}", rows, proved, seconds)
 
     def write(self, numbers: npt.NDArray[np.int64], best: Neighbors) -> None:
-        """Write the results of some queries."""
+        """Write the results of the queries with these row numbers."""
         self.found.distances[numbers], self.found.indices[numbers] = best
 
     def rest(self, numbers: npt.NDArray[np.int64], *, seen: bool = True) -> None:
@@ -170,7 +170,7 @@ class HostSearch:
         if on_device is not None and max(on_device.seconds, self.long_seconds) < on_cpu.seconds:
             decided("rows left", "all points are streamed through the device, which takes less time than the CPU")
             self._prepared.copies.forget_samples()
-            # Each query's number in the whole search, because these queries are not consecutive.
+            # The row number of each query in the whole search, because these queries are not consecutive.
             place = Place(self.place.first_point, 0, self.place.self_join, numbers + self.place.first_query)
             bar = _Uncounted(self.bar) if seen else self.bar
             part, report = streamed.search_part(rows, points, on_device, place, bar)
@@ -187,11 +187,11 @@ class HostSearch:
         self.write(numbers, best)
 
     def own(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
-        """Return the number of each query among the points; None without a self-join."""
+        """Return the row number of each query among the points; None without a self-join."""
         return numbers + (self.place.first_query - self.place.first_point) if self.place.self_join else None
 
     def own_there(self, numbers: npt.NDArray[np.int64]) -> Any:
-        """Return the number of each query among the points as a tensor on the device."""
+        """Return the row number of each query among the points as a tensor on the device; None without a self-join."""
         own = self.own(numbers)
         return None if own is None else self.there(own)
 
@@ -201,7 +201,7 @@ class HostSearch:
         return here.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else here
 
     def on_host(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Copy the queries with these numbers to a new array in host memory."""
+        """Copy the queries with these row numbers to a new array in host memory."""
         queries = self.queries
         if isinstance(queries, np.ndarray):
             return np.ascontiguousarray(queries[numbers])
@@ -209,19 +209,19 @@ class HostSearch:
 
     @property
     def _name(self) -> str:
-        """The name of the queries in messages."""
+        """The name for the queries in messages."""
         return "points" if self.place.self_join else "queries"
 
     def _lists(self, rows: int, ids: Any) -> Neighbors:
-        """Allocate lists of k neighbours, all of them missing."""
+        """Allocate lists of k neighbours in which all entries are missing."""
         missing = -np.inf if get_metric(self.plan.metric).descending else np.inf
         shape = rows, self.plan.k
         return Neighbors(np.full(shape, missing, np.float64 if self.double else np.float32), np.full(shape, -1, ids))
 
     def _streamed_plan(self, m: int, sizes: dict[str, Any]) -> CudaPlan | None:
-        """Return the plan that streams all points, in the memory of the finished batches; None if none fits."""
+        """Return a plan that streams all points and fits into the memory of the finished batches; None if none fits."""
         plan, n = self.plan, len(self.points)
-        room = plan.working_bytes - 8 * m * self.place.self_join  # bytes of own numbers
+        room = plan.working_bytes - 8 * m * self.place.self_join  # without the bytes of the queries' own row numbers
         if room <= 0:
             return None
         problem = make_problem(n, m, plan.d, plan.k, devices=plan.devices, memory=room, **sizes)
@@ -237,7 +237,7 @@ def ascending(members: Any) -> Any:
 
 
 class _Uncounted:
-    """Progress for rows that have been counted before: it counts nothing, but stops on the same events."""
+    """Progress for rows that have been counted before: it counts nothing, but stops a search when the bar does."""
 
     def __init__(self, bar: Counter) -> None:
         self._bar = bar

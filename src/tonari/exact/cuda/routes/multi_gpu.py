@@ -43,7 +43,7 @@ from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report
 from tonari.select.cuda.merge import merge_into, no_lists
 
-PARTS = "the points of each device"  # the name, in records, of searches of parts of the points
+PARTS = "the points of each device"  # name, in records, for searches of parts of the points
 
 
 class _Route(NamedTuple):
@@ -59,7 +59,7 @@ _ROUTES = {
 }
 
 
-@dataclasses.dataclass(frozen=True, eq=False)  # replayed searches are found by it
+@dataclasses.dataclass(frozen=True, eq=False)  # an object is the key of its replayed searches
 class SpreadPoints:
     """Points prepared on several devices.
 
@@ -117,7 +117,7 @@ def prepare_on_several(
         rows = points[bounds[at]]
         return to_device(rows, plan.devices[at], at_once=len(bounds)) if resident else rows
 
-    # Parts may share a page, which can be locked only once: the parts find the lock of the whole array.
+    # A page can be locked only once, and parts may share a page. So the whole array is locked, for use by all parts.
     locked = HostRows(points, plan.devices[0]) if plan.route == "codes" else None
 
     def prepare(at: int, rows: Any) -> Any:
@@ -128,19 +128,19 @@ def prepare_on_several(
     if resident and not host and plan.form_dim == "full":
         # The host never waits for a device here, and one thread launches faster than two that take turns.
         in_turn = _PreparedInTurn([rows_of(at) for at in range(len(bounds))], prepare)
-        in_turn.prepared(_largest_first(bounds)[0])  # whose device packs while queries are copied to the others
+        in_turn.prepared(_largest_first(bounds)[0])  # its device packs while queries are copied to others
         parts: Sequence[Any] = in_turn if once else list(in_turn)
     else:
         workers = a_thread_each(plan.devices)
         parts = side_by_side(workers, plan.devices, len(bounds), lambda at: prepare(at, rows_of(at)))
     del locked
-    if not once and not host:  # a search that follows at once waits for all devices itself
+    if not once and not host:  # with `once`, the search itself waits for all devices
         await_copies(points, plan.devices)
     return SpreadPoints(bounds, parts)
 
 
 def _bounds(points: Any, plan: CudaPlan, once: bool) -> list[slice]:
-    """Return the points of each device: all, an equal part, or, for a single search, more where the points are."""
+    """Return the slice of points for each device: all, an equal part, or a larger part where all points are."""
     n, devices = len(points), len(plan.devices)
     if plan.shard == "queries":
         return [slice(0, n)] * devices
@@ -168,7 +168,7 @@ def search_on_several(
         rows = queries[tops[at]]
         return rows if host else to_device(rows, plan.devices[at])
 
-    # Copies of rows from one device to the others are launched before that device has other work.
+    # A device copies rows to other devices before it begins any other work.
     rows = [rows_for(at) for at in range(len(tops))]
     workers = a_thread_each(plan.devices)
     with Progress(progress, total=m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
@@ -187,7 +187,7 @@ def search_on_several(
         with contextlib.nullcontext() if by_queries else trail.part(PARTS, count * m):
             if plan.route == "resident" and not host and all(len(part) <= plan.query_batch for part in rows):
                 begun = _all_begun(_largest_first(bounds[:count]), lambda at, then: _launched(*part_of(at), then))
-                # Lists are joined while the host waits. The join overwrites the first one, which may be needed again.
+                # Lists are joined while the host waits. The join overwrites its first list, which may be needed again.
                 first, *others = [part.found for part in begun]
                 copy = Neighbors(*(each.clone() for each in first))
                 joined = join([copy, *others], plan, prepared.bounds, queries.device, m)
@@ -211,7 +211,7 @@ def search_on_several(
 
 
 def _largest_first(bounds: Sequence[slice]) -> list[int]:
-    """Return the order in which devices begin: the device of a single search's points has the largest part."""
+    """Return device indices by descending numbers of points; the device that holds all points, if any, is first."""
     return sorted(range(len(bounds)), key=lambda at: bounds[at].start - bounds[at].stop)
 
 
@@ -279,7 +279,7 @@ def _launched(
 
 
 def _all_begun(order: Sequence[int], begin: Callable[[int, Callable[[], None]], Begun]) -> list[Begun]:
-    """Launch the searches of all parts in an order, each as soon as the device of the previous part screens.
+    """Launch the searches of all parts in an order, each as soon as the screen of the previous part is launched.
 
     `begin(part, then)` launches a part, and calls `then` after its screen.
     """
@@ -290,7 +290,7 @@ def _all_begun(order: Sequence[int], begin: Callable[[int, Callable[[], None]], 
         if turn < len(order):
             try:
                 begun[order[turn]] = begin(order[turn], lambda: begin_from(turn + 1))
-            except BaseException as error:  # raised below, since the launch of another part surrounds this call
+            except BaseException as error:  # raised below: this call is inside the launch of another part
                 failed.append(error)
 
     begin_from(0)
@@ -302,7 +302,7 @@ def _all_begun(order: Sequence[int], begin: Callable[[int, Callable[[], None]], 
 def _all_ended(
     begun: Sequence[Begun], left: Sequence[int], workers: Workers, devices: Sequence[str]
 ) -> list[tuple[Neighbors, Report]]:
-    """End the searches of all parts; parts in `left`, which have unproved rows, end at the same time."""
+    """End the searches of all parts; the parts in `left`, with unproved rows, each by a thread of its own."""
     ended = {at: part.end() for at, part in enumerate(begun) if at not in left}  # end() does not wait here
     again = side_by_side(workers, [devices[at] for at in left], len(left), lambda at: begun[left[at]].end())
     ended.update(zip(left, again, strict=True))

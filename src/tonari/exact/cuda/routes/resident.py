@@ -20,7 +20,7 @@ from tonari.exact.cuda.rows.copies import FirstCopies, Subset, first_copies
 from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report
 
-COPIES = "copies"  # the name, in reports, of rows that are copies of others and need no search
+COPIES = "copies"  # name, in reports, for rows that are copies of others and need no search
 
 
 class PreparedOnce:
@@ -46,13 +46,13 @@ class PreparedOnce:
         self.searched: Searchable = prepare_points(first.rows, self.plan, only=only)
 
     def without_data(self) -> Searchable:
-        """Return a stand-in on the device "meta" for the searched points, for a rehearsal."""
+        """Return a substitute for these points without data, on the device "meta", for a rehearsal."""
         return self.searched.without_data()
 
     def search(self, queries: Any, place: Place, bar: Counter) -> tuple[Neighbors, Report]:
-        """Search the points that are not left out, and return neighbours numbered among all points."""
+        """Search the first copies of rows, and return neighbours with their row numbers among all points."""
         graph = place.self_join and queries is self.points
-        if graph:  # a row left out has the answer of its last kept copy, which k other copies precede
+        if graph:  # a row that is left out has the answer of its last kept copy, after k equal rows
             queries, own = self.searched.points, place.own(len(self.first.kept), queries.device)
         else:
             own = self.first.places(place.own(len(queries), queries.device))

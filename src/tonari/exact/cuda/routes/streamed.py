@@ -3,7 +3,7 @@
     for slab of queries:
         for slab of points, back and forth:      the next slab is copied at the same time (cuda/copying/prefetch.py)
             pack, search                         attempts/ladder.py
-            merge                                by (value, number), so that the order of the slabs does not matter
+            merge                                by (value, row number), so that the order of the slabs does not matter
 
 Points are in host memory, in a mapped file, or on the device if there is no room for their packed copy.
 """
@@ -51,7 +51,7 @@ def search_part(queries: Any, points: Any, plan: CudaPlan, place: Place, bar: Co
     tops, bounds = cut(len(queries), plan.query_slab), cut(len(points), plan.point_slab)
     passes = [bounds[::-1] if at % 2 else bounds for at in range(len(tops))]
     visits = [here for order in passes for here in order]
-    # Two passes share the slab at which the order reverses, so it is loaded only once.
+    # The last slab of a pass is the first slab of the next pass, and is loaded only once.
     loads = [here for at, here in enumerate(visits) if at == 0 or here != visits[at - 1]]
     double = "float64" in (inputs.name_of_dtype(queries), inputs.name_of_dtype(points))
 
@@ -67,7 +67,7 @@ def search_part(queries: Any, points: Any, plan: CudaPlan, place: Place, bar: Co
             best = lists(len(part), device)
             for here in order:
                 if here != held:
-                    prepared = None  # free its packed copies before the next slab is packed
+                    prepared = None  # free the packed copies of this slab before the next slab is packed
                     prepared, held = DevicePoints(next(arriving), plan.metric, plan.precisions[0]), here
                 at = place.at(here.start, rows.start)
                 with trail.part("each slab of points", len(part)):
@@ -85,7 +85,7 @@ def search_part(queries: Any, points: Any, plan: CudaPlan, place: Place, bar: Co
 def _visit(
     queries: Any, prepared: Any, plan: CudaPlan, place: Place, first: int, best: Neighbors, bar: Counter
 ) -> Report:
-    """Search a slab of points, numbered from `first` on, for a slab of queries, and merge the lists."""
+    """Search a slab of points, which begins at row `first`, for a slab of queries, and merge the lists."""
     m, n, device = len(queries), len(prepared.points), plan.devices[0]
     part, own = plan_for_part(plan, n, m, device), place.own(m, device)
     found, report = search_on_device(queries, prepared, part, own=own, bar=bar, place=place)

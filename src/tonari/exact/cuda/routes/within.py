@@ -42,7 +42,7 @@ class Verb(NamedTuple):
     Attributes
     ----------
     answer : callable(WithinSearch)
-        Searches queries and points on one device; ids are numbers in the whole search.
+        Searches queries and points on one device; ids are row numbers among all points.
     join : callable(list of answers)
         Joins answers of the same queries from parts of the points, all on one device.
     stack : callable(list of answers)
@@ -103,7 +103,7 @@ def within(
 
 
 def _own_rows(points: Any, first: int, m: int) -> Any:
-    """Return consecutive rows of the points, or the points themselves if all rows are requested."""
+    """Return m consecutive rows of the points from row `first` on, or the points themselves if m is their number."""
     return points if m == len(points) else points[first : first + m]
 
 
@@ -137,7 +137,7 @@ def _search_part(
                 part = plan_for_part(plan, here.stop - here.start, len(rows), plan.devices[0])
                 there = place.at(here.start, top.start)
                 parts.append(_search_points(rows, slab, part, limits[top], verb, there, bar))
-                del slab  # free its packed copies before the next slab is packed
+                del slab  # free the packed copies before the next slab is packed
         answers.append(verb.join(parts))
         if len(tops) > 1 and isinstance(queries, np.ndarray):
             answers[-1] = verb.move(answers[-1], "cpu")

@@ -9,7 +9,7 @@ from typing import Any
 
 from tonari.exact.cuda import tuning
 
-SHIFTS = (128, 0)  # shifts of unsigned bytes, and of signed bytes
+SHIFTS = (128, 0)  # the shift for unsigned bytes, and the shift for signed bytes
 
 
 def shifts_of(rows: Any) -> list[int]:

@@ -35,11 +35,11 @@ from tonari.exact.cuda.rows.groups import POINT_TILE
 
 LARGEST_CODE = 127
 WIDTHS = (32, 64, 128, 256)  # possible sizes of a code in bytes
-MOST_CODED = 247  # most coordinates of a code
+MOST_CODED = 247  # largest number of coordinates of a code
 
 
 def code_columns(d: int) -> list[int]:
-    """Return the numbers of coordinates to try for codes of d-dimensional rows: the usual one, then a smaller one.
+    """Return the possible numbers of coordinates in codes of d-dimensional rows: the usual one, then a smaller one.
 
     >>> code_columns(128), code_columns(20)
     ([123, 61], [19])
@@ -57,7 +57,7 @@ def code_width(p: int) -> int:
 
 
 def _folds(width: int) -> int:
-    """Return the number of columns of weight 127 that hold most of the squared length; it grows with the width."""
+    """Return the number of columns of weight 127, which encode most of a code's squared length."""
     return width // 32
 
 
@@ -166,7 +166,7 @@ def coding_of(points: Any, metric: str, p: int) -> Coding:
 
     form = make_form(points, metric)
     rows, origin = sampled(points, form)
-    if points.device.type == "meta":  # a rehearsal: the rest launches no kernels of ours
+    if points.device.type == "meta":  # a rehearsal; the steps below launch only torch's kernels
         return Coding(with_directions(form, principal(product_of(rows.mT, rows), p - 1), origin), origin[:1])
     directions = principal(product_of(rows.mT, rows), p - 1) @ _rotation(p - 1, rows.device)
     along = rows @ directions
@@ -183,7 +183,7 @@ def coding_of(points: Any, metric: str, p: int) -> Coding:
 
 
 def code_points(points: Any, coding: Coding, flags: Any, *, first: int, room: FoldedCodes) -> Any:
-    """Write the codes of some points; return how far each is from its row, float64 (n,), -1 for marked points.
+    """Write the codes of some points; return each code's distance from its row, float64 (n,), -1 for marked points.
 
     Parameters
     ----------
@@ -217,8 +217,9 @@ def code_queries(queries: Any, coding: Coding, flags: Any, *, first: int) -> Cod
     m, p, device = len(queries), coding.by.p, queries.device
     contracted = contract(queries, coding.by, flags, first=first)
     codes = torch.empty((m, code_width(p)), dtype=torch.int8, device=device)
-    apart, squares, errors = (torch.empty_like(contracted.errors) for _ in range(3))
-    rounded = torch.empty_like(contracted.values)
+    # In a rehearsal, torch.empty_like would first import modules for a second.
+    apart, squares, errors = (contracted.errors.new_empty(contracted.errors.shape) for _ in range(3))
+    rounded = contracted.values.new_empty(contracted.values.shape)
     out = {"squares_ptr": squares, "rounded_ptr": rounded, "rounded_errors_ptr": errors}
     _round(contracted, coding, codes, apart, out, points=False)
     return CodedQueries(ContractedRows(rounded, errors), codes, squares, apart)

@@ -30,8 +30,8 @@ from tonari.exact.cuda.rows.form import DeviceForm
 from tonari.exact.cuda.rows.pack import new_flags
 from tonari.metrics import get_metric
 
-LARGEST = 1e12  # largest form element: keeps all sums finite
-BEYOND = 1e6  # written to all elements of a row that cannot be contracted; too large for every precision
+LARGEST = 1e12  # largest form element that is contracted, so that all sums are finite
+BEYOND = 1e6  # element of rows that cannot be contracted; too large for every precision
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def form_blocks(points: Any, form: DeviceForm, origin: Any) -> Iterator[tuple[An
     Rows that cannot be contracted are zeros with infinite lengths.
     """
     n, d = points.shape
-    block = max(1, min(tuning.FORM_VALUES // d, tuning.DIRECTIONS_ROWS))  # callers store many numbers per row
+    block = max(1, min(tuning.FORM_VALUES // d, tuning.DIRECTIONS_ROWS))  # callers store many values per row
     for begin in range(0, n, block):
         yield _form_rows(points[begin : begin + block], form, origin, new_flags(points.device), 0)
 
@@ -258,7 +258,7 @@ def principal(covariance: Any, count: int) -> Any:
     import torch
 
     d = len(covariance)
-    if covariance.device.type == "meta":  # a rehearsal: no kernel of ours is launched here
+    if covariance.device.type == "meta":  # a rehearsal; the steps below launch only torch's kernels
         return covariance.new_empty((d, count))
     random = torch.Generator(device=covariance.device).manual_seed(derived_seed(0, Purpose.DIRECTIONS))
     start = torch.randn((d, count), dtype=torch.float64, device=covariance.device, generator=random)
@@ -271,7 +271,7 @@ def principal(covariance: Any, count: int) -> Any:
 
 
 def with_directions(form: DeviceForm, directions: Any, origin: Any) -> Contraction:
-    """Return the contraction to these directions, after measuring their deviation from orthonormal columns."""
+    """Return the contraction to these directions; its `stretch` is measured by their deviation from orthonormality."""
     import torch
 
     d, count = directions.shape
@@ -279,6 +279,6 @@ def with_directions(form: DeviceForm, directions: Any, origin: Any) -> Contracti
         return Contraction(form, directions.contiguous(), origin, origin.new_empty(1))
     identity = torch.eye(count, dtype=torch.float64, device=directions.device)
     apart = torch.linalg.matrix_norm(directions.mT @ directions - identity)
-    # Each of count^2 inner products has an error of at most (d + 2) w of the product of two lengths.
+    # Each of count^2 inner products has an error of at most (d + 2) w times the product of its two lengths.
     apart = apart * (1 + 2.0**-20) + (1 + apart) * count * (d + count + 16) * 2.0**-52
     return Contraction(form, directions.contiguous(), origin, (apart * (1 + apart))[None])

@@ -25,18 +25,18 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.cuda.launch import launch
 from tonari.exact.cuda import tuning
 
-SORTED_BYTES = 64  # bytes per point, during the search for copies of rows, or for points in neighbourhoods
+SORTED_BYTES = 64  # scratch bytes per point while copies of rows, or points in neighbourhoods, are found
 
 
 class Subset:
-    """Some of the points on a device, with their numbers among all points.
+    """Some of the points on a device, with their row numbers among all points.
 
     Parameters
     ----------
     points : tensor of shape (n, d)
         All points.
     kept : int64 tensor of shape (kept,)
-        The numbers of the subset's points, ascending.
+        The row numbers of the subset's points, ascending.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Subset:
         self._n = len(points)
 
     def places(self, numbers: Any) -> Any:
-        """Return the positions of points in the subset, -1 for points outside it; if `numbers` is None, return None."""
+        """Convert row numbers to positions in the subset, -1 for points outside it; return None for None."""
         import torch
 
         if numbers is None:
@@ -58,17 +58,17 @@ class Subset:
         return places[numbers]
 
     def of_all(self, found: Neighbors) -> Neighbors:
-        """Return neighbours found in the subset, with their numbers among all points."""
+        """Convert neighbours found in the subset: from positions in the subset to row numbers among all points."""
         return Neighbors(found.distances, self.kept[found.indices].to(found.indices.dtype))
 
 
 class FirstCopies(NamedTuple):
-    """The points that remain if later copies of rows are left out, and for each row the point that represents it.
+    """The points that remain without later copies of rows, and the remaining point that represents each row.
 
     Attributes
     ----------
     kept : int64 tensor of shape (kept,)
-        The numbers of the first copies, ascending.
+        The row numbers of the first copies, ascending.
     alike : int64 tensor of shape (n,)
         For each row, its position in `kept`; for a row that is left out, the position of its last kept copy.
     """
@@ -109,7 +109,7 @@ def subset_bytes(n: int, row_bytes: int) -> int:
 
 
 def numbers_of_first_copies(points: Any, most: int) -> Any:
-    """Return the numbers of the first `most` copies of every row, ascending; None if no row has more copies."""
+    """Return the row numbers of the first `most` copies of every row, ascending; None if no row has more copies."""
     found = first_copies(points, most)
     return None if found is None else found.kept
 
@@ -117,7 +117,7 @@ def numbers_of_first_copies(points: Any, most: int) -> Any:
 def runs_of_copies(points: Any) -> tuple[Any, Any]:
     """Return an order of the rows, int64 (n,), and a mark for each row that equals the row before it, int8 (n,).
 
-    Equal rows are in the order of their numbers.
+    Equal rows are in ascending order of their row numbers.
     """
     import torch
 

@@ -129,7 +129,7 @@ def make_form(points: Any, metric: str) -> DeviceForm:
 
 
 def _powers_of(metric: Metric) -> dict[str, int]:
-    """Return constants of settle_kernel: the initial, least and largest exponent of the scale, and its step."""
+    """Return constants of settle_kernel: the exponents of the largest element and of the scale, and their step."""
     degree = metric.degree if metric.elementwise else 1.0
     step = 1 if degree.is_integer() else 2
     most = min(500, int(1000 / max(degree, 1.0))) // step * step

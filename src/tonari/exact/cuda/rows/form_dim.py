@@ -61,18 +61,18 @@ def choose_contraction(points: Any, form: DeviceForm, k: int, m: int, columns: i
     n, d = points.shape
     most = largest_form_dim(d)
     rows, origin = sampled(points, form)
-    if points.device.type == "meta":  # a rehearsal: nothing is chosen, and one block launches all kernels
+    if points.device.type == "meta":  # a rehearsal chooses nothing, and one block launches all kernels
         next(form_blocks(points, form, origin))
         return None
     covariance = rows.mT @ rows
     found = principal(covariance, most - 1)
-    # For every p, the first p - 1 directions must be the principal ones.
+    # Sort the directions, so that the first p - 1 are the principal ones for every p.
     turned = torch.linalg.eigh(found.mT @ covariance @ found).eigenvectors
     directions = found @ turned.flip(1)
 
     pilot = rows[:: -(-len(rows) // tuning.FORM_PILOT_ROWS)]
     lengths = torch.linalg.vector_norm(pilot, dim=1)
-    # Each pilot row is a point, so k + 1 points are within its limit.
+    # A pilot row is a point itself, so its limit is the (k + 1)-th smallest distance.
     best = torch.full((len(pilot), min(k, n - 1) + 1), float("inf"), dtype=torch.float64, device=rows.device)
     for block, sizes in form_blocks(points, form, origin):
         apart = _squares(pilot, lengths, block, sizes)
@@ -94,7 +94,7 @@ def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int, 
 
     Parameters
     ----------
-    counted : for each possible number of coordinates, the mean and the near-maximum of the remaining points per row
+    counted : for each possible number of coordinates, (mean, FORM_NEARLY_ALL quantile) of the candidates per pilot row
     n, m, d : int
     itemsize : int
         Bytes per value of a point.
@@ -118,12 +118,12 @@ def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int, 
 
 
 def _squares(pilot: Any, lengths: Any, rows: Any, sizes: Any) -> Any:
-    """Return the squared distances of the pilot rows from other rows, given the lengths of both."""
+    """Return the squared distances of the pilot rows from other rows; `lengths` and `sizes` are the lengths of both."""
     return ((lengths * lengths)[:, None] + sizes * sizes - 2 * (pilot @ rows.mT)).clamp_min_(0)
 
 
 def _contracted(along: Any, lengths: Any, considered: list[int]) -> Iterator[Any]:
-    """Yield contracted rows for each number of coordinates, from coordinates along all directions and lengths."""
+    """Yield rows contracted to p coordinates, for each p in `considered`, from coordinates along all directions."""
     import torch
 
     for p in considered:

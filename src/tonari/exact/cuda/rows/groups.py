@@ -19,7 +19,7 @@ import numpy.typing as npt
 POINT_TILE = 128
 GROUP_SIZES = (8, 16, 32)
 LEAST_GROUP = 8
-LISTED = 32  # points of a listed group; the mask has one bit for each part, of LEAST_GROUP points
+LISTED = 32  # points of a group in lists; an entry has one bit for each part of LEAST_GROUP points
 
 
 def group_count(n: int, group: int) -> int:

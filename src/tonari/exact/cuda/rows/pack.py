@@ -29,12 +29,12 @@ ELEMENT_BYTES = {"int8": 1, "float16": 2, "split": 2, "float32": 4}
 
 LARGEST_FLOAT16 = 60_000.0  # largest magnitude of a packed value; float16 ends at 65504
 LARGEST_INT8 = 127.5  # largest |element + 1/2|, so that elements are from -128 to 127
-LARGEST_FLOAT32 = 1e12  # keeps every sum far below 1e30
+LARGEST_FLOAT32 = 1e12  # largest magnitude of a packed float32, so that sums stay far below 1e30
 # Outputs of the kernel that exist only for points or only for queries; the other outputs are None.
 _ONE_SIDE = ("low_ptr", "e1_ptr", "e2_ptr", "norm_ptr", "rest_ptr", "shift_ptr")
-# Columns of products beyond which float32 sums have no useful bound: n <= 1/4 in docs/exactness.md.
+# Largest number of columns for which float32 sums of products have a bound: n <= 1/4 in docs/exactness.md.
 MOST_COLUMNS = 2**20 - 16
-MOST_INT8_COLUMNS = 2**16  # for which int32 can represent all sums
+MOST_INT8_COLUMNS = 2**16  # largest number of columns for which int32 represents all sums
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class PackedPoints:
 
     @property
     def terms(self) -> dict[str, Any]:
-        """The terms and errors of the points, as arguments of kernels by name."""
+        """The score terms and the errors of the points, as keyword arguments of kernels."""
         return {"low_ptr": self.low, "e1_ptr": self.e1, "e2_ptr": self.e2}
 
     def written(self) -> Written:
@@ -106,8 +106,8 @@ class PackedQueries:
     norm, rest : float32 (m,)
         N and r of the error bound N e1 + r e2, rounded up; 0 for a row beyond range.
     shift : float64 (m,)
-        The query's part of a squared distance, which scores leave out; +inf for a row beyond range, so that it is never
-        certified.
+        The term of a squared distance that depends on the query alone, which scores leave out; +inf for a row beyond
+        range, which is therefore never certified.
     """
 
     values: Any
@@ -116,12 +116,12 @@ class PackedQueries:
     shift: Any
 
     def errors(self, rows: slice) -> dict[str, Any]:
-        """Return the factors of the errors of some queries, as arguments of kernels by name."""
+        """Return the error factors of some queries, as keyword arguments of kernels."""
         return {"norm_ptr": self.norm[rows], "rest_ptr": self.rest[rows]}
 
 
 def new_flags(device: Any) -> Any:
-    """Return flags that name no row, int64 (3,); see :func:`tonari.inputs.check_flags`."""
+    """Return new flags, int64 (3,), which report no row; see :func:`tonari.inputs.check_flags`."""
     import torch
 
     return torch.full((3,), NO_ROW, dtype=torch.int64, device=device)

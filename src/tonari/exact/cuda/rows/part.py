@@ -23,10 +23,10 @@ class Place(NamedTuple):
     first_point, first_query : int
     self_join : bool
     numbers : int64 array, optional
-        The number of each query among the points, if only some rows of a self-join are searched. Default: query i is
-        point i.
+        For each query, its row number among the points, if only some rows of a self-join are searched. Default: query i
+        is point i.
     later : bool
-        Whether a point finds only points of larger numbers; for searches within a radius.
+        Whether a point finds only points with larger row numbers, in a search within a radius.
     """
 
     first_point: int = 0
@@ -45,7 +45,7 @@ class Place(NamedTuple):
         return self._replace(first_point=self.first_point + point, first_query=self.first_query + query)
 
     def own(self, rows: int, device: Any) -> Any:
-        """Return for each query the number of its own point within the part, int64; None unless it is a self-join."""
+        """Return for each query the row number of its own point in this part, int64; None unless it is a self-join."""
         if not self.self_join:
             return None
         if self.numbers is not None:
@@ -60,11 +60,11 @@ class Place(NamedTuple):
 @cached(maxsize=1024)
 def plan_for_part(plan: CudaPlan, n: int, m: int, device: str) -> CudaPlan:
     """Return the plan for a part of a search, with n points and m queries, on one of the plan's devices."""
-    # In a self-join, some rows may have only n - 1 other points; such a list is proved only by refining all groups.
+    # In a self-join, some rows may have only n - 1 other points. If k is larger, only refining all groups proves them.
     width, contracted = plan.width, plan.contracted_width
     if plan.k >= n:
         width = contracted = group_count(n, plan.group)
-    alone = len(plan.devices) == 1  # otherwise the plan of the whole search determines the replay
+    alone = len(plan.devices) == 1  # with several devices, replays are decided by the plan of the whole search
     return dataclasses.replace(
         plan,
         n=n,

@@ -30,7 +30,7 @@ class Copies(Protocol):
         """Return the packed copy of every stride-th row, for use on the current stream."""
 
     def forget_samples(self) -> None:
-        """Drop the packed copies of samples, which have only some of the rows."""
+        """Drop the packed copies of samples, and keep those of all rows."""
 
 
 @runtime_checkable
@@ -96,7 +96,7 @@ class PackedCopies:
         """Return the packed copy of every stride-th row, for use on the current stream."""
         key = precision, stride
         if key not in self._made:
-            flags = self._flags if stride == 1 else new_flags(self._rows.device)  # rows of a sample have other numbers
+            flags = self._flags if stride == 1 else new_flags(self._rows.device)  # row numbers in samples differ
             fresh = pack_points(self._rows[::stride], self._form, precision, flags)
             self._made[key] = fresh, fresh.written()
         packed, written = self._made[key]
@@ -108,7 +108,7 @@ class PackedCopies:
         self._made = {key: made for key, made in self._made.items() if key[0] != precision}
 
     def forget_samples(self) -> None:
-        """Drop the packed copies of samples, which have only some of the rows."""
+        """Drop the packed copies of samples, and keep those of all rows."""
         self._made = {key: made for key, made in self._made.items() if key[1] == 1}
 
 
@@ -128,5 +128,5 @@ class OneCopy:
         return packed
 
     def forget_samples(self) -> None:
-        """Drop the packed copies of samples, which have only some of the rows."""
+        """Drop the packed copies of samples, and keep those of all rows."""
         self._made = {1: self._made[1]}

@@ -27,7 +27,7 @@ class Lists:
     values : float32 (rows, segments * room)
         The certified minima; +inf beyond the last entry.
     entries : int32 (rows, segments * room)
-        16 times a group's number, plus one bit for each part of LEAST_GROUP points that may contain a point at or below
+        16 times the group number, plus one bit for each part of LEAST_GROUP points that may contain a point at or below
         the threshold; undefined beyond the last entry.
     counts : int32 (rows, segments)
         Number of groups found for each segment; if it exceeds `room`, entries are missing.
@@ -44,7 +44,7 @@ class Lists:
 
     @property
     def output(self) -> dict[str, Any]:
-        """The lists and their sizes, as arguments of the kernels of screens by name."""
+        """The lists and their sizes, as keyword arguments of the kernels of screens."""
         return {
             "values_ptr": self.values,
             "entries_ptr": self.entries,
@@ -69,7 +69,7 @@ def lists_for(m: int, split: Split, room: int, device: Any) -> Lists:
 def room_of(split: Split, n: int, capacity: int) -> int:
     """Return the number of slots in a segment, for lists that are expected to have at most `capacity` entries."""
     if capacity >= group_count(n, LISTED):
-        return split.each * split.columns // POINT_TILE  # each tile adds at most one entry
+        return split.each * split.columns // POINT_TILE  # a tile adds at most one entry to a segment
     share = capacity / (4 * split.parts)
     return math.ceil(share + tuning.UNEVEN * math.sqrt(share) + tuning.UNEVEN)
 
@@ -124,17 +124,17 @@ def fewest_parts(rows: int, columns: int, row_tiles: int, blocks: int, device: A
     return Split(rows, columns, row_tiles, blocks, each, -(-blocks // each))
 
 
-@cached(maxsize=1024)  # a few rows may have a thousand parts, and comparing these numbers takes longer than a launch
+@cached(maxsize=1024)  # comparing a thousand possible numbers takes longer than a launch
 def _parts_of(row_tiles: int, blocks: int, slots: int, most: int) -> int:
-    """Return the number of parts, up to `most`, that takes the fewest rounds of `slots` parts."""
+    """Return the number of parts, up to `most`, with which all work is done soonest; see :func:`fewest_parts`."""
     return min(range(1, most + 1), key=lambda count: (-(-row_tiles * count // slots) * -(-blocks // count), count))
 
 
 def even_batch(batch: int, device: Any) -> int:
     """Return the largest number of rows, at most `batch`, whose tiles are divided evenly among all multiprocessors.
 
-    If tiles have 64 or 128 rows and the points are divided into enough parts, every multiprocessor then has a program
-    in every round. A `batch` that is too short for that is returned unchanged.
+    If tiles have 64 or 128 rows and the points are divided into enough parts, such a batch keeps every multiprocessor
+    busy in every round. A `batch` that is too short for that is returned unchanged.
     """
     count = multiprocessors(device)
     step = POINT_TILE * count // math.gcd(count, 4)

@@ -31,11 +31,11 @@ class CodedScreen(ContractedScreen):
     groups_per_point: ClassVar[int] = tuning.CODED_GROUPS
 
     def sample(self, width: int) -> Sample | None:
-        """Return the sample whose threshold keeps the groups of `width` points; None if no sample is used."""
+        """Return the sample whose thresholds keep the groups of about `width` points per row; None if none is used."""
         return sample_for_codes(len(self.prepared.points), self.plan.m, width, self.plan.group)
 
     def coded_look(self, coded: CodedQueries, own: Any, width: int, sample: Sample | None) -> Look:
-        """Screen a batch, and find the nearest points by the distances from their codes."""
+        """Screen a batch of queries, and find the nearest points by the distances of queries from codes."""
         if sample is None:
             screened: AllMinima | Listed = AllMinima(self._minima(coded, 1), self.plan.group)
         else:
@@ -47,13 +47,16 @@ class CodedScreen(ContractedScreen):
         return look._replace(apart=coded.apart)
 
     def limits(self, look: Look, kth: Any) -> tuple[Any, Any]:
-        """Return the largest squared distance and score that codes of an answer can have, float32 (rows,)."""
+        """Return bounds for each query, both float32 (rows,).
+
+        The first is the largest squared distance from the contracted query to the code of a point in its answer. The
+        second is the largest screen score of such a code."""
         squares, _ = self.limits_with(look.rows.errors, look.shift, kth)
         _, scores = self.limits_with(look.apart, look.shift, kth)
         return squares, scores
 
     def level(self, precision: str) -> str:
-        """Return the name, for reports, of a pass that screens codes."""
+        """Return the name, for reports, of a screen of codes, whatever the precision."""
         return f"codes in {self.prepared.by.p} dimensions"
 
     def _minima(self, coded: CodedQueries, stride: int) -> Any:

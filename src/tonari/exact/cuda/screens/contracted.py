@@ -39,10 +39,10 @@ class Look(NamedTuple):
     rows : ContractedRows
         The contracted queries.
     shift : float64 tensor of shape (rows,)
-        The query's part of a squared distance, which scores leave out.
+        The term of a squared distance that depends on the query alone, which scores leave out.
     screened : Screened
     nearest : int32 tensor of shape (rows, any)
-        Point numbers in the order of their distances in p coordinates, padded with -1.
+        Row numbers of points in the order of their distances in p coordinates, padded with -1.
     apart : float64 tensor of shape (rows,), optional
         For codes: for each query, a bound on the distance between its code and its contracted row.
     """
@@ -77,7 +77,7 @@ class ContractedScreen:
     def __init__(self, prepared: Contracted, plan: CudaPlan, flags: Any, *, double: bool) -> None:
         self.prepared, self.plan, self.flags, self.double = prepared, plan, flags, double
         self.chooser = Chooser(prepared, plan)
-        self._unread = new_flags(flags.device)  # contracted rows have no values that searches refuse
+        self._unread = new_flags(flags.device)  # never read: contracted rows have no refused values
 
     def look(
         self,
@@ -93,19 +93,20 @@ class ContractedScreen:
     ) -> Look:
         """Screen a batch, and find the nearest points by the distances of contracted rows.
 
-        `first` is the number of the first query, for flags and for the screen of a graph. `known` has the contracted
-        queries if they were contracted as points. With `keep`, the batch takes less memory until its second step.
+        `first` is the row number of the first query, for flags and for the screen of a graph. `known` has the
+        contracted queries if they were contracted as points. With `keep`, the batch takes less memory until its second
+        step.
         """
         prepared = self.prepared
         rows = contract(queries, prepared.by, self.flags, first=first or 0) if known is None else known
         packed = self.packed(rows, precision)
         found = self.chooser.screened_in_turn(packed, precision, sample, first)
         screened: Screened = found.kept(tuning.NEAR_KEPT * width) if keep else found
-        del found  # all minima; only the lowest are kept
+        del found  # free the minima of all groups, of which `screened` keeps the lowest
         return self.nearest(rows, packed.shift, screened, own, width)
 
     def nearest(self, rows: ContractedRows, shift: Any, screened: Screened, own: Any, width: int) -> Look:
-        """Find the nearest points of a batch from the output of its screen, and return its look."""
+        """Find the nearest points of a batch in the lowest groups of its screen, and return them in a Look."""
         prepared = self.prepared
         count = min(self.plan.k + max(self.plan.k, tuning.NEAREST), len(prepared.points))
         facts: dict[str, Any] = {"metric": "sqeuclidean", "own": own, "double": False}
@@ -117,7 +118,7 @@ class ContractedScreen:
         return pack_queries(rows.values, self.prepared.by.screened, precision, self._unread)
 
     def within(self, look: Look, kth: Any, own: Any, width: int) -> tuple[Near, Any]:
-        """Return the points that may be as near as each row's k-th value, and a mask of the rows with complete lists.
+        """Return lists of points that may be as near as a row's k-th value, and a mask of the rows with complete lists.
 
         `kth`, float32 or float64 (rows,), is each row's exact k-th known value, or the worst possible value if fewer
         than k points are known.
@@ -141,14 +142,16 @@ class ContractedScreen:
         return f"{precision} in {self.prepared.by.p} dimensions"
 
     def limits(self, look: Look, kth: Any) -> tuple[Any, Any]:
-        """Return the largest contracted squared distance and score that points of an answer can have, float32 (rows,).
+        """Return limits for each query, both float32 (rows,).
 
-        The limits include an allowance for the rounding of float32 sums of p squares.
+        The first is the largest squared distance from the contracted query to the contracted row of a point in its
+        answer. The second is the largest screen score of such a point. Both include an allowance for the rounding of
+        float32 sums of p squares.
         """
         return self.limits_with(look.rows.errors, look.shift, kth)
 
     def limits_with(self, errors: Any, shift: Any, kth: Any) -> tuple[Any, Any]:
-        """Return the limits of queries; `errors`, float64 (rows,), bound their distances from contracted rows."""
+        """Return :meth:`limits` for contracted queries with errors of at most `errors`, float64 (rows,)."""
         import torch
 
         from tonari.exact.cuda.kernels.screens.contracted_limits import contracted_limits_kernel
@@ -180,12 +183,12 @@ class ContractedScreen:
 
 
 def retries(plan: CudaPlan, unproved: float) -> Iterator[tuple[str, int]]:
-    """Yield, for each retry of unproved rows, its precision and its factor on the number of groups per row.
+    """Yield, for each retry of unproved rows, the precision, and the factor by which it raises the groups per row.
 
     `unproved` is the share of the first rows that were not certified as exact with the fitted number of groups per row.
     """
     first, last = plan.precisions[0], plan.precisions[-2]
-    if first != last and unproved <= tuning.FEW_UNPROVED:  # few rows are not worth packing the points once more
+    if first != last and unproved <= tuning.FEW_UNPROVED:  # to pack points again for few rows takes too long
         yield first, tuning.WIDER
     for times in (tuning.WIDER, tuning.ROOMY):
         yield last, times
@@ -194,6 +197,6 @@ def retries(plan: CudaPlan, unproved: float) -> Iterator[tuple[str, int]]:
 def retried_at_once(width: int, each: int = NEAR_BYTES) -> int:
     """Return the number of rows that are retried at once, so that their near points fit into the scratch memory.
 
-    `each` is the number of bytes for a near point, and `width` the number of groups per row.
+    `each` is the number of bytes per near point; `width` is the number of groups per row.
     """
     return max(1, tuning.REFINE_SCRATCH_BYTES // (each * tuning.NEAR_KEPT * width))

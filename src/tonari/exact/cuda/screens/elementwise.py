@@ -29,8 +29,8 @@ class _Tile:
         return self.r * self.tr
 
 
-# Smallest first. On Hopper, l1 takes 119, 105 and 168 registers per thread, so that 16, 16 and 12 warps fit on a
-# multiprocessor.
+# The tiles of programs, smallest first. On Hopper, l1 takes 119, 105 and 168 registers per thread, so that 16, 16 and
+# 12 warps fit on a multiprocessor.
 _TILES = (_Tile(4, 8, 4, 16), _Tile(4, 8, 8, 16), _Tile(8, 8, 8, 16))
 _DIVIDING_TILES = _TILES[:2]
 

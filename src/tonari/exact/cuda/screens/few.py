@@ -27,9 +27,9 @@ from tonari.metrics import cuda_terms, get_metric
 from tonari.select.cuda.survivors import power_of_two
 
 FLAGS = 3  # number of flags of the points, and of the queries; see tonari.inputs.check_flags
-GROUP = LEAST_GROUP  # points that share a minimum
+GROUP = LEAST_GROUP  # number of points that share a minimum
 PER_TILE = POINT_TILE // GROUP
-CANDIDATES_BYTES = 1 << 16  # at least the bytes of a query's lists, values and float64 row
+CANDIDATES_BYTES = 1 << 16  # upper bound on the bytes of a query's lists, values and float64 row
 
 
 class Measured(NamedTuple):
@@ -170,7 +170,7 @@ def _screen(
         },
         warps=tuning.FEW_SCREEN_WARPS,
         registers=tuning.FEW_SCREEN_REGISTERS,
-        fused=not metric.angular,  # norms have the bits of the reference
+        fused=not metric.angular,  # norms must have the bits of the reference
     )
 
 

@@ -39,16 +39,16 @@ from tonari.exact.cuda.screens.sampling import Sample
 from tonari.exact.cuda.screens.wide_rows import held_tiling, launch_held
 from tonari.select.cuda.survivors import power_of_two
 
-MOST_PARTS = 256  # most programs that share a tile of rows; the last slots of each may stay empty
+MOST_PARTS = 256  # largest number of programs per tile of rows; each may leave its last slots empty
 
 
 def may_mirror(length: int) -> bool:
-    """Whether products of packed rows of this length, in bytes, take longer than the minima of their scores."""
+    """Whether, for packed rows of `length` bytes, products take longer than the minima of scores."""
     return length > RESIDENT_BYTES
 
 
 def is_faster(length: int, device: Any) -> bool:
-    """Whether packed rows of this length, in bytes, are screened faster if each score is computed once."""
+    """Whether a graph of packed rows of `length` bytes is screened faster if each score is computed only once."""
     return may_mirror(length) and (
         held_tiling(length, device, mirrored=True) is not None
         or length >= tuning.LEAST_STREAMED
@@ -67,7 +67,7 @@ def noted_bytes(n: int, slots: int, batch: int) -> int:
 
 
 def slots_within(room: int, n: int, batch: int) -> int:
-    """Return the largest number of slots per row for a graph's lists that fit into `room` bytes."""
+    """Return the number of slots per row that the lists of a graph can have within `room` bytes."""
     least = noted_bytes(n, 0, batch)
     return max(0, room - least) // (noted_bytes(n, 1, batch) - least)
 
@@ -127,14 +127,14 @@ class Mirror:
         return {"norm_ptr": self.norm, "rest_ptr": self.rest}
 
     def takes(self, first: int, count: int) -> bool:
-        """Whether the `count` rows from `first` on are the next batch in order, in whole tiles."""
+        """Whether the `count` rows from row `first` on are the next batch in order, in whole tiles."""
         end = first + count
         return first == self._next and (end == self.points.n or end % POINT_TILE == 0)
 
     def screened(self, queries: PackedQueries, first: int) -> Mirrored:
-        """Screen the next batch, whose first row is number `first`; record its rows as candidates of later points."""
+        """Screen the next batch, from row `first` on; append its rows to the lists of later points near them."""
         m = len(queries.values)
-        self._next = -1  # set after all launches: a batch that fails half-way must not append rows twice
+        self._next = -1  # valid again after all launches: a batch that fails must not append rows twice
         here = slice(first, first + m)
         listed = self._screen(queries, first)
         self._next = first + m
@@ -201,7 +201,7 @@ class Mirror:
         )
 
     def _limits(self, first: int, m: int) -> Any:
-        """Return, for each later point, the largest score at which a row of the batch is appended to its list."""
+        """Return, for each later point, the largest score of a row of the batch that is appended to its list."""
         import torch
 
         from tonari.exact.cuda.kernels.screens.mirrored_note import limits_kernel

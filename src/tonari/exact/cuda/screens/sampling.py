@@ -39,7 +39,7 @@ class Sample:
     capacity : int
         Slots in a row's list.
     least_slots : int
-        The smallest number of slots in all segments of the list together.
+        The smallest total number of slots in a list, over all of its segments.
     """
 
     stride: int
@@ -89,9 +89,9 @@ def sample_for(n: int, wanted: int, group: int, slot_cost: float | None = None) 
 
 
 def sample_for_codes(n: int, m: int, width: int, group: int) -> Sample | None:
-    """Return the sample for m queries compared by codes, whose threshold keeps the groups of `width` of n points.
+    """Return the sample for m queries compared by codes, whose thresholds keep the groups of `width` of n points.
 
-    None if all minima are written instead.
+    None if thresholds are not used, because the minima of all groups are written.
 
     >>> sample_for_codes(10**7, 2048, 128, 32)
     Sample(stride=256, rank=14, capacity=8320, least_slots=0)
@@ -105,7 +105,7 @@ def sample_for_codes(n: int, m: int, width: int, group: int) -> Sample | None:
 
 @cached(maxsize=1024)
 def sample_like(n: int, wanted: int, group: int, whole: FirstAttempt) -> Sample | None:
-    """Return a sample of a subset of n points, for which the kernels of the first attempt at all points suffice.
+    """Return a sample for a subset of n points that needs no kernels beyond those of the first attempt at all points.
 
     None if n is too small for a sample, or if the sample would contain all points. Selection kernels are compiled for
     powers of two. To reuse them, this sample has nearly as many points as the sample of all points, and its lists have
@@ -126,7 +126,7 @@ def sample_like(n: int, wanted: int, group: int, whole: FirstAttempt) -> Sample 
 
 
 def sample_within(n: int, wanted: int, group: int, sample: Sample, slots: int) -> Sample | None:
-    """Return the smallest sample, `sample` or a larger one, whose lists have at most `slots` slots; None without one.
+    """Return `sample`, or the smallest larger sample, with lists of at most `slots` slots; None if there is none.
 
     >>> usual = sample_for(1_000_000, 64, 8)
     >>> sample_within(1_000_000, 64, 8, usual, 1408) == usual, sample_within(1_000_000, 64, 8, usual, 1000)
@@ -146,7 +146,7 @@ def _sample_at(stride: int, wanted: int) -> Sample:
 
 
 def _fits(sample: Sample, n: int, group: int) -> bool:
-    """Whether points below a threshold, of all points or of the sample, are unlikely to share a group."""
+    """Whether the points below a threshold are unlikely to share groups, among all points and in the sample."""
     groups, sampled = group_count(n, group), group_count(n // sample.stride, group)
     return sample.capacity <= groups // 4 and sample.rank <= sampled // 4
 

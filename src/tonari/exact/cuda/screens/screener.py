@@ -25,7 +25,7 @@ from tonari.select.cuda.dispatch import k_smallest
 def first_sample(plan: CudaPlan, n: int, width: int | None = None) -> Sample | None:
     """Return the sample that gives a first attempt its thresholds; None if the search uses no sample.
 
-    The threshold keeps about `width` groups of the n points; by default, the number in the plan.
+    A threshold keeps about `width` groups of the n points per row; the default is the plan's width.
     """
     if get_metric(plan.metric).form == "elementwise" or min(plan.m, plan.query_batch) < tuning.LEAST_ROWS:
         return None
@@ -65,7 +65,7 @@ class Chooser:
     def first_attempt(self, width: int) -> FirstAttempt | None:
         """Return the sample and the sizes of the first attempt, for later searches among subsets of the points.
 
-        None without a sample.
+        None if the first attempt uses no sample.
         """
         sample, plan = self.sample(width), self.plan
         if sample is None:
@@ -76,7 +76,7 @@ class Chooser:
         return FirstAttempt(n, sample, max(slots, sample.least_slots))
 
     def begin_mirror(self, width: int, precision: str, pack: Callable[[slice], PackedQueries]) -> None:
-        """From now on, compute each score of two rows of a graph once, if the plan has room for the longer lists.
+        """Compute each score of two rows of a graph only once from now on, if the plan has room for the longer lists.
 
         `pack` packs some of the rows, as queries.
         """
@@ -98,7 +98,7 @@ class Chooser:
                 pack,
                 lambda packed: self._thresholds(packed, precision, sample),
             )
-        except torch.cuda.OutOfMemoryError as error:  # another program may have taken free memory
+        except torch.cuda.OutOfMemoryError as error:  # another program may have taken memory that was free
             decided("mirror", f"rows and points are compared twice: {error}")
             return
         decided("mirror", "each product of a row and a point is used for both")
@@ -110,7 +110,7 @@ class Chooser:
 
         In a graph, each score is used for both of its rows, as long as batches are searched in order.
 
-        `first` is the number of the batch's first query, or None if its queries are not successive rows of the graph.
+        `first` is the row number of the first query, or None if the queries are not successive rows of the graph.
         """
         if self.mirror is not None and first is not None:
             if self.mirror.takes(first, len(packed.values)):
@@ -120,7 +120,7 @@ class Chooser:
         return self.screened(packed, precision, sample)
 
     def screened(self, packed: PackedQueries, precision: str, sample: Sample | None) -> AllMinima | Listed:
-        """Screen all points for a batch; return all minima or, with a sample, the groups below its thresholds."""
+        """Screen all points for a batch; return all minima or, with a sample, the groups below the thresholds."""
         if sample is None:
             minima = self._minima(packed, precision, 1, group_count(len(self.prepared.points), self.plan.group))
             return AllMinima(minima, self.plan.group)

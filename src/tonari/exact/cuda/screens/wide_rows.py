@@ -19,13 +19,13 @@ from tonari.exact.cuda.rows.tiles import (
     swizzled,
 )
 
-# Bytes of shared memory: of a multiprocessor, of one program at most, reserved per program, and needed in addition to
-# the queries and the buffers of points.
+# Bytes of shared memory. SHARED: of a multiprocessor. OF_PROGRAM: largest number for one program. RESERVED: taken from
+# each program by the system. BESIDE: needed by a program in addition to queries and buffers of points.
 SHARED, OF_PROGRAM, RESERVED, BESIDE = 233_472, 232_448, 1024, 640
-# Bytes of the longest rows that stay in shared memory: in usual screens, with two programs on a multiprocessor, and in
-# the screen of a graph.
+# Largest bytes of rows that stay in shared memory. LARGEST: in usual screens, with two programs on a multiprocessor.
+# LARGEST_MIRRORED: in the screen of a graph.
 LARGEST, LARGEST_MIRRORED = 1024, 2816
-# The outputs of the kernel for graphs (screens/mirrored.py), in addition to lists.
+# Names of the kernel's outputs, in addition to lists, in the screen of a graph (screens/mirrored.py).
 NOTED = ("nearest_ptr", "groups_ptr", "masks_ptr", "noted_ptr")
 
 
@@ -38,7 +38,7 @@ class HeldTiling:
     stages : int
         Buffers of points.
     programs : int
-        The number of programs that a multiprocessor runs at once.
+        Number of programs that a multiprocessor runs at once.
     rows, warps, registers : int
         Rows of a tile, warps of a program, and registers of a thread.
     """
@@ -50,7 +50,7 @@ class HeldTiling:
     registers: int = field(default_factory=lambda: tuning.WIDE_REGISTERS)
 
     def split(self, m: int, n: int, first: int, device: Any) -> Split:
-        """Divide the work of m rows and of the points from number `first` to n."""
+        """Divide the work of comparing m rows with the points [first, n)."""
         blocks = -(-n // POINT_TILE) - first // POINT_TILE
         return fewest_parts(self.rows, POINT_TILE, -(-m // self.rows), blocks, device, programs=self.programs)
 

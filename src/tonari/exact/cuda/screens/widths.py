@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from tonari.exact.cuda import tuning
 
-NEAR_BYTES = 32  # bytes per refined group or near point; the memory for finding them is small in comparison
+NEAR_BYTES = 32  # scratch bytes per refined group or near point; finding them takes few bytes in comparison
 
 
 def usual_width(wanted: int) -> int:
-    """Return the number of groups that a first search refines per row, for this number of neighbours.
+    """Return the number of groups that a first attempt refines per row, if `wanted` neighbours are requested.
 
     >>> usual_width(10), usual_width(100)
     (16, 112)
@@ -31,7 +31,7 @@ def wider(d: int) -> int:
 class Fitted(NamedTuple):
     """The number of groups to refine per row, fitted to the first rows of a search.
 
-    `unproved` is the share of these rows whose answers are not certified as exact with that number.
+    `unproved` is the share of the first rows whose answers are not certified as exact if that many groups are refined.
     """
 
     width: int
@@ -74,7 +74,7 @@ def fitted_width(
 
 
 def widths_from(width: int, least: int, widest: int | None = None) -> list[int]:
-    """Return the numbers of refined groups per row to try, starting with the given one.
+    """Return the widths (groups refined per row) to try, in ascending order, beginning with `width`.
 
     >>> widths_from(34, 17)
     [34, 68, 136]

@@ -1,11 +1,12 @@
-"""Lower bounds of the distance from a query to boxes and points, by direct differences in single precision.
+"""Lower bounds of the distance from a query to boxes and points, by differences of coordinates in single precision.
 
     lane           a child of a node (32 of them), or a point of a leaf
     key of a box   the bits of the bound, with the lowest five replaced by the child's number. The bits of nonnegative
                    floats have the same order as the floats, so one integer minimum over a warp finds the nearest
                    child; dropping the low bits can only lower the bound
 
-:func:`limit_of` gives the threshold for these bounds; it allows for every rounding error made here (docs/kdtree.md).
+:func:`limit_of` returns the threshold for these bounds, with a margin for every rounding error made here
+(docs/kdtree.md).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tonari.metrics.kernels.terms import of_distance
 
 @triton.jit
 def add_difference(total, t, METRIC: tl.constexpr):
-    """Add the contribution of the difference `t` in one dimension; `t` may be negative."""
+    """Add the term of one dimension, in which the coordinates differ by `t`, to a bound; `t` may be negative."""
     if METRIC.squares:
         return tl.fma(t, t, total)
     if METRIC.maximum:
@@ -28,7 +29,7 @@ def add_difference(total, t, METRIC: tl.constexpr):
 
 @triton.jit
 def load_query(rows_ptr, row, D: tl.constexpr):
-    """Load the D values of one row."""
+    """Load the D values of one row as a tuple of scalars."""
     query = ()
     for i in tl.static_range(D):
         query = query + (tl.load(rows_ptr + row * D + i),)
@@ -37,7 +38,7 @@ def load_query(rows_ptr, row, D: tl.constexpr):
 
 @triton.jit
 def child_keys(query, boxes_ptr, node, D: tl.constexpr, METRIC: tl.constexpr, WIDTH: tl.constexpr):
-    """Compute the keys [WIDTH] of a node's children."""
+    """Compute the keys [WIDTH] of the boxes of a node's children for a query."""
     tl.static_assert((WIDTH & (WIDTH - 1)) == 0, "a child's number takes whole bits of its key")
     lane = tl.arange(0, WIDTH)
     box_ptrs = boxes_ptr + node.to(tl.int64) * (2 * D * WIDTH) + lane
@@ -53,12 +54,13 @@ def child_keys(query, boxes_ptr, node, D: tl.constexpr, METRIC: tl.constexpr, WI
 
 @triton.jit
 def limit_of(value, D: tl.constexpr, METRIC: tl.constexpr, WIDTH: tl.constexpr):
-    """Return the largest key of a box that may hold a point whose returned value is at most `value` (finite)."""
+    """Return the largest key of a box that may contain a point with a returned value <= `value`, which is finite."""
     if METRIC.root:
         reach = value * value
     else:
         reach = value
-    # (D + 16) 2**-23 covers the sum, its terms, the rounding of `value` and the arithmetic here; 1e-36, underflow.
+    # (D + 16) 2**-23 covers the errors of the sum, of its terms, of rounding `value` and of this computation; 1e-36
+    # covers underflow.
     reach = (reach * (1.0 + (D + 16) * 1.1920929e-07) + 1e-36).to(tl.float32)
     reach = tl.minimum(reach * 1.000001, 3.0e38)
     return reach.to(tl.int32, bitcast=True) | (WIDTH - 1)

@@ -1,14 +1,18 @@
 """Make the last five splits of a tree: halve the points of a node, a run of 32 leaves, five times.
 
-A program processes a node. In each of its 2^l segments, S x L positions of a tile with L = 32 / 2^l * LEAF, it finds
-the dimension of largest variance and maps the values in it to steps,
+A launch makes one split of all nodes, and a program processes a node. At level l, the node has COUNT = 2^l segments of
+LEAVES = 32 / 2^l leaves. In each segment, the program finds the dimension of largest variance, maps the values in this
+dimension to steps,
 
     step = floor((value - low) / (high - low) * (2^BITS - 1))
 
-then finds the median step bit by bit, by counting smaller steps BITS times, and moves the points up to the median to
-the left half and the others to the right half. Points are moved within `order`, without another buffer. Ties at the
-median go to the left half, in the order of their positions, until it is full. A node with fewer points fills its leaves
-from the left. Five levels take 0.2 ms, the time of sorting a single level (kernels/split.py) at any size.
+finds the median step bit by bit, by counting smaller steps BITS times, and moves the points up to the median to the
+left half and the others to the right half. Points are moved within `order`, without another buffer. Ties at the median
+go to the left half, in the order of their positions, until it is full. A node with fewer points fills its leaves from
+the left. Five levels take 0.2 ms, the time of sorting a single level (kernels/split.py) at any size.
+
+Each level has its own variant of the kernel, so that the five are compiled at the same time; a single kernel for all
+levels would take as long to compile as the five together.
 """
 
 from __future__ import annotations
@@ -26,20 +30,10 @@ def halve_kernel(
     # shapes
     n, leaf,
     # constants
-    D: tl.constexpr, LEAF: tl.constexpr, LEVELS: tl.constexpr, BITS: tl.constexpr,
-):  # fmt: skip
-    """Order the points of a node by leaf; LEAF is a power of two, at least `leaf`."""
-    first = tl.program_id(0).to(tl.int64) * (1 << LEVELS) * leaf
-    for level in tl.static_range(LEVELS):
-        _halve(rows_ptr, order_ptr, first, n, leaf, D, LEAF, 1 << level, 1 << (LEVELS - level), BITS)
-
-
-@triton.jit
-def _halve(
-    rows_ptr, order_ptr, first, n, leaf,
     D: tl.constexpr, LEAF: tl.constexpr, COUNT: tl.constexpr, LEAVES: tl.constexpr, BITS: tl.constexpr,
 ):  # fmt: skip
-    """Halve COUNT segments of LEAVES leaves each, from position `first` on."""
+    """Halve the COUNT segments of a node, each of LEAVES leaves; LEAF is a power of two, at least `leaf`."""
+    first = tl.program_id(0).to(tl.int64) * COUNT * LEAVES * leaf
     length: tl.constexpr = LEAVES * LEAF
     size = LEAVES * leaf
     value_type = rows_ptr.dtype.element_ty
@@ -76,13 +70,12 @@ def _halve(
     below = (present & (step < middle[:, None])).to(tl.int32)
     tied = (present & (step == middle[:, None])).to(tl.int32)
     room = (half - tl.sum(below, axis=1))[:, None]
-    # One scan counts both, in 16 bits each; two scans take longer to compile.
+    # One scan counts smaller and equal steps, in 16 bits each; two scans would take longer to compile.
     tl.static_assert(length < 1 << 16)
     counts = tl.cumsum(below + (tied << 16), axis=1)
-    rank = counts >> 16  # of a tied point in its segment
+    rank = counts >> 16  # rank of a point among the equal steps of its segment
     left = (below > 0) | ((tied > 0) & (rank <= room))
     count = (counts & 0xFFFF) + tl.minimum(rank, room)  # points of the left half up to this position
     to = at - place + tl.where(left, count - 1, half + place - count)
-    tl.debug_barrier()  # all threads have loaded
+    tl.debug_barrier()  # no position is overwritten before all threads have loaded
     tl.store(order_ptr + to, row, mask=present)
-    tl.debug_barrier()  # the stores of other threads are loaded next

@@ -1,8 +1,8 @@
 """Find the first leaf of every query by descending from the root, always into the nearest child.
 
-A program processes BLOCK queries one after another, and each lane handles a child, as in the search. Queries are then
-sorted by their first leaf, so that queries that need the same points are adjacent (like the buffers of gieseke2014, but
-filled only once).
+A program processes BLOCK queries one after another; each lane handles a child of the node, as in the search. Queries
+are afterwards sorted by their first leaf, so that queries that need the same points are adjacent. The queries of a leaf
+are like a buffer of gieseke2014 that is filled only once.
 """
 
 from __future__ import annotations

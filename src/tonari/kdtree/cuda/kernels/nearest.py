@@ -1,7 +1,7 @@
-"""Compute exact values of a block of points, and insert them into the LIST nearest points of one query.
+"""Compute the exact values of a block of points, and insert them into the list of one query's LIST nearest points.
 
-list           ascending by (value, id), one entry per lane; insertion shifts the tail up a lane
-value          the bits of the returned value, as an integer: nonnegative floats have the order of their bits
+list           ascending by (value, id), one entry per lane; an insertion moves the larger entries up by one lane
+value          the bits of the returned value, as an integer: nonnegative floats are in the order of their bits
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NO_ID = tl.constexpr(0x7FFFFFFF)
 
 @triton.jit
 def exact_values(query, points, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr):
-    """Compute the returned values of points (tuples of D tensors), as bits with the same order as the values."""
+    """Compute the returned values of points, given D tensors of coordinates, as bits with the order of the values."""
     lanes = ()
     for j in tl.static_range(min(D, 16)):
         t = query[j].to(tl.float64) - points[j].to(tl.float64)
@@ -32,7 +32,7 @@ def exact_values(query, points, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: t
             else:
                 total = total + of_distance(tl.abs(t), METRIC)
         lanes = lanes + (total,)
-    # Reduce pairwise: 16, 8, 4, 2, 1 lanes. Lanes without a dimension would be zeros, which change nothing.
+    # Add 16 lanes pairwise, to 8, 4, 2 and 1. Lanes without a dimension would be zeros, which change nothing.
     for half in tl.static_range(4):
         joined = ()
         for j in tl.static_range(min(D, 8 >> half)):
@@ -54,7 +54,7 @@ def exact_values(query, points, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: t
 
 @triton.jit
 def nearest_of(values, ids):
-    """Return the smallest of some (value, id) pairs."""
+    """Return the smallest (value, id) pair of all lanes."""
     value = tl.min(values)
     return value, tl.min(tl.where(values == value, ids, NO_ID))
 
@@ -65,7 +65,7 @@ def keep_nearest(
     D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, LIST: tl.constexpr, WIDTH: tl.constexpr,
     NOTHING: tl.constexpr,
 ):  # fmt: skip
-    """Insert the values `found` of points `numbers`; return the updated list and limit."""
+    """Insert the points `numbers` with the exact values `found` into the list; return the updated list and limit."""
     slot = tl.arange(0, LIST)
     last = tl.min(tl.where(slot >= k - 1, values, NOTHING))
     last_id = tl.min(tl.where(slot == k - 1, ids, NO_ID))

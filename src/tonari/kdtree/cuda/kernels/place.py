@@ -1,8 +1,8 @@
 """Copy the points to their leaves, and compute the boxes around them level by level.
 
-A program of `place_kernel` copies a leaf in blocks of BLOCK points, column by column, in the order in which warps
-compare them. A program of `enclose_kernel` computes a node on a higher level: the box of each of its WIDTH children
-encloses the WIDTH boxes of that child.
+A program of `place_kernel` copies a leaf in blocks of BLOCK points, column by column, as warps read them in a search. A
+program of `enclose_kernel` computes a node on a higher level: each of its boxes belongs to a child, and encloses the
+WIDTH boxes of that child.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import triton.language as tl
 def place_kernel(
     # inputs
     rows_ptr, order_ptr,
-    # outputs: [position], [block, dimension, position], [node, dimension, side, child]
+    # outputs: ids [position], points [block, dimension, position], boxes [node, dimension, side, child]
     ids_ptr, placed_ptr, boxes_ptr,
     # shapes
     n, blocks,
     # constants
     D: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Copy the points of a leaf to their places, padded with -1 and +inf, and store the leaf's box."""
+    """Copy the points of a leaf to their places, padded with ids -1 and coordinates +inf, and store the leaf's box."""
     leaf = tl.program_id(0).to(tl.int64)
     box_ptr = boxes_ptr + leaf // WIDTH * D * 2 * WIDTH + leaf % WIDTH
     lanes = tl.arange(0, BLOCK)
@@ -50,7 +50,10 @@ def enclose_kernel(
     # constants
     D: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Store a node's boxes, computed from nodes `below` to `below + children`; the level begins at node `begin`."""
+    """Store a node's boxes, one for each child, which encloses all boxes of the child.
+
+    The node's level begins at node `begin`; the level of its children begins at node `below` and has `children` nodes.
+    """
     node = tl.program_id(0).to(tl.int64)
     lanes = tl.arange(0, WIDTH)
     child = node * WIDTH + lanes

@@ -1,4 +1,4 @@
-"""The k nearest points of every query by walking the tree: one warp per query, with all its state in registers.
+"""Find the k nearest points of every query by walking the tree: one warp per query, whose state is in registers.
 
     program       one query, one warp; queries are in leaf order, so that adjacent programs share leaves in the cache
     node          the boxes of its 32 children, one per lane. The nearest child that may contain a neighbour is entered
@@ -30,7 +30,7 @@ def scan_leaf(
     D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, BLOCK: tl.constexpr, LIST: tl.constexpr,
     WIDTH: tl.constexpr, NOTHING: tl.constexpr,
 ):  # fmt: skip
-    """Insert the points of a leaf; return the updated list and limit."""
+    """Compare a query with the points of a leaf, and insert near points; return the updated list and limit."""
     for block in tl.range(leaf.to(tl.int64) * blocks, (leaf.to(tl.int64) + 1) * blocks):
         at = block * BLOCK + tl.arange(0, BLOCK)
         column_ptrs = rows_ptr + block * (D * BLOCK) + tl.arange(0, BLOCK)
@@ -57,9 +57,9 @@ def visit(
     LEVEL: tl.constexpr, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, BLOCK: tl.constexpr,
     LIST: tl.constexpr, WIDTH: tl.constexpr, NOTHING: tl.constexpr, COUNT: tl.constexpr, BOUNDED: tl.constexpr,
 ):  # fmt: skip
-    """Search everything below a node; return the updated list, limit and counts. Children of level 0 are leaves.
+    """Search the subtree of a node; return the updated list, limit and visits. Children of level-0 nodes are leaves.
 
-    BOUNDED: visit at most `left` nodes and leaves, by lowering the limit so that no further child is near enough.
+    BOUNDED: visit at most `left` more nodes and leaves; then lower the limit so far that no child is near enough.
     """
     keys = child_keys(query, level_ptrs[LEVEL], node, D, METRIC, WIDTH)
     if COUNT:
@@ -94,24 +94,24 @@ def visit(
 def search_kernel(
     # inputs
     queries_ptr,
-    order_ptr,  # numbers of the queries to answer, in order
-    own_ptr,  # the point that each query is, or None
+    order_ptr,  # numbers of the queries, in the order of the search
+    own_ptr,  # for each query the number of its own point, or None
     rows_ptr, ids_ptr, boxes_ptr,
     # outputs: [query][k]
     distances_ptr, indices_ptr,
-    visits_ptr,  # [query][2]: leaves, nodes; or None
-    given_up_ptr,  # [query], uint8: 1 is written for a query that is given up; or None
+    visits_ptr,  # [query][2]: numbers of visited leaves and nodes, or None
+    given_up_ptr,  # [query], uint8: set to 1 for a query that is given up; or None
     # shapes
     k,
-    most_visits,  # of nodes and leaves, before a query is given up
-    blocks,  # per leaf
+    most_visits,  # limit of nodes and leaves for a query
+    blocks,  # blocks per leaf
     levels_1,  # offsets of the boxes of levels 1, 2, 3
     levels_2, levels_3,
     # constants
     TOP: tl.constexpr, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, BLOCK: tl.constexpr,
     LIST: tl.constexpr, WIDTH: tl.constexpr, HAS_OWN: tl.constexpr, COUNT: tl.constexpr, BOUNDED: tl.constexpr,
 ):  # fmt: skip
-    """Find the neighbours of one query."""
+    """Find the k nearest points of one query, and write them in order."""
     NOTHING: tl.constexpr = 0x7FF0000000000000 if DOUBLE else 0x7F800000
     slot = tl.arange(0, LIST)
     level_ptrs = (boxes_ptr, boxes_ptr + levels_1, boxes_ptr + levels_2, boxes_ptr + levels_3)

@@ -1,4 +1,4 @@
-"""One round of splits: find the dimension in which each segment varies most, then compute a sort key for each point.
+"""One round of splits: find each segment's dimension of largest variance, then compute a sort key for each point.
 
 A segment is a run of positions that the round cuts in two. `spread_kernel` reads SAMPLES evenly spaced points of each
 segment; its programs process SEGMENTS segments and loop over the dimensions. `key_kernel` gives position i the key
@@ -6,8 +6,9 @@ segment; its programs process SEGMENTS segments and loop over the dimensions. `k
 
     segment << bits | floor((value - low) / (high - low) * steps)
 
-Keys have the order of (segment, value), up to one step. A split need not be the exact median, because boxes are
-computed from the points in them (gieseke2014, section 3.3, splits at exact medians on the host).
+Keys have the order of (segment, value), except that values of the same step are equal. A split need not be the exact
+median, because boxes are computed from the points that they contain. (gieseke2014, section 3.3, splits at exact
+medians, on the host.)
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ def spread_kernel(
     # constants
     D: tl.constexpr, SAMPLES: tl.constexpr, SEGMENTS: tl.constexpr,
 ):  # fmt: skip
-    """Find each segment's dimension of largest variance, and its smallest and largest value there, from a sample."""
+    """Find from a sample each segment's dimension of largest variance, and the smallest and largest value in it."""
     segment = tl.program_id(0) * SEGMENTS + tl.arange(0, SEGMENTS)
     present = segment < segments
     begin = tl.load(bounds_ptr + segment, mask=present, other=0)
     size = tl.load(bounds_ptr + segment + 1, mask=present, other=0) - begin
     at = begin[:, None] + tl.arange(0, SAMPLES)[None, :].to(tl.int64) * size[:, None] // SAMPLES
-    # The last leaves may begin after the last point.
+    # The last leaves may begin after the last point, so positions are limited.
     row_at = tl.load(order_ptr + tl.minimum(at, last)).to(tl.int64) * D
     widest = tl.zeros([SEGMENTS], tl.int32)
     most = tl.full([SEGMENTS], -1, rows_ptr.dtype.element_ty)
@@ -61,7 +62,7 @@ def key_kernel(
     # constants
     D: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Compute the key of each position; a binary search of `halvings` steps finds its segment."""
+    """Compute the sort key of each position, whose segment a binary search finds in `halvings` steps."""
     position = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     present = position < n
     segment = tl.zeros([BLOCK], tl.int32)

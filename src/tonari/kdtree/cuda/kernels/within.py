@@ -1,12 +1,12 @@
-"""All points within a limit of every query, by walking the tree: one warp per query, as in kernels/search.py.
+"""Find all points within the limit of every query by walking the tree: one warp per query, as in kernels/search.py.
 
-    node, leaf    as in the walk for the k nearest, but the limit is fixed from the beginning. So the order of children
-                  does not matter, and no child is compared twice
-    hits          the points within the limit, written one after the other from the query's position in the output on,
-                  up to its room; all hits are counted
+    node, leaf    as in the walk for the k nearest, but the limit does not change. Therefore the order of children does
+                  not matter, and no child is compared twice
+    hits          the points within the limit, written one after another from the query's first position in the output
+                  up to the end of its room; hits beyond the room are only counted
 
-Exact: all skipped points are farther than the limit (kernels/bounds.py), and exact values decide about the others.
-Launch with ``fused=False``.
+Exact: all skipped points are farther than the limit (kernels/bounds.py), and the exact values of all other points are
+compared with it. Launch with ``fused=False``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def scan_leaf(
     D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, LISTED: tl.constexpr, LATER: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Write and count the points of a leaf that are within the limit; return the number of hits so far."""
+    """Write and count the points of a leaf that are within the limit; return the query's number of hits so far."""
     for block in tl.range(leaf.to(tl.int64) * blocks, (leaf.to(tl.int64) + 1) * blocks):
         at = block * BLOCK + tl.arange(0, BLOCK)
         column_ptrs = rows_ptr + block * (D * BLOCK) + tl.arange(0, BLOCK)
@@ -59,7 +59,7 @@ def visit(
     LEVEL: tl.constexpr, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, LISTED: tl.constexpr,
     LATER: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Visit everything below a node; return the number of hits so far. Children of level 0 are leaves."""
+    """Search the subtree of a node; return the query's number of hits so far. Children of level-0 nodes are leaves."""
     keys = child_keys(query, level_ptrs[LEVEL], node, D, METRIC, WIDTH)
     nearest = tl.min(keys)
     while nearest <= reach:
@@ -83,22 +83,22 @@ def visit(
 def within_kernel(
     # inputs
     queries_ptr,
-    order_ptr,  # numbers of the queries to answer, in order
+    order_ptr,  # numbers of the queries, in the order of the search
     limits_ptr,
-    own_ptr,  # the point that each query is, or None
+    own_ptr,  # for each query the number of its own point, or None
     rows_ptr, ids_ptr, boxes_ptr,
-    # outputs: the bits of values and the ids of hits, from the query's position on; the number of hits
+    # outputs: the bits of the hits' values and their ids, from the query's first position on; the number of hits
     begins_ptr, values_ptr, found_ptr, counts_ptr,
     # shapes
     room,
-    blocks,  # per leaf
+    blocks,  # blocks per leaf
     levels_1,  # offsets of the boxes of levels 1, 2, 3
     levels_2, levels_3,
     # constants
     TOP: tl.constexpr, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, LISTED: tl.constexpr,
     BLOCK: tl.constexpr, WIDTH: tl.constexpr, HAS_OWN: tl.constexpr, LATER: tl.constexpr,
 ):  # fmt: skip
-    """Find or count the points within the limit of one query, except itself and, if LATER, the points before it."""
+    """Find or count the points within one query's limit, except its own point and, if LATER, the points before it."""
     level_ptrs = (boxes_ptr, boxes_ptr + levels_1, boxes_ptr + levels_2, boxes_ptr + levels_3)
     row = tl.load(order_ptr + tl.program_id(0))
     query = load_query(queries_ptr, row, D)
@@ -106,7 +106,7 @@ def within_kernel(
     if HAS_OWN:
         own = tl.load(own_ptr + row).to(tl.int32)
     value = tl.load(limits_ptr + row)
-    # No point is within a negative limit. The bits of nonnegative values have the order of the values.
+    # The bits of nonnegative values have the order of the values; no point is within a negative limit.
     reach = tl.where(value < 0, -1, limit_of(value, D, METRIC, WIDTH))
     limit = value.to(tl.int64 if DOUBLE else tl.int32, bitcast=True)
     if LISTED:

@@ -1,10 +1,12 @@
 """The buffered traversal on one CUDA device: the rounds of gieseke2014 (algorithm 1).
 
-A query waits in `order` (the paper's queue "input"), in `again` (its queue "reinsert"), or in the buffer of a leaf. To
-empty the buffers, the waiting queries are sorted by their leaf. As in the paper (section 3.3), the host only moves
-indices between the queues and launches one kernel per phase. The last few queries would take many rounds, one for each
-remaining leaf of the longest traversal. The paper answers these queries by brute force. Here the walk answers them in
-one launch, because the launches and waits of a round take as long as the walk of ALONE queries through one leaf.
+A query waits in `order` (the paper's queue "input"), in `again` (its queue "reinsert"), or in the buffer of a leaf. The
+queries in all buffers are in one list, which is sorted by leaf when the buffers are emptied. As in the paper (section
+3.3), the host only moves indices between the queues and launches one kernel per phase.
+
+The last few queries would take many more rounds, one for each leaf that is left to the query with the most leaves. The
+paper answers these queries by brute force. Here the walk answers them in one launch, because the launches and waits of
+a round take as long as WALKED_ALONE queries take to walk through one leaf.
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ from tonari.kdtree.cuda.tree import BLOCK, MOST_LEVELS, WIDTH
 from tonari.kdtree.papers.rounds import Rounds
 from tonari.metrics import get_metric
 
-BATCH = 5  # a round takes five buffers of queries (section 4.2)
-TILE = 16  # queries that a program compares with their leaf
-_NO_LIMIT = 0x7F61B1E6 | (WIDTH - 1)  # the bits of 3e38, the first limit of the walk
+BATCH = 5  # a round processes five times as many queries as a buffer holds (section 4.2)
+TILE = 16  # most queries that a program compares with their leaf
+_NO_LIMIT = 0x7F61B1E6 | (WIDTH - 1)  # the bits of 3e38, as in the walk: the limit before k points are known
 
 
 class _State(NamedTuple):
-    """The state of queries between rounds: lists in the search, limits and stacks."""
+    """The state of all queries between rounds: their lists, in `search`, their limits and their stacks."""
 
     search: TreeSearch
     limits: Any
@@ -45,20 +47,21 @@ def search_by_rounds(
     bar: Counter,
     rounds: Rounds | None = None,
 ) -> None:
-    """Find the neighbours of the queries listed in `order`.
+    """Find the k nearest points of the queries listed in `order`, in rounds.
 
     Parameters
     ----------
     search, order
         As for :func:`tonari.kdtree.cuda.search.walk`.
     buffer : int
-        The paper's B: all buffers are emptied when one has B / 2 queries.
+        The paper's B: all buffers are emptied when one of them has B / 2 queries.
     check : callable
         Called before every round; may raise an error to end the search.
     bar : Counter
         Counts queries.
     rounds : Rounds, optional
-        Output: counters. If they are requested, the host waits for the device after each phase, to measure seconds.
+        Output: the counters. If they are requested, the host waits for the device after each phase, to measure its
+        duration.
     """
     queries, tree, found = search.queries, search.tree, search.found
     device, m = queries.device, len(order)
@@ -107,7 +110,7 @@ def search_by_rounds(
 
 
 def rehearse_rounds(search: TreeSearch, order: Any, *, buffer: int) -> None:
-    """Launch the kernels of :func:`search_by_rounds`, and of the final walk, on the device "meta"."""
+    """Launch each kernel of :func:`search_by_rounds` and the final walk once, on the device "meta"."""
     m = len(order)
     limits, stacks = (torch.empty((m, width), dtype=torch.int32, device="meta") for width in (1, MOST_LEVELS))
     state = _State(search, limits, stacks)
@@ -120,7 +123,7 @@ def rehearse_rounds(search: TreeSearch, order: Any, *, buffer: int) -> None:
 
 
 def _next_leaves(queue: Any, state: _State) -> Any:
-    """Return the next leaf of each query: int32 tensor, -1 for finished queries."""
+    """Return the next leaf that each query in a queue needs: int32 tensor, -1 for finished queries."""
     from tonari.kdtree.papers.cuda.kernels.find_leaf import find_leaf_kernel
 
     search, tree = state.search, state.search.tree
@@ -207,7 +210,7 @@ def cut_tiles(leaves: Any) -> Tiles:
 
 
 class _Phases:
-    """Counts and times phases if counters are requested; otherwise does nothing."""
+    """Counts and measures the phases of a round if counters are requested; otherwise does nothing."""
 
     def __init__(self, rounds: Rounds | None, device: Any) -> None:
         self._rounds, self._device = rounds, device
@@ -221,7 +224,7 @@ class _Phases:
 
 
 class _Clock:
-    """Adds the seconds of a phase."""
+    """A context that adds the duration of a phase to the counters."""
 
     def __init__(self, rounds: Rounds | None, device: Any, phase: str) -> None:
         self._rounds, self._device, self._phase = rounds, device, phase

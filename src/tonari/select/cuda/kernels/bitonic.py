@@ -23,7 +23,7 @@ def write_best(
     out_values_ptr, out_ids_ptr, row_ptr, keys, ids, places, k,
     MISSING: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
 ):  # fmt: skip
-    """Write the first k of K sorted pairs; missing pairs have the largest possible index."""
+    """Write the first k of K sorted pairs as a row's answer; the largest possible index marks a missing entry."""
     present = ids < 0x7FFFFFFF
     keys = tl.where(present, keys, tl.full((), MISSING, keys.dtype))
     store_values(out_values_ptr + places, row_ptr, keys, ids, places < k, present, INFINITE, LARGEST)
@@ -34,7 +34,7 @@ def write_best(
 def bitonic_kernel(
     # inputs
     values_ptr, lengths_ptr,
-    # outputs: [row][k], or runs [row][part][K] of a row in parts
+    # outputs: [row][k] without SPLIT; sorted runs [row][part][K] with SPLIT
     out_values_ptr, out_ids_ptr, run_keys_ptr, run_ids_ptr, nan_row_ptr,
     # shapes
     stride, n, k, parts, chunk,
@@ -42,7 +42,7 @@ def bitonic_kernel(
     HAS_LENGTHS: tl.constexpr, CHECK_NAN: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr, MISSING: tl.constexpr, SPLIT: tl.constexpr, TILE: tl.constexpr, K: tl.constexpr,
 ):  # fmt: skip
-    """Select from `chunk` values of a row; SPLIT if a row has several chunks."""
+    """Write the k smallest values of a row; with SPLIT, only the sorted K smallest pairs of one chunk of the row."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
     begin = (program % parts) * chunk
@@ -86,7 +86,7 @@ def merge_runs_kernel(
     # constants
     INFINITE: tl.constexpr, LARGEST: tl.constexpr, MISSING: tl.constexpr, K: tl.constexpr,
 ):  # fmt: skip
-    """Merge the runs of a row's parts, and write its answer."""
+    """Merge the sorted runs of all parts of a row, and write the answer."""
     row = tl.program_id(0).to(tl.int64)
     places = tl.arange(0, K)
     run_keys_ptr += row * parts * K
@@ -94,7 +94,7 @@ def merge_runs_kernel(
     best_keys = tl.load(run_keys_ptr + places)  # [K]
     best_ids = tl.load(run_ids_ptr + places)
     for part in range(1, parts):
-        backward = part * K + (K - 1 - places)  # descending, for keep_smaller
+        backward = part * K + (K - 1 - places)  # descending, as keep_smaller requires
         keys = tl.load(run_keys_ptr + backward)
         ids = tl.load(run_ids_ptr + backward)
         best_keys, best_ids = keep_smaller(best_keys, best_ids, keys, ids, K)

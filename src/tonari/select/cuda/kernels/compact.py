@@ -1,8 +1,8 @@
 """Compaction: append the values at or below a row's threshold to its survivors, in one read of the row.
 
-The row is read in tiles [T, A, V]. Each tile takes one sum, and one atomic addition if it has survivors. The threshold
-is a (key, index) pair. By default, a value is compared at the cost of one xor (comparable_bits), which can keep a few
-values above the threshold; if EXACT, keys are computed and compared.
+The row is read in tiles [T, A, V]. A tile needs one sum over its mask of survivors, and one atomic addition if it has
+any. The threshold is a (key, index) pair. If EXACT, the keys of all values are computed and compared with it. Otherwise
+the bits of a value are compared after a single xor (comparable_bits), which can keep a few values above the threshold.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tonari.select.cuda.kernels.tiles import per_thread, places, row_length, til
 def passes(
     bits, ids, key, last, EXACT: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr
 ):
-    """Return which values are at or below the threshold (key, last)."""
+    """Return a mask of the values at or below the threshold (key, last)."""
     if EXACT:
         return at_or_below(to_keys(bits, INFINITE, LARGEST, WIDE), ids, key, last)
     flip, limit = comparable_bits(key, INFINITE, LARGEST, WIDE, bits.dtype.primitive_bitwidth)
@@ -28,7 +28,7 @@ def passes(
 
 @triton.jit
 def magnitudes(bits, WIDE: tl.constexpr):
-    """Return the largest magnitude bits that each thread sees, for NaN detection; int32 or int64 [T]."""
+    """Return, for NaN detection, the largest magnitude among the bits of each thread's values; int32 or int64 [T]."""
     MAGNITUDE: tl.constexpr = (1 << (bits.dtype.primitive_bitwidth - 1)) - 1
     return tl.max(tl.max(bits & MAGNITUDE, 2), 1).to(tl.int64 if WIDE else tl.int32)
 
@@ -45,7 +45,7 @@ def compact_kernel(
     HAS_LENGTHS: tl.constexpr, CHECK_NAN: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr, EXACT: tl.constexpr, T: tl.constexpr, A: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Append the values at or below the threshold among `chunk` values of a row; beyond the capacity only count."""
+    """Append the values of a chunk at or below the row's threshold; values beyond the capacity are only counted."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
     row_ptr = values_ptr + row * stride

@@ -1,6 +1,6 @@
 """The last step of a selection: find the k smallest of the at most CAPACITY survivors of each row, in order.
 
-    kth_pair              if there are more than SIZE pairs, bisection keeps k to SIZE of them, packed to the front
+    kth_pair              if there are more than SIZE pairs, bisection keeps k to SIZE of them at the front
     sorting network       of SIZE >= k pairs, a power of two
     values                from the keys; the row itself is read only for zeros and NaN
 
@@ -22,9 +22,9 @@ from tonari.select.cuda.kernels.tiles import places, tile_offsets, total
 def keep_smallest(
     bits, ids, present, k, most, bits_ptr, ids_ptr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr
 ):
-    """Write the k to `most` smallest of the pairs that are `present` to memory, in any order.
+    """Write the smallest of the pairs under the mask `present`, k to `most` of them, to memory in any order.
 
-    Returns their number, and a pair that they do not exceed.
+    Returns the number of pairs written, and a (key, index) pair that none of them exceeds.
     """
     keys = to_keys(bits, INFINITE, LARGEST, WIDE)
     key, last = kth_pair(keys, ids, present, k, most)
@@ -41,7 +41,7 @@ def write_row(
     SIZE: tl.constexpr, SORTED: tl.constexpr, MISSING: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr,
 ):  # fmt: skip
-    """Answer one row from `count` <= SIZE pairs in memory (`count` <= k unless SORTED)."""
+    """Write the answer of a row from its `count` survivors in memory: at most SIZE if SORTED, else at most k."""
     at = tl.arange(0, SIZE)
     present = at < count
     keys = to_keys(tl.load(bits_ptr + at, mask=present, other=0), INFINITE, LARGEST, WIDE)
@@ -60,7 +60,7 @@ def finish_row(
     T: tl.constexpr, A: tl.constexpr, V: tl.constexpr, SIZE: tl.constexpr, SORTED: tl.constexpr, MISSING: tl.constexpr,
     INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
-    """Answer one row from its `count` <= T * A * V pairs in memory, which are overwritten."""
+    """Write the answer of a row from its `count` <= T * A * V survivors in memory, which are overwritten."""
     most = k
     if SORTED:
         most = SIZE
@@ -70,7 +70,7 @@ def finish_row(
         bits = tl.load(bits_ptr + slots, mask=present, other=0)  # [T, A, V]
         ids = tl.load(ids_ptr + slots, mask=present, other=0)
         count, _, _ = keep_smallest(bits, ids, present, k, most, bits_ptr, ids_ptr, INFINITE, LARGEST, WIDE)
-        tl.debug_barrier()  # the stores of other threads are loaded next
+        tl.debug_barrier()  # write_row loads pairs that other threads stored
     write_row(
         out_values_ptr, out_ids_ptr, row_ptr, bits_ptr, ids_ptr, count, k,
         SIZE, SORTED, MISSING, INFINITE, LARGEST, WIDE,
@@ -79,7 +79,7 @@ def finish_row(
 
 @triton.jit(do_not_specialize=["k"])
 def finish_kernel(
-    # inputs, [row][capacity] and one count per row
+    # inputs: [row][capacity] survivors, one count per row
     values_ptr, bits_ptr, ids_ptr, counts_ptr,
     # outputs, [row][k]
     out_values_ptr, out_ids_ptr,

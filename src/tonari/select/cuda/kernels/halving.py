@@ -1,8 +1,9 @@
 """The k-th smallest (key, index) pair of a tile in registers, by bisection.
 
-The range of keys is bisected until the number of keys at or below its middle is in [k, most], or one key is left; equal
-keys are then separated by bisecting the range of indices. A step takes one comparison per element and one sum over the
-program. There are at most 32 (64) + 32 steps for any data, and about log2(size) for random data.
+The range of possible keys is bisected until k to `most` keys are at or below its middle, or only one key is possible.
+Pairs with this key are then separated by bisecting the range of indices. A step takes one comparison per element and
+one sum over all threads of the program. There are at most 32 (64) + 32 steps for any data, and about log2(size) for
+random data.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from tonari.select.cuda.kernels.tiles import greatest, total
 
 @triton.jit
 def smallest_at_least(numbers, mask, k, most):
-    """Return an integer that k to `most` of the `numbers` under `mask` do not exceed, and how many do not exceed it.
+    """Return an integer such that k to `most` of the numbers under the mask are at or below it, and their count.
 
-    If there is no such integer, return the smallest that at least k numbers do not exceed.
+    If equal numbers make that impossible, return the smallest integer with at least k numbers at or below it.
     """
     LARGE: tl.constexpr = 0x7FFFFFFFFFFFFFFF if numbers.dtype == tl.int64 else 0x7FFFFFFF
     runs = tl.reduce(tl.where(mask, numbers, LARGE), 2, _elementwise_min)
-    least = tl.reduce(runs, 1, _elementwise_min)  # minimum of each thread
+    least = tl.reduce(runs, 1, _elementwise_min)  # the minimum over the numbers of each thread
     low = tl.reduce(least, 0, _elementwise_min)
     high = greatest(tl.where(mask, numbers, -LARGE - 1))
-    if k <= numbers.shape[0]:  # one number per thread does not exceed the largest of the threads' minima
+    if k <= numbers.shape[0]:  # at or below the threads' largest minimum is a number of each thread
         high = tl.minimum(high, tl.reduce(least, 0, _elementwise_max))
     below = total(mask & (numbers <= high))
     while (low < high) & (below > most):
@@ -40,9 +41,9 @@ def smallest_at_least(numbers, mask, k, most):
 
 @triton.jit
 def kth_pair(keys, ids, mask, k, most):
-    """Return a pair that k to `most` of the pairs under `mask` do not exceed; there must be at least k >= 1.
+    """Return a (key, index) bound such that k to `most` of the pairs under the mask are at or below it.
 
-    It need not be one of the pairs itself.
+    The bound need not be one of the pairs. The mask must have at least k >= 1 elements.
     """
     key, below = smallest_at_least(keys, mask, k, most)
     last = tl.full((), 0x7FFFFFFF, tl.int32)
@@ -55,5 +56,5 @@ def kth_pair(keys, ids, mask, k, most):
 
 @triton.jit
 def at_or_below(keys, ids, key, last):
-    """Return which pairs do not exceed (key, last)."""
+    """Return a mask of the pairs at or below (key, last)."""
     return (keys < key) | ((keys == key) & (ids <= last))

@@ -5,11 +5,11 @@
     bottom up     one streaming pass, which builds two lists at once if G is a power of two
     top down      one program per row: the k best entries of a list are the groups whose members are searched next
 
-Let (key, group) be the largest minimum of the k groups. It gives an upper bound for the k-th smallest member: k groups
-have a minimum at or below (key, group), so k members are at or below (key, last member of the group). On random data,
-few more than k of the k G members pass. Members that pass are appended to SLOTS pairs; when these are full, the k
-smallest are kept, found by bisection, and the bound is lowered. A tile consists of groups from all over the list, so
-that the bound falls quickly on sorted data as well.
+Let (key, group) be the largest minimum of the k groups that are searched. Each of the k groups has a minimum at or
+below (key, group), so at least k members are at or below the bound (key, last member of that group). On random data,
+few more than k of the k G members are. These are appended to a row's SLOTS slots in memory. When the slots are full,
+bisection keeps about k of the smallest pairs, and the bound is lowered. A tile consists of groups from all over the
+list, so that the bound falls quickly on sorted data as well.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def load_entries(
     ptrs, present, WHOLE: tl.constexpr, VALUES: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr,
 ):  # fmt: skip
-    """Load the keys of a list's entries, computed from values if VALUES; `present` is ignored if WHOLE."""
+    """Load the keys of a list's entries. VALUES: the list is the row of values; WHOLE: all entries are present."""
     FORMAT: tl.constexpr = INFINITE if VALUES else 0
     if WHOLE:
         return to_keys(tl.load(ptrs), FORMAT, LARGEST and VALUES, WIDE)
@@ -36,7 +36,7 @@ def load_entries(
 
 @triton.jit
 def list_size(length, power):
-    """Return the size of the list whose entries cover `power` values each, without overflow."""
+    """Return the size of the list whose entries are minima of `power` values each, without overflow."""
     return tl.where(length > 0, (length - 1) // power + 1, 0)
 
 
@@ -53,7 +53,7 @@ def minima_kernel(
     LARGEST: tl.constexpr, WIDE: tl.constexpr, G: tl.constexpr, GROUPS: tl.constexpr, WIDTH: tl.constexpr,
     TWO: tl.constexpr,
 ):  # fmt: skip
-    """Compute the minima of GROUPS groups, read WIDTH members at a time; if TWO, also those of every G of these."""
+    """Compute the minima of GROUPS groups, reading WIDTH members of each at once; TWO: also the next list's minima."""
     tl.static_assert(not TWO or (G == WIDTH and GROUPS % G == 0), "a group of minima is one program's")
     program = tl.program_id(0)
     row = (program // tiles).to(tl.int64)
@@ -96,16 +96,16 @@ def keep_best(
     VALUES: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr, A: tl.constexpr,
     T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Keep the k to `most` smallest of the `held` pairs in the slots, and write their indices to `out_ids_ptr`.
+    """Keep the smallest k to `most` of the `held` pairs in the slots, and write their indices to `out_ids_ptr`.
 
-    Returns the number of pairs that are kept, and a bound that they do not exceed. There must be at least k >= 0 pairs.
+    Returns the number of pairs that are kept, and a (key, index) bound for them. There must be at least k >= 0 pairs.
     """
-    tl.debug_barrier()  # the stores of other threads are loaded next
+    tl.debug_barrier()  # the next loads read pairs that other threads stored
     slots = tile_offsets(A, T, V)
     present = slots < held
     bits = tl.load(slot_bits_ptr + slots, mask=present, other=0)  # [T, A, V]
     ids = tl.load(slot_ids_ptr + slots, mask=present, other=0)
-    tl.debug_barrier()  # all threads have loaded before any slot is overwritten
+    tl.debug_barrier()  # all threads must have loaded their pairs before any slot is overwritten
     keys = to_keys(bits, INFINITE if VALUES else 0, LARGEST and VALUES, WIDE)
     key, last = kth_pair(keys, ids, present, k, most)
     chosen = present & at_or_below(keys, ids, key, last)
@@ -122,16 +122,16 @@ def offer_members(
     COUNT: tl.constexpr, CHECK_NAN: tl.constexpr, VALUES: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr, G: tl.constexpr, A: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Append the members of some groups of a list (or of `all_groups`) that do not exceed (key, last) to the slots.
+    """Append to the slots the members at or below (key, last) of the groups listed at `groups_ptr`, or of all groups.
 
-    Returns how many pairs the slots hold, which include the k smallest; how many members there are (if COUNT); and how
-    many are NaN (if CHECK_NAN).
+    Returns the number of pairs in the slots, which include the k smallest members; the number of members read (if
+    COUNT); and the number of NaNs among them (if CHECK_NAN).
     """
     TILE: tl.constexpr = A * T * V
     FORMAT: tl.constexpr = INFINITE if VALUES else 0
-    PART: tl.constexpr = min((G + V - 1) // V * V, TILE)  # positions of a tile per group, in whole runs
-    SHARE: tl.constexpr = TILE // PART  # groups per tile
-    SPAN: tl.constexpr = (G + PART - 1) // PART  # tiles per group
+    PART: tl.constexpr = min((G + V - 1) // V * V, TILE)  # positions of a tile that one group takes, in whole runs of V
+    SHARE: tl.constexpr = TILE // PART  # number of groups in a tile
+    SPAN: tl.constexpr = (G + PART - 1) // PART  # number of tiles that one group takes
     tiles = (groups + SHARE - 1) // SHARE
     runs = tile_offsets(A, T, 1) * V
     within = runs // PART
@@ -163,7 +163,7 @@ def offer_members(
             tl.store(slot_bits_ptr + at, bits, mask=chosen)
             tl.store(slot_ids_ptr + at, ids, mask=chosen)
             held += found
-            if held > TILE:  # no room for another tile
+            if held > TILE:  # the slots have no room for another tile
                 held, key, last = keep_best(
                     slot_bits_ptr, slot_ids_ptr, held, k, k + k // 4, slot_ids_ptr,
                     VALUES, INFINITE, LARGEST, WIDE, 2 * A, T, V,
@@ -175,7 +175,7 @@ def offer_members(
 def top_down_kernel(
     # inputs
     values_ptr, lengths_ptr, lists_ptr,
-    # scratch, [row][slot]: entries of a list, and the groups that were found
+    # scratch, [row][slot]: kept entries of the current list, and the groups to search in the next list
     entries_ptr, entry_ids_ptr, groups_ptr,
     # outputs, [row][slot] and one per row
     slot_bits_ptr, slot_ids_ptr, counts_ptr, examined_ptr, nan_row_ptr,
@@ -185,11 +185,13 @@ def top_down_kernel(
     HAS_LENGTHS: tl.constexpr, COUNT: tl.constexpr, CHECK_NAN: tl.constexpr, INFINITE: tl.constexpr,
     LARGEST: tl.constexpr, WIDE: tl.constexpr, G: tl.constexpr, A: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Search from list number `lists`, which starts at entry `top` and has `power` values per entry, to the values.
+    """Search a row's lists from the top, list number `lists`, down to the values.
 
-    All groups of the first list are searched: the list above it, if it is counted, would have at most k entries. There
-    are 2 A T V slots; in the end they hold the k smallest pairs of the row and possibly more. CHECK_NAN is set only if
-    there are no lists, since otherwise NaN is detected while the lists are built.
+    The top list begins at entry `top` of the row's lists, and each of its entries covers `power` values. All of its
+    groups are searched. A row has 2 A T V slots, which in the end hold the k smallest pairs of the row and possibly
+    more. `counted_top` is 1 if the counters include a list above the top, which is never built because it would have at
+    most k entries. CHECK_NAN is set only if there are no lists, since otherwise NaN is detected while the lists are
+    built.
     """
     SLOTS: tl.constexpr = 2 * A * T * V
     row = tl.program_id(0).to(tl.int64)
@@ -219,7 +221,8 @@ def top_down_kernel(
             entries_ptr, entry_ids_ptr, k, COUNT, False, False, INFINITE, LARGEST, WIDE, G, A, T, V,
         )  # fmt: skip
         examined += offered
-        # The groups of the next list, and the bound on their members.
+        # The k smallest entries are the groups to search in the next list. The largest of them bounds the members that
+        # can be in the answer.
         wanted = tl.minimum(held, k)
         groups, key, last = keep_best(
             entries_ptr, entry_ids_ptr, held, wanted, wanted, groups_ptr,

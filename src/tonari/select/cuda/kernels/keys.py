@@ -1,4 +1,4 @@
-"""Values as integers with the same order, on the GPU: every kernel compares integers only.
+"""Values as integers in the order of the values, on the GPU: every kernel compares integers only.
 
     float bits  s mmmmmmm...   key = s ? -m : m        -0.0 and 0.0 are both 0; NaN has the largest key
     largest first              key = ~key              (NaN stays last)
@@ -16,13 +16,13 @@ import triton.language as tl
 
 @triton.jit
 def last_key(WIDE: tl.constexpr):
-    """Return LAST, the largest key: int64 if WIDE, else int32."""
+    """Return LAST, the largest key, which NaN and missing entries have: int64 if WIDE, else int32."""
     return tl.full((), 0x7FFFFFFFFFFFFFFF, tl.int64) if WIDE else tl.full((), 0x7FFFFFFF, tl.int32)
 
 
 @triton.jit
 def to_keys(bits, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr):
-    """Convert loaded bits to keys."""
+    """Convert the loaded bits of values to keys."""
     KEY: tl.constexpr = tl.int64 if WIDE else tl.int32
     SHIFT: tl.constexpr = 63 if WIDE else 31
     if INFINITE == 0:
@@ -42,14 +42,14 @@ def to_keys(bits, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.conste
 
 @triton.jit
 def load_keys(ptrs, present, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr):
-    """Load keys from `ptrs`; LAST where not `present`."""
+    """Load values from `ptrs`, and return their keys; LAST where not `present`."""
     keys = to_keys(tl.load(ptrs, mask=present, other=0), INFINITE, LARGEST, WIDE)
     return tl.where(present, keys, last_key(WIDE))
 
 
 @triton.jit
 def to_bits(keys, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDTH: tl.constexpr):
-    """Return the bits, sign-extended, of a value of WIDTH bits that has each key; zeros and NaN have several."""
+    """Return the sign-extended bits of a value of WIDTH bits for each key; zeros and NaN have several such values."""
     LOWEST: tl.constexpr = -(1 << (WIDTH - 1))
     bits = ~keys if LARGEST else keys
     if INFINITE > 0:
@@ -59,11 +59,12 @@ def to_bits(keys, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDTH: tl.const
 
 @triton.jit
 def comparable_bits(key, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr, WIDTH: tl.constexpr):
-    """Return (flip, limit) such that bits, widened and xored with `flip`, are <= `limit` if their key is <= `key`.
+    """Return (flip, limit) such that every value with a key <= `key` has bits ^ flip <= limit, in the width of the key.
 
-    The bits of floats have the order of integers above zero and the reverse order below it, which is enough for
-    comparisons with one fixed key. A few values with larger keys pass as well (NaN of one sign, -0.0 against 0.0), but
-    none with a smaller key is lost.
+    This saves computing the keys of all values for comparisons with one fixed key. As integers, the bits of floats
+    ascend with the value above zero and descend below it; `flip` gives the half that contains `key` the order of the
+    keys. A few values with larger keys pass as well (NaN of one sign, -0.0 if `key` is that of 0.0), but no value with
+    a smaller key is lost.
     """
     TOP: tl.constexpr = -0x8000000000000000 if WIDE else -0x80000000
     flip = key * 0
@@ -78,7 +79,10 @@ def comparable_bits(key, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl
 
 @triton.jit
 def store_values(out_ptrs, row_ptr, keys, ids, mask, present, INFINITE: tl.constexpr, LARGEST: tl.constexpr):
-    """Store the values of keys where `mask`; zeros and NaN, whose bits the key does not give, are read from the row."""
+    """Store the values of keys under the mask.
+
+    Both zeros have the same key, and so have all NaNs, so these values are read from the row.
+    """
     bits = to_bits(keys, INFINITE, LARGEST, out_ptrs.dtype.element_ty.primitive_bitwidth)
     if INFINITE > 0:
         zero = -1 if LARGEST else 0

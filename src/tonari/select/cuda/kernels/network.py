@@ -1,17 +1,20 @@
 """Bitonic networks of (key, index) pairs on the GPU; the smaller index wins a tie, so no two entries are equal.
 
 A tensor is one row of N = 2^b entries: keys int32 or int64, ids int32. The row is reshaped to a hypercube of side 2.
-The step that compares positions 2^j apart works along axis b - 1 - j, and the partner of x is (x + partner) - x.
+The step that compares positions 2^j apart works along axis b - 1 - j. The partner of an entry along an axis is the sum
+over the axis minus the entry.
 
     key 32 bits | id 32 bits      one int64 word: a single comparison and exchange for both
     64-bit keys                   keys and ids are exchanged separately
 
-Triton unrolls such a network, which takes it seconds for some hundred entries. LONG entries and more are therefore
-sorted in loops: steps over 2^NEAR positions and more exchange entries through shared memory (tl.gather), and only the
-NEAR others, between registers and lanes, are unrolled. This takes a third to a fifth of the time to compile and, from
-1024 pairs of 32-bit keys on, also less time to run; with fewer pairs it runs as fast.
+Triton unrolls such a network, and then takes seconds to compile it for some hundred entries. A row of LONG or more
+entries is therefore sorted in loops. Steps that compare entries 2^NEAR or more positions apart exchange them through
+shared memory (tl.gather). Only the NEAR steps over shorter distances, between registers and lanes, are unrolled. This
+takes a third to a fifth of the time to compile. From 1024 pairs of 32-bit keys on, it also runs faster; with fewer
+pairs it runs as fast.
 
-Batcher 1968; keeping the smaller half of two runs is the truncated bitonic sort of Sismanis et al. 2012.
+The networks are Batcher's (1968). Keeping only the smaller half of two runs is the truncated bitonic sort of Sismanis
+et al. 2012.
 """
 
 from __future__ import annotations
@@ -36,14 +39,15 @@ def unpack_words(words):
 
 @triton.jit
 def _upper(BIT: tl.constexpr, BITS: tl.constexpr):
-    """Return 0 in the lower half along the axis of BIT and 1 in the upper half; broadcasts over the hypercube."""
+    """Return a tensor to broadcast along the axis of BIT: 0 in the lower half of the hypercube, 1 in the upper half."""
     return tl.reshape(tl.arange(0, 2), [1] * (BITS - 1 - BIT) + [2] + [1] * BIT)
 
 
 @triton.jit
 def _exchange(keys, ids, BIT: tl.constexpr, BITS: tl.constexpr, PACKED: tl.constexpr):
-    """Sort every two entries 2^BIT apart."""
-    # As tl.sum does, whose own code would be translated for every axis; Triton's interpreter adds whole arrays for it.
+    """Put every two entries that are 2^BIT positions apart in ascending order."""
+    # Equal to tl.sum, which Triton would translate anew for every axis. Triton's interpreter recognizes this function,
+    # and adds whole arrays.
     other_keys = tl.reduce(keys, BITS - 1 - BIT, _sum_combine, keep_dims=True) - keys
     greater = keys > other_keys
     if not PACKED:
@@ -81,7 +85,7 @@ def _merge(keys, ids, BLOCK: tl.constexpr, down, PACKED: tl.constexpr):
 
 @triton.jit
 def _halve(keys, ids, BIT: tl.constexpr, PACKED: tl.constexpr):
-    """Keep the smaller of every two entries 2^BIT apart: half as many entries remain."""
+    """Keep the smaller of every two entries that are 2^BIT positions apart, so that half of the entries remain."""
     BITS: tl.constexpr = _log2(keys.numel)
     AXIS: tl.constexpr = BITS - 1 - BIT
     if PACKED:
@@ -122,7 +126,7 @@ def _to_row(keys, ids, N: tl.constexpr, PACKED: tl.constexpr):
 
 @triton.jit
 def smallest_pairs(keys, ids, N: tl.constexpr, K: tl.constexpr, DESCENDING: tl.constexpr = 0):
-    """Return the K smallest of N entries, sorted: runs of K are sorted and merged in pairs, dropping larger halves."""
+    """Return the K smallest of N entries, sorted: sort runs of K, then merge them in pairs, dropping larger halves."""
     BITS: tl.constexpr = _log2(N)
     BLOCK: tl.constexpr = _log2(K)
     PACKED: tl.constexpr = keys.dtype == tl.int32
@@ -154,7 +158,7 @@ def sort_pairs(keys, ids, N: tl.constexpr, DESCENDING: tl.constexpr = 0):
 
 @triton.jit
 def _sort_in_loops(keys, ids, N: tl.constexpr, DESCENDING: tl.constexpr, NEAR: tl.constexpr = 5):
-    """Sort all N entries in loops, of which only the steps over less than 2^NEAR positions are unrolled."""
+    """Sort all N entries in loops; only the steps between entries less than 2^NEAR positions apart are unrolled."""
     BITS: tl.constexpr = _log2(N)
     CUBE: tl.constexpr = [N >> NEAR] + [2] * NEAR
     PACKED: tl.constexpr = keys.dtype == tl.int32
@@ -191,7 +195,7 @@ def _sort_in_loops(keys, ids, N: tl.constexpr, DESCENDING: tl.constexpr, NEAR: t
 
 @triton.jit
 def sort_rows(keys, ids, N: tl.constexpr, LENGTH: tl.constexpr):
-    """Sort every run of LENGTH of the N entries by itself: the last step of a network does not alternate."""
+    """Sort every run of LENGTH entries separately, and all runs in ascending order."""
     BITS: tl.constexpr = _log2(N)
     BLOCK: tl.constexpr = _log2(LENGTH)
     ASCENDING: tl.constexpr = 0
@@ -206,7 +210,7 @@ def sort_rows(keys, ids, N: tl.constexpr, LENGTH: tl.constexpr):
 
 @triton.jit
 def merge_pairs(keys, ids, N: tl.constexpr, DESCENDING: tl.constexpr = 0):
-    """Sort a bitonic sequence of N entries."""
+    """Sort N entries that form a bitonic sequence."""
     PACKED: tl.constexpr = keys.dtype == tl.int32
     keys, ids = _to_cube(keys, ids, PACKED)
     keys, ids = _merge(keys, ids, _log2(N), DESCENDING, PACKED)
@@ -217,8 +221,7 @@ def merge_pairs(keys, ids, N: tl.constexpr, DESCENDING: tl.constexpr = 0):
 def keep_smaller(keys_a, ids_a, keys_b, ids_b, N: tl.constexpr):
     """Return the N smallest entries of an ascending run `a` and a descending run `b`, ascending.
 
-    The elementwise minimum of the two is bitonic and contains the N smallest; `b` descends so that no reversal is
-    needed.
+    The elementwise minimum of the two runs is a bitonic sequence and contains the N smallest entries.
     """
     first = (keys_a < keys_b) | ((keys_a == keys_b) & (ids_a < ids_b))
     return merge_pairs(tl.where(first, keys_a, keys_b), tl.where(first, ids_a, ids_b), N)

@@ -4,8 +4,9 @@
     value <  0    key = 1 vvvvvvv... ~iiii...        larger magnitudes are smaller values, so ids are inverted too
     missing       key = +inf
 
-Read as float64, keys have the order of (value, id). The upper half has at most the exponent of a float32 infinity, so
-every key of a pair is finite, and only the smallest pair of all, (0.0, 0), is a zero. Similarities are negated first.
+Compared as float64 numbers, keys have the order of (value, id). The exponent in the upper half is at most that of a
+float32 infinity, so the key of every pair is finite; only the smallest pair, (0.0, 0), has the key 0. Similarities are
+negated before they are encoded.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import triton.language as tl
 
 @triton.jit
 def ascending(values, DESCENDING: tl.constexpr):
-    """Return values that ascend with distance, without -0.0."""
+    """Return values that are smaller for nearer points: similarities are negated, and -0.0 becomes 0.0."""
     return 0.0 - values if DESCENDING else values + 0.0
 
 
 @triton.jit
 def make_keys(values, ids, present):
-    """Return the keys of values, rounded to float32; NaN, which only rejected input has, counts as missing."""
+    """Return the keys of (value, id) pairs, with values rounded to float32; NaN counts as missing."""
     rounded = values.to(tl.float32)
     bits = tl.where(rounded == 0, 0.0, rounded).to(tl.int32, bitcast=True).to(tl.int64)
     flip = (bits >> 31) & 0xFFFFFFFF
@@ -33,7 +34,7 @@ def make_keys(values, ids, present):
 
 @triton.jit
 def open_keys(keys):
-    """Return the float32 values and the ids of keys; inf and -1 if missing."""
+    """Return the float32 values and the ids that keys encode; inf and -1 for a missing pair."""
     bits = keys.to(tl.int64, bitcast=True)
     present = bits != 0x7FF0000000000000
     values = (bits >> 32).to(tl.int32).to(tl.float32, bitcast=True)
@@ -52,7 +53,7 @@ def encode_kernel(
     # constants
     DESCENDING: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Write the keys of lists: float32 distances and int32 ids, -1 where missing."""
+    """Encode lists as keys: float32 distances and int32 ids, -1 where missing."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     present = at < entries
     row = at // columns
@@ -74,7 +75,7 @@ def decode_kernel(
     # constants
     DESCENDING: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Write the distances and ids of keys."""
+    """Decode keys to distances and ids."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     present = at < entries
     values, ids = open_keys(tl.load(keys_ptr + at, mask=present, other=0))

@@ -1,16 +1,17 @@
 """Selection from few long rows: a row is cut into parts, and one program holds a part in registers.
 
     part     a program reads a part of a row once and writes its `keep` or fewer smallest pairs, at least k
-    lists    the same for the pairs that the parts of a row have kept, if they do not fit into one program
-    answer   the k smallest of the pairs that remain, or of a row that fits into one program, in order
+    lists    the same for the pairs kept from the parts of a row, while these are too many for one program
+    answer   the k smallest of the remaining pairs, in order; directly from the values if a row fits into one program
 
-Pairs are written in order of the column, and parts follow one another, so equal keys are ordered by their positions. A
-program therefore holds only keys, and finds its k-th pair by bisection (halving.py). It needs no atomic operation and
-no sample, which could mislead, and its time hardly depends on the values.
+Pairs are written in order of their columns, part after part, so the position of a pair decides between equal keys. A
+program therefore holds only keys, and finds its k-th pair by bisection (halving.py). It needs no atomic operations. It
+needs no sample, which might not represent the row, and its time hardly depends on the values.
 
-A list has `keep` slots: keys, and columns `columns_at` elements behind them. An empty slot has the key LAST and the
-column EMPTY. A NaN also has the key LAST, but a column. An empty slot may be counted as a pair, but never instead of a
-NaN of the answer: the first part of a row has k pairs at its front unless the whole row has fewer than k.
+A part's list has `keep` slots: keys, and columns `columns_at` elements behind them. An empty slot has the key LAST and
+the column EMPTY. NaN also has the key LAST, but a real column. The search for the k-th pair may count an empty slot as
+a pair, but this never displaces a NaN that belongs to the answer: the list of a row's first part begins with k pairs,
+unless the whole row has fewer than k values.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ EMPTY = tl.constexpr(0x7FFFFFFF)
 
 @triton.jit
 def places_in_order(mask):
-    """Return the position of each element of a tile among the masked elements, in order of their offsets."""
+    """Return each element's position among the elements in the mask, which are counted in order of their offsets."""
     ones = mask.to(tl.int32)  # [T, A, V]
     runs = tl.reduce(ones, 2, _sum_combine)
     upto = tl.associative_scan(runs, 0, _sum_combine)
@@ -40,9 +41,10 @@ def places_in_order(mask):
 
 @triton.jit
 def last_of_equal(keys, offsets, key, k, most, below):
-    """Return the offset in a tile up to which pairs with the key `key` are among the k to `most` smallest.
+    """Return the last offset at which a pair with the key `key` counts, such that k to `most` pairs of a tile are kept.
 
-    `below` is the number of pairs with a key of at most `key`.
+    `below` is the number of pairs with keys at or below `key`, at least k. All of them count if they are at most
+    `most`.
     """
     last = tl.full((), EMPTY, tl.int32)
     if below > most:
@@ -62,11 +64,11 @@ def last_of_equal(keys, offsets, key, k, most, below):
 
 @triton.jit
 def bound_of_tile(keys, offsets, k, most, NARROW: tl.constexpr):
-    """Return a (key, offset) pair that k to `most` of the pairs of a tile do not exceed; there must be at least k.
+    """Return a (key, offset) bound such that k to `most` pairs of a tile are at or below it; the tile has at least k.
 
-    NARROW keys have at most 16 bits, and often many are equal: one number of 31 bits then stands for a pair.
+    NARROW: keys have at most 16 bits, and many may be equal, so key and offset are combined in one number of 31 bits.
     """
-    LAST: tl.constexpr = 0x7FFF  # stands for the key LAST: other keys are smaller
+    LAST: tl.constexpr = 0x7FFF  # stands for the key LAST, and exceeds all other keys
     everywhere = tl.full(keys.shape, 1, tl.int1)
     if NARROW:
         tl.static_assert(keys.numel <= 1 << 15)
@@ -82,7 +84,7 @@ def bound_of_tile(keys, offsets, k, most, NARROW: tl.constexpr):
 
 @triton.jit
 def fill_list(list_ptr, columns_at, first, keep, WIDE: tl.constexpr, T: tl.constexpr):
-    """Mark the slots of a list from `first` on as empty."""
+    """Mark the slots of a part's list as empty, from slot `first` up to `keep`."""
     KEY: tl.constexpr = tl.int64 if WIDE else tl.int32
     for start in range(first, keep, T):
         slots = start + tl.arange(0, T)
@@ -95,7 +97,7 @@ def bound_of_values(
     row_ptr, begin, end, k, most, nan_row_ptr, row, CHECK_NAN: tl.constexpr, INFINITE: tl.constexpr,
     LARGEST: tl.constexpr, WIDE: tl.constexpr, NARROW: tl.constexpr, T: tl.constexpr, A: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Return a (key, offset) pair that k to `most` of the values in [begin, end) do not exceed, or all if fewer."""
+    """Return a (key, offset) bound such that k to `most` values in [begin, end) are at or below it, or all if fewer."""
     offsets = tile_offsets(A, T, V)
     if begin + T * A * V <= end:  # wide loads need no mask
         keys = to_keys(tl.load(row_ptr + begin + offsets), INFINITE, LARGEST, WIDE)
@@ -118,7 +120,7 @@ def bound_of_lists(
     lists_ptr, begin, end, k, most, WIDE: tl.constexpr, NARROW: tl.constexpr, T: tl.constexpr, A: tl.constexpr,
     V: tl.constexpr,
 ):  # fmt: skip
-    """Return a (key, offset) pair that k to `most` of the pairs in [begin, end) do not exceed, if there are k."""
+    """Return a (key, offset) bound such that k to `most` pairs of the slots [begin, end) are at or below it."""
     offsets = tile_offsets(A, T, V)
     inside = begin + offsets < end
     keys = tl.load(lists_ptr + begin + offsets, mask=inside, other=last_key(WIDE))
@@ -130,7 +132,7 @@ def collect_values(
     row_ptr, begin, end, key, last, out_ptr, columns_at, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr, T: tl.constexpr, B: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Write the pairs of a part at or below (key, last) in order of the column; return their number."""
+    """Write the pairs of a part of a row at or below (key, last), in order of column; return their number."""
     count = tl.zeros((), tl.int32)
     for start in range(begin, end, T * B * V):
         columns = start + tile_offsets(B, T, V)
@@ -149,7 +151,7 @@ def collect_lists(
     lists_ptr, begin, end, columns_at, key, last, out_ptr, out_columns_at, WIDE: tl.constexpr, T: tl.constexpr,
     B: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Write the pairs of some slots at or below (key, last) in order of the column; return their number."""
+    """Write the pairs of the slots [begin, end) at or below (key, last), in order of column; return their number."""
     count = tl.zeros((), tl.int32)
     for start in range(begin, end, T * B * V):
         slots = start + tile_offsets(B, T, V)
@@ -177,7 +179,7 @@ def part_kernel(
     HAS_LENGTHS: tl.constexpr, CHECK_NAN: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr, NARROW: tl.constexpr, T: tl.constexpr, A: tl.constexpr, B: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Write the k to `keep` smallest pairs of a part of a row, or all if it has no more."""
+    """Write the smallest pairs, k to `keep` of them, of a part of a row; or all if it has at most `keep`."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
     row_ptr = values_ptr + row * stride
@@ -193,14 +195,15 @@ def part_kernel(
 
 @triton.jit(do_not_specialize=["lists_at", "out_at", "width", "columns_at", "k", "parts", "keep", "out_columns_at"])
 def lists_kernel(
-    # inputs, from `lists_at` on: the lists of each row, `width` slots; outputs, from `out_at` on: [row][part] lists
+    # inputs from `lists_at` on: the lists of each row, `width` slots in all; outputs from `out_at` on: [row][part]
+    # lists
     lists_ptr,
     # shapes
     lists_at, out_at, width, columns_at, k, parts, keep, out_columns_at,
     # constants
     WIDE: tl.constexpr, NARROW: tl.constexpr, T: tl.constexpr, A: tl.constexpr, B: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Write the k to `keep` smallest pairs of a part of a row's lists."""
+    """Write the smallest pairs, k to `keep` of them, among the slots of one part of a row."""
     program = tl.program_id(0)
     begin = (program % parts) * (T * A * V)
     end = tl.minimum(begin + T * A * V, width)
@@ -213,7 +216,8 @@ def lists_kernel(
 
 @triton.jit(do_not_specialize=["n", "k", "lists_at", "width", "columns_at", "packed_at"])
 def parts_answer_kernel(
-    # inputs; from `lists_at` on the lists of each row, `width` slots; from `packed_at` on scratch for SIZE pairs a row
+    # inputs; lists_ptr: lists from `lists_at` on, `width` slots per row; scratch from `packed_at` on, SIZE pairs per
+    # row
     values_ptr, lengths_ptr, lists_ptr,
     # outputs
     out_values_ptr, out_columns_ptr, nan_row_ptr,
@@ -224,7 +228,7 @@ def parts_answer_kernel(
     WIDE: tl.constexpr, NARROW: tl.constexpr, MISSING: tl.constexpr, SORTED: tl.constexpr, LISTS: tl.constexpr,
     SIZE: tl.constexpr, T: tl.constexpr, A: tl.constexpr, B: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Answer a row from its lists, or unless LISTS from its values, which then fit into one tile."""
+    """Write the answer of a row: from its lists if LISTS, else from its values, which then fit into one tile."""
     row = tl.program_id(0).to(tl.int64)
     row_ptr = values_ptr + row * stride
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
@@ -242,7 +246,7 @@ def parts_answer_kernel(
             row_ptr, 0, length, k, most, nan_row_ptr, row, CHECK_NAN, INFINITE, LARGEST, WIDE, NARROW, T, A, V
         )
         count = collect_values(row_ptr, 0, length, key, last, packed_ptr, SIZE, INFINITE, LARGEST, WIDE, T, B, V)
-    tl.debug_barrier()  # the stores of other threads are loaded next
+    tl.debug_barrier()  # the next loads read pairs that other threads stored
     places = tl.arange(0, SIZE)
     keys = tl.load(packed_ptr + places, mask=places < count, other=last_key(WIDE))
     columns = tl.load(packed_ptr + SIZE + places, mask=places < count, other=EMPTY).to(tl.int32)

@@ -1,18 +1,18 @@
-"""Radix selection: the k-th smallest key digit by digit, most significant first, then one pass that collects.
+"""Radix selection: find the k-th smallest key digit by digit, most significant first, then collect the answer.
 
 The method is radix select (Alabi et al. 2012), with the early stop of AIR Top-k (Zhang et al., SC 2023): once all
-values that share the prefix are wanted, the lower digits do not matter.
+values that share the digits found so far are wanted, the lower digits do not matter.
 
-    pass p:   histogram[d] = values with the current prefix whose next digit is d             one read of the row
-              digit = the d at which the running sum reaches the number still wanted
+    pass p:   histogram[d] = number of values with the current prefix whose next digit is d  one read of the row
+              digit = the d at which the running sum reaches the number of values still wanted
     ties:     equal keys are ordered by index, so the index of the last wanted one is found
     collect:  pairs at or below the k-th                                                      one more read
 
 If there are many rows, one program does all of this for a row (radix_kernel), and collects in order of index. If there
 are few, programs share a row (radix_parts.py).
 
-    (prefix, wanted, share)   the digits so far; the number of values that are wanted among those with this prefix; the
-                              number of values with this prefix
+    (prefix, wanted, share)   the digits found so far; the number of values with this prefix that are in the answer; the
+                              number of all values with this prefix
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tonari.select.cuda.kernels.tiles import row_length
 
 @triton.jit
 def flip_sign(keys, WIDE: tl.constexpr):
-    """Convert keys to numbers whose digits have the order of the keys, and back."""
+    """Flip the sign bit of keys, so that their digits have the order of the keys; a second call restores the keys."""
     return keys ^ (-last_key(WIDE) - 1)
 
 
@@ -45,9 +45,9 @@ def digit_histogram(
     BITS: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Compute the histogram of the digit in bits [shift, above) over the values in [begin, end).
+    """Count how often each digit occurs in bits [shift, above) of the values in [begin, end); return the histogram.
 
-    Only values whose bits from `above` up equal the prefix are counted; if `above` is the number of bits, all values.
+    Only values whose bits from `above` up equal the prefix are counted; at the first digit, all values.
     """
     NUMBER_BITS: tl.constexpr = 64 if WIDE else 32
     width = above - shift
@@ -68,7 +68,7 @@ def digit_histogram(
 
 @triton.jit
 def narrow(prefix, wanted, share, histogram, above, shift, WIDE: tl.constexpr, BITS: tl.constexpr):
-    """Return (prefix, wanted, share) after the digit in bits [shift, above): the largest digit if all are wanted."""
+    """Return (prefix, wanted, share) after choosing the digit in bits [shift, above): the largest if all are wanted."""
     NUMBER_BITS: tl.constexpr = 64 if WIDE else 32
     width = above - shift
     bins = tl.arange(0, 1 << BITS)
@@ -94,7 +94,7 @@ def place_of_equal(
     WIDE: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Return the index of the nth value in [begin, end) that has the key; there must be at least n."""
+    """Return the index of the nth value in [begin, end) that has the key; at least n values must have it."""
     start = begin + tl.zeros((), tl.int32)
     ids = start + tl.arange(0, TILE)
     equal = (load_keys(row_ptr + ids, ids < end, INFINITE, LARGEST, WIDE) == key) & (ids < end)
@@ -119,7 +119,7 @@ def kth_pair_streamed(
     BITS: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Return a pair that exactly k pairs of the row do not exceed; 1 <= k <= length."""
+    """Return a (key, index) bound such that exactly k pairs of the row are at or below it; 1 <= k <= length."""
     above = tl.full((), 64 if WIDE else 32, tl.int32)
     prefix = last_key(WIDE) * 0
     wanted = k + tl.zeros((), tl.int32)
@@ -172,7 +172,7 @@ def radix_kernel(
     # inputs
     values_ptr,
     lengths_ptr,
-    # outputs, [row][capacity] and one per row
+    # outputs: [row][capacity] pairs, one count per row
     bits_ptr,
     ids_ptr,
     counts_ptr,
@@ -192,7 +192,7 @@ def radix_kernel(
     BITS: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Reduce a row to its k smallest pairs with one program."""
+    """Find the k smallest pairs of a row with one program, and write them in order of index."""
     row = tl.program_id(0).to(tl.int64)
     row_ptr = values_ptr + row * stride
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)

@@ -1,7 +1,7 @@
 """Radix selection from few long rows: `parts` programs share a row, `chunk` values each, and every pass is a launch.
 
-The programs of a pass add their counts in memory, and every program of the next pass derives the same state from them.
-The method and the state are the same as in radix.py.
+The programs of a pass add their histograms in memory. Every program of the next pass then derives the state of the
+search from the sums. The method, and the state (prefix, wanted, share), are the same as in radix.py.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def state_before(
 ):
     """Return (prefix, wanted, share) of a row before digit number `digit`, from the results of the previous launch.
 
-    States are [digit][row], with two counts each; histograms are [digit][row][bin]. If all values are wanted from the
-    start, the prefix becomes all ones, which no key exceeds.
+    States are stored as [digit][row], with two counts each, and histograms as [digit][row][bin]. If all values of a row
+    are wanted from the start, the prefix becomes all ones, and no key exceeds it.
     """
     NUMBER_BITS: tl.constexpr = 64 if WIDE else 32
     prefix = last_key(WIDE) * 0
@@ -58,7 +58,7 @@ def digit_kernel(
     # inputs
     values_ptr,
     lengths_ptr,
-    # states and histograms of all digits, see state_before; the histograms start at 0
+    # states and histograms of all digits (see state_before); the histograms are 0 at first
     prefixes_ptr,
     shares_ptr,
     histograms_ptr,
@@ -78,7 +78,7 @@ def digit_kernel(
     BITS: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Add `chunk` values of a row to the histogram of one digit."""
+    """Add `chunk` values of a row to the row's histogram of one digit."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
     part = program % parts
@@ -129,7 +129,7 @@ def equals_kernel(
     BITS: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Count the values of a chunk that equal the k-th, for rows in which only some of the equal values are wanted."""
+    """Count the values of a chunk that equal the k-th smallest, if only some of the row's equal values are wanted."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
@@ -161,7 +161,7 @@ def settle_kernel(
     shares_ptr,
     histograms_ptr,
     equals_ptr,
-    # outputs: a pair per row, and a count that starts at 0
+    # outputs: a bound per row, and its count of survivors, set to 0
     keys_ptr,
     ids_ptr,
     counts_ptr,
@@ -182,7 +182,7 @@ def settle_kernel(
     TILE: tl.constexpr,
     PARTS: tl.constexpr,
 ):
-    """Write a pair that exactly the k smallest of a row do not exceed; PARTS is a power of two, at least `parts`."""
+    """Write the (key, index) bound of a row, with k pairs at or below it; PARTS is a power of two, at least `parts`."""
     row = tl.program_id(0).to(tl.int64)
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
     prefix, wanted, share = state_before(

@@ -1,10 +1,10 @@
 """Sort lists of different lengths by (value, id), several short lists per program.
 
-    program   N / LENGTH lists of up to LENGTH entries, padded to that: one row [N] of pairs, sorted in runs
-    keys      of kernels/keys.py: integers in the order of the values; the bits of a value follow from its key
+    program   N / LENGTH lists, each padded to LENGTH entries: a row [N] of pairs, sorted in runs of LENGTH
+    keys      integers in the order of the values (kernels/keys.py); the bits of a value follow from its key
     network   kernels/network.py: log2(LENGTH)² / 2 steps for all lists at once
 
-A list may be anywhere in the input; it is written to its place in the output.
+A list may begin anywhere in the input; a table gives its place in the output.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from tonari.select.cuda.kernels.network import sort_rows
 
 @triton.jit(do_not_specialize=["lists"])
 def order_lists_kernel(
-    # inputs: flat bits of values and ids; where each list begins, and its length; the lists to order
+    # inputs: bits of all values, and ids; the first entry and the length of each list; the positions, among all
+    # lists, of the lists to order
     bits_ptr, ids_ptr, begins_ptr, counts_ptr, numbers_ptr,
-    # outputs: flat, and the position of each list in them
+    # input: the first entry of each list in the outputs; outputs: bits of all values, and ids
     places_ptr, out_bits_ptr, out_ids_ptr,
     # shapes
     lists,

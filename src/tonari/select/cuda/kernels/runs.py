@@ -1,7 +1,7 @@
 """Sort the pairs of a row when they are too many for one network: sorted runs, which are then merged in pairs.
 
-    sort_runs   sort RUN pairs at a time, by a network in registers
-    merge       merge two runs of SPAN pairs, TILE positions of the result per program
+    sort_runs   sort runs of RUN pairs, each by a network in registers
+    merge       merge two runs of `span` pairs each; a program computes TILE positions of the result
 
 A program finds its input by the merge path (Odeh, Green, Mwassi, Shmueli and Birk 2012). Let `place` be the first
 position of its tile in the result. A binary search finds the number `first` of pairs before `place` that belong to the
@@ -47,7 +47,7 @@ def sort_runs_kernel(
 
 @triton.jit
 def merge_path(keys_a_ptr, ids_a_ptr, size_a, keys_b_ptr, ids_b_ptr, size_b, place):
-    """Return the number of the first `place` pairs of two merged ascending runs that belong to run a."""
+    """Return the number of pairs from run a among the first `place` pairs of the merge of ascending runs a and b."""
     low = tl.maximum(0, place - size_b)
     high = tl.minimum(place, size_a)
     while low < high:
@@ -99,7 +99,7 @@ def merge_kernel(
     keys_a, ids_a = load_run(keys_ptr, ids_ptr, first + slots, size_a, WIDE)  # [TILE]
     keys_b, ids_b = load_run(
         keys_ptr + span, ids_ptr + span, place - first + TILE - 1 - slots, size_b, WIDE
-    )  # backwards
+    )  # run b in descending order, as keep_smaller requires
     keys, ids = keep_smaller(keys_a, ids_a, keys_b, ids_b, TILE)
     at = begin + slots
     present = at < count

@@ -1,8 +1,8 @@
 """Sampled thresholds and compaction (matsumoto2015, sections III and V-A), on the GPU.
 
     sample    runs of RUN adjacent values, one at a random position in every stratum of the row. The threshold is a
-              (key, index) pair that `rank`, or a few more, of the samples do not exceed. A pair can split equal values,
-              and a sample spread over the row works for sorted rows as well as for random ones
+              (key, index) pair such that `rank` of the samples, or a few more, are at or below it. The index separates
+              equal values. A sample spread over the row works for sorted rows as well as for random ones
     compact   the row is streamed once; pairs at or below the threshold are the row's survivors (kernels/compact.py)
     answer    the k smallest survivors, in order (kernels/finish.py); a row with fewer than k survivors, or more than
               the capacity, is first narrowed by radix selection
@@ -59,7 +59,7 @@ def resident_kernel(
     else:
         tl.store(bits_ptr + ids, bits, mask=present)
         tl.store(ids_ptr + ids, ids, mask=present)
-    tl.debug_barrier()  # the stores of other threads are loaded next
+    tl.debug_barrier()  # the next loads read pairs that other threads stored
     write_row(
         out_values_ptr + row * k, out_ids_ptr + row * k, row_ptr, bits_ptr, ids_ptr, count, k,
         SIZE, SORTED, MISSING, INFINITE, LARGEST, WIDE,
@@ -72,22 +72,22 @@ def sample_pairs(
     A: tl.constexpr, T: tl.constexpr, RUN: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr,
 ):  # fmt: skip
-    """Load A * T runs, each at a random position in its stratum; return keys, ids and the mask of valid ones.
+    """Load A * T runs, each at a random position in its stratum; return keys, ids and the mask of valid samples.
 
     All have shape [T, A, RUN].
     """
     strata = part * (A * T) + tile_offsets(A, T, 1)
     width = length // (parts * (A * T))
-    # A multiplicative hash is random enough, as inputs are not adversarial to it.
+    # A multiplicative hash is random enough: a bad sample costs time, but changes no answer.
     mixed = strata.to(tl.uint32) * 0x9E3779B1 + row.to(tl.uint32) * 0x85EBCA6B
     mixed = (mixed ^ (mixed >> 15)) * 0x2C1B3C6D
     mixed = mixed ^ (mixed >> 13)
     room = tl.maximum(width - RUN, 0) + 1
-    # As tl.umulhi, which would link libdevice (metrics/kernels/instructions.py).
+    # Equal to tl.umulhi, which would link libdevice (metrics/kernels/instructions.py).
     jitter = ((mixed.to(tl.uint64) * room.to(tl.uint64)) >> 32).to(tl.int32)
     first = strata * width + jitter
     if RUN > 1:
-        first = first // 4 * 4  # 16 bytes at a time
+        first = first // 4 * 4  # aligned to the 16 bytes of one load
     ids = first + tl.arange(0, RUN)[None, None, :]  # [T, A, RUN]
     present = ids < length
     keys = to_keys(tl.load(row_ptr + ids, mask=present, other=0), INFINITE, LARGEST, WIDE)
@@ -96,7 +96,7 @@ def sample_pairs(
 
 @triton.jit
 def pair_of(keys, ids, kept):
-    """Return the largest pair under the mask `kept`."""
+    """Return the largest (key, index) pair under the mask `kept`."""
     LOWEST: tl.constexpr = -0x8000000000000000 if keys.dtype == tl.int64 else -0x80000000
     key = greatest(tl.where(kept, keys, LOWEST))
     last = greatest(tl.where(kept & (keys == key), ids, -1))
@@ -105,7 +105,7 @@ def pair_of(keys, ids, kept):
 
 @triton.jit
 def store_threshold(keys_ptr, ids_ptr, counts_ptr, row, key, last, everything, WIDE: tl.constexpr):
-    """Store a row's threshold, or the largest key and id if `everything` fits; set its count of survivors to 0."""
+    """Store a row's threshold, or the largest pair if `everything` survives; set the row's count of survivors to 0."""
     tl.store(keys_ptr + row, tl.where(everything, last_key(WIDE), key))
     tl.store(ids_ptr + row, tl.where(everything, 0x7FFFFFFF, last))
     tl.store(counts_ptr + row, 0)
@@ -115,7 +115,7 @@ def store_threshold(keys_ptr, ids_ptr, counts_ptr, row, key, last, everything, W
 def sample_kernel(
     # inputs
     values_ptr, lengths_ptr,
-    # outputs: [row][part][rank] pairs, or the row's threshold if there is one part; the number of survivors, set to 0
+    # outputs: [row][part][rank] pairs, or the row's threshold if SINGLE; the row's count of survivors, set to 0
     keys_ptr, ids_ptr, counts_ptr,
     # shapes
     stride, n, capacity, parts, rank, most,
@@ -123,14 +123,14 @@ def sample_kernel(
     HAS_LENGTHS: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr, SINGLE: tl.constexpr,
     T: tl.constexpr, A: tl.constexpr, RUN: tl.constexpr,
 ):  # fmt: skip
-    """Find the `rank` smallest pairs of one part of a row's sample."""
+    """Draw one part of a row's sample, and write its `rank` smallest pairs; SINGLE: write the row's threshold."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
     keys, ids, present = sample_pairs(
         values_ptr + row * stride, row, length, program % parts, parts, A, T, RUN, INFINITE, LARGEST, WIDE
     )
-    # Samples beyond the end, in rows too short to need a threshold, come last.
+    # Rows too short to need a threshold have samples beyond their end: these come last.
     keys = tl.where(present, keys, last_key(WIDE))
     ids = tl.where(present, ids, 0x7FFFFFFF)
     key, last = kth_pair(keys, ids, ids >= 0, rank, most)
@@ -149,14 +149,14 @@ def sample_kernel(
 def merge_samples_kernel(
     # inputs: [row][count] pairs
     sample_keys_ptr, sample_ids_ptr, lengths_ptr,
-    # outputs: one pair per row; the number of survivors, set to 0
+    # outputs: one pair per row; the row's count of survivors, set to 0
     keys_ptr, ids_ptr, counts_ptr,
     # shapes
     n, capacity, count, rank,
     # constants
     HAS_LENGTHS: tl.constexpr, WIDE: tl.constexpr, T: tl.constexpr, A: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Store the rank-th smallest pair of all parts of a row's sample as its threshold."""
+    """Store the rank-th smallest pair of a row's sample, over all parts, as the threshold of the row."""
     row = tl.program_id(0).to(tl.int64)
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
     slots = tile_offsets(A, T, V)
@@ -182,7 +182,7 @@ def answer_kernel(
     HAS_LENGTHS: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr, MISSING: tl.constexpr,
     SORTED: tl.constexpr, T: tl.constexpr, A: tl.constexpr, V: tl.constexpr, SIZE: tl.constexpr,
 ):  # fmt: skip
-    """Answer a row from its survivors."""
+    """Write the answer of a row from its survivors; if they are too few or too many, use radix selection."""
     row = tl.program_id(0).to(tl.int64)
     row_ptr = values_ptr + row * stride
     bits_ptr += row * capacity
@@ -194,7 +194,7 @@ def answer_kernel(
         key, last = kth_pair_streamed(row_ptr, length, wanted, INFINITE, LARGEST, WIDE, 8, 512)
         collect(row_ptr, length, key, last, bits_ptr, ids_ptr, INFINITE, LARGEST, WIDE, 512)
         count = wanted
-        tl.debug_barrier()  # the stores of other threads are loaded next
+        tl.debug_barrier()  # the next loads read pairs that other threads stored
     finish_row(
         out_values_ptr + row * k, out_ids_ptr + row * k, row_ptr, bits_ptr, ids_ptr, count, k,
         T, A, V, SIZE, SORTED, MISSING, INFINITE, LARGEST, WIDE,

@@ -8,11 +8,11 @@ Triton assigns the last axis to a thread's registers as far as memory is contigu
 With this order of axes a thread owns the same A * V values whether they are loaded, counted or stored.
 
 A thread counts its own elements without communication; one prefix sum over the T threads then gives every thread its
-write position. This is the ballot of komarov2014 (one read, no second pass), with 32 * A * V values at a time instead
-of 32.
+write position. This is the ballot of komarov2014 (one read, no second pass), with 32 * A * V values per step of a warp
+instead of 32.
 
-Most kernels of a first search count tiles. They therefore reduce as tl.sum and tl.max do, without calling these: Triton
-would translate such a call for each shape, in a tenth of the time that it translates these kernels
+These functions call tl.reduce instead of tl.sum and tl.max, because Triton would translate tl.sum and tl.max anew for
+each shape. In a first search, which needs many kernels with tiles, this would be a tenth of the time of translation
 (cuda/compiling/compile.py).
 """
 
@@ -34,26 +34,26 @@ def tile_offsets(A: tl.constexpr, T: tl.constexpr, V: tl.constexpr):
 
 @triton.jit
 def greatest(tile):
-    """Return the maximum of a tile."""
+    """Return the maximum over all elements of a tile."""
     threads = tl.reduce(tl.reduce(tile, 2, _elementwise_max), 1, _elementwise_max)
     return tl.reduce(threads, 0, _elementwise_max)
 
 
 @triton.jit
 def per_thread(tile):
-    """Return the sum of an int32 tile over each thread, int32 [T]."""
+    """Return the sum of each thread's elements of an int32 tile, int32 [T]."""
     return tl.reduce(tl.reduce(tile, 2, _sum_combine), 1, _sum_combine)
 
 
 @triton.jit
 def total(mask):
-    """Return the number of elements in a mask of a tile."""
+    """Return the number of elements of a tile that are in the mask."""
     return tl.reduce(per_thread(mask.to(tl.int32)), 0, _sum_combine)
 
 
 @triton.jit
 def places(mask):
-    """Return the position of each element among those in the mask: without gaps, in no particular order."""
+    """Return each element's position among the elements in the mask, which are counted in no particular order."""
     ones = mask.to(tl.int32)
     runs = tl.reduce(ones, 2, _sum_combine)
     threads = tl.reduce(runs, 1, _sum_combine)
@@ -64,7 +64,7 @@ def places(mask):
 
 @triton.jit
 def row_length(lengths_ptr, row, n, HAS_LENGTHS: tl.constexpr):
-    """Return the number of values in a row."""
+    """Return the number of values in a row: its own length if there are lengths, else n."""
     length = n
     if HAS_LENGTHS:
         length = tl.load(lengths_ptr + row).to(tl.int32)

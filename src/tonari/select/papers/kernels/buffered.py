@@ -1,12 +1,13 @@
-"""Buffered Search (tang2015 III-D) before the queues of 32 lanes: entries below the head wait in a buffer per lane.
+"""Buffered Search (tang2015 III-D) for 32 lanes: entries below the head of a lane's queue wait in the lane's buffer.
 
-    none      an entry is inserted at once, while lanes without an entry wait
-    own       a lane whose buffer is full empties it; the others wait
-    full      the first full buffer makes all lanes empty theirs: entry 0 of all lanes, then entry 1, ...
-    sorted    as full, after sorting each buffer, so that the smallest entries are inserted first and rule out others
+    none      an entry is inserted at once, while lanes without an entry below their head wait
+    own       a lane whose buffer is full empties it, while the other lanes wait
+    full      when any buffer is full, all lanes empty theirs: entry 0 of all lanes, then entry 1, ...
+    sorted    as "full", but buffers are sorted first: the smallest entries are inserted first, and rule out others
 
-Every entry is compared with the head again before it is inserted. With "own", lanes whose buffers fill at the same
-column empty them in the same steps, but independently: their queues never merge together.
+Every entry is compared with the head again before it is inserted, because the head may have become smaller. With "own",
+lanes whose buffers become full at the same column empty them in the same steps, but their merge queues do not merge
+together.
 
     queue    (key_ptrs, index_ptrs, size, present: the lanes that have a row, count_ptrs)
     buffer   (key_ptrs, index_ptrs, size)
@@ -47,7 +48,7 @@ def insert_smaller(
     queue, key, index, lanes, head_key, head_index,
     QUEUE: tl.constexpr, M: tl.constexpr, ALIGNED: tl.constexpr, COUNT: tl.constexpr,
 ):  # fmt: skip
-    """Insert the entries of `lanes` that are below their heads; return the new heads."""
+    """Insert an entry into the queue of each lane in `lanes`, if it is below the queue's head; return the new heads."""
     key_ptrs, index_ptrs, size, present, count_ptrs = queue
     smaller = lanes & before(key, index, head_key, head_index)
     if any_lane(smaller):
@@ -64,7 +65,7 @@ def insert_smaller(
 
 @triton.jit
 def sort_buffers(key_ptrs, index_ptrs, held, lanes):
-    """Sort the first held[lane] entries of each lane, smallest first, by odd-even transposition in `held` rounds."""
+    """Sort the held[lane] entries in the buffer of each lane, smallest first, by odd-even transposition."""
     rounds = tl.max(held, axis=0)
     for step in range(rounds):
         for position in range(step % 2, rounds - 1, 2):
@@ -76,7 +77,7 @@ def empty_buffers(
     queue, buffer, held, lanes, head_key, head_index,
     QUEUE: tl.constexpr, BUFFER: tl.constexpr, M: tl.constexpr, ALIGNED: tl.constexpr, COUNT: tl.constexpr,
 ):  # fmt: skip
-    """Insert the contents of the buffers of `lanes`, in order; return the new heads."""
+    """Insert the entries in the buffers of `lanes` into their queues, in order; return the new heads of the queues."""
     key_ptrs, index_ptrs, _ = buffer
     count_ptrs = queue[4]
     ALONE: tl.constexpr = BUFFER == OWN
@@ -98,7 +99,7 @@ def offer(
     queue, buffer, held, key, index, present, head_key, head_index,
     QUEUE: tl.constexpr, BUFFER: tl.constexpr, M: tl.constexpr, ALIGNED: tl.constexpr, COUNT: tl.constexpr,
 ):  # fmt: skip
-    """Offer an entry to the queue of each lane in `present`; return the new numbers of buffered entries and heads."""
+    """Offer an entry to each lane in `present`; return the lanes' new numbers of buffered entries and new heads."""
     if COUNT:
         count(queue[4], EXAMINED, present)
     if BUFFER == NONE:
@@ -125,7 +126,7 @@ def drain(
     queue, buffer, held, head_key, head_index,
     QUEUE: tl.constexpr, BUFFER: tl.constexpr, M: tl.constexpr, ALIGNED: tl.constexpr, COUNT: tl.constexpr,
 ):  # fmt: skip
-    """Empty the buffers that still hold entries."""
+    """Insert the entries that are left in buffers at the end of a list."""
     if BUFFER != NONE:
         if any_lane(held > 0):
             emptied = held > 0 if BUFFER == OWN else queue[3]

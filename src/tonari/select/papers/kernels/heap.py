@@ -1,7 +1,7 @@
 """Heap queues (tang2015 III-B) of 32 lanes: max-heaps, with the children of position p at 2p + 1 and 2p + 2.
 
-The root, which is the largest, is dropped; its hole sinks along the larger children while they are above the new entry.
-Lanes take different paths, so that their loads are scattered.
+An insertion drops the root, which is the largest entry. The hole sinks, each time to the larger child, until both
+children are below the new entry, which fills it. Lanes take different paths, so that their loads are scattered.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tonari.select.papers.kernels.lanes import LANES, UPDATES, any_lane, before,
 
 @triton.jit
 def insert_into_heap(key_ptrs, index_ptrs, size, key, index, lanes, count_ptrs, COUNT: tl.constexpr):
-    """Insert entries, which must be below the roots."""
+    """Insert an entry into the heap of each lane in `lanes`; it must be below the root."""
     hole = tl.zeros([LANES], tl.int32)
     moving = lanes
     while any_lane(moving):

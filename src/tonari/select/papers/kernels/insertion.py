@@ -1,9 +1,10 @@
-"""Insertion queues (tang2015 III-B) of 32 lanes: in descending order, with the head, the largest, at position 0.
+"""Insertion queues (tang2015 III-B) of 32 lanes: entries descend, so that the head, at position 0, is the largest.
 
     before          7 6 5 4 2 1
     3 inserted      6 5 4 3 2 1    every entry above 3 moves one position towards the head, which is dropped
 
-All lanes walk through the positions together, from the head on; a lane that has placed its entry waits for the others.
+All lanes go through the positions together, beginning at the head; a lane that has placed its entry waits for the
+others.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tonari.select.papers.kernels.lanes import LANES, UPDATES, any_lane, before,
 
 @triton.jit
 def insert_sorted(key_ptrs, index_ptrs, size, key, index, lanes, count_ptrs, COUNT: tl.constexpr):
-    """Insert entries, which must be below the heads, into the first `size` positions."""
+    """Insert an entry into the queue of each lane in `lanes`, of `size` positions; it must be below the head."""
     position = tl.full((), 0, tl.int32)
     sizes = tl.zeros([LANES], tl.int32) + size
     moving = lanes

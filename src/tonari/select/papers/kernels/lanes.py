@@ -1,10 +1,10 @@
-"""Operations of the lanes of a warp on entries in memory; every lane has its own row.
+"""Operations on entries in memory by the 32 lanes of a warp, each of which searches a row of its own.
 
     entry             (key, index), compared in that order; a pad, (LAST, PAD_INDEX), is larger than every real entry
     memory            [position][32 lanes], so that lanes at the same position read one cache line
     `key_ptrs`, ...   [32] pointers: position 0 of each lane
 
-Programs have one warp and tensors 32 elements. A lane loads only what it has stored itself, so no barriers are needed.
+A program is one warp, and its tensors have 32 elements. A lane loads only its own stores, so no barriers are needed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tonari.select.cuda.kernels.keys import last_key
 LANES = tl.constexpr(32)
 PAD_INDEX = tl.constexpr(0x7FFFFFFF)
 
-# Slots of the counters, [slot][32 lanes]; the slots for updates of the queue's positions come last.
+# Slots of the counters, [slot][32 lanes]. From UPDATES on, there is a slot for the updates of each queue position.
 MERGES = tl.constexpr(0)
 FLUSHES = tl.constexpr(1)
 EXAMINED = tl.constexpr(2)
@@ -32,20 +32,20 @@ def any_lane(mask):
 
 @triton.jit
 def before(key, index, other_key, other_index):
-    """Return whether entries are smaller than the others."""
+    """Return for each lane whether its first entry is smaller than its second."""
     return (key < other_key) | ((key == other_key) & (index < other_index))
 
 
 @triton.jit
 def load_entry(key_ptrs, index_ptrs, position, mask):
-    """Load the entries at a position, either one for all lanes or one per lane."""
+    """Load an entry for each lane in the mask; `position` is a scalar, or has a position for each lane."""
     at = tl.cast(position, tl.int64) * LANES
     return tl.load(key_ptrs + at, mask=mask, other=0), tl.load(index_ptrs + at, mask=mask, other=0)
 
 
 @triton.jit
 def store_entry(key_ptrs, index_ptrs, position, key, index, mask):
-    """Store entries at a position, either one for all lanes or one per lane."""
+    """Store an entry for each lane in the mask; `position` is a scalar, or has a position for each lane."""
     at = tl.cast(position, tl.int64) * LANES
     tl.store(key_ptrs + at, key, mask=mask)
     tl.store(index_ptrs + at, index, mask=mask)
@@ -53,7 +53,7 @@ def store_entry(key_ptrs, index_ptrs, position, key, index, mask):
 
 @triton.jit
 def fill_with_pads(key_ptrs, index_ptrs, size, lanes, WIDE: tl.constexpr):
-    """Empty queues of `size` positions by filling them with pads."""
+    """Empty the queues of `lanes` by filling their `size` positions with pads."""
     for position in range(size):
         store_entry(key_ptrs, index_ptrs, position, last_key(WIDE), PAD_INDEX, lanes)
 
@@ -67,7 +67,7 @@ def count(count_ptrs, slot, lanes):
 
 @triton.jit
 def descend(key_ptrs, index_ptrs, upper, lower, lanes, count_ptrs, COUNT: tl.constexpr):
-    """Exchange the entries at two positions if the one at `upper` is smaller."""
+    """Exchange the entries at two positions in each lane whose entry at `upper` is the smaller one."""
     upper_key, upper_index = load_entry(key_ptrs, index_ptrs, upper, lanes)
     lower_key, lower_index = load_entry(key_ptrs, index_ptrs, lower, lanes)
     swapped = lanes & before(upper_key, upper_index, lower_key, lower_index)

@@ -1,8 +1,9 @@
 """Merge queues (tang2015 III-C, algorithm 2) of 32 lanes: levels [0, m) [m, 2m) [2m, 4m) ..., each in descending order.
 
-The heads of the levels descend too, so that position 0 is the largest. An entry is inserted into the first level. Only
-when a level's head becomes smaller than the next level's are the two merged, and so on downwards (lazy update). Line 5
-of algorithm 2 as printed tests the opposite condition; this code follows the text around it.
+The heads of the levels descend too, so that the largest entry is at position 0. An entry is inserted into the first
+level. If a level's head is then smaller than the next level's, the next level is merged with all levels above it, and
+so on downwards (lazy update). Line 5 of algorithm 2 as printed tests the opposite condition; this code follows the text
+around it.
 
     Reverse Bitonic Merge (Figure 2b) of two descending halves of s entries each, in place:
     position i with 2s - 1 - i, then distances s/2, s/4, ..., 1; the larger entry goes to the smaller position
@@ -19,7 +20,7 @@ from tonari.select.papers.kernels.lanes import LANES, MERGES, any_lane, before, 
 
 @triton.jit
 def merge_halves(key_ptrs, index_ptrs, half, lanes, count_ptrs, COUNT: tl.constexpr):
-    """Merge the first `half` positions, a power of two, with the next `half`."""
+    """Merge the first `half` positions of each queue, a power of two, with the next `half` positions."""
     for i in range(half):
         descend(key_ptrs, index_ptrs, i, 2 * half - 1 - i, lanes, count_ptrs, COUNT)
     distance = half // 2
@@ -32,7 +33,7 @@ def merge_halves(key_ptrs, index_ptrs, half, lanes, count_ptrs, COUNT: tl.conste
 
 @triton.jit
 def must_merge(key_ptrs, index_ptrs, level, below, size, lanes, ALIGNED: tl.constexpr):
-    """Return which of `lanes` merge level `below` with the levels above it; if ALIGNED and any lane must, all do."""
+    """Return a mask of the lanes that merge the level at `below` with those above it; ALIGNED: all do if one must."""
     inside = lanes & (below < tl.zeros([LANES], tl.int32) + size)
     key, index = load_entry(key_ptrs, index_ptrs, level, inside)
     below_key, below_index = load_entry(key_ptrs, index_ptrs, below, inside)
@@ -49,7 +50,7 @@ def insert_and_merge(
 ):  # fmt: skip
     """Insert an entry into the queue of each lane in `lanes`; it must be below the head of the queue.
 
-    If ALIGNED, the lanes in `present` merge their levels together."""
+    ALIGNED: all lanes in `present` merge their levels as soon as one of them must."""
     tl.static_assert((M & (M - 1)) == 0, "levels are merged in halves, of M places at first")
     insert_sorted(key_ptrs, index_ptrs, M, key, index, lanes, count_ptrs, COUNT)
     level = tl.full((), 0, tl.int32)

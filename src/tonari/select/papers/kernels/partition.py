@@ -1,4 +1,4 @@
-"""Hierarchical Partition (tang2015 III-E) in front of the queues of 32 lanes, or the plain search of algorithm 1.
+"""Search the rows of 32 lanes with queues, by Hierarchical Partition (tang2015 III-E) or without it (algorithm 1).
 
     for list in top, ..., 1, 0:                    list 0 is the row; LISTS is 0 without a partition
         numbers = entries of the queue; empty it   the groups with the smallest minima; for the top list, all groups
@@ -7,8 +7,9 @@
                 offer(entry)                       32 lanes, each with its own number and its own entry
     survivors of the row = entries of the queue
 
-A group outside the k smallest has k groups before it, and each of these has a member that precedes all members of the
-group. This also holds for ties, because a group with a smaller number has members with smaller indices.
+No neighbour is lost: a group that is not among the k smallest has k groups before it, and each of these has a member
+that precedes all members of the group. This also holds for ties, because a group with a smaller number has members with
+smaller indices.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tonari.select.papers.kernels.lanes import LANES, PAD_INDEX, UPDATES, any_la
 
 @triton.jit
 def list_size(length, group, list_number):
-    """Return the size of a list for rows of `length` values."""
+    """Return the number of entries in list `list_number` of a row of `length` values."""
     for _ in range(list_number):
         length = length // group + (length % group > 0).to(tl.int32)
     return length
@@ -33,7 +34,7 @@ def list_size(length, group, list_number):
 def load_list(
     value_ptrs, list_ptrs, entries, mask, list_number, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr
 ):
-    """Load keys of entries of a list; list 0 is the row itself."""
+    """Load the keys of entries of a list; list 0 is the row of values itself."""
     if list_number == 0:
         keys = load_keys(value_ptrs + entries, mask, INFINITE, LARGEST, WIDE)
     else:
@@ -43,7 +44,7 @@ def load_list(
 
 @triton.jit
 def write_survivors(index_ptrs, size, value_ptrs, out_bit_ptrs, out_index_ptrs, lanes):
-    """Write each lane's entries contiguously, without pads; return their number."""
+    """Write the entries of each lane's queue one after another, without pads, as survivors; return their number."""
     found = tl.zeros([LANES], tl.int32)
     for position in range(size):
         index = tl.load(index_ptrs + tl.cast(position, tl.int64) * LANES, mask=lanes, other=PAD_INDEX)
@@ -58,11 +59,11 @@ def write_survivors(index_ptrs, size, value_ptrs, out_bit_ptrs, out_index_ptrs, 
     do_not_specialize=["first_row", "rows", "n", "size", "buffer_size", "group", "stride", "lists_stride", "top_start"]
 )
 def queue_kernel(
-    # inputs: bits of the values, one length per row, [row][entries of all lists above the values]
+    # inputs: bits of the values, one length per row, and [row][entries of all lists of minima]
     values_ptr, lengths_ptr, lists_ptr,
     # scratch: [program][position][32 lanes]
     keys_ptr, indices_ptr, numbers_ptr, buffer_keys_ptr, buffer_indices_ptr,
-    # outputs: [row][size], one per row; [program][slot][32 lanes] if COUNT
+    # outputs: [row][size] survivors, one count per row; COUNT: counters [program][slot][32 lanes]
     out_bits_ptr, out_indices_ptr, out_counts_ptr, nan_row_ptr, counts_ptr,
     # shapes
     first_row, rows, n, stride, lists_stride, top_start, group, size, buffer_size,
@@ -71,7 +72,7 @@ def queue_kernel(
     HAS_LENGTHS: tl.constexpr, CHECK_NAN: tl.constexpr, COUNT: tl.constexpr, INFINITE: tl.constexpr,
     LARGEST: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
-    """Search 32 rows, one per lane; `first_row` is the request's number of row 0."""
+    """Search 32 rows, one per lane; row 0 of the launch is row `first_row` of the request."""
     program = tl.program_id(0).to(tl.int64)
     lane = tl.arange(0, LANES)
     row = program * LANES + lane
@@ -88,7 +89,7 @@ def queue_kernel(
     buffer = (buffer_keys_ptr + first, buffer_indices_ptr + first, buffer_size)
 
     start = tl.full((), 0, tl.int32) + top_start
-    nan_lanes = lane < 0  # lanes that have seen NaN
+    nan_lanes = lane < 0  # lanes whose row has NaN
     for depth in range(LISTS + 1):
         list_number = LISTS - depth
         list_length = list_size(length, group, list_number)

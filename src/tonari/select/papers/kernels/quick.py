@@ -1,19 +1,19 @@
 """Quick multi-select (komarov2014) on the GPU: one program, a warp or a block, per row.
 
-    pivot       a (key, index) pair of low rank in a sample of the range, chosen so that little more than the wanted
-                number is at or below it; if the range fits in a tile, exactly the wanted pair
+    pivot       a (key, index) pair of a sample of the range, of such a rank that hardly more pairs than wanted are at
+                or below it; if the range fits in a tile, the wanted pair itself
     partition   the range is read once, a tile at a time. Prefix sums over the threads (the paper's ballot and popc)
                 give every pair its position: those at or below the pivot are written from the left end of the other
                 array, the others from its right end
-    left part   if it has too many pairs, it is the next range. Otherwise it stays in place, its end and its array are
-                pushed on the stack, and the right part is the next range
+    left part   if it has more pairs than wanted, it is the next range. Otherwise it stays in place, its end and its
+                array are pushed on the stack, and the right part is the next range
     end         the ranges on the stack are exactly the wanted pairs
 
     round 0     values    -> array 0        round r    array (r - 1) % 2 -> array r % 2        same positions in both
 
-A round that leaves more than three quarters of its range is followed by one that bisects the keys still possible (or
-the indices, if keys are equal). No data therefore take more than 2 (32 + 32) such rounds, or 2 (64 + 32) with 64-bit
-keys.
+If more than three quarters of a range are left after a round, the next round bisects the interval of keys that are
+still possible (or of indices, if all keys are equal). Therefore no data take more than 2 (32 + 32) such rounds, or 2
+(64 + 32) with 64-bit keys.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from tonari.select.cuda.kernels.halving import at_or_below, kth_pair
 from tonari.select.cuda.kernels.keys import last_key, to_keys
 from tonari.select.cuda.kernels.tiles import row_length, tile_offsets, total
 
-# Capacity of a row's stack, which has at most one entry per round.
+# Capacity of a row's stack; a round pushes at most one entry.
 DEPTH: tl.constexpr = tl.constexpr(256)
 
 
 @triton.jit
 def load_range(bits_ptr, ids_ptr, at, present, VALUES: tl.constexpr):
-    """Load bits and indices of a range, of the values themselves if VALUES."""
+    """Load the bits and the indices of pairs at positions `at`; VALUES: from the row, where positions are indices."""
     bits = tl.load(bits_ptr + at, mask=present, other=0)
     ids = at
     if not VALUES:
@@ -46,13 +46,13 @@ def sampled_pivot(
     VALUES: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr, A: tl.constexpr,
     T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Choose a pivot for [begin, end), of which the `wanted` smallest are needed, 1 <= wanted < end - begin."""
+    """Choose a pivot for the range [begin, end), whose `wanted` smallest pairs are needed; 0 < wanted < end - begin."""
     TILE: tl.constexpr = A * T * V
     size = end - begin
     offsets = tile_offsets(A, T, V)
     rank = wanted
     slack = wanted * 0
-    if size > TILE:  # sample runs of V adjacent pairs from all over the range
+    if size > TILE:  # sample runs of V adjacent pairs, evenly distributed over the range
         offsets = offsets // V * (size // (A * T)) + offsets % V
         share = wanted.to(tl.float32) / size.to(tl.float32)
         deviation = sqrt(share * (1 - share) * TILE)
@@ -65,7 +65,7 @@ def sampled_pivot(
 
 @triton.jit
 def split_places(low, high):
-    """Return the positions of a tile's elements within `low` and within `high`, and the counts of both (below 2^15)."""
+    """Return each element's position among those in `low` and in `high`, and the counts of both masks (below 2^15)."""
     ones = low.to(tl.int32) + (high.to(tl.int32) << 16)
     runs = tl.sum(ones, 2)
     threads = tl.sum(runs, 1)
@@ -81,9 +81,9 @@ def scatter_tile(
     bits, ids, present, key, last, left, right, out_bits_ptr, out_ids_ptr,
     INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
-    """Write a tile's pairs to both ends of the free range [left, right) of the other array.
+    """Partition a tile: write its pairs to the two ends of the free range [left, right) of the other array.
 
-    Returns the remaining free range, and the number of NaNs.
+    Returns the range that remains free, and the number of NaNs in the tile.
     """
     keys = to_keys(bits, INFINITE, LARGEST, WIDE)
     low = present & at_or_below(keys, ids, key, last)
@@ -96,7 +96,7 @@ def scatter_tile(
 
 @triton.jit
 def middle_pivot(low_key, low_id, high_key, high_id):
-    """Return the pivot that bisects the pairs from (low_key, low_id) to (high_key, high_id)."""
+    """Return the pivot in the middle between the pairs (low_key, low_id) and (high_key, high_id)."""
     split = low_key < high_key
     key = (low_key & high_key) + ((low_key ^ high_key) >> 1)  # the mean, rounded down, without overflow
     last = (low_id & high_id) + ((low_id ^ high_id) >> 1)
@@ -139,7 +139,7 @@ def quick_kernel(
     high_key = last_key(WIDE)
     high_id = tl.full((), 0x7FFFFFFF, tl.int32)
 
-    # Round 0 reads the values and counts NaN; it needs no pivot if all values are wanted.
+    # Round 0 partitions the values themselves and counts NaN. It needs no pivot if all values are wanted.
     key = high_key
     last = high_id
     if (wanted > 0) & (wanted < end):
@@ -162,10 +162,10 @@ def quick_kernel(
         )
         nan_count += nans
     array = tl.zeros((), tl.int32)  # the array written by the last round
-    middle = tl.zeros((), tl.int32)  # whether the last pivot was from middle_pivot
+    middle = tl.zeros((), tl.int32)  # whether the last pivot is from middle_pivot
 
     while wanted > 0:
-        tl.debug_barrier()  # the stores of other threads are loaded next
+        tl.debug_barrier()  # the next loads read the stores of other threads
         size = end - begin
         if left - begin <= wanted:  # keep the left part in place
             wanted -= left - begin

@@ -13,12 +13,12 @@ import triton.language as tl
 
 from tonari.metrics.kernels.instructions import sqrt
 
-SLACK = tl.constexpr(2.0**-50)  # more than the float64 roundings of the conversions below
+SLACK = tl.constexpr(2.0**-50)  # exceeds the float64 rounding errors of converting values to scores
 _EVALUATION = tl.constexpr(2.0**-51)  # relative error of evaluating a value in float64, divided by d + 16
-_HUGE = tl.constexpr(-1.0000000150474662e30)  # float32's -1e30, the score of points beyond range
-_LARGEST = tl.constexpr(3.4028234663852886e38)  # float32
+_HUGE = tl.constexpr(-1.0000000150474662e30)  # -1e30 rounded to float32: the score of points beyond range
+_LARGEST = tl.constexpr(3.4028234663852886e38)  # the largest float32
 _INFINITY = tl.constexpr(float("inf"))
-_REACH = tl.constexpr(2.0**511)  # larger scaled values might overflow when they are squared
+_REACH = tl.constexpr(2.0**511)  # largest scaled value: larger ones might overflow when they are squared
 
 
 @triton.jit
@@ -42,11 +42,11 @@ def unit_of(scale, METRIC: tl.constexpr):
 
 @triton.jit
 def worst_value(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.constexpr):
-    """Return the worst true value that may be returned as `value`, and whether it is bounded.
+    """Return the worst true value that can have been rounded to the returned value `value`, and three more results.
 
     A returned value differs from the true one by the roundings of its evaluation, by underflow and by the rounding of
-    the output. The function returns the worst value, the query's shift, a mask of the rows for which both are bounded,
-    and the relative error of evaluating a value.
+    the output. The results are the worst value, the query's shift, a mask of the rows for which both are bounded, and
+    the relative error of evaluating a value.
     """
     judged = (tl.abs(value) < _INFINITY) & (shift < _INFINITY)
     value = tl.where(judged, value, 0.0)
@@ -88,7 +88,7 @@ def square_of(worst, scale, d, METRIC: tl.constexpr):
 
 @triton.jit
 def threshold_of(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.constexpr):
-    """Return an upper bound on the true scores of points with returned values up to `value`, and where it exists."""
+    """Return an upper bound on true scores of points with returned values up to `value`, and a mask of bounded rows."""
     worst, shift, judged, evaluation = worst_value(value, shift, scale, d, METRIC, DOUBLE)
 
     # Convert the worst value to a score, and raise the score by the errors of evaluating it.

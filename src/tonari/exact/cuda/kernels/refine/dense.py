@@ -3,7 +3,7 @@
     program        POINTS consecutive points, and some of the queries, in steps of four
     one step       a tile [POINTS, 16] of the points, used for four queries; each thread has LANES lanes of each query
 
-Both sides are widened (kernels/rows/widen.py): padded to whole steps of 16 columns, with means already subtracted. The
+Queries and points are widened (kernels/rows/widen.py): padded to whole steps of 16 columns, with means subtracted. The
 kernel is bound by float64 arithmetic: three operations per query, point and column, each rounded. If the cosine of a
 query and any of the points exceeds 1/2, the program reads the points again, and computes the values of such close pairs
 from their squared chords.
@@ -29,7 +29,7 @@ from tonari.select.cuda.kernels.order import ascending, make_keys
 
 @triton.jit
 def squared_chord(query_ptrs, point_ptrs, width, query_inverse, point_inverse, close, POINTS: tl.constexpr):
-    """Return the squared chords [POINTS] between the query and the points; arbitrary where not `close`."""
+    """Return the squared chords [POINTS] between the query and the points; undefined where not `close`."""
     lanes = tl.zeros([POINTS, 16], tl.float64)
     stop = tl.where(tl.max(close.to(tl.int32)) > 0, width, 0)
     for at in tl.range(0, stop, 16):
@@ -70,7 +70,7 @@ def store_row(
 
 @triton.jit
 def add_step(lanes, query_ptrs, x, at, d, METRIC: tl.constexpr, TERM: tl.constexpr):
-    """Add the terms of columns at to at + 15 to the lanes (partial sums) of one query."""
+    """Add the terms of columns [at, at + 16) to the lanes (partial sums) of one query."""
     q = tl.load(query_ptrs + at)[None, :]  # [1, 16]
     if METRIC.own:
         lanes = add_own_terms(lanes, q, x, at + tl.arange(0, 16) < d, TERM)
@@ -91,9 +91,9 @@ def dense_kernel(
     METRIC: tl.constexpr, TERM: tl.constexpr, DOUBLE: tl.constexpr, HAS_OWN: tl.constexpr, POINTS: tl.constexpr,
     LANES: tl.constexpr,
 ):  # fmt: skip
-    """Write sort keys of float32 values or, if DOUBLE, float64 values; `first_id` is the slice's first id."""
+    """Write sort keys of float32 values or, if DOUBLE, float64 values; `first_id`: id of the first point."""
     width = units * LANES
-    # Programs that run at the same time share points.
+    # Consecutive programs, which run at the same time, read the same points.
     begin = (tl.program_id(0) % parts) * rows_per_part
     end = tl.minimum(begin + rows_per_part, rows)
     point = (tl.program_id(0) // parts) * POINTS + tl.arange(0, POINTS)
@@ -105,7 +105,7 @@ def dense_kernel(
         point_norms = tl.load(point_norms_ptr + point, mask=present, other=0.0)
     for start in tl.range(begin, end, 4):
         row = tl.cast(start, tl.int32)
-        # Beyond the last query, the last query is computed again, and not stored.
+        # Beyond the last query, its values are computed once more, but not stored.
         q0_ptrs = queries_ptr + row.to(tl.int64) * width + column
         q1_ptrs = queries_ptr + tl.minimum(row + 1, rows - 1).to(tl.int64) * width + column
         q2_ptrs = queries_ptr + tl.minimum(row + 2, rows - 1).to(tl.int64) * width + column

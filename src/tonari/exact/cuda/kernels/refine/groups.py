@@ -42,10 +42,10 @@ def candidates(
     tl.static_assert((GROUP & (GROUP - 1)) == 0)
     slot = numbers // GROUP
     group = tl.load(groups_ptr + row * groups_stride + slot, mask=slot < width, other=-1)
-    # A mask instead of a remainder: from a remainder of a remainder, Triton 3.6 wrongly infers that all ids are even,
+    # Bits instead of a remainder: from a remainder of a remainder, Triton 3.6 wrongly infers that all ids are even,
     # and emits loads that are wider than the alignment of rows.
     ids = member_column(tl.maximum(group, 0), numbers & (GROUP - 1), GROUP, POINT_TILE)
-    present = (group >= 0) & (ids >= 0) & (ids < n)  # ids overflow to negative in the padding of the last tile
+    present = (group >= 0) & (ids >= 0) & (ids < n)  # in the padding of the last tile, ids may overflow and be negative
     if HAS_OWN:
         present = present & (ids != tl.load(own_ptr + row))
     return ids, present
@@ -55,7 +55,7 @@ def candidates(
 def add_step(
     lanes, squares, query_ptrs, x, mean, at, d, METRIC: tl.constexpr, TERM: tl.constexpr, LAST: tl.constexpr
 ):  # fmt: skip
-    """Add the terms of columns at to at + 15 to the lanes (partial sums); for angular metrics, x * x to `squares`."""
+    """Add the terms of columns [at, at + 16) to the lanes (partial sums); for angular metrics, x * x to `squares`."""
     x = widened(x).to(tl.float64)
     if METRIC.centred:
         if LAST:
@@ -74,7 +74,7 @@ def add_step(
 
 @triton.jit
 def add_chord_step(lanes, query_ptrs, x, mean, query_inverse, point_inverse, at, d, METRIC: tl.constexpr):
-    """Add the terms of columns at to at + 15 to the lanes (partial sums) of squared chords."""
+    """Add the terms of columns [at, at + 16) to the lanes (partial sums) of squared chords."""
     x = widened(x).to(tl.float64)
     if METRIC.centred:
         x = less_mean(x, mean, at, d)
@@ -87,7 +87,7 @@ def squared_chord(
     row_ptrs, query_ptrs, mean, query_inverse, point_inverse, close, d,
     METRIC: tl.constexpr, UNIT: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Return squared chords [CHUNK], arbitrary where not `close`; if no candidate is close, nothing is read."""
+    """Return squared chords [CHUNK], undefined for candidates that are not `close`; reads nothing if none is close."""
     lanes = tl.zeros([CHUNK, 16], tl.float64)
     stop = tl.where(tl.max(close.to(tl.int32)) > 0, d, 0)
     batches = stop // 64 * 64
@@ -111,17 +111,18 @@ def values_of(
     row_ptrs, query_ptrs, norms_ptr, row, present, d,
     METRIC: tl.constexpr, TERM: tl.constexpr, UNIT: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Return the float64 values [CHUNK] of some points with a query; elements of absent points are arbitrary.
+    """Return the float64 values [CHUNK] of a query and some points; values of absent points are undefined.
 
-    `query_ptrs` [16] is the first step of the widened query; only angular metrics load its norm, number `row`.
+    `query_ptrs` [16] points to the first 16 columns of the widened query. Only angular metrics load the norm of query
+    `row`.
     """
     mean = 0.0
     if METRIC.centred:
         mean, differs = means(row_ptrs, d, present, CHUNK, UNIT)
     lanes = tl.zeros([CHUNK, 16], tl.float64)
     squares = lanes
-    # Nothing is read without a candidate. Four steps are loaded before the first of them is used; remaining steps are
-    # loaded one by one.
+    # Without a candidate, nothing is read. Loads are issued for four steps at once; the remaining steps are loaded one
+    # by one.
     stop = tl.where(tl.max(present.to(tl.int32)) > 0, d, 0)
     batches = stop // 64 * 64
     for at in tl.range(0, batches, 64):
@@ -165,7 +166,7 @@ def members_kernel(
     # constants
     HAS_OWN: tl.constexpr, GROUP: tl.constexpr, POINT_TILE: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Write the point number of every candidate, and 2**31 - 1 at positions without a candidate."""
+    """Write the row number of every candidate, and 2**31 - 1 at positions without a candidate."""
     program = tl.program_id(0)
     row = (program // chunks).to(tl.int64)
     numbers = (program % chunks) * CHUNK + tl.arange(0, CHUNK)

@@ -22,7 +22,7 @@ from tonari.exact.cuda.kernels.refine.groups import candidates
 from tonari.exact.cuda.kernels.rows.groups import part_number
 from tonari.exact.cuda.kernels.rows.round_codes import MARK
 
-_UNKNOWN = tl.constexpr(2**31 - 1)  # a count larger than any room
+_UNKNOWN = tl.constexpr(2**31 - 1)  # a count that exceeds every list's room
 
 
 @triton.jit(do_not_specialize=["segments", "segment_room", "room"])
@@ -37,7 +37,7 @@ def near_listed_kernel(
     SEGMENTS: tl.constexpr,
     TILE: tl.constexpr,
 ):  # fmt: skip
-    """Write, for a row, the marked parts of its listed groups whose minimum is at or below the row's score."""
+    """Write the marked parts of a row's listed groups whose minimum is at or below the row's score."""
     row = tl.program_id(0).to(tl.int64)
     score = tl.load(scores_ptr + row)
     slots = segments * segment_room
@@ -72,7 +72,7 @@ def near_minima_kernel(
     # constants
     TILE: tl.constexpr,
 ):  # fmt: skip
-    """Write, for a row, the groups of all minima that are at or below the row's score."""
+    """Write the groups with a minimum at or below the row's score, from the minima of all groups."""
     row = tl.program_id(0).to(tl.int64)
     score = tl.load(scores_ptr + row)
     total = tl.zeros((), tl.int32)
@@ -88,9 +88,9 @@ def near_minima_kernel(
 
 @triton.jit(do_not_specialize=["p", "units", "n", "room", "members_room"])
 def near_members_kernel(
-    # inputs: contracted rows of queries and points; limits; groups of each row, and their number; each row's own point
+    # inputs: contracted rows of queries and points; limits; groups of each row, and their count; each row's own point
     queries_ptr, rows_ptr, limits_ptr, groups_ptr, found_ptr, own_ptr,
-    # outputs, to which members are appended: int32 [row][members_room] and [row]
+    # outputs, int32: lists of members [row][members_room], which may have entries already, and their lengths [row]
     members_ptr, near_ptr,
     # shapes
     p, units, n, room, members_room,
@@ -103,7 +103,7 @@ def near_members_kernel(
     COLUMNS: tl.constexpr,
     PARTS: tl.constexpr,
 ):  # fmt: skip
-    """Append the members of a row's groups that are within its limit."""
+    """Append to a row's list the members of its groups whose contracted rows are within the row's limit."""
     row = (tl.program_id(0) // PARTS).to(tl.int64)
     found = tl.load(found_ptr + row)
     limit = tl.load(limits_ptr + row)
@@ -114,7 +114,7 @@ def near_members_kernel(
         ids, present = candidates(groups_ptr, own_ptr, row, numbers, found, room, n, HAS_OWN, GROUP, POINT_TILE)
         x_ptrs = rows_ptr + ids.to(tl.int64) * (units.to(tl.int64) * UNIT)
         square = tl.zeros([CHUNK], tl.float32)
-        if rows_ptr.dtype.element_ty == tl.int8:  # codes, with marks for points beyond range
+        if rows_ptr.dtype.element_ty == tl.int8:  # codes, in which points beyond range are marked
             present = present & (tl.load(x_ptrs, mask=present, other=0) != MARK)
         for at in tl.range(0, p, COLUMNS):
             column = at + tl.arange(0, COLUMNS)
@@ -123,7 +123,7 @@ def near_members_kernel(
                 tl.float32
             )  # [CHUNK, COLUMNS]
             square += tl.sum((x - q) * (x - q), 1)
-            present = present & (square <= limit)  # points above the limit are not read further
+            present = present & (square <= limit)  # no more columns are read of points above the limit
         near = present.to(tl.int32)
         if PARTS > 1:
             total = tl.atomic_add(near_ptr + row, tl.sum(near, 0), sem="relaxed")

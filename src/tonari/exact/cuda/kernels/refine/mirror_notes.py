@@ -1,9 +1,9 @@
 """Select candidates from a point's notes: the notes with the lowest values, or all notes at or below a score.
 
-In the screen of a graph (kernels/screens/mirrored.py), a low score of a row and a point is also noted for the point.
-The notes of a point are the numbers of such rows, with lower bounds of their scores. The bounds of rows that are not
-noted are above the point's threshold, unless there was no room for all notes. The point is itself a row of the graph,
-and is called row below. One program processes one point.
+The screen of a graph (kernels/screens/mirrored.py) uses the score of a row and a point for both of them: if it is low,
+the row is noted for the point. The notes of a point are the row numbers of these rows, with lower bounds of their
+scores. The bounds of all other rows are above the point's threshold, unless there was no room for all notes. The point
+itself is also called row here, because it is a row of the graph. One program processes one point.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-_UNKNOWN = tl.constexpr(2**31 - 1)  # a count larger than any room
+_UNKNOWN = tl.constexpr(2**31 - 1)  # a count that exceeds every list's room
 
 
 @triton.jit(do_not_specialize=["width", "room"])
 def lowest_noted_kernel(
-    # inputs: the width + 1 lowest values of each row and their slots; rows, counts and thresholds of the lists
+    # inputs: each row's width + 1 lowest values, and their slots in its list; the noted rows, counts and thresholds
     lowest_ptr, slots_ptr, rows_ptr, counts_ptr, thresholds_ptr,
     # outputs: int32 [row][width], float32 [row]
     chosen_ptr, following_ptr,
@@ -25,7 +25,7 @@ def lowest_noted_kernel(
     # constants
     WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Write the noted rows with the lowest values, padded with -1, and a lower bound on all other values."""
+    """Write the `width` noted rows with the lowest values, padded with -1, and a lower bound on all other values."""
     row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, WIDTH)
     value = tl.load(lowest_ptr + row * (width + 1) + at, mask=at < width, other=float("inf"))  # [WIDTH]
@@ -49,7 +49,7 @@ def near_noted_kernel(
     # constants
     TILE: tl.constexpr,
 ):  # fmt: skip
-    """Write the noted rows whose value is at or below the row's score."""
+    """Write the notes of a point whose value is at or below the point's score."""
     row = tl.program_id(0).to(tl.int64)
     score = tl.load(scores_ptr + row)
     count = tl.load(counts_ptr + row)

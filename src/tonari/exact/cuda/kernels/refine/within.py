@@ -22,7 +22,7 @@ from tonari.exact.cuda.kernels.refine.groups import candidates, values_of
 from tonari.exact.cuda.kernels.rows.groups import part_number
 from tonari.exact.cuda.kernels.rows.pack import round_up
 
-_LARGEST = tl.constexpr(3.4028234663852886e38)  # float32
+_LARGEST = tl.constexpr(3.4028234663852886e38)  # the largest float32
 
 
 @triton.jit(do_not_specialize=["rows", "d"])
@@ -53,14 +53,14 @@ def thresholds_kernel(
 def listed_parts_kernel(
     # inputs: the screen's lists
     entries_ptr, counts_ptr,
-    # input: the position of each row's first part in the output; outputs: the parts if FILL, else their number
+    # input: the position of each row's first part in the output; outputs: the parts with FILL, else their count
     begins_ptr, parts_ptr, totals_ptr,
     # shapes
     segments, room,
     # constants
     FILL: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """Count, or with FILL write, the parts that a row's list marks; an entry is 16 group + mask of parts."""
+    """Count, or with FILL write, the parts that a row's list marks; a list entry is 16 group + mask of parts."""
     row = tl.program_id(0).to(tl.int64)
     total = tl.zeros((), tl.int32)
     if FILL:
@@ -91,7 +91,7 @@ def listed_parts_kernel(
 def lowest_parts_kernel(
     # inputs: the minimum of every group of eight points, and thresholds
     minima_ptr, thresholds_ptr,
-    # as for the kernel above
+    # input and outputs as for listed_parts_kernel
     begins_ptr, parts_ptr, totals_ptr,
     # shapes
     groups,
@@ -120,7 +120,7 @@ def lowest_parts_kernel(
 def within_kernel(
     # inputs: widened queries and norms; points; limits; the row and the parts of each block; each row's own point
     queries_ptr, norms_ptr, points_ptr, limits_ptr, rows_ptr, parts_ptr, own_ptr,
-    # outputs: [block][CHUNK] values and ids, -1 for a point beyond the limit; the number of points within it
+    # outputs: [block][CHUNK] values and ids, -1 for a point beyond the limit; the count of points within the limit
     values_ptr, ids_ptr, hits_ptr,
     # shapes
     d, query_width, units, n, first_block,
@@ -128,7 +128,7 @@ def within_kernel(
     METRIC: tl.constexpr, TERM: tl.constexpr, DOUBLE: tl.constexpr, LISTED: tl.constexpr, HAS_OWN: tl.constexpr,
     LATER: tl.constexpr, GROUP: tl.constexpr, POINT_TILE: tl.constexpr, UNIT: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Find the points of a block within its row's limit; write their number and, if LISTED, the points.
+    """Find the points of a block within its row's limit; write their count and, if LISTED, the points.
 
     A row does not find itself and, if LATER, finds only points after it.
     """
@@ -164,12 +164,12 @@ def within_kernel(
 def pack_hits_kernel(
     # inputs: values and ids [block][CHUNK], and the position of each block's points in the output
     values_ptr, ids_ptr, places_ptr,
-    # outputs: flat
+    # outputs: values and ids of all blocks, one block after another
     out_values_ptr, out_ids_ptr,
     # constants
     CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Copy the points of a block that are within the limit to their place in the output."""
+    """Copy the points of a block that are within the limit to the output, from the block's position on."""
     block = tl.program_id(0).to(tl.int64)
     at = block * CHUNK + tl.arange(0, CHUNK)
     ids = tl.load(ids_ptr + at)  # [CHUNK]

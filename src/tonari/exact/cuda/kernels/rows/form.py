@@ -26,7 +26,7 @@ def sample_kernel(
     rows_ptr,
     # output: [3][parts][d] float64: sums, minima, maxima
     parts_ptr, n, d, stride,
-    every,  # distance between sampled rows
+    every,  # every which row is sampled
     count,  # number of sampled rows
     chunk,  # sampled rows per program
     blocks,
@@ -87,10 +87,12 @@ def settle_kernel(
     # outputs: [d] and [1] float64
     centre_ptr, scale_ptr, parts, d, count,
     CENTRED: tl.constexpr,
-    WHOLE: tl.constexpr,  # scale 1 and an integer centre
+    WHOLE: tl.constexpr,  # whether the scale is 1 and the centre an integer
     TOP: tl.constexpr,  # exponent of the largest element of a form row
-    LEAST: tl.constexpr,  # least exponent of the scale; then the largest one, and the number that divides it
-    MOST: tl.constexpr, EVERY: tl.constexpr, PARTS: tl.constexpr, COLUMNS: tl.constexpr,
+    LEAST: tl.constexpr,  # smallest exponent of the scale
+    MOST: tl.constexpr,  # largest exponent of the scale
+    EVERY: tl.constexpr,  # the exponent of the scale is a multiple of this power of two
+    PARTS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     scale = 1.0 + tl.zeros([], tl.float64)
     grid = scale
@@ -105,7 +107,7 @@ def settle_kernel(
             magnitudes = tl.maximum(magnitudes, magnitude)
         magnitude = tl.max(magnitudes, 0)
         exponent = (magnitude.to(tl.int64, bitcast=True) >> 52) - 1023
-        # Input is at most 1e150 < 2^499, so form rows are finite whatever the sample was.
+        # Accepted elements are at most 1e150 < 2^499, so form rows are finite for any sample.
         power = tl.minimum(tl.maximum(TOP - exponent, LEAST), MOST)
         power = tl.where(magnitude > 0, (power & -EVERY), 0)
         scale = ((power + 1023) << 52).to(tl.float64, bitcast=True)

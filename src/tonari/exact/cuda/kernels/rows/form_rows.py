@@ -21,7 +21,7 @@ from tonari.exact.cuda.kernels.rows.value import widened
 from tonari.metrics.kernels.instructions import sqrt
 
 _INFINITY = tl.constexpr(float("inf"))
-_LARGEST = tl.constexpr(1e150)  # for float64: squared differences of larger elements overflow
+_LARGEST = tl.constexpr(1e150)  # largest element of float64: squared differences of larger ones overflow
 # Products of two rows of at least this squared norm lose less than 2^-100 of their norms' product to underflow.
 _SMALLEST_SQUARE = tl.constexpr(2.0**-960)
 
@@ -38,7 +38,7 @@ def is_finite(x):
 
 @triton.jit
 def is_sound(x, NONNEGATIVE: tl.constexpr):
-    """Whether searches accept elements; other elements are reported and read as 0."""
+    """Whether searches accept each element; refused elements are reported and read as 0."""
     if x.dtype == tl.float64:
         sound = tl.abs(x) <= _LARGEST
     else:
@@ -64,7 +64,7 @@ def read_elements(rows_ptr, row, column, n, d, stride, NONNEGATIVE: tl.constexpr
 
 @triton.jit
 def row_means(rows_ptr, row, n, d, stride, ROWS: tl.constexpr):
-    """Return the mean of each row, float64 [ROWS], and a mask of the rows that are not constant, [ROWS].
+    """Return the mean of each row, float64 [ROWS], and a mask of the rows with different elements, [ROWS].
 
     The bounds do not cover the rounding of the mean, so it must have every bit of the definition: sums of the columns
     i mod 16 in ascending i, which are then added in halves.
@@ -78,7 +78,7 @@ def row_means(rows_ptr, row, n, d, stride, ROWS: tl.constexpr):
         x, _ = read_elements(rows_ptr, row_axis, start + column, n, d, stride, False)  # [ROWS, 16]
         lanes += x
         differs = tl.maximum(differs, ((x != first) & (start + column < d)).to(tl.int32))
-    lanes = tl.sum(tl.reshape(lanes, (ROWS, 2, 8)), 1)  # a sum of two has one order
+    lanes = tl.sum(tl.reshape(lanes, (ROWS, 2, 8)), 1)  # sums of two numbers, which do not depend on the order
     lanes = tl.sum(tl.reshape(lanes, (ROWS, 2, 4)), 1)
     lanes = tl.sum(tl.reshape(lanes, (ROWS, 2, 2)), 1)
     total = tl.sum(lanes, 1)
@@ -96,7 +96,7 @@ def angular_factor(
     rows_ptr, row, local, n, d, stride, mean, varies, scale,
     CENTRED: tl.constexpr, ROWS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Return scale / |x| of each row, 0 for a zero row, and a mask of rows so short that products may underflow."""
+    """Return scale / |x| of each row (0 for a zero row), and a mask of rows so short that products may underflow."""
     squares = tl.zeros([ROWS, T], tl.float64)
     for start in range(0, d, T * V):
         column = start + local
@@ -114,9 +114,9 @@ def row_factors(
     rows_ptr, scale_ptr, row, local, n, d, stride, METRIC: tl.constexpr,
     ROWS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Return for each row its mean, whether it varies, its factor, and whether its products may underflow, [ROWS].
+    """Return means, a mask of rows that vary, factors, and a mask of rows whose products may underflow; all [ROWS].
 
-    Means are 0 unless the metric subtracts them. A factor of 0 makes padding zero, whatever the centre is.
+    Means are 0 unless the metric subtracts them. Padding has the factor 0, and so is zero with any centre.
     """
     scale = tl.load(scale_ptr)
     mean = tl.zeros([ROWS], tl.float64)

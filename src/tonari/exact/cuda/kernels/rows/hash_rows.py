@@ -1,4 +1,4 @@
-"""Hash rows: compute a number for each row, which is the same for equal rows.
+"""Hash rows: compute a 64-bit number for each row, which is the same for equal rows.
 
     hash = sum over columns of (bits of the value) * weight(column)      modulo 2^64
     weight(column) = column mixed by two rounds of multiply and shift, made odd
@@ -18,7 +18,7 @@ _SECOND = tl.constexpr(0x94D049BB133111EB - (1 << 64))
 
 @triton.jit(do_not_specialize=["n", "d", "stride"])
 def hash_rows_kernel(
-    # input: rows of whole numbers, the bits of values
+    # input: the bits of the rows' values, as integers
     bits_ptr,
     # output: [n] int64
     hashes_ptr,

@@ -38,15 +38,15 @@ from tonari.metrics.kernels.instructions import floor, sqrt
 
 _NO_ROW = tl.constexpr(2**62)
 _INFINITY = tl.constexpr(float("inf"))
-_HUGE = tl.constexpr(1e30)  # kHuge of native/exact/form.hpp
+_HUGE = tl.constexpr(1e30)  # magnitude of the score of a point beyond range: kHuge of native/exact/form.hpp
 _UNIT = tl.constexpr(2.0**-24)
-TINY = tl.constexpr(2.0**-100)  # least value of every bound, larger than its loss by underflow
-_FLUSH = tl.constexpr(2.0**-60)  # smaller elements of float32 become 0
+TINY = tl.constexpr(2.0**-100)  # added to every bound: exceeds the loss of the bound by underflow
+_FLUSH = tl.constexpr(2.0**-60)  # elements of magnitude below this are packed as 0 in float32
 ROUNDED = tl.constexpr(1 + 2.0**-20)  # covers the roundings of evaluating a bound
-_RATIO = tl.constexpr(2.0**-24 + 2.0**-34)  # for the rounding of x' to float32, and of x' and its norm to float64
-_LOST = tl.constexpr(2.0**-64)  # at most 2^20 squares that underflow in float32
+_RATIO = tl.constexpr(2.0**-24 + 2.0**-34)  # relative error of x' in float32, and of x' and its norm in float64
+_LOST = tl.constexpr(2.0**-64)  # exceeds the norm of 2^20 elements whose squares underflow in float32
 _NORMAL = tl.constexpr(2.0**-1022)  # the smallest normal float64
-_STEP = tl.constexpr(2.0**-11)  # times 2 |x| of an exact point: exceeds the error of rounding its square to float32
+_STEP = tl.constexpr(2.0**-11)  # times 2 |x| of an exact point: exceeds the error of rounding |x|^2 to float32
 _DOUBLE_RATIO = tl.constexpr(2.0**-50)
 
 
@@ -67,7 +67,7 @@ def round_down(x):
 
 @triton.jit
 def joined(total, block, MAXIMUM: tl.constexpr):
-    """Add a block of magnitudes [ROWS, T, V] to partial norms [ROWS, T], which are sums or maxima."""
+    """Return partial norms (sums or maxima, [ROWS, T]) after adding a block of magnitudes [ROWS, T, V]."""
     if MAXIMUM:
         result = tl.maximum(total, tl.max(block, 2))
     else:
@@ -89,19 +89,19 @@ def norm_of(parts, METRIC: tl.constexpr):
 
 @triton.jit
 def any_of(mask):
-    """Return 1 for each row of a mask [ROWS, T, V] that has any element set, int32 [ROWS]."""
+    """Return 1 for each row in which any element of a mask [ROWS, T, V] is set, else 0; int32 [ROWS]."""
     return tl.max(tl.max(mask.to(tl.int32), 2), 1)
 
 
 @triton.jit
 def note(flag_ptr, row, bad):
-    """Lower a flag to the number of the first bad row, if that is smaller."""
+    """Lower a flag to the row number of the first bad row of this program, if the flag is larger."""
     tl.atomic_min(flag_ptr, tl.min(tl.where(bad > 0, row, _NO_ROW), 0))
 
 
 @triton.jit
 def load_with_centre(rows_ptr, centre_ptr, row, column, n, d, stride, METRIC: tl.constexpr):
-    """Load stored elements [ROWS, T, V], and the elements of the centre, which are 0 unless the metric has one."""
+    """Load stored elements [ROWS, T, V], and the elements of the centre, which are 0 unless the metric subtracts it."""
     centre = 0.0
     if METRIC.squares:
         centre = tl.load(centre_ptr + column, mask=column < d, other=0.0)
@@ -119,43 +119,43 @@ def form_of(elements, centre, column, d, mean, varies, factor, METRIC: tl.conste
     if METRIC.centred:
         x = less_mean(x, column, mean, varies, d)
     form = x * factor[:, None, None]
-    fits = (tl.abs(form + 0.5) if INT8 else tl.abs(form)) <= LIMIT  # int8 goes from -128 to 127
-    if METRIC.degree == 0:  # terms of tiny elements are not tiny, so underflow is not negligible
+    fits = (tl.abs(form + 0.5) if INT8 else tl.abs(form)) <= LIMIT  # the range of int8 is -128 to 127
+    if METRIC.degree == 0:  # tiny elements may have large terms, so elements must not underflow
         fits = fits & ((x == 0) | (tl.abs(form) >= _NORMAL))
     return tl.where(fits, form, 0.0), ((sound & fits) == 0).to(tl.int32)
 
 
 @triton.jit
 def whole_numbers(elements, centre, factor):
-    """Return a mask of the elements [ROWS, T, V] that are exact whole numbers after subtracting a centre, int32."""
+    """Return a mask, int32 [ROWS, T, V], of the elements that the form turns into whole numbers without rounding."""
     x, centre = elements.to(tl.float64), tl.cast(centre, tl.float64)
     return ((x == floor(x)) & (centre == floor(centre)) & (factor[:, None, None] == 1)).to(tl.int32)
 
 
 @triton.jit
 def product_errors(size, difference, d, PRECISION: tl.constexpr):
-    """Return, for products, a bound on |x' - x^| of rows and the summation error gamma, from |x'| and |y - x^|."""
+    """Convert |x'| and |y - x^| to a bound on |x' - x^|, [ROWS]; also return gamma, the summation error of products."""
     difference = difference * ROUNDED + size * _RATIO + _LOST
     columns = tl.cast(d, tl.float64)
     units = 4 * columns + 64
     if PRECISION == "int8":
-        units = columns * 0 + 16  # the sum is exact, and rounded once
+        units = columns * 0 + 16  # the sum is exact, and is rounded once, to float32
     if PRECISION == "split":
-        # The large products are added last, one per column; short rows have few products altogether.
+        # The large products, one per column, are added last. For short rows, the bound for all products is smaller.
         units = tl.where(d > 32, 4.05 * (columns + 64), 16 * columns) + 64
     return difference, gamma_of(units)
 
 
 @triton.jit
 def gamma_of(units):
-    """Return n / (1 - 2 n) for n = `units` 2^-24, the relative error of a sum with this number of rounding errors."""
+    """Return n / (1 - 2 n) for n = `units` 2^-24: the relative error of a sum with `units` rounding errors."""
     n = tl.minimum(units * _UNIT, 0.25)
     return n / (1 - 2 * n)
 
 
 @triton.jit
 def store_query_terms(norm_ptr, rest_ptr, shift_ptr, row, present, packed, beyond, norm, remainder, term):
-    """Store each query's error factors N and r for the screen, and its part of a score for the certificate."""
+    """Store for each query the error factors N and r, for the screen, and its term of a score, for the certificate."""
     tl.store(norm_ptr + row, tl.where(packed, round_up(norm), 0.0), mask=present)
     tl.store(rest_ptr + row, tl.where(packed, round_up(remainder), 0.0), mask=present)
     tl.store(shift_ptr + row, tl.where(beyond, _INFINITY, term), mask=present)
@@ -191,7 +191,7 @@ def set_aside(
     """Set the flags of rows that could not be packed because of invalid input, and clear all `beyond` rows."""
     note_refused(rows_ptr, flags_ptr, row, local, n, d, stride, first_row, NONNEGATIVE, ROWS, T, V)
     row_axis = row[:, None, None]
-    tl.debug_barrier()  # other threads may have stored the values that are cleared here
+    tl.debug_barrier()  # other threads may have stored the values that are cleared next
     for start in range(0, width, T * V):
         column = start + local
         cleared = beyond[:, None, None] & (column < width)
@@ -203,14 +203,15 @@ def set_aside(
 def pack_kernel(
     # inputs
     rows_ptr, centre_ptr, scale_ptr,
-    # outputs: values [height][width]; for points, low per row, e1 and e2 per program; for queries, three terms per row
+    # outputs: values [height][width]; for points, low per row, and e1 and e2 per program; for queries, norm, rest and
+    # shift per row; flags
     values_ptr, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, shift_ptr, flags_ptr,
     # shapes
     n, height, d, stride, width,
-    first_row,  # number of the first row in the flags
+    first_row,  # row number that flags report for the first of the rows
     # constants
     METRIC: tl.constexpr,
-    SIZE: tl.constexpr,  # of an elementwise metric
+    SIZE: tl.constexpr,  # SIZE and DIFFERENCE: functions of an elementwise metric
     DIFFERENCE: tl.constexpr, PRECISION: tl.constexpr, POINTS: tl.constexpr,
     LIMIT: tl.constexpr,  # largest magnitude of a form element
     STEP: tl.constexpr,  # divides d and stride, so that loads can be wide
@@ -256,9 +257,9 @@ def pack_kernel(
                 if not POINTS:
                     second = -(second + second)
             if not INT8 and not POINTS:
-                first = -(first + first)  # exact, so that the scores of (row, point) and (point, row) are equal
+                first = -(first + first)  # exact, so the scores of (row, point) and (point, row) are equal
             if PRECISION == "split":
-                # Small products first: the rounding error of an addition is relative to the sum so far.
+                # Small products come first, because the rounding error of an addition is relative to the sum so far.
                 out_ptrs = values_ptr + row_axis * width + column
                 inside = (row_axis < height) & (column < d)
                 tl.store(out_ptrs, second, mask=inside)
@@ -310,7 +311,7 @@ def pack_kernel(
         if PRODUCTS:
             own = gamma * term + TINY
             e1 = 2 * difference
-            if INT8:  # an exact query contributes no gamma, so inexact points have to include it
+            if INT8:  # an exact query adds no gamma to the bound, so inexact points must include it
                 e1 += 2 * gamma * rounded * ROUNDED
             e2 = 2 * rounded + TINY
         else:

@@ -23,7 +23,7 @@ MARK = tl.constexpr(-128)
 _LARGEST = tl.constexpr(127.0)
 _INFINITY = tl.constexpr(float("inf"))
 _RAISED = tl.constexpr(1 + 2.0**-20)  # covers the rounding of sums of squares in float64
-_TINY = tl.constexpr(2.0**-40)  # far above the rounding of g, relative to codes
+_TINY = tl.constexpr(2.0**-40)  # far above the rounding error of g, in steps of the codes
 
 
 @triton.jit(do_not_specialize=["n", "p", "width"])

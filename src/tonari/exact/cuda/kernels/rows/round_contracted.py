@@ -13,7 +13,7 @@ import triton.language as tl
 
 from tonari.metrics.kernels.instructions import sqrt
 
-_UNIT = tl.constexpr(2.0**-24 * (1 + 2.0**-20))  # rounding to float32, relative to the rounded row
+_UNIT = tl.constexpr(2.0**-24 * (1 + 2.0**-20))  # error of rounding a row to float32, relative to the rounded row
 _TINY = tl.constexpr(2.0**-100)  # more than float32 loses to underflow in 2^20 columns
 _EVALUATION = tl.constexpr(2.0**-50)
 _INFINITY = tl.constexpr(float("inf"))

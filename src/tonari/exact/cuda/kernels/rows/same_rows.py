@@ -1,4 +1,4 @@
-"""Mark each row of an order that equals the row before it in every bit.
+"""Mark each row, in the order of hashes, that equals the row before it in every bit.
 
     same(i) = hash(i) = hash(i - 1)  and  all columns of row order(i) and of row order(i - 1) have the same bits
 
@@ -13,7 +13,7 @@ import triton.language as tl
 
 @triton.jit(do_not_specialize=["n", "d", "stride"])
 def same_rows_kernel(
-    # inputs: the bits of the rows; their sorted hashes, int64 [n]; their numbers in that order, int64 [n]
+    # inputs: the bits of the rows; their sorted hashes, int64 [n]; row numbers in the order of hashes, int64 [n]
     bits_ptr, hashes_ptr, order_ptr,
     # output: [n] int8
     same_ptr,
@@ -32,7 +32,7 @@ def same_rows_kernel(
     row = tl.load(order_ptr + at, mask=same, other=0)
     before = tl.load(order_ptr + at - 1, mask=same, other=0)
     apart = tl.zeros([ROWS], tl.int32)
-    # All columns are read only if some pair of this program may be the same.
+    # Columns are read only if a pair of this program has equal hashes.
     for start in range(0, tl.where(tl.sum(same.to(tl.int32), 0) > 0, d, 0), COLUMNS):
         column = start + tl.arange(0, COLUMNS)
         inside = same[:, None] & (column < d)[None, :]

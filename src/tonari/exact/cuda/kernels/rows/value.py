@@ -19,14 +19,14 @@ from tonari.metrics.kernels.instructions import sqrt
 def widened(x):
     """Convert bfloat16 to float32, in which every GPU and Triton's interpreter can compute; keep other dtypes."""
     if x.dtype == tl.bfloat16:
-        # By shifting bits: the interpreter converts subnormal numbers incorrectly.
+        # Converted by shifting bits, because the interpreter converts subnormal numbers incorrectly.
         x = (x.to(tl.int16, bitcast=True).to(tl.int32) << 16).to(tl.float32, bitcast=True)
     return x
 
 
 @triton.jit
 def add_terms(lanes, q, x, METRIC: tl.constexpr, TERM: tl.constexpr):
-    """Add one term of the metric, for angular metrics the product, to each of the 16 partial sums (lanes)."""
+    """Add one term of the metric (for angular metrics, the product) to each of the 16 partial sums (lanes)."""
     if METRIC.maximum:
         return tl.maximum(lanes, TERM(q, x))
     if METRIC.elementwise:
@@ -61,7 +61,7 @@ def value_of(folded, METRIC: tl.constexpr):
 
 @triton.jit
 def cosine_of(product, query_norm, point_norm):
-    """Return the cosine of pairs from their products, 0 for a zero row, and a mask of pairs that need the chord."""
+    """Return the cosines of pairs from their products (0 for a zero row), and a mask of pairs that need the chord."""
     zero = tl.minimum(query_norm, point_norm) == 0
     cosine = tl.where(zero, 0.0, product / tl.where(zero, 1.0, query_norm * point_norm))
     return cosine, cosine > 0.5
@@ -69,7 +69,7 @@ def cosine_of(product, query_norm, point_norm):
 
 @triton.jit
 def inverse_of(norm):
-    """Return 1 / norm; the result for a zero row is arbitrary."""
+    """Return 1 / norm; the result for a zero row is undefined."""
     return 1.0 / tl.where(norm == 0, 1.0, norm)
 
 
@@ -90,15 +90,15 @@ def angular_value(cosine, close, square, d):
 
 @triton.jit
 def load_lanes(row_ptrs, at, d, present, UNIT: tl.constexpr, LAST: tl.constexpr):
-    """Load columns at to at + 15 of some rows, [rows, 16]; if these are the LAST columns, zeros beyond the end.
+    """Load columns [at, at + 16) of some rows, [rows, 16]; if these are the LAST columns, zeros beyond the end.
 
-    d is a multiple of UNIT, to which rows are aligned. Rows that are not present have arbitrary values. Elements have
+    d is a multiple of UNIT, to which rows are aligned. Rows that are not present have undefined values. Elements have
     their stored dtype; use :func:`widened` before computing with them.
     """
     tl.static_assert(16 % UNIT == 0)
     column = at + tl.arange(0, 16)
     if LAST:
-        # The mask is constant within a unit, so that each unit is still one load.
+        # All columns of a unit have the same mask, so that a unit is still one load.
         inside = at + tl.arange(0, 16) // UNIT * UNIT < d
         loaded = tl.load(row_ptrs[:, None] + column[None, :], mask=present[:, None] & inside[None, :], other=0)
     else:
@@ -138,6 +138,6 @@ def means(row_ptrs, d, present, PAIRS: tl.constexpr, UNIT: tl.constexpr):
 
 @triton.jit
 def less_mean(x, mean, at, d):
-    """Subtract each row's mean from its columns at to at + 15; zeros beyond the end of a row."""
+    """Subtract each row's mean from its columns [at, at + 16); zeros beyond the end of a row."""
     inside = at + tl.arange(0, 16) < d
     return tl.where(inside[None, :], x - mean[:, None], 0.0)

@@ -20,7 +20,7 @@ def widen_rows(
     rows_ptr, out_ptr, norms_ptr, row, present, d, units, steps,
     ANGULAR: tl.constexpr, CENTRED: tl.constexpr, UNIT: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """Widen the rows whose numbers are `row`, int32 [ROWS]."""
+    """Widen the rows with the row numbers `row`, int32 [ROWS]."""
     long_row = row.to(tl.int64)
     row_ptrs = rows_ptr + long_row * (units.to(tl.int64) * UNIT)
     out_ptrs = out_ptr + (long_row * (steps.to(tl.int64) * 16))[:, None] + tl.arange(0, 16)[None, :]

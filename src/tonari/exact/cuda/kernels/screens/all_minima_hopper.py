@@ -21,7 +21,7 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warpgroup_mma, warpgroup_mma_wait
 
-# Both were renamed between Triton 3.6 and 3.9; in 3.9, the old name of the first still exists, but raises.
+# Both functions were renamed between Triton 3.6 and 3.9. In 3.9, the old name of `load_tile` still exists, but raises.
 load_tile = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
 barrier = getattr(gl, "thread_barrier", None) or gl.barrier
 
@@ -65,7 +65,7 @@ def take(
     scores, low, norm, rest, e1, e2, thresholds, counts, starts, first_group,
     values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr, WHOLE: gl.constexpr,
 ):  # fmt: skip
-    """Append a tile's groups with certified minima at or below the thresholds to the lists; return the new counts."""
+    """Append groups of a tile with certified minima at or below the thresholds to lists; return the new counts."""
     lowest = never_rounded(lowest_parts(scores + low[None, :], COLUMNS, HALF), WHOLE)
     bound = norm * e1 + rest * e2
     lowest = lowest - bound[:, None, None]
@@ -77,7 +77,7 @@ def take_folded(
     sums, offset, thresholds, counts, starts, first_group,
     values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr,
 ):  # fmt: skip
-    """Append groups as :func:`take` does, for products that contain the squared lengths of codes."""
+    """Append groups to the lists like :func:`take`, from products that contain the squared lengths of codes."""
     lowest = ((offset - largest_parts(sums, COLUMNS, HALF)) * 2).to(gl.float32)
     return append(lowest, thresholds, counts, starts, first_group, values_ptr, entries_ptr, room, COLUMNS)
 
@@ -86,7 +86,7 @@ def take_folded(
 def append(
     lowest, thresholds, counts, starts, first_group, values_ptr, entries_ptr, room, COLUMNS: gl.constexpr
 ):  # fmt: skip
-    """Append groups with minima at or below the thresholds to their rows' lists; return the new counts."""
+    """Append to the lists of rows the groups with minima at or below the thresholds; return the new counts."""
     layout: gl.constexpr = lowest.type.layout
     part = gl.arange(0, COLUMNS // 32, layout=gl.SliceLayout(0, gl.SliceLayout(2, layout)))
     passed = (lowest <= thresholds[:, None, None]).to(gl.int32) << part[None, :, None]
@@ -137,7 +137,7 @@ def screen_hopper_kernel(
 
     a = gl.zeros([HALF, COLUMNS], SUMS, layout=mma)
     b = gl.zeros([HALF, COLUMNS], SUMS, layout=mma)
-    # The minima of a tile have their own layout; rows, columns and lanes are laid out to match.
+    # The layout of a tile's minima determines the layouts of rows, columns and lanes.
     shape: gl.constexpr = lowest_parts(scores_of(a), COLUMNS, HALF).type.layout
     by_row: gl.constexpr = gl.SliceLayout(1, gl.SliceLayout(2, shape))
     by_lane: gl.constexpr = gl.SliceLayout(1, shape)

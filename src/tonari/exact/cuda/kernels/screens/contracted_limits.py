@@ -22,8 +22,8 @@ from tonari.metrics.kernels.instructions import sqrt
 
 _LARGEST_SQUARE = tl.constexpr(1e30)  # far above every squared distance of packed rows
 _INFINITY = tl.constexpr(float("inf"))
-# Twice the error of a float32 rounding, for each rounding in a sum of p squares: the rounding of a difference counts
-# twice, because it is squared; its square and each addition are rounded once.
+# Twice the relative error of rounding to float32; it is applied once for each rounding in a sum of p squares. A
+# difference counts twice, because it is squared; its square and each addition count once.
 _ROUNDING = tl.constexpr(2.0**-23)
 _TINY = tl.constexpr(2.0**-100)
 
@@ -33,9 +33,9 @@ def contracted_limits_kernel(
     # inputs
     shift_ptr,  # |g(q)|^2
     kth_ptr,
-    error_ptr,  # float64 [rows], of the queries
-    farthest_ptr,  # float64 [1], the largest of the points
-    stretch_ptr,  # float64 [1]
+    error_ptr,  # float64 [rows]: the errors of the contracted queries
+    farthest_ptr,  # float64 [1]: the largest error of a contracted point
+    stretch_ptr,  # float64 [1]: see Contraction.stretch
     scale_ptr,
     # outputs: float32 [rows]
     squares_ptr, scores_ptr,

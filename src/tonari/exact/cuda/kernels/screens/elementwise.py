@@ -37,7 +37,7 @@ def screen_elementwise_kernel(
     tl.static_assert(GROUP % C == 0, "a thread's columns lie in one group")
     STEP: tl.constexpr = 4
     row_tiles = tl.cdiv(m, R * TR)
-    tile = tl.program_id(0) // row_tiles  # consecutive programs share points
+    tile = tl.program_id(0) // row_tiles  # programs with consecutive ids share a tile of points
     row = tl.program_id(0) % row_tiles * (R * TR) + tl.arange(0, R)[:, None] * TR + tl.arange(0, TR)[None, :]
     at = tl.minimum(row, m - 1)
     column = member_column(tl.arange(0, TC)[None, :], tl.arange(0, C)[:, None], C, POINT_TILE)

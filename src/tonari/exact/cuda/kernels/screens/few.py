@@ -53,7 +53,7 @@ def load_step(
     """Load the points of a step, a block of columns of a tile: [1, POINTS, BLOCK]; zeros beyond the width."""
     start = step % blocks * BLOCK
     ptrs = point_ptrs + ((first + step // blocks).to(tl.int64) * POINTS * width + start)
-    # The mask is constant along the row of a point, so that loads are as wide as without a mask.
+    # All columns of a point have the same mask, so that loads are as wide as without a mask.
     present = point[None, :, None] < tl.where(step < steps, POINTS, 0)
     if WHOLE:
         x = tl.load(ptrs, mask=present, other=0.0)
@@ -76,16 +76,17 @@ def screen_few_kernel(
     rows_ptr, centre_ptr, scale_ptr, values_ptr, low_ptr,
     # scratch: [program][M][width]
     packed_ptr,
-    # outputs: minima of groups [row][tiles * POINTS / GROUP] and tiles [row][tiles]; terms per row; float64 rows
+    # outputs: minima of groups [row][tiles * POINTS / GROUP] and of tiles [row][tiles]; norm, rest and shift per row;
+    # float64 rows, and their norms
     minima_ptr, tile_minima_ptr, norm_ptr, rest_ptr, shift_ptr, widened_ptr, norms_ptr,
-    counters_ptr,  # set to 0
+    counters_ptr,  # output: set to 0 for the next launch
     flags_ptr,
     # shapes
     m, d, stride, units, wide_steps, width,
-    blocks,  # of columns; a single one needs no divisions
+    blocks,  # blocks of columns in a row; if there is only one, no divisions are needed
     tiles,
-    each,  # tiles of a program
-    first_row,  # number of the first row in the flags
+    each,  # number of tiles per program
+    first_row,  # row number that flags report for the first of the rows
     # constants
     METRIC: tl.constexpr, LIMIT: tl.constexpr, STEP: tl.constexpr, UNIT: tl.constexpr, M: tl.constexpr,
     POINTS: tl.constexpr, GROUP: tl.constexpr, BLOCK: tl.constexpr,
@@ -110,7 +111,7 @@ def screen_few_kernel(
     point_ptrs = values_ptr + point[None, :, None] * width + inner
     first = tl.maximum(program - 1, 0) * each
     steps = tl.where(program > 0, (tl.minimum(first + each, tiles) - first) * blocks, 0)
-    # The first step's points are loaded while the queries are packed; each step loads the points of the next step.
+    # The points of the first step are loaded while queries are packed; each step then loads the points of the next one.
     x = load_step(point_ptrs, first, 0, steps, width, blocks, point, inner, POINTS, BLOCK, WHOLE)  # [1, POINTS, BLOCK]
     packed_ptr += program.to(tl.int64) * M * width
     for start in range(0, width, BLOCK):
@@ -119,7 +120,7 @@ def screen_few_kernel(
         form, _ = form_of(elements, centre, column, d, mean, varies, factor, METRIC, LIMIT)  # [M, T, V]
         q = (form.to(tl.float32) * -2.0).to(tl.float16)
         tl.store(packed_ptr + row_axis * width + column, q, mask=column < width)
-    tl.debug_barrier()  # the packed queries are read by all threads
+    tl.debug_barrier()  # all threads read the packed queries next
 
     group = tl.arange(0, GROUPS)
     sums = load_low(low_ptr, first, tiles, point, M, POINTS)
@@ -152,7 +153,7 @@ def screen_few_kernel(
             column = start + local
             elements, centre = load_with_centre(rows_ptr, centre_ptr, row_axis, column, m, d, stride, METRIC)
             form, lost_here = form_of(elements, centre, column, d, mean, varies, factor, METRIC, LIMIT)
-            y = form.to(tl.float32) * -2.0  # the same numbers as above, so that the same are measured
+            y = form.to(tl.float32) * -2.0  # packed as above, and by all other programs
             rest = y - y.to(tl.float16).to(tl.float32)
             sizes += tl.sum(form * form, 2)
             differences += tl.sum(rest * rest, 2).to(tl.float64)

@@ -35,40 +35,40 @@ from tonari.exact.cuda.kernels.refine.certify import threshold_of
 from tonari.exact.cuda.kernels.refine.groups import values_of
 from tonari.select.cuda.kernels.order import ascending
 
-_FLAGS = tl.constexpr(3)  # of the points, and as many of the queries
+_FLAGS = tl.constexpr(3)  # number of flags of the points, and of the queries
 
 
 @triton.jit
 def least_reached(lower, wanted, NUMBERS: tl.constexpr, CHUNKS: tl.constexpr):
-    """Return a limit that at least `wanted` of [NUMBERS] values, and few more, do not exceed; +inf if too few exist."""
+    """Return a limit that `wanted` of the [NUMBERS] values, or a few more, do not exceed; +inf if there are too few."""
     tl.static_assert(NUMBERS % CHUNKS == 0)
     minima = tl.min(tl.reshape(lower, [NUMBERS // CHUNKS, CHUNKS]), 0)
-    # The sum goes over axis 0, which each thread holds whole.
+    # Each thread holds axis 0 whole, so this sum needs no exchange between threads.
     reached = tl.sum((minima[:, None] <= minima[None, :]).to(tl.int32), 0)
     return tl.min(tl.where(reached >= wanted, minima, float("inf")), 0)
 
 
 @triton.jit
 def list_taken(lower, numbers, limit, list_ptr, SLOTS: tl.constexpr):
-    """List the numbers whose `lower` is finite and at most a limit, in order, as far as SLOTS allow.
+    """List, in order, the `numbers` whose `lower` is finite and at most a limit; no more than SLOTS.
 
-    Return the number of listed entries, and the least `lower` of all others.
+    Return the length of the list, and the smallest `lower` of all entries that are not listed.
     """
     taken = ((lower <= limit) & (lower < float("inf"))).to(tl.int32)
-    if tl.sum(taken, 0) > SLOTS:  # first the entries below the limit
+    if tl.sum(taken, 0) > SLOTS:  # entries below the limit precede those at the limit
         below = (lower < limit).to(tl.int32)
         equal = taken - below
         taken = below + tl.where(tl.cumsum(equal, 0) <= SLOTS - tl.sum(below, 0), equal, 0)
     place = tl.cumsum(taken, 0) - 1
     listed = (taken > 0) & (place < SLOTS)
     tl.store(list_ptr + place, numbers, mask=listed)
-    tl.debug_barrier()  # the list is read by all threads
+    tl.debug_barrier()  # all threads read the list next
     return tl.sum(listed.to(tl.int32), 0), tl.min(tl.where(listed, float("inf"), lower), 0)
 
 
 @triton.jit
 def bound_of(tile, present, norm, rest, e1_ptr, e2_ptr):
-    """Return the error bounds to subtract from the minima of some tiles."""
+    """Return, for each of some tiles, the error bound to subtract from its minimum."""
     e1 = tl.load(e1_ptr + tile, mask=present, other=0.0)
     return norm * e1 + rest * tl.load(e2_ptr + tile, mask=present, other=0.0)
 
@@ -84,12 +84,13 @@ def candidates(groups_ptr, numbers, group_count, n, GROUP: tl.constexpr):
 
 @triton.jit(do_not_specialize=["n", "tiles", "d", "units", "width", "k", "parts"])
 def finish_few_kernel(
-    # inputs: minima of tiles [row][tiles] and groups [row][tiles * POINT_TILE / GROUP]; errors [tiles]; terms per row
+    # inputs: minima of tiles [row][tiles] and of groups [row][tiles * POINT_TILE / GROUP]; errors [tiles]; norm, rest
+    # and shift per row; scale; float64 rows, and their norms
     tile_minima_ptr, minima_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, shift_ptr, scale_ptr, widened_ptr, norms_ptr,
     points_ptr, point_flags_ptr, query_flags_ptr,
     # scratch: lists of tiles [program][SLOTS] and groups [program][ROOM]; values [row][ROOM * GROUP]; counters [row]
     tiles_ptr, groups_ptr, values_ptr, counters_ptr,
-    # outputs: the k best [row][k]; whether rows are proved; int64: flags of points and queries, whether rows are proved
+    # outputs: the k best [row][k]; whether rows are proved; the state, int64: flags of points and queries, proved rows
     distances_ptr, indices_ptr, proved_ptr, state_ptr,
     # shapes
     n, tiles, d, query_width, units, width, k, parts,
@@ -138,8 +139,8 @@ def finish_few_kernel(
     tl.debug_barrier()
     before = tl.atomic_add(counters_ptr + row, 1, sem="acq_rel")
     if before == parts - 1:
-        # All loads first. Values are read past the first-level cache, which may not see what other multiprocessors
-        # have written.
+        # All loads are issued first. They bypass the first-level cache, which may lack what other multiprocessors have
+        # written.
         every = tl.arange(0, CANDIDATES)
         other = tl.arange(0, RANKED)
         all_values = tl.load(values_ptr + every, cache_modifier=".cg")  # [CANDIDATES]
@@ -158,7 +159,7 @@ def finish_few_kernel(
             equal = (theirs[:, None] == all_values[None, :]) & is_before
             rank += tl.sum(((theirs[:, None] < all_values[None, :]) | equal).to(tl.int32), 0)
             theirs = later
-        # Positions without a candidate were not ranked, and stay behind all candidates.
+        # Positions without a candidate are not ranked: they remain after all candidates.
         rank = tl.where(every < count, rank, every)
         found = ascending(all_values, METRIC.descending)
         tl.store(distances_ptr + row * k + rank, found, mask=rank < k)

@@ -33,7 +33,7 @@ def note_near(
     scores, limits, noted, starts, first_group, nearest_ptr, groups_ptr, masks_ptr,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, LISTED: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
-    """Note, for each row, the points whose limits its scores do not exceed; return the new note counts [ROWS, 4]."""
+    """Note, for each row, the points with limits at or above its scores; return the new note counts [ROWS, 4]."""
     tl.static_assert(COLUMNS == 4 * LISTED and LISTED == 32, "a thread holds 32 columns of a row, one for each bit")
     column = tl.arange(0, COLUMNS)
     bits = tl.full((COLUMNS,), 1, tl.int32) << (column // 8 * 2 + column % 2)
@@ -77,7 +77,7 @@ def screen_mirrored_kernel(
     # A row that can be packed as a point but not as a query has only zeros here, so it is noted for all points.
     low_of_row = tl.load(low_ptr + first + row, mask=present, other=float("inf"))
     low_of_row = tl.where(tl.load(shift_ptr + row, mask=present, other=0.0) < float("inf"), low_of_row, _ALWAYS)
-    # Each list of a row has `segments` segments, of which four belong to this program.
+    # Each list of a row has `segments` segments; this program fills four of them.
     segment = part * 4 + tl.arange(0, 4)[None, :]
     places = tl.arange(0, ROWS)[:, None] * segments + segment
     values_ptr += first_row.to(tl.int64) * segments * room

@@ -25,7 +25,7 @@ from tonari.exact.cuda.kernels.rows.groups import member_column
 from tonari.exact.cuda.kernels.screens.record import COUNTED
 
 _RAISED = tl.constexpr(2.0**-21)
-_LARGEST = tl.constexpr(1e30)  # the largest threshold, so that sums that contain it are finite
+_LARGEST = tl.constexpr(1e30)  # larger thresholds are lowered to this, so that sums with them are finite
 
 
 @triton.jit(do_not_specialize=["first", "m", "n"])
@@ -39,7 +39,7 @@ def limits_kernel(
     # constants
     POINT_TILE: tl.constexpr,
     TILES: tl.constexpr,
-    WHOLE: tl.constexpr,  # scores of int8
+    WHOLE: tl.constexpr,  # whether scores are from int8 products
 ):  # fmt: skip
     e1 = tl.zeros([TILES], tl.float32)
     e2 = tl.zeros([TILES], tl.float32)
@@ -85,7 +85,7 @@ def note_kernel(
     segment = tl.arange(0, SEGMENTS)
     count = tl.load(noted_ptr + row * segments + segment, mask=segment < segments, other=0)  # [SEGMENTS]
     end = tl.cumsum(count, 0)
-    # Entry i belongs to the first segment whose end exceeds i; `gap` converts i to an offset in the row's segments.
+    # Note i of a row is in the first segment whose end exceeds i; `gap` + i is its offset in the row's segments.
     gap = segment * segment_room - (end - count)
     for start in tl.range(0, tl.sum(count, 0), SLOTS):
         entry = start + tl.arange(0, SLOTS)

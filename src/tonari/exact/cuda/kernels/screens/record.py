@@ -16,7 +16,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-COUNTED = tl.constexpr(2.0**24)  # whole numbers up to here are exact in float32
+COUNTED = tl.constexpr(2.0**24)  # float32 represents all whole numbers up to this one
 
 
 @triton.jit
@@ -60,7 +60,7 @@ def write_all(
     lowest, row, present, first_group, groups, minima_ptr, stride,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """Write the minima of a block whose first group is `first_group`."""
+    """Write the minima of a block of points; `first_group` is the number of its first group."""
     PARTS: tl.constexpr = COLUMNS // (4 * GROUP)
     group = first_group + tl.arange(0, PARTS)[None, :, None] * 4 + tl.arange(0, 4)[None, None, :]
     at = row[:, None, None].to(tl.int64) * stride + group
@@ -72,9 +72,9 @@ def append_below(
     lowest, counts, thresholds, first_group, values_ptr, entries_ptr, starts, room,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr, LISTED: tl.constexpr,
 ):  # fmt: skip
-    """Append groups at or below the thresholds to the threads' segments; return the new counts [ROWS, 4].
+    """Append to the threads' segments the groups at or below the thresholds; return the new counts [ROWS, 4].
 
-    An entry is 16 times the number of a group of LISTED columns, plus its mask.
+    An entry is 16 times the group number (of a group of LISTED columns), plus the mask of its parts.
     """
     tl.static_assert(LISTED % GROUP == 0 and LISTED // GROUP <= 4, "an entry has four bits for parts")
     tl.static_assert(COLUMNS % (4 * LISTED) == 0)

@@ -34,7 +34,7 @@ def note_near(
     scores, limits, noted, starts, first_group, nearest_ptr, groups_ptr, masks_ptr,
     ROWS: gl.constexpr, COLUMNS: gl.constexpr, WHOLE: gl.constexpr,
 ):  # fmt: skip
-    """Note, for each row, the points whose limits its scores do not exceed; return the new note counts [ROWS, 4]."""
+    """Note, for each row, the points with limits at or above its scores; return the new note counts [ROWS, 4]."""
     mma: gl.constexpr = scores.type.layout
     column = gl.arange(0, COLUMNS, layout=gl.SliceLayout(0, mma))
     bits = gl.full([COLUMNS], 1, gl.int32, layout=gl.SliceLayout(0, mma)) << (column // 8 * 2 + column % 2)
@@ -57,7 +57,7 @@ def note_near(
 
 @gluon.jit
 def after(block, column, width):
-    """Return the block and the column of the next load: in this block, or at the beginning of the next one."""
+    """Return the block and the column of the next load: at the end of a block, the first column of the next block."""
     ends = column == width
     return gl.where(ends, block + 1, block), gl.where(ends, 0, column)
 
@@ -103,7 +103,7 @@ def screen_held_kernel(
         ahead_block, ahead_column = after(ahead_block, ahead_column + STEP, width)
 
     sums = gl.zeros([ROWS, COLUMNS], SUMS, layout=mma)
-    # The minima of a tile have their own layout; rows, columns and lanes are laid out to match.
+    # The layout of a tile's minima determines the layouts of rows, columns and lanes.
     parts: gl.constexpr = lowest_parts(scores_of(sums), COLUMNS, ROWS).type.layout
     by_row: gl.constexpr = gl.SliceLayout(1, gl.SliceLayout(2, parts))
     by_lane: gl.constexpr = gl.SliceLayout(1, parts)
@@ -145,7 +145,7 @@ def screen_held_kernel(
                 q.index(at // STEP), x.index(here).permute((1, 0)), sums, use_acc=at > 0, is_async=True
             )
             sums = warpgroup_mma_wait(1, deps=[sums])
-            barrier()  # all warps have finished with the step before
+            barrier()  # all warps have finished the previous step
             before = (step + STAGES - 1) % STAGES
             refill = (step > 0) & (ahead_block < end)
             mbarrier.expect(loaded.index(before), COLUMNS * STEP * SIZE, pred=refill)

@@ -35,11 +35,11 @@ class CodedPoints:
     Attributes
     ----------
     beyond : int32 tensor
-        The numbers of the points beyond the range of codes.
+        The row numbers of the points beyond the range of codes.
     host : HostRows
         The original rows, as the device reads them.
     fitted : dict of int to Fitted
-        By k, the number of near points per row that an earlier search fitted to its first rows.
+        For each k, the number of near points per row that an earlier search fitted to its first rows.
     replays : Replays
         The batches that are replayed as CUDA graphs.
     """
@@ -85,17 +85,17 @@ class CodedPoints:
         self.coding, self.by, self.form = coding, coding.by, coding.by.form
 
     def _keep(self, whole: FoldedCodes) -> None:
-        """Keep the codes of all points; searches on other streams wait for the work launched so far."""
+        """Store the codes of all points, and mark the work launched so far, for which other streams wait."""
         self.rows = ContractedRows(whole.values[: whole.n, : whole.p], None)
         self.fitted: dict[int, Fitted] = {}
         self.replays = Replays()
-        self.copies: Any = _Samples(whole)  # codes, which are packed rows of another kind
+        self.copies: Any = _Samples(whole)  # codes are used like packed copies of rows
         tensors = (self.by.directions, self.by.origin, self.by.stretch, self.coding.shift, self.farthest, self.flags)
         self.written = Written(self.form.centre, self.form.scale, *tensors, self.beyond, whole.values)
 
 
 class _Samples:
-    """The codes of all points, and the samples that are taken from them."""
+    """The codes of all points, and of samples of the points."""
 
     def __init__(self, whole: FoldedCodes) -> None:
         self._made = {1: (whole, Written(whole.values))}
@@ -110,5 +110,5 @@ class _Samples:
         return codes
 
     def forget_samples(self) -> None:
-        """Drop the codes of samples, which have only some of the points."""
+        """Drop the codes of samples, and keep those of all points."""
         self._made = {1: self._made[1]}

@@ -23,13 +23,13 @@ from tonari.inputs.arrays.values import NO_ROW
 
 
 class Replays:
-    """Batches of searches that are replayed as CUDA graphs, by their sizes. Several threads may use it at once.
+    """A cache of batches that are replayed as CUDA graphs; its keys have the sizes of batches. It is thread-safe.
 
-    The first batch of some sizes is launched step by step, the second one is captured.
+    The first batch with a key is launched step by step; the second one is captured.
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Any, ...], Graph | None] = {}  # None: seen once, or its capture failed
+        self._known: dict[tuple[Any, ...], Graph | None] = {}  # None: one batch was seen, or the capture failed
         self._failed: set[tuple[Any, ...]] = set()
         self._lock = threading.Lock()
         _ALL.add(self)
@@ -80,8 +80,8 @@ class Graph:
 
     def __init__(self, rows: Any, launch: Callable[[Any, Any], tuple[Any, ...]]) -> None:
         self._lock, self._device = threading.Lock(), rows.device
-        # Buffers made in inference mode could not be written to outside it. The capture would fail if the collector
-        # destroyed another graph.
+        # Buffers created in inference mode could not be written to in any other mode. The capture would fail if the
+        # garbage collector destroyed another graph.
         with torch.inference_mode(False), torch.no_grad(), collection_off():
             self._rows, self._flags = rows.clone(), new_flags(rows.device)
 
@@ -93,7 +93,7 @@ class Graph:
             self._used = torch.cuda.Event() if rows.device.type == "cuda" else None
 
     def launch(self, rows: npt.NDArray[Any]) -> Sent:
-        """Launch the steps for other queries; the flags number the rows of the batch."""
+        """Launch the steps for other queries; flags refer to rows by their position in the batch."""
         # The lock and the event protect the buffers: another stream waits until the results have been copied.
         with self._lock, torch.inference_mode(False), torch.no_grad():
             if self._used is not None:
@@ -119,7 +119,7 @@ def _forget_replays() -> bool:
         return False
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()
-    dropped = [replays.forget() for replays in list(_ALL)]  # of all points, not of the first ones with a graph
+    dropped = [replays.forget() for replays in list(_ALL)]  # any() alone would stop at the first graph
     return any(dropped)
 
 

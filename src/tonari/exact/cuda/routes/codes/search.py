@@ -106,14 +106,14 @@ class _Search(HostSearch):
                 left = self._certified(left, width, first_pass=True)
                 self.check_queries()
                 if len(left) and width < tuning.CODED_WIDEST * self.plan.contracted_width:
-                    self.prepared.fitted[k] = Fitted(2 * width, 0.0)  # for the next search
+                    self.prepared.fitted[k] = Fitted(2 * width, 0.0)  # the next search starts with twice the width
                 for times in (tuning.WIDER, tuning.ROOMY):
                     left = self._certified(left, times * width)
         if len(left):
             self.rest(left, seen=worth)
 
     def _fitted(self) -> Fitted:
-        """Return the near points per row for the first pass: the plan's number, or a fitted one for many queries."""
+        """Return the number of near points per row for the first pass: the plan's, or a fitted one for many queries."""
         plan, fitted = self.plan, self.prepared.fitted
         few = len(self.prepared.beyond) <= tuning.MOST_BEYOND
         if plan.k not in fitted and plan.m >= tuning.FITTED_ROWS and few:
@@ -130,11 +130,12 @@ class _Search(HostSearch):
     def _certified(
         self, numbers: npt.NDArray[np.int64], width: int, *, first_pass: bool = False
     ) -> npt.NDArray[np.int64]:
-        """Search some queries, report the number of proved queries, and return the numbers of the others."""
+        """Search some queries, report the number of proved ones, and return the row numbers of the others."""
         if not len(numbers):
             return numbers
         started = time.perf_counter()
-        proved = self._pass(numbers, width, self.bar if first_pass else None)
+        rows = numbers if first_pass else np.resize(numbers, filled(len(numbers), self.plan, width))
+        proved = self._pass(rows, width, self.bar if first_pass else None)[: len(numbers)]
         count, level = int(np.count_nonzero(proved)), self.steps.screen.level("")
         self.certify(level, len(numbers), count, started, again=not first_pass)
         left: npt.NDArray[np.int64] = numbers[~proved]
@@ -160,9 +161,7 @@ class _Search(HostSearch):
                 finish(ahead[0])
             ahead[:] = [batch]
 
-        size = self.plan.query_batch  # which has room for the widest lists of a first pass
-        if width > tuning.CODED_WIDEST * self.plan.contracted_width:
-            size = min(size, retried_at_once(width, CODED_BYTES))
+        size = _at_once(self.plan, width)
         sizes = {some.stop - some.start for some in cut(len(numbers), size)}
         dtype, self_join = inputs.name_of_dtype(self.queries), self.place.self_join
         with expecting(functools.partial(_rehearse_pass, self.plan, dtype, sizes, width, self_join=self_join)):
@@ -191,7 +190,7 @@ class _Search(HostSearch):
 
         def make() -> Graph:
             check_room(self.device, self.plan.working_bytes)
-            # The graph is dropped with the points, and must not keep them.
+            # The graph is freed together with the points, so it must not keep them alive.
             steps = Steps(weakref.proxy(self.prepared), self.plan, double=self.double)
             return Graph(
                 self.there(rows),
@@ -199,6 +198,27 @@ class _Search(HostSearch):
             )
 
         return self.prepared.replays.graph(key, make)
+
+
+def _at_once(plan: CudaPlan, width: int) -> int:
+    """Return the maximum number of queries in a batch with `width` near points per row."""
+    if width <= tuning.CODED_WIDEST * plan.contracted_width:
+        return plan.query_batch  # planned for the longest lists of a first pass
+    return min(plan.query_batch, retried_at_once(width, CODED_BYTES))
+
+
+def filled(rows: int, plan: CudaPlan, width: int) -> int:
+    """Return the number of rows to search in a retry of `rows` rows; some rows are repeated, so that few sizes occur.
+
+    For retries of these sizes, kernels are compiled with those of the first pass, and CUDA graphs are replayed. If a
+    retry reads very many points per row, no rows are repeated.
+    """
+    sizes = _left_sizes(plan, width) if width <= tuning.WIDER * tuning.CODED_WIDEST * plan.contracted_width else []
+    return next((size for size in sizes if size >= rows), rows)
+
+
+def _left_sizes(plan: CudaPlan, width: int) -> list[int]:
+    return [min(rows, _at_once(plan, width)) for rows in tuning.CODED_LEFT]
 
 
 def rehearse_coding(plan: CudaPlan) -> None:
@@ -212,9 +232,9 @@ def rehearse_codes(plan: CudaPlan, query_dtype: str, *, self_join: bool) -> None
     """Launch the kernels of the first pass of a search on tensors without data; see attempts/rehearse.py."""
     sizes = {some.stop - some.start for some in cut(plan.m, plan.query_batch)}
     _rehearse_pass(plan, query_dtype, sizes, plan.contracted_width, self_join=self_join)
-    # Many searches leave a few rows unproved. Their retries use other kernels, for which a search would have to wait.
-    few = {min(plan.m, rows) for rows in tuning.CODED_LEFT}
-    _rehearse_pass(plan, query_dtype, few, tuning.WIDER * plan.contracted_width, self_join=self_join)
+    # Many searches leave a few rows unproved, and would otherwise have to wait for the kernels of their retries.
+    width = tuning.WIDER * plan.contracted_width
+    _rehearse_pass(plan, query_dtype, {*_left_sizes(plan, width)}, width, self_join=self_join)
 
 
 def _rehearse_pass(plan: CudaPlan, query_dtype: str, sizes: set[int], width: int, *, self_join: bool) -> None:

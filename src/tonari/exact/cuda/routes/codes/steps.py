@@ -30,7 +30,7 @@ class Done(NamedTuple):
 
     @property
     def tensors(self) -> tuple[Any, ...]:
-        """Distances, indices, the marks and the number, as tensors that are copied to host memory."""
+        """Distances, indices, marks of proved rows, and the number of refined points, to copy to host memory."""
         return *self.found, self.proved, self.refined
 
 
@@ -52,7 +52,7 @@ class Steps:
     def launch(self, rows: Any, own: Any, width: int, sample: Sample | None, first: int, flags: Any) -> Done:
         """Launch all steps for some queries.
 
-        `flags`, int64 (3,), is an output: flags of the queries, whose first one has the number `first`.
+        `flags`, int64 (3,), is an output: flags of the queries, in which the first query has the row number `first`.
         """
         coded = code_queries(rows, self.prepared.coding, flags, first=first)
         look = self.screen.coded_look(coded, own, width, sample)
@@ -60,7 +60,7 @@ class Steps:
         best = self._refine(rows, nearest)
         kth = best.distances[:, -1]
         members, proved = self.screen.within(look, kth, own, width)
-        del look  # all minima
+        del look  # free the minima of all groups
         listed = members.numbers if _has_no_data(rows) else self._others(members.numbers, proved, nearest, own)
         found = merge_lists(best, self._refine(rows, listed), self.plan.k, metric=self.plan.metric)
         if _has_no_data(rows):
@@ -68,7 +68,7 @@ class Steps:
         return Done(Neighbors(*found), proved, (nearest != NO_MEMBER).sum() + (listed != NO_MEMBER).sum())
 
     def _others(self, members: Any, proved: Any, nearest: Any, own: Any) -> Any:
-        """Return the points, in ascending order, that may be in answers of proved rows and have not been refined yet.
+        """Return the points not refined yet that may be in answers of proved rows, for each row in ascending order.
 
         Points beyond range may be in every answer.
         """
@@ -86,7 +86,7 @@ class Steps:
         return torch.cat([numbers, others], 1)
 
     def _refine(self, queries: Any, listed: Any) -> Neighbors:
-        """Return the k best of each row's points, listed as by ``ascending``; missing neighbours are -1."""
+        """Return, for each row, the k best of its listed points, by exact values; missing neighbours are -1."""
         plan = self.plan
         columns, row = listed.shape[1], plan.d * self.prepared.points.itemsize
         blocks = cut(len(listed), max(1, tuning.REFINE_SCRATCH_BYTES // (columns * row)))
@@ -96,9 +96,9 @@ class Steps:
         return Neighbors(*map(joined, zip(*parts, strict=True)))
 
     def _refine_block(self, queries: Any, listed: Any) -> tuple[Any, Any]:
-        """Return the k best of some rows' points, which are listed in ascending order.
+        """Return, for some rows, the k best of their listed points.
 
-        The copies of the points have the order of the lists, so that ties go to the smaller number.
+        Points are copied in the order of the lists, which ascend, so that ties go to the smaller row number.
         """
         plan, device = self.plan, listed.device
         dtype = getattr(torch, inputs.name_of_dtype(self.prepared.points))

@@ -1,4 +1,4 @@
-"""FindLeafBatch of gieseke2014 (algorithm 2): find the next leaf of every query from the queues.
+"""FindLeafBatch of gieseke2014 (algorithm 2): find the next leaf of every query that a round takes from the queues.
 
     program        one query, one warp; a lane is a child of a node, as in the walk (kernels/search.py)
     stack          in global memory between rounds: for each level the key of the last entered child, or -1. The node on
@@ -8,7 +8,8 @@
     limit          in global memory: the largest key whose box may contain a neighbour
 
 Exact: keys are recomputed with the same bits, so a query enters the same nodes and leaves as in the walk, in the same
-order. A node ends at the first key above the limit: its other keys are larger, and the limit never grows.
+order. A query leaves a node at the first key above the limit: the keys of the other children are larger, and the limit
+never grows.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ from tonari.kdtree.cuda.kernels.bounds import child_keys, load_query
 def find_leaf_kernel(
     # inputs
     queries_ptr,
-    queue_ptr,  # numbers of the queries to move on
+    queue_ptr,  # numbers of the queries that need a next leaf
     boxes_ptr,
     limits_ptr,  # [query]
     # in and out: [query][LEVELS]
     stacks_ptr,
-    # output: for each place of the queue a leaf, or -1 for a query that has none left
+    # output: for each place of the queue the next leaf, or -1 if the query is finished
     leaves_ptr,
     # shapes
     levels_1, levels_2, levels_3,
     # constants
     TOP: tl.constexpr, D: tl.constexpr, METRIC: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr,
 ):  # fmt: skip
-    """Store the next leaf of one query."""
+    """Find the next leaf of one query, and store it with the query's new stack."""
     tl.static_assert(TOP < LEVELS, "the stack has a key for each level")
     at = tl.program_id(0)
     row = tl.load(queue_ptr + at)
@@ -45,7 +46,7 @@ def find_leaf_kernel(
     stack_ptrs = stacks_ptr + row * LEVELS + depth
     stack = tl.load(stack_ptrs)  # [LEVELS]
 
-    parent = tl.full([], 0, tl.int32)  # of the last leaf
+    parent = tl.full([], 0, tl.int32)  # the node of the last leaf
     for down in tl.static_range(TOP):
         key = tl.max(tl.where(depth == TOP - down, stack, -1))
         parent = parent * WIDTH + (key & (WIDTH - 1))
@@ -64,6 +65,6 @@ def find_leaf_kernel(
         leaf = tl.where(enters & (level == 0), child, leaf)
         node = tl.where(enters, child, node // WIDTH)
         level = tl.where(enters, level - 1, level + 1)
-        stack = tl.where(enters & (depth == level), -1, stack)  # nothing of the child has been entered
+        stack = tl.where(enters & (depth == level), -1, stack)  # no child of it has been entered
     tl.store(stack_ptrs, stack)
     tl.store(leaves_ptr + at, leaf)

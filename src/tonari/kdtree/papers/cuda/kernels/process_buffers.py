@@ -1,12 +1,12 @@
-"""ProcessAllBuffers of gieseke2014 (algorithms 3 and 4): compare the queries in every leaf's buffer with its points.
+"""ProcessAllBuffers of gieseke2014 (algorithms 3, 4): compare the queries in each leaf's buffer with the leaf's points.
 
     program        one warp: up to TILE queries of one leaf, and a loop over the leaf's blocks of BLOCK points
     screen         [TILE, BLOCK] sums of direct differences in single precision, column by column: each point is loaded
-                   once for the tile. A query whose sums all exceed its limit is done with the block
+                   once for the tile. A query whose sums all exceed its limit skips the block
     refine         for each other query, one after another: exact float64 values of the block's points, summed in the
                    order of exact/cuda/kernels/rows/value.py, then rounded, and inserted into its list
                    (kernels/nearest.py)
-    list           k values and ids, at their place in the result; in registers while points are inserted. The limit
+    list           k values and ids, stored in the result, and in registers while points are inserted. The limit
                    follows from the k-th value (kernels/bounds.py)
 
 Exact: a skipped point is farther than the k-th known value. A query is in only one buffer, so no two programs write to
@@ -28,7 +28,7 @@ def refine_block(
     D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, BLOCK: tl.constexpr, LIST: tl.constexpr,
     WIDTH: tl.constexpr, HAS_OWN: tl.constexpr, NOTHING: tl.constexpr,
 ):  # fmt: skip
-    """Insert the points of a block into the list of one query; return its limit."""
+    """Insert the points of a block into the list of one query; return the query's new limit."""
     slot = tl.arange(0, LIST)
     query = load_query(queries_ptr, row, D)
     own = -1
@@ -58,22 +58,22 @@ def refine_block(
 def process_kernel(
     # inputs
     queries_ptr,
-    own_ptr,  # the point that each query is, or None
+    own_ptr,  # for each query the number of its own point, or None
     queue_ptr,  # numbers of the waiting queries, leaf by leaf
-    begins_ptr,  # [tile]: its place in the queue
-    counts_ptr,  # [tile]: its queries
-    leaves_ptr,  # [tile]
-    rows_ptr, ids_ptr,
+    begins_ptr,  # [tile]: the place of its first query in the queue
+    counts_ptr,  # [tile]: the number of its queries
+    leaves_ptr,  # [tile]: the leaf of its queries
+        rows_ptr, ids_ptr,
     # in and out: [query][k], [query]
     distances_ptr, indices_ptr, limits_ptr,
     # shapes
     k,
-    blocks,  # per leaf
+    blocks,  # blocks per leaf
     # constants
     D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, BLOCK: tl.constexpr, LIST: tl.constexpr,
     WIDTH: tl.constexpr, TILE: tl.constexpr, HAS_OWN: tl.constexpr,
 ):  # fmt: skip
-    """Compare a tile of queries with the points of their leaf."""
+    """Compare a tile of queries with the points of their leaf, and update their lists and limits."""
     NOTHING: tl.constexpr = 0x7FF0000000000000 if DOUBLE else 0x7F800000
     tile = tl.program_id(0)
     place_ptr = queue_ptr + tl.load(begins_ptr + tile)
@@ -101,5 +101,5 @@ def process_kernel(
             limits = tl.where(each == turn, limit, limits)
             pending = tl.where(each == turn, 0, pending)
             turn = tl.min(tl.where(pending > 0, each, TILE))
-        tl.debug_barrier()  # the stores of other threads are loaded with the next block
+        tl.debug_barrier()  # the next block's loads read the stores of other threads
     tl.store(limits_ptr + rows, limits, mask=present)

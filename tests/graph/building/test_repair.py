@@ -10,7 +10,7 @@ from tests.helpers.checks import assert_same_neighbors
 from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph import tuning
-from tonari.graph.building.again import nearest_within, search_again, search_plainly
+from tonari.graph.building.repair import nearest_within, search_again, search_plainly
 from tonari.methods.call import Call
 from tonari.methods.options import Options
 from tonari.methods.rows.points import Points
