@@ -81,7 +81,7 @@ FORMATS = {
     "exact/planning/columns.py": "LOOKED LOOKED_FIRST _CONTRACTED",
     "exact/precisions.py": "_INT8_DIMENSIONS",
     "filters/listed.py": "PAIR TABLE_PAIR LISTED_PAIR ENTRY",
-    "graph/directory.py": "VERSION BUILDING_VERSION _LONGEST",
+    "graph/directory.py": "VERSION BUILDING_VERSION _LONGEST LARGEST_MATRIX",
     "graph/exports/scanpy.py": "_TOLERANCE",
     "graph/exports/weights.py": "_ROUNDS _TOLERANCE _LEAST_SCALE",
     "graph/npz_file.py": "_VERSION",

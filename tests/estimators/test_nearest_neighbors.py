@@ -88,10 +88,14 @@ def test_sparse_rows_have_the_lists_of_dense_rows(metric: str, kind: str) -> Non
             assert all(np.array_equal(one, other) for one, other in zip(a, b, strict=True))
 
 
-def test_dense_queries_of_sparse_rows_are_refused() -> None:
+def test_queries_may_have_another_layout_than_the_fitted_rows() -> None:
     sparse = pytest.importorskip("scipy.sparse", reason="matrices")
-    nearest = NearestNeighbors().fit(sparse.csr_array(words(80, 20)))
-    with pytest.raises(TypeError, match="queries: is a dense ndarray"):
-        nearest.kneighbors(words(3, 20))
-    with pytest.raises(TypeError, match=r"\.toarray\(\)"):
-        NearestNeighbors().fit(words(80, 20)).kneighbors(sparse.csr_array(words(3, 20)))
+    points, queries = words(80, 20), words(9, 20, 1)
+    for metric in ("cosine", "l1"):
+        expected = NearestNeighbors(metric=metric).fit(points).kneighbors(queries)
+        mixed = [NearestNeighbors(metric=metric).fit(points).kneighbors(sparse.csr_array(queries))]
+        if metric == "cosine":
+            mixed.append(NearestNeighbors(metric=metric).fit(sparse.csr_array(points)).kneighbors(queries))
+        for found in mixed:
+            for a, b in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(a, b)

@@ -630,8 +630,8 @@ _DEFINITIONS = (
     Fault(
         "missing-balance",
         "src/tonari/missing/products.py",
-        "-(factor**2 * form.balance)[:, None], 0.0)",
-        "-(factor**2)[:, None], 0.0)",
+        "np.multiply(self.there, -(factor**2 * form.balance)[:, None],",
+        "np.multiply(self.there, -(factor**2)[:, None],",
         "squares of points count by another factor than those of queries",
         ("tests/test_missing.py",),
     ),

@@ -18,6 +18,7 @@ from tonari.api.sparse.answers import (
     sparse_radius,
     sparse_radius_graph,
 )
+from tonari.api.sparse.mixed import in_one_layout
 from tonari.api.within_call import Verb, WithinCall
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.radius_neighbors import RadiusNeighbors
@@ -39,6 +40,7 @@ _JOIN = Verb(lambda points, rows, limits: points.within(rows, limits, points.cal
 @in_default_floats
 @on_given_values(radius_given)
 @on_changed_rows
+@in_one_layout
 @shares(SearchOptions)
 def radius_search(
     queries: Any,
@@ -130,6 +132,7 @@ def radius_search(
 @in_default_floats
 @on_given_values(count_given)
 @on_changed_rows
+@in_one_layout
 @shares(SearchOptions)
 def radius_count(
     queries: Any,

@@ -11,6 +11,7 @@ from tonari.api.arguments.filtered import refuse_plan, search_allowed, search_ti
 from tonari.api.given.answers import search_given
 from tonari.api.given.replacing import on_given_values
 from tonari.api.sparse.answers import are_sparse, refuse_for_sparse, sparse_search
+from tonari.api.sparse.mixed import in_one_layout
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors
@@ -73,6 +74,7 @@ def search(
 @in_default_floats
 @on_given_values(search_given)
 @on_changed_rows
+@in_one_layout
 @shares(SearchOptions)
 def search(
     queries: Any,
@@ -103,9 +105,10 @@ def search(
         columns, the same in queries and points. For all other metrics whole numbers of 16 to 64 bits are converted to
         float32, and values beyond 2**24 in magnitude are refused, since float32 may not represent them.
 
-        Or sparse rows: ``csr_array`` or ``csr_matrix`` of SciPy, for both queries and points, with values of float32,
+        Or sparse rows: ``csr_array`` or ``csr_matrix`` of SciPy, for queries, points or both, with values of float32,
         float64 or whole numbers. They are supported on the CPU, without `transform` and gradients, for "euclidean",
-        "sqeuclidean", "cosine" and "inner_product", and for "jaccard", which compares the sets of their columns.
+        "sqeuclidean", "cosine" and "inner_product", and for "jaccard", which compares the sets of their columns. If
+        only one side is sparse, the side with fewer rows is converted to the layout of the other.
     points : array of shape (n, d)
         The points to search, as for `queries` and in the same memory. Their dtype may differ. If `device` names CUDA,
         arrays in host memory are copied to the device.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,18 +13,20 @@ from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.graph.directory import open_neighbors
+from tonari.graph.directory import LARGEST_MATRIX, open_neighbors
 from tonari.graph.knn_graph import KNNGraph
-from tonari.methods.options import Options, PlaceOptions, shares
+from tonari.methods.options import MetricOptions, Options, columns_of, shares
 from tonari.methods.rows.where import may_take_fewer
 from tonari.metrics import get_metric
+from tonari.metrics.changes.change import Change, change_for
 from tonari.metrics.names import is_own
 from tonari.nn_descent.plan import check_recall, check_seed
 from tonari.nn_descent.planner import RECALL
 from tonari.nn_descent.updates import check_name, refuse_on_cpu
 from tonari.shards.build import Executor, Request, build
+from tonari.shards.changed import ChangedSource
 from tonari.shards.plan import METHODS
-from tonari.shards.source import ArraySource, as_source
+from tonari.shards.source import ArraySource, Source, as_source
 from tonari.shards.workers.local import LocalExecutor
 from tonari.shards.workers.on_dask import DaskExecutor
 
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 @in_default_floats
 @inputs.without_gradients("use tonari.knn_graph with differentiable=True")
-@shares(PlaceOptions)
+@shares(MetricOptions)
 def build_graph(
     source: Any,
     k: int,
@@ -48,7 +50,7 @@ def build_graph(
     executor: Any = "local",
     resume: bool = True,
     overwrite: bool = False,
-    **shared: Unpack[PlaceOptions],
+    **shared: Unpack[MetricOptions],
 ) -> KNNGraph:
     """Build the k-nearest-neighbour graph of more points than fit in memory, in a directory.
 
@@ -69,7 +71,8 @@ def build_graph(
         The directory of the graph. It is created if it does not exist; if it does, it must be empty or hold an earlier
         run of this function.
     metric : str
-        A name in ``tonari.metrics.METRICS`` or ``ALIASES``.
+        As for :func:`tonari.knn_graph`, except "nan_euclidean" and functions. Metrics and arguments that require
+        transformed rows, such as "mahalanobis" or `weights`, transform each range of rows when it is read.
     method : "auto", "exact", "clusters" or "ggm"
         "exact": every slab of rows is compared with every other; the graph has the bits of :func:`tonari.knn_graph`.
         "clusters": rows are distributed to overlapping shards so that near rows share a shard; the graph of each shard
@@ -148,8 +151,9 @@ def build_graph(
     ...     print(graph.indices.ravel().tolist())
     [1, 0, 1, 2]
     """
-    points, options = as_source(source), Options(metric, **shared)
-    name = _metric(metric)
+    options = Options.of(metric, shared)
+    change = _change(metric, shared)
+    points = _compared(as_source(source), change)
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}; expected one of {', '.join(map(repr, METHODS))}")
     if recall is not None:
@@ -170,7 +174,7 @@ def build_graph(
     request = Request(
         source=points,
         k=inputs.check_k(k, points.n - 1, without_self=True),
-        metric=name,
+        metric=_base(metric, change),
         method=method,
         recall=recall,
         seed=check_seed(seed),
@@ -179,6 +183,7 @@ def build_graph(
         threads=threads,
         memory=inputs.parse_memory(options.memory),
         may_take_fewer=may_take_fewer(options.device),
+        change=change,
     )
     _build(request, out, executor, resume, overwrite, options.progress)
     return KNNGraph.open(out)
@@ -186,7 +191,7 @@ def build_graph(
 
 @in_default_floats
 @inputs.without_gradients("use tonari.search with differentiable=True")
-@shares(PlaceOptions)
+@shares(MetricOptions)
 def build_neighbors(
     source: Any,
     queries: Any,
@@ -197,7 +202,7 @@ def build_neighbors(
     executor: Any = "local",
     resume: bool = True,
     overwrite: bool = False,
-    **shared: Unpack[PlaceOptions],
+    **shared: Unpack[MetricOptions],
 ) -> Neighbors:
     """Find the k nearest points of each query exactly, for queries and points larger than memory, in a directory.
 
@@ -241,7 +246,8 @@ def build_neighbors(
     ...     print(found.indices.tolist())
     [[1, 2]]
     """
-    options = Options(metric, **shared)
+    options = Options.of(metric, shared)
+    change = _change(metric, shared)
     points, asked = as_source(source), as_source(queries, "queries")
     asked.name = "queries"
     if (points.d, points.dtype) != (asked.d, asked.dtype):
@@ -251,10 +257,10 @@ def build_neighbors(
         )
     devices, threads = _place(options.device, options.threads)
     request = Request(
-        source=points,
-        queries=asked,
+        source=_compared(points, change),
+        queries=_compared(asked, change),
         k=inputs.check_k(k, points.n, without_self=False),
-        metric=_metric(metric),
+        metric=_base(metric, change),
         method="exact",
         recall=None,
         seed=0,
@@ -262,21 +268,38 @@ def build_neighbors(
         threads=threads,
         memory=inputs.parse_memory(options.memory),
         may_take_fewer=may_take_fewer(options.device),
+        change=change,
     )
     _build(request, out, executor, resume, overwrite, options.progress)
     return open_neighbors(out)
 
 
-def _metric(given: str) -> str:
-    record = get_metric(given)
-    name = record.name
+def _change(metric: Any, shared: Mapping[str, Any]) -> Change | None:
+    """Return the change of rows that a metric requires; refuse metrics that builds do not support."""
+    record = get_metric(metric)
     if record.missing:
         raise Unsupported(
-            f"metric={name!r}: rows with missing values are searched in memory alone; use tonari.knn_graph"
+            f"metric={record.name!r}: rows with missing values are searched in memory alone; use tonari.knn_graph"
         )
-    if is_own(name):
+    if is_own(record.name):
         raise ValueError("metric: a Triton function is supported by knn_graph only")
-    return name
+    change = change_for(metric, **columns_of(shared))
+    if change is not None and change.transform is not None and change.transform.nbytes > LARGEST_MATRIX:
+        raise Unsupported(
+            f"transform: has {change.transform.nbytes} bytes, and a directory stores at most {LARGEST_MATRIX}; pass an "
+            "object whose rows(begin, end) returns the changed rows"
+        )
+    return change
+
+
+def _base(metric: Any, change: Change | None) -> str:
+    """Return the name of the metric that compares the rows."""
+    return get_metric(metric).name if change is None else change.base
+
+
+def _compared(rows: Source, change: Change | None) -> Source:
+    """Return the source of the rows that are compared."""
+    return rows if change is None else ChangedSource(rows, change)
 
 
 def _place(device: str | Sequence[str], threads: int | None) -> tuple[tuple[str, ...], int | None]:
@@ -311,7 +334,7 @@ def _executor(given: Any, request: Request) -> Executor:
     distributed = sys.modules.get("distributed")  # a caller with a Dask client has imported it
     if distributed is not None and isinstance(given, distributed.Client):
         for name, rows in (("source", request.source), ("queries", request.queries)):
-            if isinstance(rows, ArraySource):
+            if rows is not None and isinstance(rows.origin, ArraySource):
                 raise TypeError(
                     f"{name}: is an array, which would travel to every Dask worker; give the path of a file that all "
                     "of them can read, or an object with rows(begin, end)"

@@ -25,7 +25,7 @@ class Allowed:
     rows: npt.NDArray[np.int64] | None = None
 
     def of(self, places: npt.NDArray[np.int64]) -> Allowed:
-        """Return the same rules for the queries at the positions `places`, in this order."""
+        """Return the rules for the queries at the positions `places`, in this order."""
         rows = places if self.rows is None else self.rows[places]
         return Allowed(self.native.of_rows(rows), rows)
 

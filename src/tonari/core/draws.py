@@ -16,7 +16,7 @@ import numpy as np
 class Purpose(enum.IntEnum):
     """The purpose of a draw. A value never changes its meaning, so that a seed always gives the same numbers."""
 
-    CLUSTERS = 1  # NN-Descent: the rows that train k-means, and the first centres
+    CLUSTERS = 1  # rows that train k-means in NN-Descent, and the first centres
     MEASURED = 2  # rows that measure the recall of a run of NN-Descent
     CHECKED = 3  # rows that measure the recall of a finished graph
     SHARD_CENTRES = 4  # the first centres of the clusters that assign rows to shards
@@ -45,5 +45,5 @@ def generator(seed: int, purpose: Purpose) -> np.random.Generator:
 
 
 def derived_seed(seed: int, purpose: Purpose, part: int = 0) -> int:
-    """Return an unsigned 32-bit seed for generators outside NumPy, from a seed, a purpose and the number of a part."""
+    """Return an unsigned 32-bit seed for generators outside NumPy, from a seed, a purpose and the index of a part."""
     return int(np.random.SeedSequence([seed, purpose, part]).generate_state(1)[0])

@@ -12,7 +12,7 @@ from typing import Any
 
 _GRAPH_LISTS = "distances and indices are arrays: graph.distances, graph.indices"
 
-# Module or class -> missing attribute -> hint.
+# Maps a module or class, then the name of a missing attribute, to a hint.
 ATTRIBUTES: dict[str, dict[str, str]] = {
     "tonari": {
         "load": "tonari.KNNGraph.load and tonari.Index.load open what save wrote; tonari.io.read opens arrays",
@@ -170,7 +170,7 @@ _SIMILAR = "tonari.radius_search and pairs take min_similarity=; here the k near
 
 ATTRIBUTES["cKDTree"] = ATTRIBUTES["KDTree"]
 
-# Unknown argument -> hint. If the function has an argument with the same meaning, the hint names that argument.
+# Maps the name of an unknown argument to a hint, which names the function's argument with the same meaning, if any.
 ARGUMENTS: dict[str, str] = {
     **dict.fromkeys(("n_neighbors", "top_k", "topk", "k_neighbors", "num_neighbors", "neighbors"), _K),
     **dict.fromkeys(("n_jobs", "workers", "num_threads", "num_workers", "nthreads"), "threads are threads="),
@@ -234,7 +234,7 @@ def argument_hint(name: str, known: Any = ()) -> str:
 
 
 def unexpected(error: TypeError, verb: str, known: Any) -> TypeError | None:
-    """Return a TypeError with a hint in place of `error`, for an argument of another library; None without a hint."""
+    """Return a TypeError with a hint, to be raised instead of `error`; None if no hint exists for its argument."""
     found = re.search(r"got an unexpected keyword argument '(\w+)'", str(error))
     if found is None or found[1] in known:
         return None

@@ -27,7 +27,7 @@ class Listed:
     begins, ends : int64 arrays of shape (m,)
         Query i is compared with the points ``numbers[begins[i]:ends[i]]``, which are in ascending order.
     self_ids : int64 array of shape (m,), optional
-        For each query the number of a point that it must not find, or -1.
+        For each query the row number of a point that it must not find, or -1.
     """
 
     numbers: npt.NDArray[np.int64]
@@ -81,7 +81,7 @@ class Batch(NamedTuple):
     Attributes
     ----------
     rows : int64 tensor of shape (count,)
-        The numbers of the queries.
+        The row number of each query.
     ids : int32 tensor of shape (count, longest)
         The points listed for each query; -1 after the end of a shorter list.
     """

@@ -118,7 +118,7 @@ class SearchMethod(Method):
     filters: ClassVar[bool] = False
 
     def kind(self, problem: Problem, searched: int = 0) -> str:
-        """Return the kind of preparation that a problem needs; prepared points fit every search of the same kind.
+        """Return the kind of preparation that a problem needs; prepared points fit all problems of one kind.
 
         `searched` is the number of queries that have been searched among these points so far.
         """
@@ -136,7 +136,7 @@ class SearchMethod(Method):
         return Preparation(plan, self.prepare(points, plan, progress))
 
     def warm(self, plan: Any, *, self_join: bool, progress: ProgressLike = None) -> int:
-        """Compile the kernels that searches by this plan launch, and return their number, which is 0 on the CPU."""
+        """Compile the kernels that searches by `plan` launch; return the number of kernels, which is 0 on the CPU."""
         return 0
 
     @abstractmethod
@@ -185,7 +185,7 @@ class SearchMethod(Method):
         raise Unsupported(f"method={self.name!r} on {self.device} does not count within a radius")
 
     def count_once(self, request: Within, points: Any, plan: Any) -> Any:
-        """Prepare the points only for this count, and count as :meth:`count_within` does."""
+        """Prepare points for a single count, and count as :meth:`count_within` does."""
         return self.count_within(request, self.prepare(points, plan, False), plan, False)
 
     def search_listed(
@@ -235,13 +235,13 @@ class SearchMethod(Method):
         raise Unsupported(f"method={self.name!r} on {self.device} counts no lists")
 
     def prepare_within(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
-        """Prepare points for radius searches, each of which may have all queries of the plan or a block of them."""
+        """Prepare points for radius searches with all queries of the plan, or with blocks of these queries."""
         return self.prepare(points, plan, progress)
 
     def search_once(
         self, queries: Any, points: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None
     ) -> Neighbors:
-        """Prepare the points only for this search, and search them; in a self-join, the points are also the queries."""
+        """Prepare points for a single search, and search them; in a self-join, the points are also the queries."""
         prepared = self.prepare(points, plan, progress)
         return self.search(queries, prepared, plan, self_join=self_join, progress=progress)
 
@@ -255,7 +255,7 @@ class SearchMethod(Method):
         return None
 
     def quick_search(self, queries: Any, points: Any, prepared: Any, plan: Any) -> Quick | None:
-        """Return a function that repeats this search for similar rows in one native call, or None if there is none.
+        """Return a function that repeats this search for similar rows in one native call; None if that is impossible.
 
         Parameters
         ----------
@@ -282,7 +282,7 @@ class SearchMethod(Method):
         return None
 
     def quick_count(self, request: Within, points: Any, prepared: Any, plan: Any) -> Quick | None:
-        """Return a function like that of :meth:`quick_within`, which returns only the counts, or None."""
+        """Return a function like that of :meth:`quick_within` that only counts the points, or None."""
         return None
 
     def build_graph(
@@ -312,4 +312,4 @@ class TreeMethod(SearchMethod):
 
     @abstractmethod
     def visits(self, queries: Any, prepared: Any, plan: Any) -> tuple[float, float, float]:
-        """Search these queries, and return the mean numbers of leaves, nodes and points that one of them visits."""
+        """Search `queries`, and return the mean visits of a query: the counts of leaves, of nodes, and of points."""

@@ -14,7 +14,7 @@ from tonari.core.results.neighbors import Neighbors
 
 
 class OnCpu(SearchMethod):
-    """A search method on the CPU, whose self-joins exclude each query's own point by its row number."""
+    """The base class of search methods on the CPU; in self-joins, it excludes each query's own point by row number."""
 
     device = "cpu"
     filters = True

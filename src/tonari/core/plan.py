@@ -83,7 +83,7 @@ class Plan:
 
     @property
     def devices_chosen(self) -> str:
-        """The number of devices and the reason for it, as a phrase; "" if there was no choice."""
+        """A phrase with the number of devices and the reason for it; "" if the number was not chosen."""
         return ""
 
     @property
@@ -93,7 +93,7 @@ class Plan:
 
     @property
     def packs_anew(self) -> str:
-        """A phrase with the number of points that stay packed, and the memory that keeps all packed; "" if all do."""
+        """A phrase with the count of points that stay packed, and the memory to pack all; "" if all stay packed."""
         return ""
 
     def for_problem(self, problem: Problem) -> Plan:

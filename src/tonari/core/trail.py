@@ -32,7 +32,7 @@ from tonari.core.units import duration
 
 logger = logging.getLogger("tonari")
 
-_writing = threading.Lock()  # held to add a step, because the threads of a call share its record
+_writing = threading.Lock()  # held while a step is added, because the threads of a call share its record
 
 
 class Choice(NamedTuple):
@@ -155,7 +155,7 @@ class Record:
             self.method, self.reason, self.plan = method, reason, plan
 
     def decided(self, what: str, why: str) -> None:
-        """Record a choice, unless it is recorded already, or too many choices about the same subject are."""
+        """Record a new choice; after RECORDED_CHOICES choices about a subject, record only that there are more."""
         with _writing:
             known = [choice.why for choice in self.choices if choice.what == what]
             if len(known) >= tuning.RECORDED_CHOICES:
@@ -164,7 +164,7 @@ class Record:
                 self.steps.append(Choice(what, why))
 
     def tried(self, name: str, rows: int, proved: int | None, seconds: float | None = None, note: str = "") -> None:
-        """Record a pass over some rows; passes of the same name are added up, and the note of the last one is kept."""
+        """Record a pass over some rows; passes of the same name are added up, and their last note is kept."""
         with _writing:
             for at, step in enumerate(self.steps):
                 if isinstance(step, Attempt) and step.name == name:
@@ -175,7 +175,7 @@ class Record:
             self.steps.append(Attempt(name, rows, proved, seconds, note))
 
     def part(self, title: str, rows: int) -> Record:
-        """Return the inner record with this title, which is made if necessary, after adding `rows` to it."""
+        """Add `rows` to the inner record called `title`, which is made if necessary, and return the inner record."""
         with _writing:
             inner = next((step for step in self.parts if step.title == title), None)
             if inner is None:
@@ -185,7 +185,7 @@ class Record:
         return inner
 
     def add(self, other: Record) -> None:
-        """Add the rows, the seconds and the steps of another record, such as that of another task of the same stage."""
+        """Add the rows, seconds and steps of another record to this one, for example to sum up the tasks of a stage."""
         self.planned(other.method, other.reason, other.plan)
         self.rows += other.rows
         self.seconds += other.seconds
@@ -280,7 +280,7 @@ def _into(record: Record) -> Iterator[None]:
 
 @contextlib.contextmanager
 def part(title: str, rows: int) -> Iterator[None]:
-    """Return a context for a search that does not find the answer itself, and has a record of its own."""
+    """Return a context for a search with a record of its own, since it finds something other than the answer."""
     outer = current.get()
     if outer is None:
         yield
@@ -340,7 +340,7 @@ def decided(what: str, why: str) -> None:
 
 
 def carried(work: Callable[[], None], record: Record) -> Callable[[], None]:
-    """Wrap a function for another thread, so that its work is added to a record there."""
+    """Wrap a function so that another thread, which runs it, adds its work to `record`."""
 
     def there() -> None:
         with _into(record):

@@ -1,23 +1,23 @@
 """Tuned numbers for threads and waiting times.
 
-The comment above a group names the benchmark cases that time it, and the machine that its numbers were chosen on.
+The comment above a group names the benchmark cases that time it, and the machine whose timings chose the numbers.
 Values in brackets are the alternatives that ``python -m benchmarks tune core`` times.
 """
 
 # Case: small index-100x1000x3, search-100x1000x128 on cpu. Chosen on: not recorded.
 # The work that is worth sharing among threads.
-WORTH_SHARING = 2e-3  # shorter work, in seconds, ends before other threads have started [5e-4, 2e-3, 8e-3]
-WORTH_STARTING = 5e-4  # seconds of work that make one more thread worth starting [2e-4, 5e-4, 1e-3]
-LEAVE_SECONDS = 2e-4  # interval at which the caller's thread checks whether the others have ended [1e-4, 2e-4, 5e-4]
+WORTH_SHARING = 2e-3  # longest work, in seconds, that ends before other threads have started [5e-4, 2e-3, 8e-3]
+WORTH_STARTING = 5e-4  # least seconds of work per thread [2e-4, 5e-4, 1e-3]
+LEAVE_SECONDS = 2e-4  # interval at which the caller's thread checks whether other threads have ended [1e-4, 2e-4, 5e-4]
 
 # Not measured: delays in seconds that a person notices, and waits for threads that may never start or end.
-WAKE_SECONDS = 0.1  # interval at which the waiting thread checks for Ctrl-C
-LISTED_SECONDS = 0.01  # duration of one native call on listed points: Ctrl-C takes effect after it
-SHOW_FROM_SECONDS = 2.0  # work that takes longer than this shows its progress by default
+WAKE_SECONDS = 0.1  # interval at which a waiting thread checks for Ctrl-C
+LISTED_SECONDS = 0.01  # duration of one native call on listed points; Ctrl-C takes effect between calls
+SHOW_FROM_SECONDS = 2.0  # shortest expected duration of work that shows its progress by default
 BEGIN_SECONDS = 0.5  # longest wait for a thread that may never start
 IDLE_SECONDS = 0.2  # how long an idle thread waits for more work
 EXIT_SECONDS = 1.0  # longest wait for the library's threads at exit; threads that run the caller's code may take longer
-HOLD_SECONDS = 10.0  # longest time that a caller's thread is blocked at exit, since it may own a lock that others need
+HOLD_SECONDS = 10.0  # longest time that a caller's thread is blocked at exit; it may hold a lock that others need
 LOOK_SECONDS = 0.001  # interval at which exit checks whether the library's threads have ended
 
 # Not measured: limits scratch memory to 64 MB, which plans leave for small buffers.

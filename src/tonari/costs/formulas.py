@@ -9,19 +9,20 @@ from typing import NamedTuple
 from tonari.core.units import MIB
 from tonari.costs import tuning
 
-_OWN_CACHE, _SHARED_CACHE = MIB, 16 * MIB  # bytes: a core's own cache, and the share of two cores in a shared cache
+_OWN_CACHE, _SHARED_CACHE = MIB, 16 * MIB  # bytes of a core's own cache, and of the shared cache that two cores may use
 
 
-TOP_LEVELS = 8  # at most 2**8 tasks: enough for any machine, and the number of a row's node fits in a byte
+TOP_LEVELS = 8  # most levels of a tree that all cores split together; the index of a row's node then fits in a byte
 
 
 class MeanVisits(NamedTuple):
-    """The mean numbers of leaves, nodes and points that one query visits in a tree.
+    """The mean visits of one query in a tree: the counts of leaves, of nodes, and of points.
 
     Attributes
     ----------
     leaves, nodes : float
-        The number of leaves whose points are compared with the query, and of nodes whose children's boxes are.
+        The number of leaves whose points are compared with the query, and the number of nodes whose children's boxes
+        are compared with it.
     points : float
         The number of points in these leaves.
     """
@@ -188,7 +189,7 @@ class TreeCosts:
     ordered: float = math.inf
 
     def slower_search(self, factor: float) -> TreeCosts:
-        """Return the costs on cores that take `factor` times as long for searches, and the same time for builds."""
+        """Return the costs on cores whose searches take `factor` times as long, and whose builds take equally long."""
         same = ("start", "split", "placed", "far", "miss", "double", "ordered")
         return replace(self, **{name: factor * value for name, value in vars(self).items() if name not in same})
 
@@ -208,7 +209,7 @@ class TreeCosts:
         scan = seen.leaves * self.leaf + seen.points * (self.point + self.value * d)
         keep = k * math.log2(min(k, self.ordered) + 1) * (self.neighbour + self.neighbour_value * d)
         read = seen.points * d * (8 if double else 4)
-        # If a query reads little, most of it is in the core's own cache from the query before.
+        # If queries read little, most of what one reads is still in the core's own cache from the previous query.
         moved = read * read / (read + _OWN_CACHE)
         shared = min(1.0, max(0.0, (tree_bytes - _OWN_CACHE) / (8 * _OWN_CACHE)))
         beyond = max(0.0, 1.0 - _SHARED_CACHE / tree_bytes)

@@ -31,7 +31,7 @@ from tonari.metrics import get_metric
 
 
 def bits_seconds(n: int, m: int, d: int, isa: str, *, prepared: bool) -> float:
-    """Return the expected seconds of one core or device for comparing rows of bits, of d bytes each; includes packing.
+    """Return the expected seconds of one core or device for packing and comparing rows of bits, of d bytes each.
 
     `isa` is an instruction set of the CPU, or "cuda".
     """
@@ -41,7 +41,7 @@ def bits_seconds(n: int, m: int, d: int, isa: str, *, prepared: bool) -> float:
 
 
 def listed_bits_seconds(m: int, pairs: int, d: int, isa: str) -> float:
-    """Return the expected seconds of one core for comparing m queries in `pairs` pairs of rows of d bytes."""
+    """Return the expected seconds of one core for comparing m queries with listed points: `pairs` pairs of d bytes."""
     costs = LISTED_BITS["generic" if isa in ("generic", "neon") else "avx2"]
     return m * costs.query + pairs * (costs.pair + costs.value * d)
 
@@ -70,7 +70,7 @@ def brute_pair_seconds(d: int) -> float:
 
 
 def brute_work(problem: Problem, isa: str, *, read_bytes: int, prepared: bool) -> float:
-    """Return the seconds that one thread would take for the work of brute force on the CPU that threads can share.
+    """Return the seconds that one thread would take for the part of brute force on the CPU that threads can share.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def direct_seconds(problem: Problem, isa: str) -> float:
 
 
 def listed_seconds(m: int, pairs: int, d: int, isa: str) -> float:
-    """Return the expected seconds of one core for the exact values of m queries with `pairs` listed points in all."""
+    """Return the expected seconds of one core for the exact values of m queries and their `pairs` listed points."""
     costs = DIRECT[isa]
     return m * costs.query + pairs * (costs.pair + costs.value * d)
 
@@ -137,7 +137,7 @@ def copying_seconds(from_host: int, from_device: int, devices: int) -> float:
 
 
 def tree_work(problem: Problem, isa: str, height: int, held_bytes: int, *, prepared: bool) -> float:
-    """Return the seconds that one thread would take for the work of a tree search on the CPU that threads can share.
+    """Return the seconds that one thread would take for the part of a tree search on the CPU that threads can share.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def tree_seconds(plan: Any, m: int, seen: MeanVisits) -> float:
 
 
 def expected_visits(n: int, d: int, k: int, height: int) -> MeanVisits:
-    """Return the expected visits of a query in the tree if the points are uniform in a cube.
+    """Return the expected visits of a query (leaves, nodes and points) in a tree of points that are uniform in a cube.
 
     A small ball that contains k points touches ((k / leaf)^(1/d) + 1)^d cells of `leaf` points (Friedman, Bentley and
     Finkel, An algorithm for finding best matches in logarithmic expected time, ACM TOMS 1977, section 4). In many
@@ -196,12 +196,12 @@ def _brute(problem: Problem, isa: str) -> BruteCosts:
 
 
 def begins_in_float32(metric: str, isa: str, dtype: str, d: int) -> bool:
-    """Whether a plan on the CPU begins with a screen in float32, because rows have too few columns for int8."""
+    """Return whether a plan on the CPU begins with a float32 screen, because rows have too few columns for int8."""
     return d <= tuning.FEW_COLUMNS.get(isa, 0) and not exact_in_int8(metric, dtype)
 
 
 def exact_in_int8(metric: str, dtype: str) -> bool:
-    """Whether a screen in int8 represents rows without rounding: integers whose metric does not normalise rows."""
+    """Return whether rows fit an int8 screen without rounding: they are integers, and the metric does not normalise."""
     return inputs.dtype_of(dtype).kind in "iu" and not get_metric(metric).angular
 
 
@@ -216,7 +216,7 @@ def _cores(isa: str) -> str:
 
 
 def least_build_seconds(plan: Plan) -> float:
-    """Return the seconds that building even the smallest tree takes on the device of a plan."""
+    """Return the seconds that the smallest tree takes to build on the device of a plan."""
     return _tree(plan).start
 
 

@@ -63,7 +63,7 @@ _Costs = TypeVar("_Costs", BruteCosts, DirectCosts, TreeCosts)
 
 
 def _half_as_wide(costs: _Costs, *arithmetic: str) -> _Costs:
-    """Return the costs with these fields doubled, for an instruction set whose registers are half as wide."""
+    """Return the costs with the fields `arithmetic` doubled, for an instruction set with half as wide registers."""
     return replace(costs, **{name: 2 * getattr(costs, name) for name in arithmetic})
 
 
@@ -114,10 +114,10 @@ BRUTE["avx512", "few"] = BRUTE["amx", "few"] = replace(
 BRUTE["neon", "gemm"] = _half_as_wide(BRUTE["avx2", "gemm"], "point_value", "pair_value")
 BRUTE["neon", "elementwise"] = _half_as_wide(BRUTE["avx2", "elementwise"], "point_value", "pair_value")
 
-_XEON = 1.4  # time of a core of a Xeon with AMX, relative to a core of an EPYC with the same code
+_XEON = 1.4  # time of one core of a Xeon with AMX, divided by that of an EPYC's core for the same code
 
 # Costs of small searches that compute all exact values. SCREEN_START is the time of the smallest search with a screen
-# among packed points, SCREEN_START_UNPACKED that time with the check and the packing of a few points.
+# among packed points; SCREEN_START_UNPACKED includes the time to check and pack a few points.
 DIRECT = {
     "generic": DirectCosts(start=1.5e-5, query=1e-6, pair=1.5e-8, value=1e-9, kept=2e-8),
     "avx2": DirectCosts(start=1.5e-5, query=1e-6, pair=1.2e-8, value=3e-10, kept=2e-8),
@@ -125,7 +125,7 @@ DIRECT = {
 }
 DIRECT["amx"] = DIRECT["avx512"]
 DIRECT["neon"] = _half_as_wide(DIRECT["avx2"], "value")
-# The same costs for searches that first rule out most points by estimates in float32.
+# Costs as in DIRECT, for searches that first rule out most points by estimates in float32.
 ESTIMATED = {
     "generic": DirectCosts(
         start=6e-6, query=5e-7, pair=2.7e-9, value=1.5e-10, kept=2e-9, neighbour=1.5e-8, neighbour_value=5e-10,
@@ -173,11 +173,11 @@ DESCENT = {
     ("cuda", "gnnd"): DescentCosts(start=5e-3, point=2.8e-10, value=1.3e-12),
 }
 
-SHARED = 0.8  # time of brute force if each product of two rows is used for both, relative to the usual time
-READ_RATE = 1e10  # bytes per second that one core reads from memory
-LOOK_BYTE = 6e-11  # seconds of one core per byte of input that is checked, in memory or in the page cache
+SHARED = 0.8  # relative time of brute force if each product of two rows is used for both rows
+READ_RATE = 1e10  # rate at which one core reads memory, in bytes per second
+LOOK_BYTE = 6e-11  # seconds of one core for checking a byte of input, in memory or in the page cache
 
-# Operations per second of one core, by instruction set and precision; they decide which precision level is next.
+# Operations per second of one core, by instruction set and precision; they decide which precision level is tried next.
 PRODUCTS = {
     ("generic", "float32"): 2e10,
     ("avx2", "float32"): 1.3e11,
@@ -190,8 +190,9 @@ PRODUCTS = {
     ("amx", "bfloat16"): 1e12,
     ("amx", "int8"): 1.6e12,
 }
-MULTIPLY = 1e-10  # seconds of one core per product of a value with a direction when rows are contracted
-# Seconds per candidate that survives the screen, for refining it and placing it in the answer; and per dimension.
+MULTIPLY = 1e-10  # seconds of one core for contracting rows, per column and contracted column of a row
+# Seconds for refining a candidate that survives the screen and placing it in the answer: per candidate, and in addition
+# per dimension.
 SURVIVOR, SURVIVOR_VALUE = 6e-8, 3e-10
 
 

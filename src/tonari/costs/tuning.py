@@ -1,17 +1,17 @@
 """Tuned numbers of the cost model: how cores share the build of a tree, and where costs stop growing.
 
-The comment above a group names the benchmark cases that time it, and the machine that its numbers were chosen on.
+The comment above a group names the benchmark cases that time it, and the machine whose timings chose the numbers.
 Values in brackets are the alternatives that ``python -m benchmarks tune costs`` times.
 """
 
 # Case: kdtree build-d10 on cpu. Chosen on: not recorded.
 # How cores share the build of a tree.
 TASK_POINTS = 16_384  # most points of a node that one core builds within its cache [8192, 16384, 32768]
-SHARED_ROWS = 1 << 18  # a pass over fewer rows would end before other threads have started [1 << 17, 1 << 18, 1 << 19]
+SHARED_ROWS = 1 << 18  # fewest rows of a pass that threads share [1 << 17, 1 << 18, 1 << 19]
 
 # Case: kdtree auto-uniform-d2, auto-uniform-d3 on cpu. Chosen on: two cores of an EPYC of family 25.
 # Brute force in few dimensions.
-CROWDED_QUERIES = 1000  # the number of first queries of a search that take longer, in up to three dimensions
+CROWDED_QUERIES = 1000  # number of queries at the beginning of a search that take longer, in up to three dimensions
 MOST_BLURRED = 100.0  # largest relative extra cost of a pair if a screen cannot separate candidates
 
 # Not measured by a case. Chosen on: an EPYC without AVX-512 and a Xeon of model 207, 2026-11-26, 10,000 to 1,000,000

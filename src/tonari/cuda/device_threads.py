@@ -38,7 +38,7 @@ def side_by_side(workers: Workers, devices: Sequence[str], count: int, work: Cal
     names = [name for name in devices if torch.device(name).type == "cuda"]
     streams = {name: torch.cuda.current_stream(name) for name in names}
 
-    contexts = [contextvars.copy_context() for _ in range(count)]  # so that threads know the caller's search
+    contexts = [contextvars.copy_context() for _ in range(count)]  # threads run in the context of the caller's search
 
     def there(at: int) -> R:
         with contextlib.ExitStack() as stack:

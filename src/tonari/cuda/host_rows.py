@@ -1,4 +1,4 @@
-"""Rows that stay in host memory, from which a device fetches a few rows by their numbers.
+"""Rows that stay in host memory; a device fetches a few of them by row number.
 
     mapped      the memory of the array is page-locked, and a kernel on the device reads these rows over the bus
     gathered    the CPU copies these rows, after waiting for the device; for memory that cannot be page-locked, such as
@@ -21,11 +21,11 @@ from tonari.cuda import tuning
 from tonari.cuda.devices import over
 from tonari.cuda.launch import launch
 
-_PORTABLE, _MAPPED, _READ_ONLY = 1, 2, 8  # flags of cudaHostRegister
+_PORTABLE, _MAPPED, _READ_ONLY = 1, 2, 8  # values of the flags of cudaHostRegister
 
 
 class HostRows:
-    """Rows in host memory, from which a device fetches a few rows by their numbers.
+    """Rows that stay in host memory while a device fetches a few of them by row number.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class HostRows:
     def __init__(self, rows: npt.NDArray[Any], device: Any) -> None:
         self._rows, self._device = over(rows), torch.device(device)
         self._bytes = self._rows.view(torch.uint8) if rows.nbytes else None
-        self._locked_by: Any = None  # the device, if this module has locked the memory
+        self._locked_by: Any = None  # the device, if this module has page-locked the memory for one
         self.is_mapped = bool(rows.nbytes) and (self._device.type == "cpu" or self._lock(rows))
         self._there = self._seen() if self.is_mapped else None
 
@@ -51,7 +51,7 @@ class HostRows:
         return rows
 
     def fetch(self, numbers: Any, out: Any) -> None:
-        """Write the rows with these numbers to `out`, on the device; rows for negative numbers are arbitrary.
+        """Write the rows with the row numbers `numbers` to `out`, on the device; negative ones leave arbitrary values.
 
         Parameters
         ----------
@@ -63,7 +63,7 @@ class HostRows:
             return
         from tonari.cuda.kernels.fetch_rows import fetch_rows_kernel
 
-        size = int(self._there.shape[1])  # bytes of a row
+        size = int(self._there.shape[1])  # size of a row in bytes
         unit = math.gcd(size, 16 if size % 16 == 0 and self._rows.data_ptr() % 16 == 0 else 4, self._rows.data_ptr())
         dtype = {1: torch.uint8, 2: torch.int16}.get(unit, torch.int32)
         words = size // dtype.itemsize
@@ -103,12 +103,12 @@ class HostRows:
         if self._device.type == "cpu":
             return self._bytes
         if self._locked_by not in (None, self._device):
-            return self._bytes  # kernels need only the address, which is the same on all devices
+            return self._bytes  # kernels need only its address, which is the same on all devices
         return torch.as_tensor(_Memory(self._bytes), device=self._device)
 
 
 class _Lock:
-    """Memory that has been page-locked for a device, and the number of objects that use it."""
+    """Page-locked memory of rows, and the number of objects that use it."""
 
     def __init__(self, begin: int, size: int, device: Any) -> None:
         self.begin, self.end, self.device, self.users = begin, begin + size, device, 0
@@ -127,7 +127,7 @@ _LOCKING = threading.Lock()
 
 
 def _locked(rows: npt.NDArray[Any], device: Any) -> _Lock | None:
-    """Page-lock the memory of these rows, or find its lock; count one more user; return None if the system refuses.
+    """Page-lock the memory of rows, or add a user to its existing lock; return None if the system refuses.
 
     The system refuses memory that another library has locked.
     """

@@ -27,15 +27,15 @@ from tonari.cuda.compiling.rehearsal import Call, note
 
 _Picker = Callable[[Mapping[str, Any]], tuple[Any, ...]]
 
-# Python function of a kernel -> functions that pick its arguments and its constants, and the places of its plain
-# arguments: integers and addresses whose values no variant depends on. (The hash of a kernel would be that of its
-# source.)
+# Maps the Python function of a kernel to functions that pick its arguments and its constants, and to the positions of
+# its plain arguments: integers and addresses whose values no variant depends on. (The key is not the kernel, because
+# Triton would compute its hash from its source.)
 _pickers: dict[Any, tuple[_Picker, _Picker, frozenset[int]]] = {}
 # Options of a launch with their defaults, in the order of the cache key; the first option has no default.
 _OPTIONS = {"warps": None, "registers": None, "stages": None, "fused": True}
-# Options of triton.jit with the names of plain arguments, whose values no variant depends on: integers, and tensors.
+# The options of triton.jit that name plain arguments, whose values no variant depends on: integers, then tensors.
 _PLAIN = ("do_not_specialize", "do_not_specialize_on_alignment")
-# (device, kernel, constants in the kernel's order, options, specialised properties of arguments) -> compiled variant
+# Maps (device, kernel, constants in the kernel's order, options, specialised properties of arguments) to the variant.
 _compiled: dict[Any, Any] = {}
 
 
@@ -141,7 +141,7 @@ class Launch:
         launch(self.kernel, self.programs, {**self.arguments, **others}, constants=self.constants, **self.options)
 
     def repeated(self, *names: str) -> Callable[..., None]:
-        """Return a function that repeats the launch, with other tensors for the arguments with these names.
+        """Return a function that repeats the launch with other tensors for the arguments called `names`.
 
         The first argument of the function is the handle of a stream of the current device; the tensors follow, in the
         order of `names`. They must have the dtypes of the original ones, and addresses divisible by 16 if the original
@@ -185,7 +185,7 @@ def _names_of(kernel: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _pickers_of(kernel: Any) -> tuple[_Picker, _Picker, frozenset[int]]:
     arguments, constants = _names_of(kernel)
-    given = getattr(kernel, "kwargs", vars(kernel))  # the decorator's options; the interpreter keeps them in `kwargs`
+    given = getattr(kernel, "kwargs", vars(kernel))  # the options of triton.jit; the interpreter has them in `kwargs`
     names = {name for option in _PLAIN for name in given.get(option) or ()}
     plain = frozenset(at for at, name in enumerate(arguments) if name in names)
     return _picker(arguments), _picker(constants), plain
@@ -199,7 +199,7 @@ def _picker(names: tuple[str, ...]) -> _Picker:
 
 
 def _mismatch(kernel: Any, arguments: Mapping[str, Any], constants: Mapping[str, Any]) -> TypeError:
-    """Return the error for names of arguments or constants that differ from the kernel's."""
+    """Return the error for a call whose arguments or constants do not have the names that the kernel expects."""
     expected = dict(zip(("argument", "constant"), _names_of(kernel), strict=True))
     found = []
     for kind, given in (("argument", arguments), ("constant", constants)):

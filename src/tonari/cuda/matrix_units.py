@@ -19,11 +19,11 @@ from tonari.core.draws import Purpose, generator
 from tonari.core.errors import Unsupported
 from tonari.cuda.launch import launch
 
-ROWS, WIDTH = 64, 128  # number of queries and of points; number of columns
+ROWS, WIDTH = 64, 128  # the test has ROWS queries and ROWS points, of WIDTH columns
 UNIT = 2.0**-24  # unit roundoff of float32
-_SHORT = (16, 32)  # numbers of nonzero columns in rows with one product of 1 and others just below a value in _SMALL
+_SHORT = (16, 32)  # nonzero columns of short rows: one product is 1, the others are just below a value of _SMALL
 _SMALL = tuple(2.0**-bits for bits in range(19, 25))
-_FACTOR = 2.0**-12  # the query's element in the small products
+_FACTOR = 2.0**-12  # the element of the query in a small product
 
 # If the first environment variable is set, cuBLAS computes large float64 products with the number of bits in the
 # second.
@@ -94,15 +94,15 @@ def make_probe() -> Probe:
     rng = generator(0, Purpose.PROBE)
     queries, points = rng.uniform(1, 2, (2, ROWS, WIDTH)) * 2.0**-6
     points *= rng.choice([-1.0, 1.0], (ROWS, WIDTH))
-    points[:, 0], queries[:, 0] = 2.0**6, 2.0**5  # a term so large that the others are nearly lost
+    points[:, 0], queries[:, 0] = 2.0**6, 2.0**5  # a large term: sums nearly lose all other terms
     points[::4, -1], queries[::4, -1] = -(2.0**6), 2.0**5  # a term that cancels the large one
-    points[1::4] = rng.uniform(-1, 1, (ROWS // 4, WIDTH)) * 2.0**-14  # subnormal
+    points[1::4] = rng.uniform(-1, 1, (ROWS // 4, WIDTH)) * 2.0**-14  # subnormal elements
     spread = 2.0 ** rng.integers(-14, 8, (2, ROWS // 4, WIDTH))
     queries[2::4] *= spread[0]
     points[2::4] *= spread[1]
     order = rng.permutation(WIDTH)
     queries, points = (part[:, order].astype(np.float16, order="C") for part in (queries, points))
-    at = ROWS - 2 * len(_SMALL) * len(_SHORT)  # rows for every small value, width and sign
+    at = ROWS - 2 * len(_SMALL) * len(_SHORT)  # from here on: a row for every small value, width and sign
     for query, width in enumerate(_SHORT, ROWS - len(_SHORT)):
         queries[query] = [1.0, *[_FACTOR] * (width - 1), *[0.0] * (WIDTH - width)]
         for small in _SMALL:
@@ -141,7 +141,7 @@ def _launched(probe: Probe, device: Any) -> Any:
 
 
 def within_bounds(probe: Probe, plain: npt.NDArray[np.float32], started: npt.NDArray[np.float32]) -> bool:
-    """Whether the errors of the sums are at most as large as exact search assumes."""
+    """Return whether the errors of the sums are at most as large as exact search assumes."""
     queries, points, low = (part.astype(np.float64) for part in probe)
     truth, magnitudes = queries @ points.T, np.abs(queries) @ np.abs(points).T  # exact up to a relative error of 2^-46
     columns = (queries != 0).astype(np.float64) @ (points != 0).T  # products with 0 cause no error

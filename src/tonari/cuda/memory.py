@@ -10,7 +10,7 @@ from typing import Any
 from tonari.core.process.caches import emptied_by
 from tonari.cuda import tuning
 
-_known: dict[str, tuple[float, int]] = {}  # device -> time of the last query, and the bytes available to torch
+_known: dict[str, tuple[float, int]] = {}  # by device: the time of the last query, and the bytes available to torch
 emptied_by(_known.clear)
 
 
@@ -27,7 +27,7 @@ def _free_on(device: str) -> int:
 
     asked, ours = _known.get(device, (-math.inf, 0))
     if time.monotonic() - asked > tuning.KNOWN_SECONDS:
-        free, _ = torch.cuda.mem_get_info(device)  # also starts CUDA, which the statistics below require
+        free, _ = torch.cuda.mem_get_info(device)  # also initializes CUDA, which torch's statistics require
         ours = int(free + _held(device, "reserved_bytes"))
         _known[device] = time.monotonic(), ours
     return ours - _held(device, "allocated_bytes")

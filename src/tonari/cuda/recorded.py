@@ -48,7 +48,7 @@ def record(work: Callable[[], Any], device: Any, earlier: Any = None, *, run_fir
         if run_first:
             work()
         shared = {} if earlier is None else {"pool": earlier.pool()}
-        graph.capture_begin(**shared, capture_error_mode="thread_local")  # other threads may still allocate
+        graph.capture_begin(**shared, capture_error_mode="thread_local")  # lets other threads allocate
         try:
             result = work()
         finally:

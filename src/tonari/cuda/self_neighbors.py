@@ -42,7 +42,7 @@ def with_self(found: Neighbors, points: Any, metric: str) -> Neighbors:
     if value is None:
         for begin in range(0, len(points), tuning.OWN_VALUES_ROWS):
             here = slice(begin, begin + tuning.OWN_VALUES_ROWS)
-            first[here] = _squared_norms(points[here])  # rounded only here, to the dtype of the values
+            first[here] = _squared_norms(points[here])  # the only rounding to the dtype of the values
     ids = torch.arange(len(points), dtype=indices.dtype, device=indices.device)
     return Neighbors(torch.cat([first[:, None], distances], 1), torch.cat([ids[:, None], indices], 1))
 
@@ -55,7 +55,7 @@ def without_own(found: Neighbors, own: Any, k: int) -> Neighbors:
     found : Neighbors of shape (m, k + 1), or (m, k) if the lists contain all points
         Arrays or tensors.
     own : int64 array or tensor of shape (m,)
-        For each query, the number of its own point.
+        For each query, the row number of its own point.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def without_own(found: Neighbors, own: Any, k: int) -> Neighbors:
         Arrays if `found` has arrays, else tensors.
     """
     distances, indices = (torch.as_tensor(part) for part in found)
-    if indices.shape[1] == k:  # the lists contain all points: pad them, since every list loses an entry below
+    if indices.shape[1] == k:  # the lists contain all points: pad them, since each will lose an entry
         distances, indices = nn.pad(distances, (0, 1), value=float("inf")), nn.pad(indices, (0, 1), value=-1)
     numbers = torch.as_tensor(own).to(indices.device)[:, None]
     other = indices != numbers

@@ -194,7 +194,7 @@ class Changing:
         Returns
         -------
         KNNGraph of n points
-            Points keep their numbers.
+            Points keep their row numbers.
 
         Raises
         ------

@@ -6,6 +6,7 @@ The two arrays are mapped into memory. While the directory is being built (``sha
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
 import os
@@ -28,17 +29,20 @@ from tonari.io.formats import npy
 from tonari.io.record import read_record
 from tonari.io.schema import whole
 from tonari.metrics import get_metric
+from tonari.metrics.changes.change import Weights
+from tonari.metrics.definitions import Float64
 from tonari.nn_descent.report import DescentReport
 from tonari.nn_descent.updates import UPDATES
 
 MANIFEST, INDICES, DISTANCES = "manifest.json", "indices.npy", "distances.npy"
 GRAPH, NEIGHBORS = "graph", "neighbors"
 VERSION = 1  # format version of a complete directory
-# The format version of an unfinished directory is raised when a release draws or computes anything differently.
+# Format version of an unfinished directory. A release that draws or computes anything differently raises it.
 BUILDING_VERSION = 3
 _FORMATS = {GRAPH: "tonari.graph", NEIGHBORS: "tonari.neighbors"}
 BUILDING, COMPLETE = "building", "complete"
-_LONGEST = 64 << 20  # largest manifest in bytes; each entry of `rows` takes about 60
+_LONGEST = 64 << 20  # largest valid manifest, in bytes; each entry of `rows` takes about 60 bytes
+LARGEST_MATRIX = 36 << 20  # bytes of a matrix in a manifest, where it takes four thirds of them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +55,7 @@ class Manifest:
     source : dict
         Facts that identify the points: their number, dimensions and dtype, a digest of some rows, and the files.
     request : dict
-        The arguments of the build: k, metric, method, recall and seed.
+        The arguments of the build: k, metric, method, recall and seed; if there are any, also weights and transform.
     plan : dict
         The plan of the build; see :class:`tonari.shards.plan.ShardPlan`.
     method : str
@@ -165,6 +169,11 @@ _REQUEST: dict[str, schema.Test] = {
     "recall": schema.none_or(schema.real(0, 1)),
     "seed": whole(0, 2**32 - 1),
 }
+_OPTIONAL: dict[str, schema.Test] = {
+    "update": schema.one_of(*UPDATES),
+    "weights": schema.list_of(schema.real(0)),
+    "transform": schema.map_of(lambda value: schema.text(value) or schema.list_of(whole(1))(value)),
+}
 _PLAN: dict[str, schema.Test] = {
     "route": schema.one_of("exact", "exact-pairs", "clusters", "ggm"),
     **dict.fromkeys(("rows", "shards", "block"), whole(1)),
@@ -180,7 +189,8 @@ def _check(made: Manifest) -> None:
             schema.check(about, _POINTS, name, optional=_OF_FILES)
             if np.dtype(dtype_of(about["dtype"])).kind not in "fiuV":
                 raise ValueError(f"its {name} dtype is {about['dtype']!r}")
-    schema.check(made.request, _REQUEST, "request", optional={"update": schema.one_of(*UPDATES)})
+    schema.check(made.request, _REQUEST, "request", optional=_OPTIONAL)
+    columns_of_facts(made.request)
     if get_metric(made.request["metric"]).name != made.request["metric"]:
         raise ValueError(f"its request metric is {made.request['metric']!r}")
     known = _PLAN | {"group": whole(1), "segment": whole(1)}
@@ -200,6 +210,31 @@ def _check(made: Manifest) -> None:
     if made.report is not None:
         DescentReport.from_dict(made.report)
     record_of(made)
+
+
+def columns_as_facts(weights: Weights | None, transform: Float64 | None) -> dict[str, Any]:
+    """Return the weights and the matrix of a metric as values of JSON; {} without them.
+
+    A matrix is stored as its shape and the bytes of its float64 numbers in base64.
+    """
+    facts: dict[str, Any] = {} if weights is None else {"weights": list(weights)}
+    if transform is not None:
+        held = base64.b64encode(np.ascontiguousarray(transform, "<f8").tobytes()).decode("ascii")
+        facts["transform"] = {"shape": list(transform.shape), "base64": held}
+    return facts
+
+
+def columns_of_facts(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments `weights` and `transform` of :class:`Lists` from the facts of a request.
+
+    >>> columns_of_facts(columns_as_facts((2.0, 1.0), np.array([[0.5]])))
+    {'weights': (2.0, 1.0), 'transform': array([[0.5]])}
+    """
+    weights, transform = facts.get("weights"), facts.get("transform")
+    if transform is not None:
+        held = base64.b64decode(transform["base64"], validate=True)
+        transform = np.frombuffer(held, "<f8").astype(np.float64).reshape(transform["shape"])
+    return {"weights": None if weights is None else tuple(map(float, weights)), "transform": transform}
 
 
 def record_of(manifest: Manifest) -> Record | None:
@@ -238,7 +273,8 @@ def open_lists(folder: Path) -> Lists:
     report = None if manifest.report is None else DescentReport.from_dict(manifest.report)
     request = manifest.request
     seed = None if manifest.method == "exact" else request["seed"]
-    return Lists(found, request["metric"], manifest.method, False, seed, report, record=record_of(manifest))
+    columns, record = columns_of_facts(request), record_of(manifest)
+    return Lists(found, request["metric"], manifest.method, False, seed, report, record=record, **columns)
 
 
 @in_default_floats

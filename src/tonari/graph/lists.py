@@ -79,7 +79,7 @@ class Lists:
         return self.method in NAMES and is_exact(self.method)
 
     def on_host(self) -> Lists:
-        """Return the same graph with NumPy arrays in host memory, copied from a device if necessary."""
+        """Return this graph with NumPy arrays in host memory, copied from a device if necessary."""
         return dataclasses.replace(self, found=self.in_numpy())
 
     def in_numpy(self) -> Neighbors:
@@ -195,7 +195,7 @@ def refuse_filtered(filters: Sequence[str], name: str, instead: str) -> None:
 
 
 def _refuse_rows(points: npt.NDArray[Any], bad: npt.NDArray[np.bool_], what: str) -> None:
-    """Raise ValueError for the first point whose list is marked as bad, if any is; `what` says why it is invalid."""
+    """Raise ValueError for the first point whose list is marked in `bad`; `what` says why such a list is invalid."""
     rows = bad.any(axis=1) if bad.ndim == 2 else bad
     if rows.any():
         raise ValueError(f"row {points[rows.argmax()]} {what}")

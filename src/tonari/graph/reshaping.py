@@ -1,6 +1,6 @@
 """Derive a graph from another without a search: fewer neighbours, some of the points, or another order of the points.
 
-A list is ordered by (distance, index). When points get new numbers, neighbours at equal distances are sorted again;
+A list is ordered by (distance, index). When points get new row numbers, neighbours at equal distances are sorted again;
 missing neighbours stay at the end.
 """
 
@@ -63,7 +63,7 @@ def _numbers(rows: Any, name: str, n: int) -> npt.NDArray[np.int64]:
 
 
 def _renumbered(lists: Lists, kept: npt.NDArray[np.int64]) -> Lists:
-    """Return the lists of the points `kept`, in that order and with their new numbers; other neighbours are dropped."""
+    """Return the lists of the points `kept`, in this order and with new row numbers; drop all other neighbours."""
     distances, indices = (part[kept] for part in lists.in_numpy())
     number = np.full(lists.n + 1, -1, np.int64)  # number[-1] is -1, as for a missing neighbour
     number[kept] = np.arange(len(kept))
@@ -73,7 +73,7 @@ def _renumbered(lists: Lists, kept: npt.NDArray[np.int64]) -> Lists:
     keys[ids < 0] = np.inf
     if lists.include_self:
         keys[:, 0] = -np.inf
-    ids = np.where(ids < 0, lists.n, ids)  # missing neighbours are sorted after those at an infinite distance
+    ids = np.where(ids < 0, lists.n, ids)  # sorts missing neighbours last, even if others are at an infinite distance
     order = np.lexsort((ids, keys), axis=1)
     ids = np.take_along_axis(ids, order, axis=1)
     values = np.take_along_axis(distances, order, axis=1)
@@ -128,7 +128,7 @@ class Reshaped:
         Returns
         -------
         KNNGraph of m points and as many columns
-            Lists are sorted by (distance, index) in the new numbers.
+            Lists are sorted by (distance, index), where indices are the new row numbers.
 
         Raises
         ------

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import scipy.sparse
 
 _LEAST = 3  # fewest points of a map
-_SHIFT = -0.01  # below the smallest eigenvalue, 0, so that the shifted Laplacian can be factorized
+_SHIFT = -0.01  # shift of the Laplacian: below its smallest eigenvalue, 0, so that a factorization exists
 
 
 class Map(NamedTuple):
@@ -96,7 +96,7 @@ def spectral_map(lists: Lists, *, most: int = 2000, seed: int = 0, labels: Any =
 
 
 def _absorb(lists: Lists, owners: npt.NDArray[np.int64], members: npt.NDArray[Any]) -> None:
-    """Assign all points to owners, the sampled points, in steps from each point to its neighbours.
+    """Assign every point to a sampled point, its owner, in steps along the neighbour lists.
 
     In each step, an unassigned point gets the owner of its nearest assigned neighbour or, if it has none, of an
     assigned point that lists it. `owners` is changed in place; -1 means unassigned.
@@ -116,7 +116,7 @@ def _absorb(lists: Lists, owners: npt.NDArray[np.int64], members: npt.NDArray[An
 
 
 def _connections(lists: Lists, owners: npt.NDArray[np.int64], count: int) -> scipy.sparse.csr_matrix:
-    """Return a symmetric matrix: for each two sampled points, the number of list entries between their points."""
+    """Return a symmetric matrix whose entry (a, b) counts the list entries between points of owner a and of owner b."""
     from scipy.sparse import csr_matrix
 
     matrix = csr_matrix((count, count))
@@ -130,7 +130,7 @@ def _connections(lists: Lists, owners: npt.NDArray[np.int64], count: int) -> sci
 
 
 def _largest(matrix: scipy.sparse.csr_matrix) -> npt.NDArray[Any]:
-    """Return the rows in the largest component of a matrix: all rows, unless some points were not absorbed."""
+    """Return the row numbers in the largest component of a matrix: all rows, unless some points have no owner."""
     from scipy.sparse import csgraph
 
     labels = csgraph.connected_components(matrix, directed=False)[1]

@@ -88,7 +88,7 @@ def distances_at(lists: Lists, column: int) -> npt.NDArray[np.float64]:
 
 
 def range_of(values: npt.NDArray[np.float64]) -> dict[str, float | None] | None:
-    """Return minimum, median and maximum as "min", "median" and "max", for JSON.
+    """Return a dict of the smallest value ("min"), the median and the largest ("max"), for JSON.
 
     An entry is None if there are no values or if it is infinite (a distance that overflowed its dtype).
     """

@@ -11,14 +11,14 @@ from tonari.kdtree.cpu.tree import BLOCK, WIDTH, level_nodes
 from tonari.kdtree.cuda.tree import device_tree_bytes, leaf_of
 
 SMALL_CHANGE, SMALL_CHANGE_ON_CUDA = 4 * MIB, 64 * MIB
-# Bytes that the buffered traversal keeps per query between rounds: stack and limit (20), leaf and an entry in each
-# queue (20), and its share of the scratch for sorting the waiting queries by leaf and cutting them into tiles (at most
-# 120, if no two queries share a leaf).
+# Bytes of memory that the buffered traversal keeps per query between rounds: stack and limit (20), leaf and an entry in
+# each queue (20), and its share of the scratch for sorting the waiting queries by leaf and cutting them into tiles (at
+# most 120, if no two queries share a leaf).
 BUFFERED_ROW_ON_CUDA = 160
 
 
 class TreeMemory(NamedTuple):
-    """The bytes of memory in a TreePlan (per device on CUDA), and the number of queries that are searched at once."""
+    """The memory of a TreePlan in bytes (per device on CUDA), and the number of queries that are searched at once."""
 
     packed: int
     copied: int
@@ -89,7 +89,7 @@ def on_cpu(needs: TreeNeeds, k: int, height: int, threads: int) -> TreeMemory:
 
 
 def host_block(m: int) -> int:
-    """Return the number of queries per block that is copied to a device, for m queries in host memory.
+    """Return the number of queries per block if m queries in host memory are copied to a device block by block.
 
     >>> [host_block(m) for m in (1000, 200_000, 10**6, 10**7)]
     [1000, 200000, 250000, 1000000]
@@ -150,7 +150,7 @@ class OnCuda(NamedTuple):
         packed = 2 * tree if kept and slab < n else tree
         points = slab * self.point_in
         building = slab * (d * held + 48)  # rows in the tree's dtype, and scratch memory of sorting
-        lists = self.results if slab == n else 2 * self.results  # lists of the current slab, and the best lists so far
+        lists = self.results if slab == n else 2 * self.results  # lists of this slab, and merged lists of earlier ones
         room = budget - packed - points - lists - SMALL_CHANGE_ON_CUDA
         wanted = m if asked is None else min(m, asked)
         if asked is None and not lists:

@@ -35,7 +35,7 @@ from tonari.metrics.problem import refuse_metric
 
 # Metrics whose distance to a box is a lower bound of the distance to every point in the box.
 TREE_METRICS = tuple(name for name, metric in METRICS.items() if metric.in_trees)
-TREE_ISAS = ("generic", "avx2", "avx512", "neon")  # instruction sets that have tree kernels
+TREE_ISAS = ("generic", "avx2", "avx512", "neon")  # instruction sets that have compiled tree kernels
 
 
 OVERRIDES = {
@@ -238,7 +238,7 @@ def plan_tree(
 
 @cached(maxsize=1024)
 def _plan_within_spare(problem: Problem) -> TreePlan | None:
-    """Plan one tree and all queries at once, on CUDA, in the memory that every device is assumed to have free.
+    """Plan one tree and all queries at once, on CUDA, in the memory that is assumed to be free on every device.
 
     Returns None if that is not enough, or if the plan has several trees or blocks of queries.
     """
@@ -253,8 +253,8 @@ def _plan_within_spare(problem: Problem) -> TreePlan | None:
 def _on_cuda(
     problem: Problem, needs: TreeNeeds, leaf: int, budget: int, asked: int | None, prepared_by: TreePlan | None
 ) -> tuple[int, int, TreeMemory]:
-    """Return the points per tree on CUDA, the bytes of the trees in host memory, and the memory of a device."""
-    several = len(problem.devices) > 1  # rows are then copied to every device, also from the one that has them
+    """Return the number of points per tree on CUDA, the bytes of kept trees in host memory, and a device's memory."""
+    several = len(problem.devices) > 1  # then rows on one of the devices are copied, too
     points, queries = (inputs.dtype_of(name).itemsize for name in (problem.dtype, problem.query_dtype))
     on_cuda = OnCuda(
         needs,
@@ -272,14 +272,14 @@ def _on_cuda(
 
     slab, kept_bytes = slab_of(kept=False), 0
     if slab < problem.n and _keeps(on_cuda.tree_bytes(slab), prepared_by):
-        beside = slab_of(kept=True)  # smaller if a device has no memory for two trees
+        beside = slab_of(kept=True)  # two trees at once: slabs may have to be smaller
         if prepared_by is None or beside == most:
             slab, kept_bytes = beside, on_cuda.tree_bytes(beside)
     return slab, kept_bytes, on_cuda.fit(slab, budget, kept=kept_bytes > 0)
 
 
 def _keeps(tree_bytes: int, prepared_by: TreePlan | None) -> bool:
-    """Whether trees of slabs are kept in host memory: if they already are, or if half of the free memory suffices."""
+    """Return whether host memory keeps the trees of slabs: they exist already, or they fit half of the free memory."""
     return 2 * tree_bytes <= free_host_memory() if prepared_by is None else prepared_by.kept_bytes > 0
 
 

@@ -11,7 +11,7 @@ from tonari.core.results.neighbors import index_dtype
 from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, check_height, leaf_begins, room_for
 from tonari.metrics import Metric, get_metric, reference
 
-# In a node of more than SAMPLED_FROM points, variances are estimated from the rows whose numbers are multiples of
+# In a node of more than SAMPLED_FROM points, variances are estimated from rows with row numbers that are multiples of
 # SAMPLE_STEP (a prime, so that periodic data are still sampled well). In a smaller node, they are estimated from at
 # most LOOKED_AT rows.
 SAMPLED_FROM = 16_384
@@ -51,7 +51,7 @@ def build_reference(points: npt.NDArray[Any], height: int, double: bool) -> Tree
     for level in range(height):
         for i in range(1 << level):
             begin, middle, end = (j * n >> (level + 1) for j in (2 * i, 2 * i + 1, 2 * i + 2))
-            rows = ids[begin:end]  # in ascending order
+            rows = ids[begin:end]  # ascending row numbers
             node = (1 << level) - 1 + i
             dimensions[node] = dimension = _most_varied(values[_looked_at(rows)])
             order = np.argsort(values[rows, dimension], kind="stable")
@@ -83,7 +83,7 @@ def build_reference(points: npt.NDArray[Any], height: int, double: bool) -> Tree
 
 
 def _looked_at(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return, in ascending order, the sample of a node's rows that its variances are estimated from."""
+    """Return the row numbers, ascending, of the sample from which a node's variances are estimated."""
     if len(rows) > SAMPLED_FROM:
         return np.compress(rows % SAMPLE_STEP == 0, rows)
     looks = min(len(rows), LOOKED_AT)
@@ -114,13 +114,13 @@ def visits_reference(
     metric : str
         One of the metrics that a tree supports; values are compared in the dtype of tree.rows.
     self_id : int
-        The number of a point that is excluded.
+        The row number of a point that is excluded.
 
     Returns
     -------
     list of int, int
         Leaves in the order of their visits, and the number of box nodes entered. Children are visited in ascending
-        order of (bound, number); a child whose bound exceeds the threshold when its turn comes is skipped.
+        order of (bound, index); a child whose bound exceeds the threshold when its turn comes is skipped.
     """
     kind = tree.rows.dtype.type
     row = query.astype(kind)
@@ -155,7 +155,7 @@ def visits_reference(
 
 
 def reach_reference(worst: Any, d: int, metric: str) -> Any:
-    """Return the pruning threshold if `worst` is the k-th smallest known value: boxes with larger bounds are skipped.
+    """Return the largest bound at which a box is still visited, if `worst` is the k-th smallest known value.
 
     docs/kdtree.md derives the threshold in the section "Exactness".
     """
@@ -180,6 +180,6 @@ def _bounds(row: npt.NDArray[Any], box: npt.NDArray[Any], metric: str) -> npt.ND
 
 
 def _term(record: Metric, t: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the metric's term for each absolute difference in `t`, in the same dtype."""
+    """Return the metric's term for each absolute difference in `t`, in the dtype of `t`."""
     assert record.value is not None
     return record.value(t[None], np.zeros_like(t)[None])

@@ -8,12 +8,12 @@ from tonari.core.errors import Unsupported
 from tonari.metrics import get_metric
 
 TRAVERSALS = ("walk", "buffered")
-DEFAULT = "walk"  # on the CPU and on CUDA, whatever the data
+DEFAULT = "walk"  # for all data, on the CPU and on CUDA
 
-_PAPER_LEAVES_TIMES_BUFFER = 22  # the paper's B is 2**(22 - height), for 10**7 queries (section 4.2)
+_PAPER_LEAVES_TIMES_BUFFER = 22  # log2 of leaves times B in the paper, for 10**7 queries (section 4.2)
 _LEAST_BUFFER = 64  # minimum number of queries per buffer, also in high trees, so that tiles are full
-# A round processes five buffers of queries. On CUDA, the search of fewer than a million queries takes less time than
-# the launch of their round.
+# A round processes the queries of five buffers. On CUDA, fewer than a million queries take less time than the launch of
+# their round.
 _LEAST_BUFFER_ON_CUDA = 1 << 18
 
 

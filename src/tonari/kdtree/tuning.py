@@ -1,6 +1,6 @@
 """Tuned numbers of the k-d tree: they affect its speed, but no answer.
 
-The comment above a group names the benchmark cases that time it, and the machine that its numbers were chosen on.
+The comment above a group names the benchmark cases that time it, and the machine whose timings chose the numbers.
 Values in brackets are the alternatives that ``python -m benchmarks tune kdtree`` times.
 """
 
@@ -18,63 +18,63 @@ LEAF_UP_TO = {3: 16, 5: 32}  # by dimensions [{3: 16, 5: 32}, {3: 32, 5: 32}, {3
 # Case: kdtree magnitudes-d10, uniform-d3 on cpu. Chosen on: not recorded.
 # The work of a task on the CPU.
 QUERY_BLOCK = 512  # queries per task: a few ms of work on data that suit a tree [128, 512, 2048]
-BLOCKS_PER_THREAD = 4  # minimum number, so that all threads stay busy to the end [2, 4, 8]
-ROUTED = 1 << 16  # queries per task that finds the leaves that contain them [1 << 14, 1 << 16]
+BLOCKS_PER_THREAD = 4  # fewest blocks per thread, so that all threads stay busy to the end [2, 4, 8]
+ROUTED = 1 << 16  # queries per task of finding the leaf that contains each query [1 << 14, 1 << 16]
 SLICE_VALUES = 1 << 26  # values read between two checks for Ctrl-C: some tens of ms [1 << 24, 1 << 26]
-ONE_BLOCK_PAIRS = 1 << 20  # most pairs in a single block on one thread, whose lists take memory twice
+ONE_BLOCK_PAIRS = 1 << 20  # most pairs for a radius search in one block on one thread, whose lists are in memory twice
 
 # Case: kdtree graph-d3 on cpu. Chosen on: not recorded.
 # Passes over the rows in a build on the CPU, which all threads share.
-RANGES_PER_THREAD = 4  # ranges of rows in a pass of the build [2, 4, 8]
+RANGES_PER_THREAD = 4  # ranges of rows per thread in a pass of the build [2, 4, 8]
 RANGE_ROWS = 16_384  # minimum number of rows in a range [4_096, 16_384, 65_536]
 
 # Case: small index-1x1000x3 on cpu. Chosen on: Xeon.
 # Small searches on the CPU.
-QUICK_QUERIES = 16  # most queries of a search in one call, without sorting and checks for Ctrl-C [1, 16, 64]
-QUICK_PAIRS = 1 << 16  # most pairs of a radius search in one call, which allocates room for all [1 << 14, 1 << 16]
-BUILT_LATER = 2e-3  # a build that takes fewer seconds is left to the first search [5e-4, 2e-3]
+QUICK_QUERIES = 16  # most queries of a search in one native call, without sorting and checks for Ctrl-C [1, 16, 64]
+QUICK_PAIRS = 1 << 16  # most pairs of a radius search in one native call, which has room for all [1 << 14, 1 << 16]
+BUILT_LATER = 2e-3  # longest expected build, in seconds, that is left to the first search [5e-4, 2e-3]
 
 # Not measured.
 POINT_SECONDS = 2e-9  # seconds for comparing a query with a point of a leaf
 
 # Case: gieseke2014 fig5-d10 on cpu. Chosen on: not recorded.
 # The buffered traversal on the CPU.
-BUFFERED_TIMES = 2  # factor on the points per leaf in the buffered traversal, which reads a leaf once for many queries
-BUFFERED_BLOCK_BYTES = 2 * MIB  # state of a thread's queries between rounds: fits into the second-level cache
+BUFFERED_TIMES = 2  # relative size of leaves for the buffered traversal, which reads a leaf once for many queries
+BUFFERED_BLOCK_BYTES = 2 * MIB  # state of a thread's queries between rounds, to fit into the second-level cache
 
 # Case: kdtree sift-d10, sift-d5 on cuda. Chosen on: H100.
 # Leaves and launches on CUDA.
-LEAF_ON_CUDA = 64  # [64, 128, 192]
-HOME_QUERIES = 8  # queries per program [4, 8, 16]
-FIRST_STEP = 1 << 12  # queries of the first launch; later launches have more if one takes less than STEP_SECONDS
-STEP_SECONDS = 0.05  # [0.02, 0.05, 0.1]
-STEP_GROWTH = 16  # most queries of a launch, as a multiple of the launch before
+LEAF_ON_CUDA = 64  # points per leaf [64, 128, 192]
+HOME_QUERIES = 8  # queries per program of home_kernel, which finds the first leaf of each query [4, 8, 16]
+FIRST_STEP = 1 << 12  # queries of the first launch of a search
+STEP_SECONDS = 0.05  # seconds per launch: after a shorter one, later launches get more queries [0.02, 0.05, 0.1]
+STEP_GROWTH = 16  # most queries of a launch, as a multiple of the previous launch
 
 # Case: kdtree stream on cuda. Chosen on: not recorded.
 # Queries in host memory are copied in blocks: while one block is searched, the next is copied to the device and the
 # lists of the previous one are copied back. Four blocks hide most of the copying. Smaller blocks are searched more
 # slowly, because fewer of their queries share leaves in the caches.
-MOST_HOST_BLOCK = 1 << 20
-LEAST_HOST_BLOCK = 1 << 17  # [1 << 16, 1 << 17, 1 << 18]
-HOST_BLOCKS = 4  # [2, 4, 8]
+MOST_HOST_BLOCK = 1 << 20  # most queries per block
+LEAST_HOST_BLOCK = 1 << 17  # fewest queries per block [1 << 16, 1 << 17, 1 << 18]
+HOST_BLOCKS = 4  # number of blocks of a search, as far as the limits on their size allow [2, 4, 8]
 
 # Case: kdtree build-d10 on cuda. Chosen on: not recorded.
 # A program halves a node five times if its leaves have at most MOST_HALVED points. It reads the node's rows each time,
 # which takes longer than sorting keys if rows have more than MOST_HALVED_COLUMNS columns.
 MOST_HALVED = 128
 MOST_HALVED_COLUMNS = 20  # [12, 20, 28]
-SPREAD_SEGMENTS = 16  # segments per program
-KEY_BLOCK = 1024  # points per program [512, 1024, 2048]
+SPREAD_SEGMENTS = 16  # segments per program that finds dimensions of largest variance
+KEY_BLOCK = 1024  # points per program that computes sort keys [512, 1024, 2048]
 
 # Case: radius_cuda within-tree-d3 on cuda. Chosen on: not recorded.
 # Radius searches on CUDA, which first count the hits of some queries, the pilot.
-PILOT_QUERIES = 4096  # queries of the pilot; fewer than twice as many queries need no pilot, and all hits are counted
-ROOM_BYTES = 1 << 30  # most memory for the room of all queries, part of which may stay unused
+PILOT_QUERIES = 4096  # queries of the pilot; a search of fewer than two times this number counts all hits instead
+ROOM_BYTES = 1 << 30  # most memory reserved for the hits of all queries; some of it stays unused
 
 # Case: gieseke2014 fig5-d10 on cuda. Chosen on: not recorded.
 # The last queries of the buffered traversal on CUDA, which are left to the walk.
-WALKED_SHARE = 100  # the buffered traversal leaves the last one in this many queries to the walk,
-WALKED_ALONE = 1 << 17  # but at least this many queries: 0.4 ms, 3 ns each
+WALKED_SHARE = 100  # the number of all queries, divided by the number of last queries that the walk answers
+WALKED_ALONE = 1 << 17  # fewest last queries that the walk answers: 0.4 ms, 3 ns each
 
 # Not measured.
-LEAST_SLAB = 1 << 16  # minimum number of points in the tree of a slab
+LEAST_SLAB = 1 << 16  # fewest points in the tree of a slab

@@ -20,6 +20,9 @@ less than
 where c is the number of columns of the query; underflow adds less than 2^-1000. The part of this bound that depends on
 y is added to the product by one more column, and the part that depends on x is subtracted from the limit.
 
+The limit is part of the row of the query, so a product decides for this query alone, and a graph compares each pair
+twice. One product for both rows would need N and C apart: two sums, and another screen.
+
 Pairs without a common column have the product 0. The limit t is therefore increased by some eta that exceeds the
 rounding errors. Pairs within the limit then have a product of at least eta C, so that pairs without a common column are
 found only if the point is far larger than other points. Such pairs have no distance, and are dropped.
@@ -157,14 +160,13 @@ class QueryRows:
         t = np.minimum(means, ALL)
         t = t + (2.0**-20 * t + 8 * form.kappa * (2 * lengths + 2 * factor**2 * form.square + t * count) + _UNDERFLOW)
         eta = t - np.minimum(means, ALL)
-        rows = np.hstack(
-            [
-                np.where(self.there, t[:, None] - square, 0.0) / form.balance,
-                np.where(self.there, -(factor**2 * form.balance)[:, None], 0.0),
-                2 * self.x * factor[:, None],
-                (factor**2)[:, None],
-            ]
-        )
+        m, d = self.x.shape
+        rows = np.empty((m, 3 * d + 1))
+        np.subtract(t[:, None], square, out=rows[:, :d])
+        rows[:, :d] *= self.there / form.balance
+        np.multiply(self.there, -(factor**2 * form.balance)[:, None], out=rows[:, d : 2 * d])
+        np.multiply(self.x, (2 * factor)[:, None], out=rows[:, 2 * d : -1])
+        rows[:, -1] = factor**2
         return rows, eta * (1 - 2.0**-20) - form.kappa * (2 * lengths + t * count) - _UNDERFLOW
 
     def means(self, points: Float64) -> npt.NDArray[np.float32]:

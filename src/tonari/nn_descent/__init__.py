@@ -2,7 +2,7 @@
 
     plan.py          the record of a plan: list lengths, start, rounds
     planner.py       makes the plan
-    updates.py       the kinds of rounds that a plan can name ("pull", "gnnd"), and the numbers of "gnnd"
+    updates.py       the kinds of rounds that a plan can name ("pull", "gnnd"), and the parameters of "gnnd"
     memory.py        computes the memory that a plan needs
     entries.py       the entry of a list: an id, and a bit that marks it as new
     method.py        the method as registered

@@ -39,9 +39,9 @@ class Known(NamedTuple):
     Attributes
     ----------
     rows : int64 of shape (count,)
-        The numbers of the points; NumPy.
+        The row number of each point; a NumPy array.
     indices : int32 of shape (count, k)
-        Their neighbours; NumPy.
+        The neighbours of each point; a NumPy array.
     """
 
     rows: npt.NDArray[np.int64]
@@ -52,13 +52,14 @@ class Backend(Protocol):
     """The steps of NN-Descent on one device, for fixed points and a plan. Arrays are on that device unless noted."""
 
     def start(self, kind: str, known: Known | None = None) -> Any:
-        """Make the initial entries, all new; `kind` is "clusters" or "random".
+        """Make the initial entries, all marked as new; `kind` is "clusters" or "random".
 
-        A start by clusters may use known neighbours to choose the number of clusters compared with each point.
+        A start by clusters may use the neighbours in `known` to choose the number of clusters near each point that it
+        compares.
         """
 
     def seeds(self, boundary: int, size: int) -> Any:
-        """Make entries, int32 (n, size), to merge two graphs: each point gets points of the other graph, all new.
+        """Make entries, int32 (n, size), to merge two graphs: each point gets new entries from the other graph.
 
         Ids below the boundary are points of the first graph.
         """
@@ -67,7 +68,7 @@ class Backend(Protocol):
         """Convert neighbour ids, int32 (n, columns) with -1 for missing ones, to entries."""
 
     def joined_entries(self, first: Any, second: Any) -> Any:
-        """Join two blocks of entries of the same rows side by side, padded or truncated to the list size."""
+        """Concatenate the columns of two arrays of entries, padded or truncated to the list size."""
 
     def round(self, entries: Any, boundary: int | None = None, *, light: bool = False, last: bool = False) -> Round:
         """Run one round: compare every point with the neighbours of its neighbours.
@@ -80,7 +81,7 @@ class Backend(Protocol):
         """
 
     def exact(self, rows: Any, k: int) -> Neighbors:
-        """Find the true neighbours of points with these row numbers (NumPy int64); no point is its own neighbour."""
+        """Find the true neighbours of the points `rows` (NumPy int64 row numbers); no point is its own neighbour."""
 
     def of_rows(self, found: Neighbors, rows: Any) -> Neighbors:
         """Return the lists of some rows, in host memory."""

@@ -184,9 +184,12 @@ def known_rows(steps: Backend, plan: DescentPlan) -> Known:
 def measured_rows(plan: DescentPlan, boundary: int | None = None) -> list[tuple[int, npt.NDArray[np.int64]]]:
     """Draw the rows that measure the recall of a run.
 
-    The result has, for each side of the boundary, its number of rows, and the ascending numbers of the drawn rows.
-
     The draw is independent of all other draws with the same seed, such as the rows on which clusters are trained.
+
+    Returns
+    -------
+    list of (int, int64 array)
+        For each side of the boundary: its size, and the row numbers drawn from it, ascending.
     """
     rng = generator(plan.seed, Purpose.MEASURED)
     ends = [0, plan.n] if boundary is None else [0, boundary, plan.n]
@@ -212,7 +215,7 @@ def report_of(
 
 
 def _is_light(plan: DescentPlan, recalls: list[float], lowest: float) -> bool:
-    """Whether the next round is light; the first rounds of a plan are, and one more if the recall is nearly reached."""
+    """Return whether the next round is light: a plan's first rounds and, if its recall is nearly reached, one more."""
     done = len(recalls)
     near = 1 - plan.recall >= tuning.NEAR_TARGET * (1 - lowest)
     return done < plan.light_rounds or (0 < done == plan.light_rounds and near)
@@ -259,7 +262,7 @@ def _limit(recalls: list[float]) -> float:
 
 
 def _fill(found: Neighbors, steps: Backend, k: int) -> int:
-    """Search the rows with fewer than k neighbours by brute force; return their number."""
+    """Complete, by exact search, the lists with fewer than k neighbours; return the number of these lists."""
     short = found.indices[:, -1] < 0
     if not short.any():
         return 0
@@ -272,7 +275,7 @@ def _fill(found: Neighbors, steps: Backend, k: int) -> int:
 
 
 def _check_complete(true: Neighbors, rows: Any) -> None:
-    """Raise ValueError if a true neighbour is missing: a user-defined metric returned NaN for nearly all points."""
+    """Raise ValueError if exact search lacks neighbours: a user-defined metric returned NaN for nearly all points."""
     short = true.indices[:, -1] < 0
     if short.any():
         row = rows[int(short.nonzero()[0][0])]
@@ -280,7 +283,7 @@ def _check_complete(true: Neighbors, rows: Any) -> None:
 
 
 def _report(plan: DescentPlan, made: Round, estimate: Recall, number: int, seconds: float) -> None:
-    """Record and log a round."""
+    """Record and log the recall and the changes of a round."""
     record = current.get()
     if record is not None:
         recall = f"recall {estimate.by_distance:.5g} ({estimate.low:.5g} to {estimate.high:.5g})"

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 NEW = 1 << 30
-ID = NEW - 1  # mask
+ID = NEW - 1  # mask of an entry's id
 MISSING = -1
 MOST_POINTS = NEW
 
@@ -30,7 +30,7 @@ def random_entries(
     size : int
         Number of columns.
     seed : int
-        The seed; a row depends only on the seed and on its own number.
+        The seed; the entries of a row depend only on the seed and on the row number.
     rows : slice
         Rows to draw entries for, out of n.
     among : (begin, end), optional
@@ -39,7 +39,7 @@ def random_entries(
     Returns
     -------
     int32 array of shape (rows, size)
-        Duplicate ids and the row's own number are replaced by MISSING.
+        Duplicate ids and the row's own id are replaced by MISSING.
 
     Examples
     --------

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tonari.metrics import get_metric
 from tonari.nn_descent import tuning
 
-ROWS, NEIGHBOURS = 256, 20  # size of the sample
+ROWS, NEIGHBOURS = 256, 20  # size of the sample: rows, and nearest neighbours of each row
 
 
 def intrinsic_dimension(distances: npt.NDArray[Any]) -> float:
@@ -42,13 +42,13 @@ def intrinsic_dimension(distances: npt.NDArray[Any]) -> float:
 
 
 def log_ratios(distances: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return, for each row, the number of distances T_j above 0 before the last one, and the sum of log(T_k / T_j).
+    """Return, for each row, the count of distances T_j > 0 with j < k, and the sum of log(T_k / T_j) over them.
 
-    The number divided by the sum is the estimate at one point; distances are as for :func:`intrinsic_dimension`.
+    The count divided by the sum is the estimate at one point. Distances are as for :func:`intrinsic_dimension`.
     """
     last, others = distances[:, -1:].astype(np.float64), distances[:, :-1].astype(np.float64)
     apart = others > 0
-    logs = np.log(np.where(apart, last, 1.0)) - np.log(np.where(apart, others, 1.0))  # their quotient may overflow
+    logs = np.log(np.where(apart, last, 1.0)) - np.log(np.where(apart, others, 1.0))  # a quotient may overflow
     return apart.sum(axis=1), logs.sum(axis=1)
 
 

@@ -16,12 +16,12 @@ from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.updates import GNND, SEGMENT
 
 _SMALL_CHANGE, _SMALL_CHANGE_ON_CUDA = 8 * MIB, 64 * MIB
-_TASK_ROW_BYTES = 24  # temporary bytes per id that a row is compared with
-_SORT_BYTES = 40  # a number and its position, before and after sorting, and the scratch of the sort
+_TASK_ROW_BYTES = 24  # temporary memory of a CPU task per id that a row is compared with, in bytes
+_SORT_BYTES = 40  # memory per sorted number, in bytes: the number and its position, before and after, and scratch
 
 
 def packed_bytes(plan: DescentPlan) -> int:
-    """Return the bytes of the packed points, which the start and the search for the sample's neighbours share."""
+    """Return the size in bytes of the packed points, which the start and the search for true neighbours both use."""
     if plan.devices:
         value = 2 if get_metric(plan.metric).form == "gemm" else 4
         return plan.n * (-(-plan.d // 32) * 32 * value + 8)
@@ -32,9 +32,9 @@ def packed_bytes(plan: DescentPlan) -> int:
 
 
 def working_bytes(plan: DescentPlan) -> int:
-    """Return the size in bytes of temporary data: lists of two rounds and reverse lists, or the clusters of the start.
+    """Return the peak size in bytes of temporary data, including the candidates of the rows in process.
 
-    The candidates of the rows that are processed at once are included.
+    The peak is in a round, which needs the lists before and after it and reverse lists, or in a start by clusters.
     """
     if not plan.devices:
         return _on_cpu(plan)
@@ -49,7 +49,7 @@ def working_bytes(plan: DescentPlan) -> int:
 
 
 def cluster_bytes(clusters: int) -> int:
-    """Return the size in bytes of a cluster number on CUDA; its type can also hold the number of clusters."""
+    """Return the size in bytes of a cluster's index on CUDA; its dtype can also hold the number of clusters."""
     return 2 if clusters < 1 << 15 else 4
 
 
@@ -86,14 +86,14 @@ def short_bytes(plan: DescentPlan) -> int:
 
 
 def list_bytes(plan: DescentPlan) -> int:
-    """Return the bytes that lists take on CUDA while the true neighbours of a sample are searched."""
+    """Return the size in bytes of all lists on CUDA during the search for the true neighbours of a sample."""
     return plan.n * plan.list_size * 8  # two lists of entries, or entries and distances
 
 
 def _least_truth(plan: DescentPlan) -> int:
-    """Return the least memory, in bytes, that finds the true neighbours of a sample on CUDA."""
+    """Return the least memory, in bytes, that a search for the true neighbours of a sample needs on CUDA."""
     if is_own(plan.metric):
-        return 0  # it is searched in blocks of any size
+        return 0  # a search with a user's metric works with blocks of any size
     n = plan.n
     problem = make_problem(
         n,
@@ -114,7 +114,7 @@ def _least_truth(plan: DescentPlan) -> int:
 def _pull_rounds(plan: DescentPlan) -> int:
     """Return the size in bytes of a round of "pull" on CUDA.
 
-    The memory has lists and reverse lists; the order, counts and sums of all rows; and, for a block of rows, either all
+    It contains lists and reverse lists; the order, counts and sums of all rows; and, for a block of rows, either all
     candidates with duplicates or, later, the distinct candidates with their values.
     """
     n, rows = plan.n, min(plan.n, plan.block)
@@ -126,7 +126,7 @@ def _pull_rounds(plan: DescentPlan) -> int:
 def _gnnd_rounds(plan: DescentPlan) -> int:
     """Return the size in bytes of a round of "gnnd".
 
-    The memory has lists, their previous entries, and locks; the own samples of both kinds, the reverse samples of one
+    It contains lists, their previous entries, and locks; the own samples of both kinds, the reverse samples of one
     kind, and the samples joined with their reverse samples; and, for a block of rows, either the proposals or, later,
     the entries with their exact values. A row has 3 * 2 * samples proposals of 12 bytes each.
     """
@@ -142,7 +142,7 @@ def scanned_rows(plan: DescentPlan) -> int:
 
 
 def _start_on_cuda(plan: DescentPlan) -> int:
-    """Return the peak memory of a start on CUDA, in bytes: for the form, the clusters, or the scores of a block."""
+    """Return the peak memory of a start on CUDA, in bytes: its steps make the form, clusters, and scores of blocks."""
     n, rows = plan.n, min(plan.n, scanned_rows(plan))
     entries = n * plan.list_size * 4
     wide = -(-plan.d // 32) * 32

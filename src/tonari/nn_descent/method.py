@@ -34,10 +34,10 @@ class NnDescent(Method):
 
     @abstractmethod
     def backend(self, points: Any, plan: DescentPlan) -> Backend:
-        """Make the backend that runs the steps for these points on the device of the method."""
+        """Make the backend that runs the steps for `points` on the device of the method."""
 
     def compiling(self, points: Any, plan: DescentPlan, progress: ProgressLike) -> AbstractContextManager[None]:
-        """Return a context that compiles all missing kernels of a build together; on the CPU, it does nothing."""
+        """Return a context that compiles all missing kernels of a build at its start; on the CPU, it does nothing."""
         return nullcontext()
 
     def build_graph(

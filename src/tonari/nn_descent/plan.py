@@ -119,7 +119,7 @@ class DescentPlan(Plan):
 
     @property
     def wider(self) -> str:
-        """The fields to enlarge for a higher recall, with their values, as a text for messages."""
+        """A text for messages: the fields of the plan to enlarge for a higher recall, with their values."""
         if self.update == GNND:
             return f"list_size (now {self.list_size}), samples (now {self.samples})"
         return f"n_probe (now {self.n_probe}), n_hubs (now {self.n_hubs})"

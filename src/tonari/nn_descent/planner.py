@@ -26,8 +26,8 @@ from tonari.nn_descent.memory import packed_bytes, working_bytes
 from tonari.nn_descent.plan import OVERRIDES, OVERRIDES_ON_CUDA, DescentPlan, check_recall, check_seed
 from tonari.nn_descent.updates import GNND, check_update, gnnd_list_size, gnnd_samples, refuse_unused
 
-RECALL, SEED = 0.99, 0  # defaults
-MOST_NEAR_ON_CUDA = 256  # clusters per point
+RECALL, SEED = 0.99, 0  # default recall and seed
+MOST_NEAR_ON_CUDA = 256  # largest n_probe on CUDA
 STARTS = ("clusters", "random", "graph")
 
 
@@ -126,12 +126,12 @@ def refusal(problem: Problem) -> str | None:
             f"method='nn-descent' runs on one device, got {', '.join(problem.devices)}: its rounds read lists of all "
             f"points; use device={problem.devices[0]!r}, or tonari.build_graph, which gives each device its own shards"
         )
-    own = problem.devices and is_own(problem.metric)  # a Triton function
+    own = problem.devices and is_own(problem.metric)  # a user's metric, as a Triton function
     return None if own else refuse_metric(problem)
 
 
 def _list_size(n: int, k: int, given: int | None) -> int:
-    """Return the list size of the update "pull": the caller's, after a check, or the default."""
+    """Return the list size of the update "pull": the checked number of the caller, or the default."""
     size = min(n - 1, -(-(k + max(16, k // 2)) // 16) * 16) if given is None else int(given)
     if not k <= size <= n - 1:
         raise ValueError(f"list_size={size}: a list holds at least its k={k} neighbours, and at most n - 1 = {n - 1}")
@@ -155,7 +155,7 @@ def _numbers(
         usual_probes = (16 if k <= 16 else 48) // (2 if recall <= 0.95 else 1)
     else:  # the points of a block share their clusters, and are compared with about MEMBERS_MET members
         usual_probes = max(4, -(-tuning.MEMBERS_MET // (2 if recall <= 0.9 else 1) * clusters // n))
-    few = on_cuda and k <= 10  # fewer candidates are enough
+    few = on_cuda and k <= 10  # short lists need fewer candidates
     trained = on_cuda and not joined
     sample = (tuning.SAMPLE_OF_JOIN if joined else tuning.SAMPLE_ON_CUDA) if on_cuda else tuning.SAMPLE
     block = min(tuning.MOST_BLOCK_ON_CUDA, max(tuning.LEAST_BLOCK_ON_CUDA, n // tuning.BLOCKS_ON_CUDA // 1024 * 1024))

@@ -15,9 +15,9 @@ from tonari.nn_descent.entries import ID, MISSING, NEW, random_entries
 
 Entries = npt.NDArray[np.int32]
 
-_ORDER = np.uint64(0x9E3779B1)  # odd, so that multiplication modulo 2**32 maps no two ids to the same key
+_ORDER = np.uint64(0x9E3779B1)  # odd, so multiplication by it modulo 2**32 maps distinct ids to distinct keys
 _AFTER_ALL = np.uint64(2**64 - 1)
-_BLOCK = 512  # rows at once; their candidates take about 20 MB
+_BLOCK = 512  # rows that are processed in one step; their candidates take about 20 MB
 
 
 class ReferenceBackend:
@@ -122,7 +122,7 @@ class ReferenceBackend:
         had = np.hstack([_ids(entries[rows]), rows[:, None].astype(np.int32)])
         ids = np.hstack([had, met])
         keys = (ids.astype(np.uint64) * _ORDER) % np.uint64(2**32) * np.uint64(2)
-        keys[:, had.shape[1] :] += np.uint64(1)  # sorts after an equal id in the row's own list
+        keys[:, had.shape[1] :] += np.uint64(1)  # sorted after an equal id of the row's own list
         keys[ids < 0] = _AFTER_ALL
         order = np.argsort(keys, axis=1, kind="stable")
         keys, ids = np.take_along_axis(keys, order, axis=1), np.take_along_axis(ids, order, axis=1)
@@ -135,7 +135,7 @@ class ReferenceBackend:
         return found
 
     def _best(self, rows: npt.NDArray[Any], ids: Entries) -> tuple[Entries, npt.NDArray[Any]]:
-        """Return the nearest of each row's ids, in order, with their returned values; no id occurs twice."""
+        """Return the nearest of each row's distinct `ids`, in order, with their returned values."""
         values = reference.values_at(self.points[rows], self.points, ids, self.plan.metric)
         distances = reference.returned(values, self.dtype)
         keys = -distances if self.descending else distances

@@ -57,7 +57,7 @@ class DescentReport:
     start: str
     rounds: tuple[RoundReport, ...]
     seconds: float
-    update: str = PULL  # files of earlier versions do not have it
+    update: str = PULL  # absent in files of earlier versions
 
     def __str__(self) -> str:
         here = self.estimate

@@ -1,4 +1,4 @@
-"""The updates "pull" and "gnnd", two ways to improve lists in a round, and the numbers that only one of them uses.
+"""The updates "pull" and "gnnd", two ways to improve lists in a round, and the parameters that only one of them uses.
 
 pull    every row reads the lists of its neighbours and writes its own (the default, and the only one on the CPU)
 gnnd    every row compares its neighbours with each other and inserts into their lists (wang2021, section 4; CUDA)
@@ -17,13 +17,13 @@ from tonari.metrics import METRICS, get_metric
 PULL, GNND = "pull", "gnnd"
 UPDATES = (PULL, GNND)
 
-LIST_SIZE, SAMPLES = 64, 32  # wang2021's k and p
+LIST_SIZE, SAMPLES = 64, 32  # default list size and samples of "gnnd": the k and p of wang2021
 SEGMENT = 32  # entries of a list behind one lock: one for each lane of a warp
-MOST_LISTED = 128  # longest list, since kernels compare all pairs of its entries
-LEAST_SAMPLES = 8  # a tile of the matrix units has twice as many rows
-MOST_SAMPLES = 32  # two products of (2 * 32)² fill the registers of a program
+MOST_LISTED = 128  # largest list size of "gnnd", since kernels compare all pairs of a list's entries
+LEAST_SAMPLES = 8  # fewest samples: a tile of the matrix units has at least 16 rows, twice as many
+MOST_SAMPLES = 32  # most samples: two matrix products of 2 * 32 rows fill the registers of a program
 
-# The numbers that each update does not use; "gnnd" uses no numbers of clusters if it starts at random.
+# The parameters that each update does not use. With a random start, "gnnd" does not use the parameters of clusters.
 _UNUSED = {
     PULL: ("samples",),
     GNND: ("n_hubs", "reverse", "neighbors_per_hub", "width", "light_rounds"),
@@ -71,7 +71,7 @@ def check_update(update: Any, problem: Problem) -> str:
 
 
 def refuse_unused(update: str, start: str, given: Mapping[str, Any]) -> None:
-    """Raise ValueError if the caller set a number that the update does not use."""
+    """Raise ValueError if the caller set a parameter that the update does not use."""
     for name in _UNUSED[update]:
         if name in given:
             other = PULL if update == GNND else GNND

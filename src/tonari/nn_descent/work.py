@@ -9,7 +9,7 @@ from __future__ import annotations
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.updates import GNND
 
-_GNND_ROUNDS = 8  # rounds of the runs that measured its rates
+_GNND_ROUNDS = 8  # rounds of a typical run of "gnnd", as in the runs that measured its rates
 
 
 def start_work(plan: DescentPlan) -> float:
@@ -22,13 +22,13 @@ def start_work(plan: DescentPlan) -> float:
 def round_work(plan: DescentPlan) -> float:
     """Return the number of comparisons per point in one round: with its candidates and with the entries of its list."""
     if plan.update == GNND:
-        return 6.0 * plan.samples**2  # NEW samples with one another and with OLD samples, up to 2 p of each kind
+        return 6.0 * plan.samples**2  # up to 2 p NEW samples with one another and with up to 2 p OLD ones
     met = plan.reverse + (plan.n_hubs + plan.reverse) * plan.neighbors_per_hub
     return float(plan.list_size + min(plan.width, met))
 
 
 def expected_work(plan: DescentPlan) -> float:
-    """Return the number of comparisons per point of a typical run; the plan estimates the seconds of such a run."""
+    """Return the number of comparisons per point of a typical run; the seconds of a plan are for this run."""
     if plan.update == GNND:
         return start_work(plan) + _GNND_ROUNDS * round_work(plan)
     return start_work(plan) + plan.light_rounds * round_work(plan.light) + round_work(plan)

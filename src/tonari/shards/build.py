@@ -18,8 +18,9 @@ from tonari.core.process.callers import callers_level
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.process.workers import default_threads
 from tonari.core.trail import Record, recording, unrecorded
-from tonari.graph.directory import BUILDING, COMPLETE, MANIFEST, Manifest
+from tonari.graph.directory import BUILDING, COMPLETE, MANIFEST, Manifest, columns_as_facts
 from tonari.io._atomic import remove_unfinished, sync_directory
+from tonari.metrics.changes.change import Change
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
 from tonari.nn_descent.updates import GNND, PULL
@@ -33,8 +34,8 @@ from tonari.shards.source import Source
 from tonari.shards.tasks import Job, Task, add_tasks, title_of
 
 logger = logging.getLogger("tonari")
-_BLOCK_BYTES = 512  # bytes in a block of st_blocks
-STAGE_DONE = "%s: %d tasks in %.3g s"  # logged after each stage
+_BLOCK_BYTES = 512  # unit of st_blocks in bytes
+STAGE_DONE = "%s: %d tasks in %.3g s"  # message after each stage: name, number of tasks, duration
 plan_logger = logging.getLogger("tonari.plan")  # the command line shows its messages even without -v
 
 
@@ -54,7 +55,7 @@ class Executor(Protocol):
         """Return an executor that uses only the first `count` devices."""
 
     def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
-        """Run tasks in any order, and call `done` after each; raise an error if one fails for good."""
+        """Run tasks in any order, and call `done` after each task; raise an error if a task fails for good."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,12 +73,15 @@ class Request:
     memory: int | None
     queries: Source | None = None
     update: str | None = None
-    may_take_fewer: bool = False  # the executor may use fewer of its devices
+    may_take_fewer: bool = False  # whether the build may use only some of the executor's devices
+    change: Change | None = None  # if there is one, `metric` is its base, and the sources return changed rows
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The arguments that determine the result; the manifest stores them."""
+        """The arguments of the build that determine its result, in the form that the manifest stores."""
         facts = {name: getattr(self, name) for name in ("k", "metric", "method", "recall", "seed")}
+        if self.change is not None:
+            facts |= {"metric": self.change.metric} | columns_as_facts(self.change.weights, self.change.transform)
         return facts if self.update is None else facts | {"update": self.update}
 
 
@@ -93,7 +97,7 @@ def build(
         manifest = begin(request, folder, resume=resume, overwrite=overwrite, workers=executor.workers)
         job = _job(request, folder, manifest)
         if manifest.state == COMPLETE:
-            job.files.complete()  # the build may have ended before it renamed its files
+            job.files.complete()  # an interruption may have prevented the renaming
             job.files.check_rows(manifest.rows, request.threads or default_threads(), COMPLETE)
             return
         plan_logger.info("plan:\n%s", job.plan)
@@ -163,7 +167,8 @@ def _sizes(request: Request, workers: int) -> Sizes:
 
 def _other(manifest: Manifest, request: Request, facts: tuple[dict[str, Any], dict[str, Any] | None]) -> str:
     """Return a sentence that says how the build in a directory differs from the requested one; "" if they agree."""
-    words = {"sample": "other points (their values differ)", "stamps": "files that have changed since"}
+    words = {"weights": "other weights", "transform": "another matrix"}
+    words |= {"sample": "other points (their values differ)", "stamps": "files that have changed since"}
     points, queries = facts
     if (manifest.queries is None) != (queries is None):
         kinds = ("a graph", "neighbours of queries")
@@ -208,6 +213,7 @@ def _job(request: Request, folder: Path, manifest: Manifest) -> Job:
         plan=plan,
         queries=request.queries,
         update=request.update,
+        change=request.change,
     )
 
 
@@ -223,7 +229,7 @@ def _check_room(job: Job, needed: int) -> None:
 
 
 def _room_of(path: Path) -> int:
-    """Return the bytes that a file occupies on the disk: fewer than its size if some rows are not written yet."""
+    """Return the disk space that a file occupies, in bytes: less than its size if some rows are not written yet."""
     about = path.stat()
     return min(about.st_size, about.st_blocks * _BLOCK_BYTES) if hasattr(about, "st_blocks") else about.st_size
 
@@ -236,7 +242,7 @@ def _reason(request: Request) -> str:
 
 
 def _chosen(executor: Executor, request: Request, plan: ShardPlan, record: Record) -> Executor:
-    """Return the executor, or an executor on fewer devices if these are expected to be as fast."""
+    """Return the executor or, if fewer devices are expected to be as fast, an executor on fewer devices."""
     if not request.may_take_fewer or len(request.devices) < 2:
         return executor
     count, why = devices_for_shards(_sizes(request, executor.workers), plan)
@@ -245,10 +251,10 @@ def _chosen(executor: Executor, request: Request, plan: ShardPlan, record: Recor
 
 
 def _run(job: Job, executor: Executor, progress: ProgressLike, record: Record) -> list[list[int]]:
-    """Run all stages, and add the records of their tasks to `record`; return all written ranges with checksums."""
+    """Run all stages, and add the records of their tasks to `record`; return all ranges of rows, with checksums."""
     files, done_before = job.files, job.files.names_done()
     rows: list[list[int]] = []
-    known: Counter[str] = Counter()  # tasks of each kind; `finished` counts the ones of earlier runs
+    known: Counter[str] = Counter()  # number of tasks of each kind; `finished` counts tasks of earlier runs
     finished: Counter[str] = Counter()
     threads = job.threads or default_threads()
     with Progress(progress, total=0, seconds=job.plan.seconds, label="graph", unit="row") as bar:
@@ -261,7 +267,7 @@ def _run(job: Job, executor: Executor, progress: ProgressLike, record: Record) -
                 bar.add(sum(task.work for task in before))
                 finished.update(task.kind for task in before)
             if left:
-                if stage.disk_bytes > job.plan.disk_bytes:  # the plan was too low
+                if stage.disk_bytes > job.plan.disk_bytes:  # the plan underestimated the disk space
                     _check_room(job, stage.disk_bytes)
                 started = time.perf_counter()
                 with unrecorded():  # each task has its own record, wherever it runs

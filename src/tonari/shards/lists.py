@@ -29,36 +29,36 @@ def in_host_memory(x: Any) -> npt.NDArray[Any]:
 
 
 def empty_lists(worker: Worker, rows: int) -> Neighbors:
-    """Return lists for a number of rows in which all neighbours are missing (-1)."""
+    """Return new lists for `rows` rows; all their neighbours are missing (-1)."""
     lists = _new_lists(worker, rows)
     _clear(worker, lists)
     return lists
 
 
 def _new_lists(worker: Worker, rows: int) -> Neighbors:
-    """Return uninitialized lists for a number of rows."""
+    """Return uninitialized lists for `rows` rows."""
     shape, source = (rows, worker.job.k), worker.job.source
     return Neighbors(np.empty(shape, value_dtype(source.dtype)), np.empty(shape, index_dtype(source.n)))
 
 
 def _clear(worker: Worker, lists: Neighbors) -> None:
-    """Make all neighbours in lists missing, in place: -1, at the worst possible distance."""
+    """Overwrite all entries of lists by missing neighbours: -1, at the worst possible distance."""
     lists.distances[...] = -np.inf if worker.job.record.descending else np.inf
     lists.indices[...] = -1
 
 
 def merge_into(worker: Worker, kept: Neighbors, rows: npt.NDArray[np.int64], found: Neighbors) -> None:
-    """Merge the lists `found` into the lists of `rows`, ascending row numbers, in `kept`, in place."""
+    """Merge the lists `found`, which belong to the ascending row numbers `rows`, into the lists `kept`, in place."""
     merge_parts(worker, kept, [(rows, found)])
 
 
 def merge_parts(worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> None:
-    """Merge several parts, pairs (rows, lists) as for :func:`merge_into`, into `kept`; threads share the rows."""
+    """Merge several pairs (rows, lists), as for :func:`merge_into`, into `kept`; threads share the rows."""
     _merge_parts(worker, kept, parts, new=False)
 
 
 def merged_parts(worker: Worker, rows: int, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> Neighbors:
-    """Merge several parts, pairs (rows, lists) as for :func:`merge_parts`, into new lists, and return these.
+    """Merge several pairs (rows, lists), as for :func:`merge_parts`, into new lists, and return the new lists.
 
     The threads that merge also initialize the new lists: a single thread would need longer for that than all threads
     for the merge.
@@ -74,9 +74,9 @@ def _merge_parts(
     descending = worker.job.record.descending
     pieces = cut(len(kept.indices), tuning.MERGED_AT_ONCE)
     ends = [0, *(piece.stop for piece in pieces)]
-    # Computed once for all pieces, before the threads start, because they would wait for one another in Python.
+    # Computed here for all threads, because Python code in several threads would wait for the interpreter's lock.
     bounds = [np.searchsorted(rows, ends).tolist() for rows, _ in parts]
-    plain = [Neighbors(*map(np.asarray, found)) for _, found in parts]  # slicing a memory map takes longer
+    plain = [Neighbors(*map(np.asarray, found)) for _, found in parts]  # faster to slice than a memory map
 
     def merge(at: int) -> None:
         if new:
@@ -117,7 +117,7 @@ def in_range(worker: Worker, first: int, found: Neighbors) -> Neighbors:
 
 
 def _refuse_lost(worker: Worker, first: int, found: Neighbors, rows: npt.NDArray[np.int64], lost: Any) -> None:
-    """Read the rows of all distances that are marked in `lost`; raise ValueError if one overflowed or underflowed."""
+    """Read both rows of each distance marked in `lost`; raise ValueError if the distance overflowed or underflowed."""
     ids, places = np.unique(found.indices[rows][lost], return_inverse=True)
     indices = np.full(lost.shape, -1, np.int64)
     indices[lost] = places
@@ -166,7 +166,7 @@ def shifted(worker: Worker, found: Neighbors, first: slice, second: slice) -> Ne
 
 
 def _carried(worker: Worker, found: Neighbors, dtype: np.dtype[Any], named: Callable[[Any], Any]) -> Neighbors:
-    """Copy lists from a device to host memory, block by block, with indices that `named` renumbers on the device.
+    """Copy lists from a device to host memory, block by block; `named` renumbers the indices on the device.
 
     If the plan stages rows in page-locked memory, the lists are copied to such memory too: it is reused, whereas the
     first write to new memory takes longer than the copy.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, Protocol
 
@@ -60,20 +61,20 @@ class Loader(Protocol):
         """Return several ranges of rows, one after the other, as one array."""
 
     def at(self, ids: npt.NDArray[np.int64]) -> Any:
-        """Return the rows with these ascending numbers."""
+        """Return the rows with these ascending row numbers."""
 
     def ranges_later(self, parts: list[slice]) -> Arriving:
-        """Read several ranges of rows ahead, into host memory; ``arrive`` of the result returns them."""
+        """Read several ranges of rows ahead, into host memory; call ``arrive`` of the result to get them."""
 
     def at_later(self, ids: npt.NDArray[np.int64]) -> Arriving:
-        """Read the rows with these ascending numbers ahead, into host memory."""
+        """Read the rows with these ascending row numbers ahead, into host memory."""
 
     def close(self) -> None:
         """End the threads of the loader."""
 
 
 class HostLoader:
-    """Reads rows into host memory, and checks the values of ranges, but not of rows that are read by number."""
+    """Reads rows into host memory, and checks the values of ranges, but not of rows that are read by row number."""
 
     def __init__(self, source: Source, metric: str, threads: int) -> None:
         self._source, self._metric, self._threads = source, metric, threads
@@ -85,7 +86,7 @@ class HostLoader:
         source = self._source
         out = np.empty((sum(part.stop - part.start for part in parts), source.d), inputs.dtype_of(source.dtype))
         at = 0
-        for part in parts:
+        for part in itertools.chain.from_iterable(source.pieces(part.start, part.stop) for part in parts):
             here = out[at : (at := at + part.stop - part.start)]
             here[:] = inputs.as_rows(
                 inputs.to_host(source.rows(part.start, part.stop)), source.name, check_values=False
@@ -105,7 +106,7 @@ class HostLoader:
         return Arrived(self.at(ids))
 
     def close(self) -> None:
-        """Do nothing: no threads exist between calls."""
+        """Do nothing: this loader has no threads."""
 
 
 def loader_for(source: Source, metric: str, threads: int, device: str) -> Loader:

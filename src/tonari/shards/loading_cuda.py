@@ -95,7 +95,7 @@ class CudaLoader:
         with on(self._device):
             self._stream = torch.cuda.Stream(self._device) if self._device.type == "cuda" else None
             self._feeder = Feeder(self._device)
-        self._one_at_a_time = threading.Lock()  # a task may read rows while the next task's rows are read
+        self._one_at_a_time = threading.Lock()  # two threads may read: for the current task and for the next one
 
     def range(self, begin: int, end: int) -> Any:
         """Return rows [begin, end), after checking that the metric accepts their values."""
@@ -120,14 +120,14 @@ class CudaLoader:
         return Staged(out, self, parts)
 
     def at(self, ids: npt.NDArray[np.int64]) -> Any:
-        """Return the rows with these ascending numbers, unchecked."""
+        """Return the rows with these ascending row numbers; their values are not checked."""
         with self._one_at_a_time, torch.cuda.stream(self._stream):
             out = self._empty(len(ids))
             self._gather(out, ids)
             return self._whole(out)
 
     def at_later(self, ids: npt.NDArray[np.int64]) -> Staged:
-        """Read the rows with these ascending numbers into page-locked memory."""
+        """Read the rows with these ascending row numbers into page-locked memory."""
         with self._one_at_a_time, torch.cuda.stream(self._stream):
             out = self._locked(len(ids))
             self._gather(out, ids)
@@ -135,7 +135,7 @@ class CudaLoader:
         return Staged(out, self, [])
 
     def fetch(self, staged: Locked, parts: list[slice]) -> Any:
-        """Copy page-locked rows to the device, and check their values if they were read by ranges, `parts`."""
+        """Copy page-locked rows to the device, and check their values if they are the ranges `parts` of the source."""
         with on(self._device):
             out = self._empty(len(staged))
             for rows, here in staged.within(slice(0, len(staged))):
@@ -147,7 +147,7 @@ class CudaLoader:
         return out
 
     def _fill(self, out: Any, first: int, rows: slice) -> None:
-        """Read a range of rows of the source into `out`, on the device or page-locked, from its row `first` on."""
+        """Read a range of rows of the source into `out`, from its row `first` on; `out` may be on the device."""
         source, begin = self._source, rows.start
         if isinstance(source, FileSource):
             for part, some in source.parts(begin, rows.stop):
@@ -158,11 +158,15 @@ class CudaLoader:
                 self._place(some, out, slice(first + part.start, first + part.stop))
 
     def _gather(self, out: Any, ids: npt.NDArray[np.int64]) -> None:
-        """Read the rows `ids` of the source into `out`, on the device or page-locked."""
+        """Read the rows `ids` of the source into `out`, which is on the device or page-locked."""
         source = self._source
         if isinstance(source, FileSource):
             for part, rows, numbers in source.parts_at(ids):
                 self._send(rows, numbers, out, part)
+            return
+        if isinstance(source.origin, FileSource):  # whole blocks would be transformed for a few of their rows
+            for here in cut(len(ids), shards_tuning.TAKEN_AT_ONCE):
+                self._place(source.take(ids[here], min(tuning.MOST_THREADS, default_threads())), out, here)
             return
         for block in cut(source.n, source.block_rows):
             low, high = np.searchsorted(ids, [block.start, block.stop]).tolist()
@@ -173,7 +177,7 @@ class CudaLoader:
                 self._place(rows[sent_to(here, rows.device) if on_device else here], out, slice(low, high))
 
     def _send(self, rows: npt.NDArray[Any], ids: npt.NDArray[np.int64] | None, out: Any, here: slice) -> None:
-        """Copy rows of a file, all or only `ids`, to the rows `here` of `out`, on the device or page-locked."""
+        """Copy all rows, or the rows `ids`, of a mapped file to the rows `here` of `out`."""
         if isinstance(out, Locked):
             for target, some in out.within(here):
                 self._copied(rows[some] if ids is None else rows, None if ids is None else ids[some], target)
@@ -185,7 +189,7 @@ class CudaLoader:
         self._feeder.arrive()
 
     def _copied(self, rows: npt.NDArray[Any], ids: npt.NDArray[np.int64] | None, out: Any) -> None:
-        """Copy rows, all or only `ids`, into page-locked memory by several threads."""
+        """Copy all rows, or the rows `ids`, into page-locked memory by several threads."""
         target = out.view(torch.uint8).numpy().view(rows.dtype)
 
         def copy(part: slice) -> None:
@@ -195,7 +199,7 @@ class CudaLoader:
                 np.take(rows, ids[part], axis=0, out=target[part], mode="clip")
 
         threads = min(tuning.MOST_THREADS, default_threads())
-        step = max(1, -(-len(target) // threads))  # one call per thread, since calls wait for one another in Python
+        step = max(1, -(-len(target) // threads))  # one call per thread, since each call needs the interpreter's lock
         Workers(threads).map(copy, cut(len(target), step))
 
     def close(self) -> None:
@@ -220,7 +224,7 @@ class CudaLoader:
         rows = inputs.as_tensor(rows)
         follows = rows.is_cuda and rows.device == self._device
         if follows:
-            rows.record_stream(self._stream)  # the object may free them before the copy ends
+            rows.record_stream(self._stream)  # the caller's object may free the rows before the copy ends
         for target, some in out.within(here) if isinstance(out, Locked) else [(out[here], slice(None))]:
             target.copy_(rows[some], non_blocking=follows)
 
@@ -238,7 +242,7 @@ class CudaLoader:
                 inputs.check_values(rows[here], self._source.name, first=part.start, nonnegative=nonnegative)
 
     def _whole(self, out: Any) -> Any:
-        """Wait for the copies into `out`, and keep its memory reserved until the default stream is done with it."""
+        """Wait for the copies into `out`, and reserve its memory for the default stream too; return `out`."""
         self._wait()
         if self._stream is not None:
             out.record_stream(torch.cuda.default_stream(self._device))
@@ -250,7 +254,7 @@ def _rows_of(parts: list[slice]) -> int:
 
 
 def _placed(parts: list[slice]) -> Iterator[tuple[slice, slice]]:
-    """Yield each range with the positions of its rows in the concatenation of all ranges."""
+    """Yield each range of the source, with the positions that its rows have when all ranges are concatenated."""
     at = 0
     for part in parts:
         yield part, slice(at, at := at + part.stop - part.start)

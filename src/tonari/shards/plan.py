@@ -85,7 +85,7 @@ class ShardPlan:
         return self.route == "clusters" and self.shards > 1
 
     def segments(self, n: int) -> list[range]:
-        """Return the numbers of the blocks in each segment of a result of n rows.
+        """Return, for each segment of a result of n rows, the range of its block numbers.
 
         >>> facts = dict.fromkeys(("clusters", "staged_bytes", "engine_bytes", "host_bytes", "device_bytes"), 0)
         >>> plan = ShardPlan(route="clusters", rows=9, shards=3, block=4, disk_bytes=0, seconds=0.0, segment=2, **facts)
@@ -99,7 +99,7 @@ class ShardPlan:
     def rows_read(self) -> int:
         """The largest number of rows that are read at once.
 
-        On a device, rows are read while earlier rows are used.
+        On a device, this includes the rows of the next task, which are read while the current task is computed.
         """
         return self.rows if self.is_exact else self.block
 

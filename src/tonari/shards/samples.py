@@ -35,8 +35,8 @@ def nearest_of_all(
 ) -> Neighbors:
     """Find the k nearest neighbours of some rows among the rows [begin, end) of the source, which are read once.
 
-    `rows` has row numbers of the source; `asked` has these rows on the device of the worker, if they were read before.
-    `slab` is the number of rows that are read and searched in one step.
+    `rows` has the row numbers of the queries; `asked` has the queries themselves on the device of the worker, if they
+    were read before. `slab` is the number of rows that are read and searched in one step.
     """
     job = worker.job
     last = job.source.n if end is None else end
@@ -63,7 +63,7 @@ def measured_rows(job: Job) -> npt.NDArray[np.int64]:
 
 
 def overlap_rows(job: Job) -> npt.NDArray[np.int64]:
-    """Draw the rows that determine the overlap of shards, independently of the rows that the recall is measured on."""
+    """Draw the rows that determine the overlap of shards, independently of the rows that measure the recall."""
     return _rows_for(job, Purpose.SHARD_OVERLAP, _sampled(job))
 
 
@@ -83,7 +83,7 @@ def _known_rows(job: Job) -> npt.NDArray[np.int64]:
 
 
 def _compute_sample(worker: Worker, args: Any, data: Any) -> npt.NDArray[np.uint8]:
-    """Return the rows of all samples as bytes, to store them: an object may have to make all rows to return some."""
+    """Return the rows of all samples as bytes, to be stored: a caller's object may compute all rows to return some."""
     job = worker.job
     rows, read = _known_rows(job), []
     for part in cut(len(rows), job.plan.rows):
@@ -96,7 +96,7 @@ def _write_sample(worker: Worker, args: Any, rows: npt.NDArray[np.uint8]) -> Don
 
 
 def _sample_rows(worker: Worker, part: slice) -> Any:
-    """Return a range of the sampled rows, which the task "sample" stored, on the worker's device."""
+    """Return a range of the sampled rows on the worker's device; the task "sample" has stored them."""
     source, files = worker.job.source, worker.job.files
     return worker.place.there(np.array(files.load(_SAMPLE, _SAMPLE)[part]).view(inputs.dtype_of(source.dtype)))
 
@@ -144,6 +144,8 @@ def _truth_parts(at: int) -> tuple[str, str]:
 def _compute_recall(worker: Worker, args: Any, data: Any) -> Recall:
     rows, truth = truth_of(worker)
     job = worker.job
+    if job.change is not None:
+        truth = truth._replace(distances=job.change.values(truth.distances))
     result = job.files.rows()
     found = Neighbors(*(np.array(part[rows]) for part in result))
     return neighbors_recall(found, truth, metric=job.metric, population=job.source.n)

@@ -27,7 +27,7 @@ class Source(ABC):
     n: int
     d: int
     dtype: str
-    name: str = "points"  # for messages
+    name: str = "points"  # name of the argument in error messages
     most_rows = 1 << 62  # largest number of rows that may be read at once; a plan lowers it
 
     @property
@@ -40,13 +40,22 @@ class Source(ABC):
         """The default number of rows per read."""
         return max(1, min(self.n, self.most_rows, tuning.BLOCK_BYTES // self.row_bytes))
 
+    @property
+    def origin(self) -> Source:
+        """The source of the caller's rows, if this one transforms them."""
+        return self
+
+    def pieces(self, begin: int, end: int) -> Iterator[slice]:
+        """Yield the ranges in which rows [begin, end) are read to be copied: here, one."""
+        yield slice(begin, end)
+
     @abstractmethod
     def rows(self, begin: int, end: int) -> Any:
         """Return rows [begin, end), unchecked."""
 
     @abstractmethod
     def take(self, ids: npt.NDArray[np.int64], threads: int) -> npt.NDArray[Any]:
-        """Return the rows with these ascending numbers, in host memory."""
+        """Return the rows with these ascending row numbers, in host memory."""
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
@@ -130,13 +139,13 @@ class FileSource(Source):
             yield slice(low - begin, high - begin), rows[low - first : high - first]
 
     def parts_at(self, ids: npt.NDArray[np.int64]) -> Iterator[tuple[slice, Any, npt.NDArray[np.int64]]]:
-        """Yield, for each file with rows in `ids`, their positions in `ids`, the file's array, and their rows in it."""
+        """Yield, for each file with some of the rows `ids`: positions in `ids`, the file's array, and rows in it."""
         for first, rows in self._within(int(ids[0]), int(ids[-1]) + 1) if len(ids) else ():
             low, high = np.searchsorted(ids, [first, first + len(rows)]).tolist()
             yield slice(low, high), rows, ids[low:high] - first
 
     def _within(self, begin: int, end: int) -> Iterator[tuple[int, Any]]:
-        """Yield the files that contain some of the rows, each with the number of its first row."""
+        """Yield the files that contain some of the rows, each with the row number at which it begins."""
         for last, part in zip(self._ends, self._parts, strict=True):
             first = int(last) - len(part)
             if first < end and begin < last:

@@ -27,7 +27,7 @@ class State:
     running : bool
         Whether a process builds in it now.
     tasks_done, tasks_known : int
-        Numbers of tasks of an unfinished graph; 0 for a complete one.
+        The number of tasks of an unfinished graph that are done, and the number that are known; 0 for a complete graph.
     all_known : bool
         Whether all tasks are known. If not, the results of known tasks decide which other tasks follow.
     covered : float, optional
@@ -100,7 +100,7 @@ def _progress(folder: Path, manifest: Manifest) -> dict[str, Any]:
             tasks = next(stages).tasks
         except StopIteration:
             break
-        except FileNotFoundError:  # the next tasks depend on the result of an unfinished task
+        except FileNotFoundError:  # further tasks depend on the result of a task that is not done
             all_known = False
             break
         known |= {task.name for task in tasks}

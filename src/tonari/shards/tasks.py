@@ -35,6 +35,7 @@ from tonari.methods.registry import method_for, search_method
 from tonari.methods.rows.place import Place
 from tonari.methods.rows.where import place_for
 from tonari.metrics import Metric, get_metric
+from tonari.metrics.changes.change import Change
 from tonari.shards.directory.done import Done
 from tonari.shards.directory.workspace import Workspace
 from tonari.shards.loading import Arrived, Arriving, Loader, loader_for
@@ -53,7 +54,7 @@ class Task(NamedTuple):
         A key of the route's steps.
     args : tuple of int
     work : int
-        Rows times the work per row, in units of the progress bar.
+        The task's share of the progress bar: its rows, times the relative work for a row.
     """
 
     name: str
@@ -98,7 +99,7 @@ def in_one_piece(
 
 
 class Stage(NamedTuple):
-    """Tasks that may run at the same time, and the parts of earlier tasks that are removed after them.
+    """Tasks that may run at the same time; after them, parts that earlier tasks wrote are removed.
 
     Attributes
     ----------
@@ -156,6 +157,8 @@ class Job:
         The queries whose neighbours are searched; None for a graph of the points.
     update : str, optional
         The update of NN-Descent that the caller named. All graphs of shards are then built by NN-Descent.
+    change : Change, optional
+        The change of rows that makes `metric` the requested metric; the sources return changed rows.
     """
 
     folder: Path
@@ -169,6 +172,7 @@ class Job:
     plan: ShardPlan
     queries: Source | None = None
     update: str | None = None
+    change: Change | None = None
 
     @property
     def record(self) -> Metric:
@@ -191,7 +195,7 @@ class Job:
     def files(self) -> Workspace:
         """The files of the build in its directory."""
         rows = self.source if self.queries is None else self.queries
-        return Workspace(self.folder, rows.n, self.k, value_dtype(self.source.dtype), self.source.n)
+        return Workspace(self.folder, rows.n, self.k, value_dtype(self.source.dtype), self.source.n, self.change)
 
 
 class Worker:
@@ -227,8 +231,8 @@ class Worker:
         self.threads = job.threads or max(1, default_threads() // workers)
         self._loaders: list[Loader] = []
         self._has_read = False
-        self.records: dict[str, Record] = {}  # records of tasks that are not completely written
-        # On the CPU without a budget, searches decide themselves. The plan's number excludes memory for other rows.
+        self.records: dict[str, Record] = {}  # by name, of tasks that are not yet done
+        # On the CPU without a budget, each search chooses its own memory. `engine_bytes` excludes rows and lists.
         self.memory = None if job.memory is None and device == "cpu" else job.plan.engine_bytes
         self.call = Call(
             metric=job.record, place=self.place, threads=job.threads, memory=self.memory, progress=progress
@@ -245,15 +249,15 @@ class Worker:
         return self.load if self.job.queries is None else self._loader(self.job.queries)
 
     def rows_at(self, ids: npt.NDArray[np.int64]) -> Arriving:
-        """Start reading the rows with these ascending numbers for a task; they arrive when the task is computed."""
+        """Start reading the rows with these ascending row numbers; they arrive when their task is computed."""
         return self.load.at_later(ids) if self._stages() else Arrived(self.load.at(ids))
 
     def rows_of(self, parts: list[slice]) -> Arriving:
-        """Start reading several ranges of rows for a task; they arrive when the task is computed."""
+        """Start reading several ranges of rows; they arrive when their task is computed."""
         return self.load.ranges_later(parts) if self._stages() else Arrived(self.load.ranges(parts))
 
     def _stages(self) -> bool:
-        """Whether the next rows wait in page-locked memory, as planned; the first rows go directly to the device."""
+        """Return whether rows wait in page-locked memory, as planned; the first rows go directly to the device."""
         first, self._has_read = not self._has_read, True
         return self.job.plan.staged_bytes > 0 and not first
 
@@ -288,7 +292,7 @@ class Worker:
         return method.search_once(queries, points, plan, self_join=self_join, progress=self.progress)
 
     def across(self, rows: Any, boundary: int, known: Any) -> Neighbors:
-        """Find the exact nearest rows of each row in the other of two slabs, on the CPU; see :func:`search_across`."""
+        """Find, for each row of two slabs, the exact nearest rows in the other slab; see :func:`search_across`."""
         k = min(self.job.k, max(boundary, len(rows) - boundary))
         plan = plan_across(self.call.problem(rows, rows, k, self_join=True))
         _begun(plan, len(rows))
@@ -297,7 +301,7 @@ class Worker:
     def graph(self, rows: Any, seed: int, recall: float) -> Neighbors:
         """Build the graph of a shard on the device of its rows: exactly if that is faster, else by NN-Descent.
 
-        If the caller named an update, the graph is built by NN-Descent unless it has no memory for that.
+        If the caller named an update, the graph is built by NN-Descent, unless memory is too short for it.
         """
         most = min(self.job.k, len(rows) - 1)
         problem = self.call.problem(rows, rows, most, self_join=True)
@@ -331,5 +335,5 @@ def _begun(plan: Plan, rows: int, reason: str = "") -> None:
 
 
 def _rounds_of(device: str) -> dict[str, int]:
-    """Return overrides for the graph of a shard: on the CPU, the second round is light, since it changes few lists."""
+    """Return overrides for the plan of a shard's graph: on the CPU, its second round is a light one."""
     return {"light_rounds": 2} if device == "cpu" else {}

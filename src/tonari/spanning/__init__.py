@@ -3,7 +3,7 @@
     tree.py        SpanningTree: its edges, and SciPy's matrix of single linkage
     clusters.py    HDBSCAN's clusters of a tree, by fast_hdbscan
     linkage.py     the matrix of single linkage, from the edges
-    pool.py        known edges between components, and the lightest edge of each component
+    pool.py        the known edges between components, and the lightest known edge of each component
     by_tree.py     rounds over a k-d tree on the CPU, whose walks find the lightest edge of each component
     boruvka.py     rounds by searches: find the lightest edge of each component, search again where needed, merge
     apart.py       lower bounds of distances to other components, without a search

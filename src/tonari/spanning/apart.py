@@ -25,7 +25,7 @@ from tonari.core.slices import cut
 from tonari.spanning import tuning
 from tonari.spanning.pool import Ids
 
-_VALUE_BYTES = 32  # peak memory per value of a block of rows, including temporary values
+_VALUE_BYTES = 32  # peak memory per coordinate in a block of rows, in bytes, including temporary values
 _LESS = 1 - 1e-6
 _LEAST = 1e-300
 
@@ -71,7 +71,7 @@ class Projections:
                 own = np.flatnonzero(clumps == clump)
                 found[own] = self._gaps(own, int(clump), inside)
             found = (found[labels == component] - self._slack) * _LESS
-            found = np.where(found > 0, found, 0.0)  # NaN, after an overflow of float64, gives no bound
+            found = np.where(found > 0, found, 0.0)  # NaN, after an overflow of float64, becomes 0: no bound
             return found**2 * _LESS if self.squared else found
 
     def _measure(self, labels: Ids) -> None:

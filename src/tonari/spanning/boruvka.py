@@ -41,8 +41,8 @@ from tonari.spanning.pool import NO_PAIR, Ids, Lightest, Pool, pairs_of
 Search = Callable[[Ids, int, Ids], Neighbors]
 Bounds = Callable[[Ids, int], npt.NDArray[np.float64]]
 
-_SIZES = 4 ** np.arange(32)  # possible lengths of lists: powers of four
-_ENTRY_BYTES = 64  # peak memory per entry of a list while it is found, weighted and added to the pool
+_SIZES = 4 ** np.arange(32)  # numbers of neighbours that a search may ask for
+_ENTRY_BYTES = 64  # peak memory per list entry, in bytes, while it is found, weighted and added to the pool
 
 
 class Forest:
@@ -99,7 +99,7 @@ class Forest:
         Return the lightest known edge of each component, and a mask of the components for which it is final.
         """
         sizes = np.bincount(self.labels)
-        limits = np.zeros(self.count, np.int64)  # most points of each component that search in one step
+        limits = np.zeros(self.count, np.int64)  # for each component, the most points that may search in one step
         while True:
             lightest = self.pool.lightest(self.labels, self.count)
             asking = self._asking(lightest)
@@ -127,7 +127,7 @@ class Forest:
         self.bounds[rows[higher]], self.bound_pairs[rows[higher]] = least[higher], -1
 
     def _nearest(self, asking: Ids, limits: Ids) -> Ids:
-        """Return the points in `asking` with the smallest bounds: in each component, at most its limit of points."""
+        """Return the points in `asking` with the smallest bounds, at most `limits[component]` of each component."""
         order = asking[np.lexsort((self.bounds[asking], self.labels[asking]))]
         labels = self.labels[order]
         places = np.arange(len(order)) - np.searchsorted(labels, labels)
@@ -142,7 +142,7 @@ class Forest:
     def _ask(self, rows: Ids, others: Ids) -> None:
         """Search for longer lists of the nearest points outside of the components of `rows`, and add the edges.
 
-        `others` has the number of points outside of each row's component.
+        `others` is, for each row, the count of points outside of its component.
         """
         listed = self.pool.listed()[rows]
         wanted = np.searchsorted(_SIZES, listed, "right")
@@ -154,7 +154,7 @@ class Forest:
                 self._list(rows[some], listed[some], others[some], self.search(rows[some], k, self.labels))
 
     def _list(self, rows: Ids, before: Ids, others: Ids, found: Neighbors) -> None:
-        """Add the found edges to the pool, except the first `before` edges of each row, which are already in it.
+        """Add the edges of new lists to the pool, except the first `before` of each row, which are already in it.
 
         The bounds of the rows become the last entries of their new lists.
         """
@@ -167,7 +167,7 @@ class Forest:
         self.bound_pairs[rows] = np.where(more, pairs_of(rows, found.indices[:, -1], self.n), NO_PAIR)
 
     def _merge(self, components: Ids, pairs: Ids) -> None:
-        """Join each component with the component at the other end of its edge."""
+        """Join each component with the component at the other end of its lightest edge."""
         left, right = self.labels[pairs // self.n], self.labels[pairs % self.n]
         parents = np.arange(self.count)
         parents[components] = np.where(left == components, right, left)

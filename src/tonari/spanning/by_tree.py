@@ -28,7 +28,7 @@ from tonari.kdtree.plan import TreePlan
 from tonari.spanning import tuning
 from tonari.spanning.pool import Lightest
 
-MOST_POINTS = np.iinfo(np.int32).max  # components are numbered in int32
+MOST_POINTS = np.iinfo(np.int32).max  # native code numbers components in int32
 
 
 def spanning_edges_by_tree(
@@ -74,5 +74,5 @@ def spanning_edges_by_tree(
 
 
 def _tasks(count: int, workers: Workers) -> list[slice]:
-    """Cut a range into several tasks per thread, since tasks take different times."""
+    """Cut a range into several tasks per thread, since the durations of tasks differ."""
     return cut(count, max(1, -(-count // (tuning.TASKS_PER_THREAD * workers.threads))))

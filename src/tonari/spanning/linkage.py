@@ -12,7 +12,7 @@ def linkage_of(edges: npt.NDArray[Any], weights: npt.NDArray[Any]) -> npt.NDArra
     """Return SciPy's matrix for edges that are in the order of weights; see :meth:`tonari.SpanningTree.to_linkage`."""
     joins = len(edges)
     n = joins + 1
-    above = list(range(n + joins))  # a larger cluster that contains each point or cluster, or itself
+    above = list(range(n + joins))  # for each cluster, a larger one that contains it, or itself
     sizes = [1] * n + [0] * joins
     merges = []
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-NO_PAIR = np.iinfo(np.int64).max  # after all pairs
+NO_PAIR = np.iinfo(np.int64).max  # stands for a missing edge; sorted after all pairs
 
 Ids = npt.NDArray[Any]
 
@@ -57,11 +57,11 @@ class Pool:
         self.sources, self.targets, self.weights = self.sources[leaving], self.targets[leaving], self.weights[leaving]
 
     def listed(self) -> Ids:
-        """Return the number of edges that start at each point: (n,)."""
+        """Return the count of edges that start at each point: shape (n,)."""
         return np.bincount(self.sources, minlength=self.n)
 
     def lightest(self, labels: Ids, count: int) -> Lightest:
-        """Return the first edge that touches each of `count` components."""
+        """Return, for each of `count` components, the first known edge that leaves it."""
         ends = labels[self.sources], labels[self.targets]
         weights = np.full(count, np.inf, self.weights.dtype)
         for end in ends:

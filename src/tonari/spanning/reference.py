@@ -40,10 +40,10 @@ def spanning_tree(points: Any, min_samples: int, metric: str = "euclidean") -> S
 
 
 def spanning_tree_of(weights: npt.NDArray[Any]) -> SpanningTree:
-    """Find the minimum spanning tree of the complete graph with these weights: (n, n), with inf on the diagonal."""
+    """Find the minimum spanning tree of a complete graph from its weights: shape (n, n), with inf on the diagonal."""
     n = len(weights)
     inside = np.zeros(n, bool)
-    best = weights[0].copy()  # the weight of each outside point's first edge into the tree
+    best = weights[0].copy()  # for each point outside of the tree, the weight of its lightest edge into the tree
     pairs = pairs_of(np.zeros(n, np.int64), np.arange(n), n)
     inside[0] = True
     edges = []

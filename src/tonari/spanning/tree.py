@@ -114,7 +114,7 @@ class SpanningTree:
 
 
 def tree_of(found: Lightest, n: int) -> SpanningTree:
-    """Return the tree of n points with these edges, which are already in order."""
+    """Return the tree of n points from its edges and weights, which must be in order."""
     edges = np.stack([found.pairs // n, found.pairs % n], axis=1)
     return SpanningTree(edges.astype(index_dtype(n)), found.weights)
 

@@ -7,9 +7,9 @@ one; brackets contain the values that were tried.
 # Case: spanning blobs, cube on cpu. Chosen on: not recorded.
 # How much one search of Boruvka's rounds (boruvka.py) asks for.
 ENTRIES = 1 << 22  # entries of the lists that one search returns [1 << 20, 1 << 22]
-FIRST_ASKED = 64  # number of points of a large component that search first [16, 64, 256]
-GROWTH = 16  # growth of this number from search to search [4, 16]
-LARGE_COMPONENT = 2048  # fewest points of a large component, whose bounds save searches [1024, 2048, 4096]
+FIRST_ASKED = 64  # points of a large component that take part in its first search [16, 64, 256]
+GROWTH = 16  # growth of the number of searching points of a component from search to search [4, 16]
+LARGE_COMPONENT = 2048  # fewest points of a component whose bounds (apart.py) save searches [1024, 2048, 4096]
 
 # Not measured: a bound of memory.
 VALUES = 1 << 22  # largest number of float64 values in memory at once

@@ -1,6 +1,7 @@
 """Search among sparse rows, which are matrices of SciPy in CSR format, on the CPU.
 
     rows.py        checked rows, and the ranks of their columns
+    dense.py       dense rows in this layout
     plan.py        the plan of a search, and the reasons for refusing one
     memory.py      the bytes of a search
     reference.py   the same answer from dense copies of the rows

@@ -18,7 +18,7 @@ from tonari.io.points import dtype_without_rows, no_rows
 from tonari.streams import tuning
 from tonari.streams.pipeline import Pipeline
 
-LEAST_ROWS = 256  # a block of queries in a kernel
+LEAST_ROWS = 256  # fewest rows per chunk: as many as a block of queries in a kernel
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Source:
         for name, value, least in (("rows", rows, 0), ("chunk_rows", chunk_rows, 1)):
             if value is not None:
                 check_whole(name, value, least=least)
-        self._without_rows: Path | None = None  # a file without rows and without a number of columns
+        self._without_rows: Path | None = None  # path of a file that has no rows, and no number of columns
         if isinstance(queries, str | os.PathLike):
             path = Path(queries)
             if dtype_without_rows(path) is None:
@@ -146,11 +146,11 @@ class Source:
             chunk = _checked(part, number, at, width, copies=copies)
             at = chunk.last
             yield chunk
-            del part, chunk  # so that a chunk is freed after its search, not only when the next one arrives
+            del part, chunk  # or a chunk would stay in memory until the next one arrives
 
     def _cut(self, pace: Pace, first: int) -> Iterator[Any]:
         if not len(self.array):
-            yield self.array  # one chunk without rows, whose width is checked, and which has an empty answer
+            yield self.array  # one chunk without rows: its width is checked, and its answer is empty
         while first < len(self.array):
             part = self.array[first : first + pace.rows]
             first += len(part)
@@ -166,7 +166,7 @@ def _checked(part: Any, number: int, first: int, width: int, *, copies: bool) ->
         # The search itself packs rows of bits.
         return Chunk(number, first, part.copy() if copies and isinstance(part, np.ndarray) else part, side)
     if len(shape) == 2 and shape[0] == 0:
-        rows = part  # only the width needs a check
+        rows = part  # the width is all that needs a check
     elif side.place is not None:
         rows = inputs.as_device_rows(part, name)
         rows = rows.clone() if copies else rows

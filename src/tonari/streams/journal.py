@@ -25,7 +25,7 @@ from tonari.io._common import open_regular
 from tonari.io.record import read_record
 
 SAMPLED_ROWS = 1024
-LONGEST = 1 << 20  # most bytes that are read as a journal, which has a few hundred
+LONGEST = 1 << 20  # largest size of a valid journal in bytes; typical ones have a few hundred
 
 
 class Sample:
@@ -52,7 +52,7 @@ class Sample:
         self._hash = hashlib.sha256()
 
     def add(self, first: int, rows: Any, count: int | None = None) -> None:
-        """Add those of these rows that belong to the sample; ``rows[0]`` is row `first` of the stream.
+        """Add rows to the sample, if they belong to it; ``rows[0]`` is row `first` of the stream.
 
         If `count` is given, only the first `count` rows are considered.
         """
@@ -93,7 +93,7 @@ class Journal:
 
     @property
     def made(self) -> Record | None:
-        """The record of the search so far, whose duration is at least the sum of its parts; None without a record."""
+        """The record of the search so far, with a duration of at least the sum of its parts; None without a record."""
         if self.record is None:
             return None
         record = read_record(self.record)

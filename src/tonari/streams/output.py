@@ -33,7 +33,7 @@ _ANEW = "start over with resume=False (--force)"
 
 
 def kept(out: Path) -> tuple[Path, Journal | None]:
-    """Return the path of the unfinished file of `out`, and its journal, or None if it has no journal."""
+    """Return the path of the unfinished file of `out`, and its journal; None in place of a journal that is missing."""
     part = _part_of(out)
     return part, Journal.read(_journal_of(part))
 
@@ -49,7 +49,7 @@ def check_unfinished(out: Path) -> None:
         The name is too long.
     """
     part = _part_of(out)
-    for path in (_journal_of(part), part):  # the longest name first
+    for path in (_journal_of(part), part):  # the longest name first, since a name may be too long
         try:
             mode = os.lstat(path).st_mode
         except FileNotFoundError:
@@ -78,7 +78,7 @@ def check_absent(out: Path, *, overwrite: bool) -> None:
 
 
 def _part_of(out: Path) -> Path:
-    return Path(f"{os.path.realpath(out)}.part")  # a symbolic link is written through
+    return Path(f"{os.path.realpath(out)}.part")  # if `out` is a symbolic link, its target is written
 
 
 def _journal_of(part: Path) -> Path:
@@ -122,7 +122,7 @@ class Output:
             # A run that has renamed its file keeps the file locked until it has removed the journal, too.
             if is_locked(self._out):
                 raise being_written(self._part)
-            check_absent(self._out, overwrite=overwrite)  # another run may have finished before this one took the lock
+            check_absent(self._out, overwrite=overwrite)  # another run may have finished before this run got the lock
             self._before = self._begin(search, resume=resume)
             self.rows = self._before.rows
             if self.rows and queries is not None:
@@ -158,7 +158,7 @@ class Output:
                     raise ValueError(f"{self._part}: {fault}; {_ANEW}")
                 return journal
         journal = Journal(search)
-        journal.write(self._journal)  # first: a file without a journal is then another program's
+        journal.write(self._journal)  # before the file: so a file without a journal belongs to another program
         self._file.begin()
         return journal
 
@@ -208,7 +208,7 @@ class Output:
                 yield self._write(answer)
                 del answer
         except BaseException:
-            with contextlib.suppress(OSError):  # so that the first error is raised
+            with contextlib.suppress(OSError):  # raise the first error, not this one
                 self._sync()
             raise
         self._sync()
@@ -225,7 +225,7 @@ class Output:
     def _sync(self) -> None:
         if self._now.rows > self.rows:
             self._file.sync()
-            self._check_in_place()  # no journal must be written next to another program's file
+            self._check_in_place()  # never write a journal next to another program's file
             self._now.write(self._journal)
             self.rows = self._now.rows
         self._synced = time.monotonic()
@@ -234,7 +234,7 @@ class Output:
         """Give the complete file its final name, and remove the journal."""
         assert self.rows == self._total, f"{self.rows} rows of {self._total}"
         self._check_in_place()
-        check_absent(self._out, overwrite=self._overwrite)  # a file may have got this name since the start
+        check_absent(self._out, overwrite=self._overwrite)  # the file may have appeared since the start
         os.replace(self._part, self._out)
         self._journal.unlink(missing_ok=True)
 

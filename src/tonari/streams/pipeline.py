@@ -102,7 +102,7 @@ class PrefetchIterator(Generic[T]):
                     with changed:
                         self._ready.append(item)
                         changed.notify_all()
-                    del item  # otherwise the item would stay in memory while the next one is produced
+                    del item  # or the item would stay in memory while the next one is produced
         except (StopIteration, Ended):
             pass
         except BaseException as error:
@@ -128,12 +128,12 @@ class PrefetchIterator(Generic[T]):
         error, self._error = self._error, None
         if self._pipeline.stopped and was_stopped_at_exit():
             hold()
-            error = error or Ended("the interpreter exits")  # or else the stream would seem to be complete
+            error = error or Ended("the interpreter exits")  # StopIteration would mean that the stream is complete
         raise StopIteration if error is None else error
 
 
 def _place_of_caller() -> Callable[[], AbstractContextManager[Any]]:
-    """Return a function that makes contexts for other threads, with the caller's current torch device and stream."""
+    """Return a function that makes contexts in which threads have the caller's current torch device and stream."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return contextlib.nullcontext

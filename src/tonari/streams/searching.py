@@ -80,7 +80,7 @@ def _search_chunks(index: Searcher, source: Source, k: int, progress: ProgressLi
             found = answer.found
             del answer
             yield found
-            del found  # the caller may have released it already
+            del found  # keep no reference while the next chunk is searched
 
 
 class Answer(NamedTuple):
@@ -104,7 +104,7 @@ class Answer(NamedTuple):
 
 
 def pace_of(index: Searcher, source: Source, k: int) -> Pace:
-    """Return the pace for cutting a source into chunks, which chooses the numbers of rows."""
+    """Return the pace for a source: it chooses the number of rows of each chunk."""
     if source.chunk_rows is not None:
         return Pace(source.chunk_rows, fixed=True)
     if source.array is None:  # the arrays of an iterable are its chunks
@@ -168,7 +168,7 @@ def answer_of(
         try:
             found = find(chunk.rows, counted)
         except ValueError:
-            # Messages of the search number rows within the chunk; for the caller they are numbered within the stream.
+            # The search reports row numbers within the chunk; messages for the caller need row numbers in the stream.
             nonnegative = get_metric(index.metric).nonnegative
             inputs.check_values(chunk.rows, "queries", first=chunk.first, nonnegative=nonnegative)
             raise

@@ -91,9 +91,6 @@ def test_progress_counts_pairs_and_rows() -> None:
 
 POINTS = sparse.csr_array(DENSE)
 REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
-    "dense queries": (lambda: tonari.search(DENSE, POINTS, 3), TypeError, "queries: is a dense ndarray"),
-    "dense points": (lambda: tonari.search(POINTS, DENSE, 3), TypeError, "points: is a dense ndarray"),
-    "within": (lambda: tonari.radius_search(POINTS, DENSE, 3), TypeError, "points: is a dense ndarray"),
     "columns": (
         lambda: tonari.search(sparse.csr_array(DENSE[:, :5]), POINTS, 3),
         ValueError,

@@ -39,6 +39,7 @@ from tonari.metrics import Metric, get_metric
 from tonari.metrics.changes.change import Change, Weights
 from tonari.metrics.definitions import Float64
 from tonari.metrics.radius import limits_of
+from tonari.sparse.dense import compressed
 from tonari.sparse.rows import SparseRows, as_sparse_rows
 
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
@@ -151,22 +152,31 @@ class IndexBase(Hinted):
 
     def _given_rows(self, x: Any, name: str, threads: int | None = None) -> Any:
         """Check rows of the caller without transforming them."""
-        if are_sparse(x) or self._takes_sparse:
+        if self._takes_sparse:
             return self._sparse_rows(x, name)
+        if are_sparse(x):
+            x = self._dense_rows(x, name)
         return self._call.place.rows(x, name, self._metric, threads or self._threads)
 
     def _sparse_rows(self, x: Any, name: str) -> SparseRows:
-        """Check that both the rows and this Index are sparse, and return the checked rows."""
-        if not self._takes_sparse:
-            raise TypeError(
-                f"{name}: are sparse, but the points of this Index are dense; use .toarray() if they fit in memory"
-            )
-        if not are_sparse(x):
-            raise TypeError(
-                f"{name}: is a dense {type(x).__name__}, but the points of this Index are sparse; use "
-                "scipy.sparse.csr_array(...)"
-            )
-        return as_sparse_rows(x, name, sets=self._metric.bits)
+        """Check rows for an Index of sparse rows; dense queries are converted."""
+        if are_sparse(x):
+            return as_sparse_rows(x, name, sets=self._metric.bits)
+        if name == "queries":
+            return compressed(x, name, sets=self._metric.bits)
+        raise TypeError(
+            f"{name}: is a dense {type(x).__name__}, but the points of this Index are sparse; use "
+            "scipy.sparse.csr_array(...)"
+        )
+
+    def _dense_rows(self, x: Any, name: str) -> Any:
+        """Convert sparse queries for an Index of dense rows."""
+        if name == "queries" and not self._metric.bits:
+            return as_sparse_rows(x, name).toarray()
+        raise TypeError(
+            f"{name}: are sparse, but the points of this Index are "
+            + ("rows of bits; use .toarray() and .astype(bool)" if self._metric.bits else "dense; use .toarray()")
+        )
 
     def _rows(self, now: State | SparseState, queries: Any, threads: int | None) -> Any:
         """Check queries, and transform them if the metric or its weights require it."""

@@ -111,7 +111,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex, KeptIndex):
     `memory`. If it is too small for all of them, segments drop their packed points and pack them again when they are
     searched.
 
-    If the points are sparse, queries and added points must be sparse too, :attr:`points` is a ``csr_array``, and
+    If the points are sparse, added points must be sparse too, :attr:`points` is a ``csr_array``, and
     streams of queries, `codes` and plan fields are refused.
 
     An Index can be pickled and copied. ``pickle`` and ``copy.deepcopy`` copy the points and the chosen method. The copy

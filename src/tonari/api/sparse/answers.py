@@ -89,12 +89,6 @@ class SparseCall(NamedTuple):
         options: Options,
     ) -> SparseCall:
         """Check the rows and the options of a public function; without `queries`, the call is a self-join."""
-        for name, x in (("queries", queries), ("points", points)):
-            if not are_sparse(x):
-                raise TypeError(
-                    f"{name}: is a dense {type(x).__name__}, but the other rows are sparse; make both sparse with "
-                    "scipy.sparse.csr_array(...), or both dense with .toarray() if they fit in memory"
-                )
         record = checked_metric(options.metric)
         check_place(options.method, options.device)
         threads, memory = inputs.check_threads(options.threads), inputs.parse_memory(options.memory)

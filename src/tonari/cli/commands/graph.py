@@ -99,7 +99,7 @@ def graph(
     if folder:
         refuse(
             context,
-            ("key", "columns", "drop", "ids", "include_self", "exclude_within", *_options.COLUMNS),
+            ("key", "columns", "drop", "ids", "include_self", "exclude_within"),
             f"{output} is a directory, which does not support this; leave it out",
         )
         target = Path(output)

@@ -26,7 +26,7 @@ def not_compiled(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
-        if "torch._dynamo" not in sys.modules:  # without torch nothing is compiled
+        if "torch._dynamo" not in sys.modules:  # nothing has been compiled
             return function(*args, **kwargs)
         found: R = _run(function, args, kwargs)
         return found
@@ -36,7 +36,7 @@ def not_compiled(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _mark(function: Any) -> None:
-    """Make Dynamo end its graph at calls of a function, by the attribute that torch.compiler.disable sets."""
+    """Set the attribute that makes Dynamo end its graph at calls of a function, as torch.compiler.disable does."""
     function._torchdynamo_disable = True
 
 
@@ -52,12 +52,12 @@ def _switched_off(function: Callable[..., Any]) -> Callable[..., Any]:
     import torch
     from torch._dynamo.decorators import skip
 
-    for frame in (not_compiled(function), _run):  # all wrappers share one code object
+    for frame in (not_compiled(function), _run):  # Dynamo skips code objects; all wrappers share one
         skip(frame)
     quiet: Callable[..., Any] = torch.compiler.disable(function)
     return quiet
 
 
-_QUIET: dict[Callable[..., Any], Callable[..., Any]] = {}  # function -> the same function with Dynamo switched off
+_QUIET: dict[Callable[..., Any], Callable[..., Any]] = {}  # for each function, a version with Dynamo switched off
 _mark(_run)
 _mark(_switched_off)

@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 def in_default_floats(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function to run in the default floating-point environment; the thread's own is restored at the end.
+    """Wrap a function to run in the default floating-point environment; its end restores the thread's environment.
 
     torch.compile does not trace the wrapped function (:mod:`tonari.core.process.compiling`).
 

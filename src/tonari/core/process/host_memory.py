@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-_MEMINFO = Path("/proc/meminfo")  # exists only on Linux
+_MEMINFO = Path("/proc/meminfo")  # only Linux has this file
 
 
 def free_host_memory() -> int:

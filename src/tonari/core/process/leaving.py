@@ -77,7 +77,7 @@ def hold() -> None:
 
 
 def was_stopped_at_exit() -> bool:
-    """Whether the library has stopped the work of this thread of the caller because the interpreter is exiting."""
+    """Return whether the library has stopped the work of this caller's thread because the interpreter is exiting."""
     return _begun and not isinstance(threading.current_thread(), Helper)
 
 

@@ -13,7 +13,7 @@ ProgressLike: TypeAlias = bool | Callable[[int, int], object] | None
 
 
 class Counter(Protocol):
-    """The interface of objects that count finished work."""
+    """The interface of an object that counts finished units of work."""
 
     def add(self, amount: int) -> None:
         """Count `amount` more units."""
@@ -86,7 +86,7 @@ class Progress:
         if wanted is None:
             wanted = (seconds is None or seconds > tuning.SHOW_FROM_SECONDS) and sys.stderr.isatty()
         if wanted is True:
-            from tqdm import tqdm  # imported only when a bar is shown, since this takes a tenth of a second
+            from tqdm import tqdm  # imported only for a bar, since the import takes a tenth of a second
 
             self._bar = tqdm(
                 total=total or None,
@@ -100,7 +100,7 @@ class Progress:
             )
 
     def add(self, amount: int) -> None:
-        """Count `amount` more units; safe from any thread."""
+        """Count `amount` more units; any thread may call this method."""
         with self._lock:
             self.done += amount
             if self._bar is not None:

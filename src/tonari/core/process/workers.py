@@ -66,7 +66,7 @@ def default_threads(seconds: float = math.inf) -> int:
 
 @cached()
 def _cgroup_processors(root: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Return the container's CPU quota in processors, rounded up, or None without a quota; it is read only once."""
+    """Return the CPU quota of the container in processors, rounded up; None without a quota. It is read only once."""
     try:
         quota, period = (root / "cpu.max").read_text().split()
     except (OSError, ValueError):  # not Linux, cgroup v1, or no CPU controller: no quota applies
@@ -91,7 +91,7 @@ class Workers:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self._stopped = False  # may be set by any thread, and is never reset
+        self._stopped = False  # set by any thread, and never reset
         self._keeper: int | None = None  # the thread that entered the context; only its `map` uses the kept threads
         self._kept: list[_Thread] = []
 
@@ -125,14 +125,14 @@ class Workers:
         source = iter(enumerate(tasks))
         lock = threading.Lock()
         results: dict[int, R] = {}
-        errors: list[BaseException] = []  # in the order in which they were raised
+        errors: list[BaseException] = []  # in the order of raising
 
         def work() -> None:
             try:
                 for at, item in _shared(source, lock):
                     self.check()
                     results[at] = function(item)
-            except BaseException as error:  # raised again below, on the caller's thread
+            except BaseException as error:  # the caller's thread raises it again
                 errors.append(error)
                 self._stopped = True
 
@@ -140,7 +140,7 @@ class Workers:
         for error in errors:
             if not isinstance(error, Stopped):
                 raise error
-        if errors:  # stopped by another thread
+        if errors:  # only Stopped: another thread called `stop`
             self.check()
         return [results[at] for at in range(len(tasks))]
 
@@ -162,14 +162,14 @@ class Workers:
                 if threads[at].give(work, ended):
                     at += 1
                 else:
-                    threads.pop(at).join()  # the thread has ended
+                    threads.pop(at).join()  # this thread has ended
             new = [_Thread(self.stop, tuning.IDLE_SECONDS if keep else 0.0) for _ in range(at, count)]
             threads += new
             for thread in new:
                 thread.give(work, ended)
             start(*new)
             for _ in range(count):
-                _take(ended)  # not Thread.join, which regards the thread as ended if Ctrl-C interrupts it
+                _take(ended)  # not Thread.join: if Ctrl-C interrupts it, it regards the thread as ended
             if not keep:
                 for thread in threads:
                     thread.join()
@@ -212,7 +212,7 @@ class _Thread(Helper):
             try:
                 work()
             finally:
-                del task, work  # otherwise, their objects would stay in memory while the thread waits
+                del task, work  # or their objects would stay in memory while the thread waits
                 ended.put(None)
             task = self._next() if self._idle else None
 
@@ -228,7 +228,7 @@ class _Thread(Helper):
 
 
 def _take(ended: SimpleQueue[None]) -> None:
-    """Wait for one thread to report its end, but wake up regularly, since another thread may receive the signal."""
+    """Wait for one thread to report its end; wake up regularly, in case another thread receives the signal."""
     while True:
         try:
             return ended.get(timeout=tuning.WAKE_SECONDS)

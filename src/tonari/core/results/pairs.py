@@ -29,8 +29,8 @@ class Pairs(NamedTuple):
 def pairs_of(found: RadiusNeighbors, first: int) -> Pairs:
     """Return neighbour lists as pairs: on the left the point that a list belongs to, on the right a point in the list.
 
-    The first list belongs to point number `first`, the next one to point `first` + 1, and so on. A point's list must
-    contain only points with larger numbers than its own.
+    The first list belongs to the point with row number `first`, the next list to point `first` + 1, and so on. The list
+    of a point may contain only points with larger row numbers.
 
     The pairs are tensors if the lists are.
 

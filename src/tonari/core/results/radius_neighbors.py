@@ -47,7 +47,7 @@ class RadiusNeighbors(NamedTuple):
 
 
 class Within(NamedTuple):
-    """A radius search: its queries, and the conditions that the points which a query finds must meet.
+    """A radius search: its queries, and the conditions for a point to be found.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Within(NamedTuple):
     limits : array of shape (m,), of the dtype of returned distances
         See :func:`limits_for`.
     own : range, or int64 array of shape (m,), optional
-        For each query, the number of its own point, which it must not find. A range means that the queries are
+        For each query, the row number of its own point, which it must not find. A range means that the queries are
         consecutive points; an array is supported only by methods on the CPU.
     later : bool
         Whether a query finds only points after its own point; `own` must then ascend.
@@ -71,19 +71,19 @@ class Within(NamedTuple):
 
     @property
     def first(self) -> int:
-        """The number of the first query's own point, if the queries are consecutive points."""
+        """The row number of the first query's own point, if the queries are consecutive points."""
         own = self.own
         assert own is not None
         return own.start if isinstance(own, range) else int(own[0])
 
     @property
     def self_ids(self) -> npt.NDArray[np.int64] | None:
-        """The numbers of the queries' own points as an array."""
+        """The row numbers of the queries' own points, as an array."""
         own = self.own
         return np.arange(own.start, own.stop, dtype=np.int64) if isinstance(own, range) else own
 
     def in_order(self, order: npt.NDArray[np.int64]) -> Within:
-        """Return the same search with its queries in another order."""
+        """Return this search with its queries in the given order."""
         ids = self.self_ids
         own = None if ids is None else ids[order]
         allowed = None if self.allowed is None else self.allowed.of(order)
@@ -150,7 +150,7 @@ def limits_for(
 def _one_limit(radius: float, m: int, dtype: np.dtype[Any], outwards: float, closed: bool) -> npt.NDArray[Any]:
     """Return the result of :func:`limits_for` for one radius."""
     one = np.array([_limit(radius, dtype, outwards, closed=closed)])
-    everyone: npt.NDArray[Any] = np.ndarray((m,), one.dtype, one, 0, (0,))  # also for m = 1, unlike broadcast_to
+    everyone: npt.NDArray[Any] = np.ndarray((m,), one.dtype, one, 0, (0,))  # also for m = 1, where broadcast_to differs
     everyone.flags.writeable = False
     return everyone
 
@@ -165,9 +165,9 @@ def _limit(radius: float, dtype: np.dtype[Any], outwards: float, *, closed: bool
 
 
 def later_points(found: RadiusNeighbors, first: int) -> RadiusNeighbors:
-    """Remove from each point's list the points whose numbers are not larger than its own.
+    """Remove from each point's list all points that do not have a larger row number than the point itself.
 
-    The first list belongs to point number `first`, the next one to point `first` + 1, and so on.
+    The first list belongs to the point with row number `first`, the next list to point `first` + 1, and so on.
 
     Parameters
     ----------
@@ -214,7 +214,8 @@ def _kept_there(found: RadiusNeighbors, keeps: Callable[[Any, Any, Any], Any]) -
     """Drop entries from lists that are tensors, on their device.
 
     Entries are checked in blocks, which need little additional memory. `keeps(entries, rows, points)` receives the
-    numbers of some entries, the numbers of their lists, and their points; it returns a mask of the entries to keep.
+    positions of some entries, the row numbers of their lists, and their points; it returns a mask of the entries to
+    keep.
     """
     import torch
 
@@ -259,7 +260,7 @@ def _is_host(part: Any) -> bool:
 
 
 def _like(kept: RadiusNeighbors, lists: tuple[Any, ...]) -> RadiusNeighbors:
-    """Return NumPy arrays like the arrays of the lists: unchanged, or as tensors on the lists' device."""
+    """Return NumPy arrays in the library of the lists: unchanged, or as tensors on the device of the lists."""
     if _is_host(lists[0]):
         return kept
     from_numpy = sys.modules["torch"].from_numpy

@@ -50,7 +50,7 @@ class Expectation:
     used: bool = False
 
     def unused(self) -> list[Expectation]:
-        """Return the searches that are not rehearsed yet: this one and the ones that it runs in, innermost first."""
+        """Return the searches that have not been rehearsed: this search and those around it, innermost first."""
         around = [] if self.outer is None else self.outer.unused()
         return around if self.used else [self, *around]
 
@@ -95,7 +95,7 @@ def begin_on_cuda() -> None:
 
 
 def prepare_for(call: Call, device: Any) -> None:
-    """Compile all kernels of the current search if the kernel of this call is not compiled yet; never raises.
+    """Compile all kernels of the current search if the kernel of `call` is not compiled yet; never raises.
 
     Parameters
     ----------
@@ -119,13 +119,13 @@ def prepare_for(call: Call, device: Any) -> None:
                 each.used = True
             calls = _rehearsed(together, card_of(device)) if calls is None else calls
             compile_together(calls, expected.progress)
-    except Exception:  # not an error yet: the launch compiles the kernel again, and raises the error
+    except Exception:  # the launch will compile the kernel again, and raise the error
         expected.used = True
         logger.warning("kernels cannot be compiled ahead, and are compiled one by one", exc_info=True)
 
 
 def compile_ahead(stage: Stage, card: Card, *, progress: ProgressLike = None) -> int:
-    """Rehearse `stage` for a card, compile all kernels that it would launch, and return the number of kernels compiled.
+    """Rehearse `stage` for a card, and compile the kernels that it would launch; return the number of new kernels.
 
     A warning is logged if kernels fail to compile.
     """
@@ -133,7 +133,7 @@ def compile_ahead(stage: Stage, card: Card, *, progress: ProgressLike = None) ->
 
 
 def _rehearsed(together: list[Expectation], card: Card) -> list[Call]:
-    """Rehearse these searches for a card; return one launch of each kernel variant."""
+    """Rehearse several searches for a card; return one launch of each kernel variant."""
     with unrecorded(), rehearsing(card) as rehearsal, collection_off():
         for each in together:
             each.stage()

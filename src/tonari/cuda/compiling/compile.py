@@ -41,7 +41,7 @@ from tonari.cuda.compiling.translation import binaries_alone, translating
 
 logger = logging.getLogger("tonari")
 
-compiling = threading.RLock()  # held while Triton compiles or loads a kernel, as devices launch from several threads
+compiling = threading.RLock()  # held while Triton compiles or loads a kernel: each device has a thread
 
 
 class _Missing(Exception):
@@ -49,7 +49,7 @@ class _Missing(Exception):
 
 
 def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> int:
-    """Compile the kernel variants of calls that are not in Triton's cache, and load all on the current device.
+    """Compile those kernel variants of `calls` that are not in Triton's cache, and load all on the current device.
 
     The work is shared by as many threads as tonari may use.
 
@@ -74,10 +74,10 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
     with contextlib.ExitStack() as stack:
         stack.enter_context(compiling)
         stack.enter_context(binaries_alone())
-        stack.enter_context(collection_off())  # garbage collection would take a sixth of the time of translation
+        stack.enter_context(collection_off())  # the collector would take a sixth of the time of translation
         stack.enter_context(translating())
         pool = Loading(min(default_threads(), len(calls)))
-        stack.callback(pool.shutdown)  # also if Ctrl-C interrupts the start of threads
+        stack.callback(pool.shutdown)  # even if Ctrl-C interrupts the start of threads
         # Triton's mode waits for all futures at its end; the ones that have not begun are cancelled before that.
         stack.enter_context(AsyncCompileMode(pool, ignore_errors=True))
         stack.callback(pool.cancel)
@@ -113,7 +113,7 @@ def compile_call(call: Call) -> Any:
 
 
 def is_compiled(call: Call) -> bool:
-    """Whether the variant of a call is compiled; if it is in Triton's cache on disk, it is loaded now."""
+    """Return whether the variant of a call is compiled; a variant in Triton's cache on disk is loaded."""
     with compiling:
         begin()
         try:
@@ -128,14 +128,14 @@ def is_compiled(call: Call) -> bool:
 def _instead_of_making_ir(
     kernel: Any, make_ir: Callable[..., Any], prepare: Callable[[Any], None] | None = None
 ) -> Iterator[None]:
-    """Return a context that replaces the first step of Triton's compilation of a kernel, the translation, by `make_ir`.
+    """Return a context in which `make_ir` replaces Triton's translation of kernels, the first step of compilation.
 
     `make_ir` receives Triton's own method and its arguments. A kernel in Triton's cache is loaded as usual, without
-    this step. `prepare` is called with the source of the kernel before the kernel is looked up.
+    this step. `prepare` is called with the source of each kernel before the kernel is looked up in the cache.
     """
     from triton.runtime import driver
 
-    kernel.device_caches[driver.active.get_current_device()]  # sets kernel.ASTSource
+    kernel.device_caches[driver.active.get_current_device()]  # the access sets kernel.ASTSource
     usual = kernel.ASTSource
 
     class Source(usual):  # type: ignore[misc, valid-type]

@@ -32,7 +32,7 @@ class Loading(Executor):
     threads : int
         The number of threads.
     missing : int
-        The number of kernels that were not in Triton's cache, so far.
+        The number of kernels so far that were not in Triton's cache.
     """
 
     def __init__(self, threads: int) -> None:
@@ -43,12 +43,12 @@ class Loading(Executor):
         self._device = torch.cuda.current_device() if torch.cuda.is_available() else -1  # -1: no device
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._launchers: SimpleQueue[_Launcher | None] = SimpleQueue()
-        self._launcher_of = threading.local()  # the event of the kernel that this thread is compiling
-        self._turn = threading.Lock()  # a thread holds it from the beginning of a job until its kernel is translated
-        self._translator: int | None = None  # the thread that holds it
+        self._launcher_of = threading.local()  # per thread: the event for the launcher of its kernel
+        self._turn = threading.Lock()  # held by a thread from the beginning of its job until its kernel is translated
+        self._translator: int | None = None  # the thread that holds `_turn`
         self._started = False
         self._threads = [threading.Thread(target=self._work) for _ in range(threads)]
-        builders = -(-threads // 2) if _launchers_are_compiled() else 0  # launchers take half as long, or less
+        builders = -(-threads // 2) if _launchers_are_compiled() else 0  # a launcher compiles in half the time, or less
         self._builders = [threading.Thread(target=self._build) for _ in range(builders)]
 
     def start(self) -> None:
@@ -56,7 +56,7 @@ class Loading(Executor):
         if self._started:
             return
         self._started = True
-        for thread in [*self._builders, *self._threads]:  # the threads that wait for others are last
+        for thread in [*self._builders, *self._threads]:  # last, the threads that wait for builders
             thread.start()
 
     def submit(self, compile: Callable[[], Any]) -> Future[Any]:  # type: ignore[override]
@@ -74,7 +74,7 @@ class Loading(Executor):
 
     def translate(self, usual: Callable[..., Any], *given: Any, **named: Any) -> Any:
         """Translate a kernel by Triton's own method, then let another thread translate the next one."""
-        self.missing += 1  # needs no lock, since there is one translation at any time
+        self.missing += 1  # no lock is needed, since kernels are translated one after another
         self._launcher_of.built = getattr(usual.__self__, "launcher_built", None)  # type: ignore[attr-defined]
         try:
             return usual(*given, **named)
@@ -93,13 +93,13 @@ class Loading(Executor):
                 if future.set_running_or_notify_cancel():
                     self._finish(compile, future)
             finally:
-                self._pass_turn()  # if the kernel was cached or cancelled, `translate` has not done it
+                self._pass_turn()  # `translate` was not called if the kernel was cached or cancelled
 
     def _build(self) -> None:
         while (launcher := self._launchers.get()) is not None:
             try:
                 _compile_launcher(launcher.source)
-            except Exception:  # the kernel's thread compiles the launcher again, and raises the error
+            except Exception:  # the thread of the kernel will compile the launcher again, and raise the error
                 logger.debug("a launcher is compiled after its kernel", exc_info=True)
             finally:
                 launcher.built.set()
@@ -108,7 +108,7 @@ class Loading(Executor):
         self._launcher_of.built = None
         try:
             loaded = self._loaded(compile)
-        except BaseException as error:  # compile_together reads the error from the future
+        except BaseException as error:  # for compile_together, which reads the future
             future.set_exception(error)
         else:
             future.set_result(loaded)
@@ -125,7 +125,7 @@ class Loading(Executor):
             compiled = compile()
             if self._launcher_of.built is not None:
                 self._launcher_of.built.wait()
-            _ = compiled.run  # loads the kernel and its launcher, which it compiles if necessary
+            _ = compiled.run  # the access loads the kernel and its launcher
         return compiled
 
     def cancel(self) -> None:

@@ -34,7 +34,7 @@ class Card(NamedTuple):
 
 @dataclass(frozen=True)
 class Call:
-    """A launch of a kernel, done or only recorded, with everything that determines the compiled variant.
+    """A launch of a kernel, executed or only recorded, with everything that determines the compiled variant.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Call:
 
 
 class Rehearsal:
-    """The launches that a rehearsal has recorded: one for each kernel variant, in the order of the first launches."""
+    """The launches that a rehearsal has recorded: for each kernel variant the first launch, in order."""
 
     def __init__(self, card: Card) -> None:
         self.card = card
@@ -92,7 +92,7 @@ def note(call: Call) -> None:
 
 
 def to_visit(parts: list[slice], device: Any) -> list[slice]:
-    """Return all slices of rows; on "meta", only the first two and the last, which launch the same kernels as all."""
+    """Return the slices of rows; on "meta", only the first two and the last, which are enough to launch all kernels."""
     return parts if device.type != "meta" or len(parts) < 3 else [*parts[:2], parts[-1]]
 
 
@@ -124,7 +124,7 @@ def product_of(a: Any, b: Any) -> Any:
 
 
 def numbers_from(first: int, count: int, device: Any, dtype: Any = None) -> Any:
-    """Return the `count` numbers from `first` on as a tensor, int64 by default.
+    """Return a tensor of the integers ``first, ..., first + count - 1``, by default int64.
 
     On "meta", where torch.arange is slow to import, return a tensor without data.
     """
@@ -136,7 +136,7 @@ def numbers_from(first: int, count: int, device: Any, dtype: Any = None) -> Any:
 
 
 def order_of(keys: Any) -> Any:
-    """Return the numbers of the keys in sorted order, int64; equal keys keep their order.
+    """Return the positions of the keys in sorted order, int64; equal keys keep their order.
 
     On "meta", where torch.sort is slow to import, return a tensor without data.
     """

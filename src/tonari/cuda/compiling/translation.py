@@ -31,7 +31,7 @@ class _Warnings:
     def catch_warnings(self) -> contextlib.AbstractContextManager[None]:
         return self._nothing
 
-    simplefilter = staticmethod(operator.is_)  # any function of two arguments that does nothing
+    simplefilter = staticmethod(operator.is_)  # a function of two arguments without effects
 
 
 class _Inspect:
@@ -110,8 +110,8 @@ def translating() -> Iterator[None]:
     from triton.runtime.jit import JITCallable
 
     parse = JITCallable.parse
-    # id of a function -> its source, its tree, and the function itself, so that its id stays valid. (Triton would
-    # compute the hash of a function from its source.)
+    # Maps a function's id to its source, its tree, and the function itself, which keeps the id valid. The function is
+    # not the key, because Triton would compute its hash from its source.
     trees: dict[int, tuple[str, Any, Any]] = {}
 
     def parse_once(function: Any) -> Any:

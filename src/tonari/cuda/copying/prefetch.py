@@ -41,7 +41,7 @@ class Feeder(Carrier):
         self._fill(out, tuning.PIECE_BYTES, lambda here, buffer: np.copyto(buffer, source[here]))
 
     def gather(self, rows: npt.NDArray[Any], ids: npt.NDArray[np.int64], out: Any) -> None:
-        """Start copying the rows with the numbers `ids` into a contiguous tensor; see :meth:`send`."""
+        """Start copying the rows with the row numbers `ids` into a contiguous tensor; see :meth:`send`."""
         size = rows.shape[1] * rows.itemsize
         if size > tuning.PIECE_BYTES:
             self.send(np.take(rows, ids, axis=0), out)
@@ -54,7 +54,7 @@ class Feeder(Carrier):
         self._fill(out, tuning.PIECE_BYTES // size * size, take)
 
     def _fill(self, out: Any, step: int, fill: Callable[[slice, npt.NDArray[np.uint8]], object]) -> None:
-        """Start filling a tensor in steps of `step` bytes; `fill` receives the bytes' range and a buffer to fill."""
+        """Start filling a tensor in steps of `step` bytes; `fill` receives a range of bytes and a buffer for them."""
         target = out.view(-1).view(torch.uint8)
 
         def move(here: slice, piece: Piece | None) -> None:

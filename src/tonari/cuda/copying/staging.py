@@ -57,7 +57,7 @@ class Piece:
 
 
 class Carrier:
-    """The common part of both directions: threads that copy in the background, in the order of requests.
+    """Threads that copy in the background, in the order of requests: the base class for both directions.
 
     A context manager, which ends its threads on exit.
 
@@ -84,7 +84,7 @@ class Carrier:
                 self._pieces.put(Piece())
 
     def _carry(self, total: int, step: int, move: Callable[[slice, Piece | None], object]) -> None:
-        """Start moving `total` bytes in steps of `step`; `move` receives the range of a step and a buffer (CPU: None).
+        """Start moving `total` bytes in steps; `move` receives the range of a step, and a buffer (None on the CPU).
 
         Copies that `move` launches wait for the work that has been launched on the current stream before.
         """

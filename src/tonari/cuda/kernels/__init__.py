@@ -3,8 +3,8 @@
 x_ptr           a pointer to an argument or to a row of it; x_ptrs: a tensor of pointers
 n m d k         numbers of points, queries, dimensions, neighbours; rows, parts, tiles, ...: numbers of these
 stride          elements between consecutive rows; x_stride if several tensors have rows
-program         the program id; row, part, tile, ...: the number of the one that the program works on
-row column      row and column numbers and the like (slot, lane, step, ...), scalars or tensors; ids: of points
+program         the program id; row, part, tile, ...: the index of the row, part or tile that the program works on
+row column      row and column numbers, likewise slot, lane, step, ...: scalars or tensors; ids: ids of points
 at              offsets from a pointer; begin, end: the bounds of a half-open range
 present         mask of the rows (points, values, pairs) that exist; x_present if a kernel has several
 inside          mask of the columns that exist

@@ -31,7 +31,7 @@ class GraphOptions:
 
 
 def may_miss(method: str, options: GraphOptions) -> bool:
-    """Return whether the call may build an approximate graph; raise ValueError for arguments that its method lacks."""
+    """Return whether the call may build an approximate graph; raise ValueError for arguments its method refuses."""
     recall, seed, start, update = options.recall, options.seed, options.start, options.update
     plan = options.plan
     if plan is not None:
@@ -79,7 +79,7 @@ def choose_or_plan(problem: Problem, rows: Any, method: str, options: GraphOptio
 
 
 def entries_of_start(place: Place, start: Any, n: int) -> Any:
-    """Return the neighbours of the graph passed as `start`, on the device of the search; None if it is no graph."""
+    """Return the indices in the lists of `start`, on the device of the search; None if `start` is not a graph."""
     if not isinstance(start, Lists):
         return None
     if start.n != n:

@@ -30,7 +30,7 @@ _NO_OPTIONS = GraphOptions()
 def keep_lists(call: Call, decision: Decision, points: Any, finish: Callable[[Lists], Any]) -> None:
     """Cache the decision of this call, so that equal later calls build their graph at once.
 
-    `finish` makes the answer of such a call from the lists of its graph.
+    `finish` turns the lists of such a later graph into the answer of its call.
     """
     lists = repeated.graph_lists(call, decision)
 
@@ -119,7 +119,7 @@ def build_allowed(points: Any, k: int, call: Call, given: Given, options: GraphO
 def refuse_options(method: str, options: GraphOptions, what: str) -> None:
     """Refuse a plan, or an option of approximate graphs, in a call with arguments that only exact graphs support.
 
-    `what` has the names of these arguments, followed by a verb, for the message.
+    The message starts with `what`: the names of these arguments, followed by a verb.
     """
     named = [name for name in ("recall", "seed", "start", "update", "plan") if getattr(options, name) is not None]
     if named or not is_search(method):
@@ -130,7 +130,7 @@ def refuse_options(method: str, options: GraphOptions, what: str) -> None:
 def _refuse_what_a_search_would(those: Points, method: str) -> None:
     """Raise Unsupported if the method does not support the problem.
 
-    This is for graphs whose lists contain only the points themselves, which need no search that would raise it.
+    A graph whose lists contain only the points themselves is built without a search, which would raise this error.
     """
     problem = dataclasses.replace(those.problem(those.rows, 1), self_join=True)
     why_not = method_for(method, problem.device).refuses(problem)

@@ -101,7 +101,7 @@ class _Request:
         return Neighbors(*(part[:, first:] for part in self.lists.in_numpy()))
 
     def progress(self, rows: int) -> Progress:
-        """Return a progress bar for searches of this number of rows."""
+        """Return a progress bar that counts `rows` searched rows."""
         return Progress(self.call.progress, total=rows, seconds=None, label="neighbours", unit="row")
 
     def finished(self, found: Neighbors, rows: Any, record: Record) -> Lists:
@@ -115,7 +115,7 @@ class _Request:
         return dataclasses.replace(lists, found=found, report=None, seed=None, record=record)
 
     def anew(self, rows: Any, lost: int, record: Record) -> Lists | None:
-        """Build a new exact graph of `rows`, or return None if searching again for `lost` lists should be faster."""
+        """Build a new exact graph of `rows`; return None if searching again for `lost` lists should be faster."""
         if not self.k:
             return None
         seconds = Points(rows, self.call).decided(rows, self.k, False, self_join=True).seconds
@@ -244,7 +244,7 @@ def _refuse_few(left: int, request: _Request) -> None:
 
 
 def _new_rows(rows: Any, request: _Request) -> Any:
-    """Check the rows that replace others, and return them in ascending order of their ids."""
+    """Check the replacement rows, and return them in ascending order of their ids."""
     if not len(request.ids) and len(rows) == 0:
         return rows
     new = request.call.rows(rows, "rows")
@@ -286,7 +286,7 @@ def _without_missing(found: Neighbors, *, descending: bool) -> tuple[Neighbors, 
 
 
 def _enter(request: _Request, found: Neighbors, kept: Ids, new: Any, last: Neighbors) -> None:
-    """Merge replaced rows into the lists of the unchanged points `kept`, if they precede the list's old last entry."""
+    """Insert the replaced points into the lists of the unchanged points `kept`, where they precede the last entry."""
     limits, metric = last.distances[kept, 0], request.call.metric
     near = nearest_within(Points(new, request.call), inputs.rows_at(request.rows, kept), limits, request.k)
     here = np.flatnonzero(near.indices[:, 0] >= 0)
@@ -298,7 +298,7 @@ def _enter(request: _Request, found: Neighbors, kept: Ids, new: Any, last: Neigh
 
 
 def _are_complete(found: Neighbors, last: Neighbors, *, descending: bool) -> npt.NDArray[np.bool_]:
-    """Return a mask of the lists that are still exact: they have k entries, none after their old last entry."""
+    """Return a mask of the lists that are still exact: k entries, and none after the old last entry."""
     value, before = found.distances[:, -1], last.distances[:, 0]
     nearer = value > before if descending else value < before
     equal = (value == before) & (found.indices[:, -1] <= last.indices[:, 0])

@@ -156,7 +156,7 @@ _Made = tuple[Neighbors, str, int | None, DescentReport | None]
 
 
 class _Crossing:
-    """A merge by brute force, which compares every point with all points of the other side.
+    """A merge by brute force, which compares every point of one graph with all points of the other graph.
 
     Parameters
     ----------
@@ -209,14 +209,14 @@ def _descended(
     plan: DescentPlan,
     measure: Measuring | None,
 ) -> _Made:
-    """Merge the lists by rounds of NN-Descent that compare only points of different sides."""
+    """Merge the lists of two graphs by rounds of NN-Descent that compare only points of different graphs."""
     boundary = len(sides.a)
     backend = sides.descent.backend(sides.both, plan)
 
     def begin() -> Any:
         of_a, of_b = (sides.place.there(lists.indices) for lists in own)
         kept = backend.entries_of(one_after_the_other(of_a, of_b + (of_b >= 0) * boundary), new=False)
-        del of_a, of_b  # free them first: a device may have no memory for them and the new lists
+        del of_a, of_b  # to make room on the device for the random neighbours
         return backend.joined_entries(kept, backend.seeds(boundary, plan.list_size - sides.k))
 
     found, report = build(backend, plan, sides.call.progress, begin, boundary, measure=measure)

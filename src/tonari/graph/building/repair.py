@@ -59,7 +59,7 @@ def search_again(those: Points, found: Neighbors, short: Ids, bar: Progress) -> 
 
 
 def search_plainly(those: Points, found: Neighbors, rows: Ids, bar: Progress) -> None:
-    """Search for the neighbours of the points `rows` among all other points without a bound; write them to `found`."""
+    """Search for the neighbours of the points `rows` among all other points, without bounds; write them to `found`."""
     k, n = found.indices.shape[1], len(those)
     near = on_host(those.nearest(inputs.rows_at(those.rows, rows), min(k + 1, n), False))
     other = near.indices != rows[:, None]
@@ -70,7 +70,7 @@ def search_plainly(those: Points, found: Neighbors, rows: Ids, bar: Progress) ->
 
 
 def _bounds(those: Points, found: Neighbors, short: Ids, queries: Any) -> npt.NDArray[Any]:
-    """Return a bound of the new k-th distance of each point in `short`, from its neighbours and their neighbours."""
+    """Return for each point in `short` an upper bound of its new k-th distance, from its neighbours' lists."""
     k = found.indices.shape[1]
     bounds = np.full(len(short), -np.inf if those.call.metric.descending else np.inf, found.distances.dtype)
     first = min(k, tuning.BOUNDING_NEIGHBOURS)
@@ -97,7 +97,7 @@ def _bounds(those: Points, found: Neighbors, short: Ids, queries: Any) -> npt.ND
 def nearest_within(those: Points, queries: Any, limits: npt.NDArray[Any], k: int, own: Ids | None = None) -> Neighbors:
     """Return at most k nearest points within the distance limit of each query, padded with -1, in host memory.
 
-    `own` has the number of each query's own point, which is left out of its list. Default: no point is left out.
+    `own` has the row number of each query's own point, which is left out of its list. Default: no point is left out.
     """
     m, descending = len(queries), those.call.metric.descending
     values = np.full((m, k), -np.inf if descending else np.inf, limits.dtype)

@@ -87,7 +87,7 @@ class Sides:
         return one_after_the_other(self.a, self.b)
 
     def check(self, lists: Lists, side: int) -> None:
-        """Raise ValueError if distances in the graph of a side differ from those computed from its points."""
+        """Raise ValueError if a graph's distances differ from the distances between its points."""
         check_graph(lists, (self.a, self.b)[side], *self._names[side])
 
     def own(self, lists: Lists, side: int, *, checked: bool = False) -> Neighbors:
@@ -107,7 +107,7 @@ class Sides:
 
     @property
     def descent(self) -> NnDescent:
-        """NN-Descent on the device of the points, whose rounds merge the lists."""
+        """The method NN-Descent on the device of the points; its rounds merge the lists."""
         return cast(NnDescent, method_for("nn-descent", self.place.device))
 
     def plan(self, recall: float, seed: int, update: str | None = None) -> DescentPlan:
@@ -189,7 +189,7 @@ def _check_distances(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
     drawn = generator(0, Purpose.LISTS).choice(lists.n, min(lists.n, tuning.CHECKED_ROWS), replace=False)
     numbers, metric = np.sort(drawn), lists.measure
     indices, distances = (_rows_at(part, numbers) for part in (lists.found.indices, lists.found.distances))
-    try:  # the lists of a graph on CUDA have not been checked
+    try:  # the constructor of KNNGraph does not check lists on CUDA
         check_lists(
             indices,
             distances,
@@ -208,7 +208,7 @@ def _check_distances(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
     found = returned(values, distances.dtype)
     wrong = np.argwhere((found != distances) & (indices >= 0))
     if len(wrong):
-        inputs.check_values(rows, theirs, first=0, nonnegative=metric.nonnegative)  # not checked so far
+        inputs.check_values(rows, theirs, first=0, nonnegative=metric.nonnegative)  # invalid values?
         place = tuple(wrong[0])
         row, other = numbers[place[0]], indices[place]
         raise ValueError(

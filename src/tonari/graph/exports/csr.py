@@ -102,7 +102,7 @@ def matrix_of(
     value = None if dtype is None else _value_dtype(dtype)
     distances, indices = with_self(lists, own)
     present = indices >= 0
-    # Fewer than 2**31 points can still have more entries than that; SciPy narrows index arrays that fit in 32 bits.
+    # Even fewer than 2**31 points can have 2**31 entries or more; SciPy narrows index arrays that fit in 32 bits.
     ends = np.cumsum(present.sum(axis=1, dtype=np.int64))
     entries = distances[present].astype(value or distances.dtype, copy=False), indices[present]
     matrix = csr_matrix((*entries, np.concatenate([[0], ends])), shape=(lists.n, lists.n))
@@ -116,7 +116,7 @@ def matrix_of(
 
 
 def _value_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """Return the dtype; raise TypeError unless it is float32 or float64."""
+    """Return `dtype` as a NumPy dtype; raise TypeError unless it is float32 or float64."""
     try:
         value = np.dtype(dtype)
     except TypeError as error:

@@ -23,7 +23,7 @@ from tonari.metrics.reference import values_at
 if TYPE_CHECKING:
     import scipy.sparse
 
-_TOLERANCE = 1e-3  # of a row's farthest distance; float32 rounding in other programs is less
+_TOLERANCE = 1e-3  # tolerated difference of distances, relative to the row's farthest; covers float32 rounding
 
 
 def to_scanpy(

@@ -125,7 +125,7 @@ def _memberships(near: npt.NDArray[np.float64], present: npt.NDArray[np.bool_], 
     """
     k = present.sum(axis=1)
     own_mean = near.sum(axis=1) / (k + 1)
-    unit = np.where(own_mean > 0, own_mean, 1.0)[:, None]  # from 1, as in umap-learn, 64 steps may be too few
+    unit = np.where(own_mean > 0, own_mean, 1.0)[:, None]  # without this scale, 64 steps may be too few
     near = near / unit
     nearest = np.where(near > 0, near, np.inf).min(axis=1, initial=np.inf)
     nearest[np.isinf(nearest)] = 0.0
@@ -162,7 +162,7 @@ def _jaccard(lists: Lists) -> scipy.sparse.csr_matrix:
 
 
 def _edges(lists: Lists) -> tuple[scipy.sparse.csr_matrix, npt.NDArray[np.int64]]:
-    """Return the matrix of the symmetric graph, with float64 distances, and the row number of each of its entries."""
+    """Return the matrix of the symmetric graph, with float64 distances, and the row number of each entry."""
     matrix = matrix_of(lists, order="index", symmetric="union", dtype="float64")
     return matrix, np.repeat(np.arange(lists.n), np.diff(matrix.indptr))
 

@@ -60,7 +60,7 @@ def in_order(
         row = int((values < 0).any(axis=1).argmax())
         raise ValueError(f"row {row} has a negative distance; use numpy.maximum(distances, 0) if that is rounding")
     own = ids == np.arange(n)[:, None]
-    repeated = first_repeated_row(ids)  # before self, which might be one of two equal ids, is removed
+    repeated = first_repeated_row(ids)  # checked before self is removed, since self may be the repeated point
     if repeated >= 0:
         raise ValueError(f"row {repeated} lists a point twice")
     if include_self:

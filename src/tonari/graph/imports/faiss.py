@@ -24,7 +24,7 @@ def from_faiss(distances: Any, indices: Any, metric: str, include_self: bool) ->
             "KNNGraph.from_arrays(I, 1 - D, metric='cosine')"
         )
     if not record.descending:
-        values = np.maximum(values, 0)  # faiss computes |q|² + |x|² - 2 <q, x>, which may round to less
+        values = np.maximum(values, 0)  # faiss computes |q|² + |x|² - 2 <q, x>, which may round below 0
     if record.root:
         values = np.sqrt(values)
     return in_order(ids, values, record.name, include_self=include_self, same_length=True)

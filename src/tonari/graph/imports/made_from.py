@@ -114,7 +114,7 @@ class MadeFrom:
         Returns
         -------
         KNNGraph
-            A graph of k columns, as for :meth:`from_arrays`; the point itself is removed by its number.
+            A graph of k columns, as for :meth:`from_arrays`; the point itself is found by its row number and removed.
 
         Raises
         ------

@@ -5,6 +5,6 @@ build.py      points -> Tree: exact medians on every level, in parallel
 search.py     queries, ordered by the leaf that contains them -> neighbours, by visiting the nearest leaves first
 radius.py     queries in the same order -> all neighbours within a radius
 quick.py      searches of a few queries in one native call
-prepared.py   points and their tree, kept between searches
+prepared.py   the points and their tree, which later searches use again
 method.py     the methods' common interface, implemented for this tree
 """

@@ -35,7 +35,7 @@ def build(points: npt.NDArray[Any], *, height: int, double: bool, workers: Worke
     double : bool
         Store the points as float64; otherwise as float32, which is exact for all dtypes except float64.
     workers : Workers
-        The threads that build the tree, which does not depend on their number.
+        The threads that build the tree. The tree does not depend on the number of threads.
     bar : Counter, optional
         Counts points, n in total.
 

@@ -43,7 +43,7 @@ class TreeOnCpu(OnCpu, TreeMethod):
 
     def prepare_once(self, points: npt.NDArray[Any], plan: TreePlan, progress: ProgressLike = None) -> PreparedTree:
         row = points.shape[1] * points.itemsize
-        memory, unused = plan.packed_bytes + plan.working_bytes, plan.output_bytes  # unused until there are results
+        memory, unused = plan.packed_bytes + plan.working_bytes, plan.output_bytes  # results do not exist yet
         numbers = first_copies(points, plan, tuning.POINT_SECONDS, memory, copied=row, spare=unused)
         return PreparedTree(points, plan, progress, kept=numbers)
 
@@ -82,7 +82,7 @@ class TreeOnCpu(OnCpu, TreeMethod):
         return prepared.visits(queries, plan)
 
     def rounds(self, queries: npt.NDArray[Any], prepared: PreparedTree, plan: TreePlan) -> Rounds:
-        """Search these queries with the buffered traversal, and return the counters of its rounds."""
+        """Search `queries` with the buffered traversal, and return the counters of its rounds."""
         counted = Rounds()
         prepared.search(queries, plan, progress=False, rounds=counted)
         return counted

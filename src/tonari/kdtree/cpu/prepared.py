@@ -48,14 +48,14 @@ class PreparedTree:
         kept: npt.NDArray[np.int64] | None = None,
     ) -> None:
         self.points, self._kept, self._plan = points, kept, plan
-        self._building = threading.Lock()  # held by the one thread that builds the tree
+        self._building = threading.Lock()  # held by the thread that builds the tree; others wait
         self._tree: Tree | None = None
         if plan.build_seconds >= tuning.BUILT_LATER:
             self._build(None if callable(progress) else progress)
 
     @property
     def tree(self) -> Tree:
-        """The tree; one that takes at most a few milliseconds to build is built only when it is first used."""
+        """The tree of the points; a tree that takes only a few milliseconds to build is built at its first use."""
         return self._tree or self._build(False)
 
     def _build(self, progress: ProgressLike) -> Tree:
@@ -69,7 +69,7 @@ class PreparedTree:
         rows = points if kept is None else points[kept]
         height = plan.height if kept is None else min(plan.height, plan_height(len(kept), plan.leaf))
         bar = Progress(progress, total=len(rows), seconds=plan.build_seconds, label="k-d tree", unit="row")
-        with bar, Workers(plan.threads) as workers:  # one context, which keeps the threads for all passes
+        with bar, Workers(plan.threads) as workers:  # the threads live through all passes of the build
             tree = build(rows, height=height, double=plan.held == "float64", workers=workers, bar=bar)
         if kept is None:
             return tree
@@ -109,7 +109,7 @@ class PreparedTree:
         )
 
     def visits(self, queries: npt.NDArray[Any], plan: TreePlan) -> MeanVisits:
-        """Search these queries, and return the mean numbers of leaves, nodes and points that one query visits."""
+        """Search `queries`, and return the mean visits of a query: the counts of leaves, of nodes, and of points."""
         with Progress(False, total=len(queries), seconds=0.0, label="probe") as bar:
             _, total = search_tree(queries, self.points, self.tree, plan, bar=bar)
         return MeanVisits(*(count / len(queries) for count in (total.leaves, total.nodes, total.points)))

@@ -39,7 +39,7 @@ def quick_in_tree(
 def quick_within_tree(
     request: Within, prepared: PreparedTree, plan: TreePlan
 ) -> Callable[[Rows, Any], tuple[RadiusNeighbors, bool] | None] | None:
-    """Return a function that answers radius searches like this one in one native call; None if it has many pairs."""
+    """Return a function that answers radius searches like `request` in one native call; None if it has many pairs."""
     limits, tree, metric, isa = _limits(request, prepared), prepared.tree, plan.metric, plan.isa
     lists, pairs = len(request.queries) + 1, len(request.queries) * tree.n
     if limits is None or request.own is not None or pairs > tuning.QUICK_PAIRS:
@@ -60,7 +60,7 @@ def quick_within_tree(
 def quick_count_tree(
     request: Within, prepared: PreparedTree, plan: TreePlan
 ) -> Callable[[Rows, Any], npt.NDArray[np.int64] | None] | None:
-    """Return a function that counts the points of requests like this one in one native call; None for many queries."""
+    """Return a function that counts the points of requests like `request` in one native call; None for many queries."""
     limits, native, metric, isa = _limits(request, prepared), prepared.tree.native, plan.metric, plan.isa
     m, double = len(request.queries), request.limits.dtype == np.float64
     if limits is None or request.own is not None:

@@ -32,7 +32,7 @@ def find_in_tree(
     search = _search(request, prepared, plan, counts, workers)
     blocks = _run(search, len(counts), prepared, plan, workers, progress)
     indptr = np.zeros(len(counts) + 1, np.int64)
-    if len(counts) == 1:  # for a single query, faster than cumsum
+    if len(counts) == 1:  # a single query: faster without cumsum
         indptr[1] = counts[0]
     else:
         counts.cumsum(out=indptr[1:])
@@ -53,7 +53,7 @@ def find_in_tree(
 def count_in_tree(
     request: Within, prepared: PreparedTree, plan: TreePlan, progress: ProgressLike = None
 ) -> npt.NDArray[np.int64]:
-    """Count the points within the radius of each query, which :func:`find_in_tree` would find."""
+    """Count, for each query, the points within its radius, which :func:`find_in_tree` would find."""
     counts = np.empty(len(request.queries), np.int64)
     workers = Workers(plan.threads)
     search = _search(request, prepared, plan, counts, workers, lists=False)

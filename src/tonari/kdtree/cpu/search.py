@@ -35,7 +35,7 @@ class Visits:
     points: int = 0
 
     def add(self, leaves: int, nodes: int, points: int) -> None:
-        """Add the numbers of more queries to these totals; safe from any thread."""
+        """Add the visits of more queries to the totals; any thread may call this method."""
         self.leaves += leaves
         self.nodes += nodes
         self.points += points
@@ -62,7 +62,7 @@ def search_tree(
     plan : TreePlan
         Its fields k, metric, isa, threads, traversal, buffer, sort and query_block are used.
     self_ids : int64 array of shape (m,), optional
-        For each query, the number of its own point, which is left out.
+        For each query, the row number of its own point, which is left out.
     bar : Counter
         Counts queries.
     rounds : Rounds, optional
@@ -123,7 +123,7 @@ def search_tree(
 
 
 def order_of(queries: npt.NDArray[Any], tree: Tree, workers: Workers) -> npt.NDArray[np.int64]:
-    """Return the query numbers sorted by the leaf that contains each query."""
+    """Return the row numbers of the queries, sorted by the leaf that contains each query."""
     m, native = len(queries), tree.native
     leaves, order = np.empty(m, np.int32), np.empty(m, np.int64)
 

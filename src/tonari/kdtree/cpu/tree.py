@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tonari.core import _native
 
 WIDTH = 16  # children per node of boxes: one AVX-512 register of float32
-BLOCK = 16  # the capacity of a leaf is a multiple of this many points
+BLOCK = 16  # points per block: the capacity of a leaf is a whole number of blocks
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Tree:
 
     @functools.cached_property
     def native(self) -> _native.TreeView:
-        """The tree as native kernels take it, over the same arrays; its small arrays are checked once, here."""
+        """The tree in the form that native kernels take, over the same arrays. Its small arrays are checked here."""
         return _native.TreeView(
             self.height, self.rows, self.begins, self.ids, list(self.boxes), self.split_dimensions, self.split_values
         )
@@ -159,7 +159,7 @@ def boxes_above(leaf_boxes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
         lower, upper = below[:, :, 0].min(axis=2), below[:, :, 1].max(axis=2)
         if upper.max() == np.inf:  # some children are absent
             upper = np.where(np.isinf(below[:, :, 1]), -np.inf, below[:, :, 1]).max(axis=2)
-            upper[np.isinf(lower)] = np.inf  # all children are absent, so the node is too
+            upper[np.isinf(lower)] = np.inf  # if all children are absent, mark the node as absent
         level = np.full((-(-count // WIDTH) * WIDTH, d, 2), np.inf, below.dtype)
         level[:count, :, 0], level[:count, :, 1] = lower, upper
         levels.append(np.ascontiguousarray(level.reshape(-1, WIDTH, d, 2).transpose(0, 2, 3, 1)))

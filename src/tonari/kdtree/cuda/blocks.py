@@ -40,7 +40,7 @@ from tonari.select.cuda.merge import empty_lists, merge_into
 
 
 class Asked(NamedTuple):
-    """The arguments of a search on one device that are the same for all blocks of queries.
+    """The arguments of a search that all blocks of queries on one device have in common.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Asked(NamedTuple):
 def answer_blocks(
     queries: Any, part: slice, tree: DeviceTree, first_point: int, found: Neighbors, asked: Asked
 ) -> npt.NDArray[np.int64]:
-    """Answer some queries from the tree of one slab; return the numbers of queries that need brute force instead.
+    """Answer queries from the tree of one slab; return the row numbers of the queries that need brute force instead.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def answer_blocks(
         arriving = slabs_of(parts, blocks, device) if staged else _moved(parts, blocks, device)
         stack.enter_context(contextlib.closing(arriving))
         for here, (rows, *best) in zip(blocks, arriving, strict=True):
-            if asked.self_join and not merging:  # the queries are points of the tree, so they are in range
+            if asked.self_join and not merging:  # queries that are points of the tree are in range
                 far = torch.zeros(len(rows), dtype=torch.bool, device=device)
             else:
                 far = beyond(rows, asked.plan.metric)
@@ -115,7 +115,7 @@ def new_lists(plan: TreePlan, m: int, k: int, device: Any) -> Neighbors:
 
 
 def _moved(given: list[Any], blocks: list[slice], device: Any) -> Generator[list[Any], None, None]:
-    """Yield for each block its rows of every array in `given` as tensors on a device, copied one block at a time."""
+    """Yield, for each block, its rows of every array in `given`: tensors that are copied when they are requested."""
     for here in blocks:
         yield [to_device(rows[here], device) for rows in given]
 
@@ -172,7 +172,7 @@ class _Results:
         self._under_way: tuple[slice, Any] | None = None
 
     def in_place(self, here: slice) -> Neighbors | None:
-        """Return a block's part of the result if the search can write to it directly on the device, else None."""
+        """Return the rows of the result for a block if the search can write to them on the device, else None."""
         if self._collector is not None or self._views.distances.device != self._device:
             return None
         return Neighbors(*(view[here] for view in self._views))
@@ -191,7 +191,7 @@ class _Results:
         self._under_way = here, far
 
     def finish(self) -> Iterator[npt.NDArray[np.int64]]:
-        """Wait for the copies in progress; yield an array of the numbers of queries that need brute force."""
+        """Wait for the copies in progress; yield an array with the row numbers of queries that need brute force."""
         if self._under_way is None:
             return
         (here, far), self._under_way = self._under_way, None

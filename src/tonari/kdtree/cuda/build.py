@@ -28,15 +28,15 @@ from tonari.kdtree.cuda.search import has_beyond
 from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, leaf_of, levels_of
 from tonari.kdtree.plan import TreePlan
 
-SAMPLED = 1 << 17  # points sampled per level, to find each segment's dimension of largest variance
-MOST_SAMPLED, LEAST_SAMPLED = 64, 16  # limits of the sample of one segment; powers of two, like SAMPLED
-MOST_STEP_BITS = 24  # bits in the significand of float32
+SAMPLED = 1 << 17  # points sampled per level, to find each segment's dimension of largest variance; a power of two
+MOST_SAMPLED, LEAST_SAMPLED = 64, 16  # most and fewest points sampled from one segment; powers of two
+MOST_STEP_BITS = 24  # most bits of a step in a sort key: the significand of float32 has as many
 
 
 def build_checked(points: Any, plan: TreePlan, device: Any, first: int) -> DeviceTree | None:
-    """Build the tree of these points on a device; return None if a value is too large for a tree to compare.
+    """Build the tree of the points on a device; return None if a value is too large for a tree to compare.
 
-    Waits for the device. Error messages number the points from `first` on.
+    Waits for the device. In error messages, the row numbers of the points begin at `first`.
     """
     rows = to_device(points, device)
     if has_beyond(rows, plan.metric):
@@ -73,8 +73,7 @@ def _ordered(rows: Any, leaf: int, leaves: int) -> Any:
     halved = leaf <= tuning.MOST_HALVED and d <= tuning.MOST_HALVED_COLUMNS
     rounds = split_bounds(leaves, WIDTH if halved else 1)
     if rounds:
-        # The bounds of all rounds are copied at once, because every copy to the device waits for the work queued before
-        # it.
+        # The bounds of all rounds are copied together, because a copy to the device waits for all work queued before.
         places = torch.from_numpy(np.minimum(np.concatenate(rounds) * leaf, n)).to(rows.device)
         for bounds in places.split([*map(len, rounds)]):
             place = order_of(_keys(rows, order, bounds))

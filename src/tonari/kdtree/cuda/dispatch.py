@@ -53,7 +53,7 @@ def search(
     progress: ProgressLike = None,
     rounds: Rounds | None = None,
 ) -> Neighbors:
-    """Find the k nearest of the prepared points to each query; `rounds` receives counters of the buffered traversal.
+    """Find the k nearest prepared points of each query; `rounds` receives the counters of the buffered traversal.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def _answer(
         for slab in slabs:
             parts = [part for part in side_by_side(workers, plan.devices, len(bounds), answer) if part is not None]
             if parts:
-                left = np.concatenate(parts)  # the same queries for every slab
+                left = np.concatenate(parts)  # these queries are the same for every slab
                 continue
             size = slab.stop - slab.start
             part_plan = dataclasses.replace(plan, n=size, k=min(plan.k, size))
@@ -150,7 +150,7 @@ def _answer(
 
 
 def probe(prepared: PreparedTrees, queries: Any, plan: TreePlan) -> MeanVisits:
-    """Search some queries as a sample, and return the mean numbers of leaves, nodes and points that a query visits.
+    """Search a sample of queries, and return the mean visits of a query: the counts of leaves, of nodes, and of points.
 
     A slab without a tree counts as one whose points are all visited.
     """
@@ -165,7 +165,7 @@ def probe(prepared: PreparedTrees, queries: Any, plan: TreePlan) -> MeanVisits:
             k = min(plan.k, tree.n)
             found = new_lists(plan, len(rows), k, rows.device)
             visits = torch.zeros((len(rows), 2), dtype=torch.int32, device=rows.device)
-            order = torch.arange(len(rows), device=rows.device)  # sorting does not pay off for so few queries
+            order = torch.arange(len(rows), device=rows.device)  # too few queries for sorting to pay off
             given_up = torch.empty(len(rows), dtype=torch.bool, device=rows.device)
             search = TreeSearch(rows, tree, k, plan.metric, found)
             walk(search, order, visits=visits, most_visits=plan.most_visits, given_up=given_up)
@@ -187,7 +187,7 @@ def _new_results(queries: Any, plan: TreePlan, *, merging: bool) -> Neighbors:
 
 
 def _by_brute_force(queries: Any, points: Any, plan: TreePlan, own: Any, bar: Progress | None) -> Neighbors:
-    """Answer queries by brute force; `own` has the number of each query's own point, which is left out."""
+    """Answer queries by brute force; `own` has the row number of each query's own point, which is left out."""
     k = min(plan.k + (own is not None), plan.n)
     problem = make_problem(
         plan.n,

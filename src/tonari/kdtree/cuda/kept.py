@@ -28,7 +28,7 @@ from tonari.kdtree.cuda.build import build_checked
 from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, device_tree_bytes, leaf_of, levels_of, part_bytes
 from tonari.kdtree.plan import TreePlan
 
-LINE = 256  # bytes; ids, rows and boxes of a tree each take a whole number of lines
+LINE = 256  # bytes per line; the ids, rows and boxes of a tree each take a whole number of lines
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class KeptTrees:
     ----------
     memory : uint8 array of shape (lines, LINE)
     places : list of slice, or None
-        For each slab the lines of `memory` that its tree takes; None for a slab with values that a tree cannot compare.
+        The lines of `memory` that each slab's tree takes; None for a slab with values that a tree cannot compare.
     sizes : list of int
         Points per slab.
     d, leaf : int

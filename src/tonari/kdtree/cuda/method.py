@@ -57,7 +57,7 @@ class TreeOnCuda(TreeMethod):
         return dispatch.probe(prepared, queries, plan)
 
     def rounds(self, queries: Any, prepared: PreparedTrees, plan: TreePlan) -> Rounds:
-        """Search these queries with the buffered traversal, and return the counters of its rounds."""
+        """Search `queries` with the buffered traversal, and return the counters of its rounds."""
         counted = Rounds()
         dispatch.search(queries, prepared, plan, progress=False, rounds=counted)
         return counted

@@ -65,5 +65,5 @@ def prepare(points: Any, plan: TreePlan, progress: ProgressLike = None) -> Prepa
 
 
 def unprepared(points: Any, plan: TreePlan) -> PreparedTrees:
-    """Return points without trees, which each search builds anew and does not keep."""
+    """Return points without trees; each search then builds the trees, and does not keep them."""
     return PreparedTrees(points, plan.point_slab, [])

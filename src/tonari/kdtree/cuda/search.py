@@ -22,7 +22,7 @@ LISTS = (32, 64)  # lengths of a kernel's list of nearest points
 
 
 def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
-    """Return the query numbers sorted by the first leaf of each query: int64 tensor of shape (m,)."""
+    """Return the row numbers of the queries, sorted by each query's first leaf: int64 tensor of shape (m,)."""
     from tonari.kdtree.cuda.kernels.home import home_kernel
 
     homes = torch.empty(len(queries), dtype=torch.int32, device=queries.device)
@@ -42,7 +42,7 @@ def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
 
 
 def order_of_points(tree: DeviceTree) -> Any:
-    """Return the numbers of the tree's points, leaf by leaf: int64 (n,), the search order of a self-join."""
+    """Return the row numbers of the tree's points, leaf by leaf: int64 (n,), the search order of a self-join."""
     return tree.ids[: tree.n].long()
 
 
@@ -80,9 +80,9 @@ def walk(search: TreeSearch, order: Any, *, visits: Any = None, most_visits: int
     ----------
     search : TreeSearch
     order : int64 tensor
-        Query numbers; queries that are near each other should be adjacent.
+        Row numbers of queries; queries that are near each other should be adjacent.
     visits : int32 tensor of shape (m, 2), optional
-        Output: the numbers of leaves and nodes that each query visits.
+        Output: the counts of leaves and of nodes that each query visits.
     most_visits : int
         The largest number of nodes and leaves that a query may visit; 0 for no limit.
     given_up : bool tensor of shape (m,), optional
@@ -131,7 +131,7 @@ def walk_in_steps(
     check: Callable[[], None],
     bar: Counter,
 ) -> None:
-    """Search by :func:`walk`, some queries per launch; `check` is called before each, and `bar` counts queries."""
+    """Search by :func:`walk`, some queries per launch; `check` is called before a launch, and `bar` counts queries."""
     in_steps(
         order,
         lambda some: walk(search, some, most_visits=most_visits, given_up=given_up),
@@ -144,7 +144,7 @@ def walk_in_steps(
 def in_steps(
     order: Any, launch_some: Callable[[Any], None], *, steps: Steps, check: Callable[[], None], bar: Counter
 ) -> None:
-    """Search all queries, some in each launch; `check` is called before each, and `bar` counts queries."""
+    """Search all queries, some in each launch; `check` is called before each launch, and `bar` counts queries."""
     begin, m = 0, len(order)
     while begin < m:
         check()
@@ -181,7 +181,7 @@ def has_beyond(rows: Any, metric: str) -> bool:
 
 
 def boxes_of(tree: DeviceTree) -> dict[str, Any]:
-    """Return the boxes and the offsets of levels 1 to 3 in them, 0 for an absent level, as arguments of kernels."""
+    """Return as arguments of kernels: the boxes, and where levels 1 to 3 begin in them, 0 for an absent level."""
     node = tree.d * 2 * WIDTH
     begins = dict(enumerate(tree.levels))
     offsets = {f"levels_{level}": begins.get(level, 0) * node for level in range(1, MOST_LEVELS)}

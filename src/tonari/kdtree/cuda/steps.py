@@ -40,7 +40,7 @@ class Steps:
 
     @contextlib.contextmanager
     def launching(self, queries: int) -> Iterator[None]:
-        """Launch the search of `queries` queries inside this context; at its end, the launch before has finished."""
+        """Return a context for a launch of `queries` queries; its end waits for the previous launch."""
         clock = self._clock()
         yield
         clock.stop()
@@ -49,17 +49,17 @@ class Steps:
             self._learn(*before)
 
     def _learn(self, queries: int, clock: Any) -> None:
-        """Wait for a launch of `queries` queries; if it took less than STEP_SECONDS, enlarge the next one."""
+        """Wait for a launch of `queries` queries; if it took less than STEP_SECONDS, later launches get more."""
         seconds = clock.seconds()
         if seconds < tuning.STEP_SECONDS:
             few = seconds * tuning.STEP_GROWTH < tuning.STEP_SECONDS
             times = tuning.STEP_GROWTH if few else max(2.0, tuning.STEP_SECONDS / seconds)
-            # A multiple of the first size: kernels are compiled for addresses that are multiples of 16 bytes.
+            # Sizes are multiples of the first one: kernels are compiled for addresses that are multiples of 16 bytes.
             self._size = max(self._size, int(times * queries) // tuning.FIRST_STEP * tuning.FIRST_STEP)
 
 
 class _DeviceClock:
-    """Measures how long a device takes for the work launched on the current stream from construction to `stop`."""
+    """Measures the time of a device for all work on the current stream between construction and `stop`."""
 
     def __init__(self) -> None:
         self._events = [torch.cuda.Event(enable_timing=True, blocking=True) for _ in range(2)]
@@ -79,7 +79,7 @@ class _DeviceClock:
 
 
 class _HostClock:
-    """Measures how long work takes that is done when its launch returns, as in Triton's interpreter."""
+    """Measures the time between construction and `stop`, for work that is done when its launch returns."""
 
     def __init__(self) -> None:
         self._begin = time.perf_counter()

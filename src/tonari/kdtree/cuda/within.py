@@ -33,7 +33,7 @@ UNBOUNDED = 2**31 - 1
 
 
 class _Unseen:
-    """A counter that ignores the queries of an extra walk, which another walk reports."""
+    """A counter that ignores the queries of an extra walk: the main walk counts them."""
 
     def add(self, amount: int) -> None:
         pass
@@ -57,7 +57,7 @@ class Ball(NamedTuple):
     check : callable
         Called between launches; may raise an error to end the search.
     are_points : bool
-        Whether the queries are the points of the tree, in the order of their numbers.
+        Whether the queries are the points of the tree, in the order of their ids.
     """
 
     queries: Any
@@ -71,7 +71,7 @@ class Ball(NamedTuple):
     are_points: bool = False
 
     def order(self, *, sort: bool) -> Any:
-        """Return the query numbers in the order of the walk: by their first leaf if `sort`, else ascending."""
+        """Return the queries' row numbers in the order of the walk: by first leaf if `sort`, else ascending."""
         if sort and self.are_points:
             return order_of_points(self.tree)
         if sort:
@@ -151,7 +151,7 @@ def find_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> RadiusNeighbors:
 
 
 def _room(ball: Ball, order: Any, counts: Any) -> int | None:
-    """Return the number of hits that each query gets room for, enough for most; None to count all hits first."""
+    """Return the room, in hits, that each query gets: enough for most; None if all hits should be counted first."""
     m = len(order)
     if m < 2 * tuning.PILOT_QUERIES:
         return None

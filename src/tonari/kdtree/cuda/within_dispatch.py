@@ -44,7 +44,7 @@ def within(
     place: Place,
     progress: ProgressLike,
 ) -> Any:
-    """Answer a radius search, with tensors on the device of the queries, or with arrays for queries in NumPy arrays."""
+    """Answer a radius search; the answer has tensors on the device of the queries or, for NumPy queries, arrays."""
     m, slabs = len(queries), cut(plan.n, plan.point_slab)
     bounds = cut(m, -(-m // len(plan.devices)))
     workers = a_thread_each(plan.devices)
@@ -63,7 +63,7 @@ def within(
 
 @dataclass(frozen=True)
 class _Asked:
-    """A radius search as seen by one device, number `at` of the plan, which answers some of the queries."""
+    """A device's share of a radius search: it is device `at` of the plan, and answers some of the queries."""
 
     queries: Any
     prepared: PreparedTrees
@@ -94,7 +94,7 @@ class _Asked:
         return [self.verb.join(answers) for answers in found]
 
     def _block(self, here: slice, slab: slice, tree: DeviceTree | None, steps: Steps) -> Any:
-        """Answer a block of queries from a slab of points; ids in the answer are numbers among all points."""
+        """Answer a block of queries from a slab of points; ids in the answer are row numbers among all points."""
         rows = to_device(self.queries[here], self.device)
         if tree is None:
             numbers = torch.arange(len(rows), device=self.device)
@@ -125,11 +125,11 @@ class _Asked:
         return self.verb.join([answer, self._brute(here, left, slab)]) if len(left) else answer
 
     def _are_points(self, tree: DeviceTree) -> bool:
-        """Whether the queries are the points of this tree, so that it can compare all of them."""
+        """Return whether the queries are the points of the tree; it can compare all its points."""
         return self.queries is self.prepared.points and tree.n == self.plan.n
 
     def _left(self, rows: Any, here: slice, tree: DeviceTree) -> Any:
-        """Return the numbers, within the block, of the queries that a tree cannot compare."""
+        """Return the positions in the block of the queries that a tree cannot compare."""
         if self._are_points(tree):
             return ()
         left = beyond(rows, self.plan.metric).nonzero()[:, 0]

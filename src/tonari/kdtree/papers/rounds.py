@@ -43,7 +43,7 @@ class Rounds:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def add(self, **counted: float) -> None:
-        """Add the given counts to these totals; safe from any thread."""
+        """Add counts, passed by name, to the totals; any thread may call this method."""
         with self._lock:
             for name, value in counted.items():
                 setattr(self, name, getattr(self, name) + value)

@@ -99,6 +99,9 @@ class Change:
     instead: str = ""
     transform: Float64 | None = field(default=None, compare=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return change_of, (self.metric, self.weights, self.transform)
+
     @property
     def columns(self) -> dict[str, Any]:
         """The weights and the matrix of the transformation, stored with the metric of a graph or an Index."""

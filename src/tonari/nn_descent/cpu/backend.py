@@ -49,11 +49,11 @@ class CpuBackend:
 
     @property
     def _workers(self) -> Workers:
-        """New workers for each step, because workers stopped by Ctrl-C cannot be used again."""
+        """Make new workers for a step: workers that Ctrl-C has stopped cannot be used again."""
         return Workers(self.plan.threads)
 
     def start(self, kind: str, known: Known | None = None) -> Entries:
-        """Make the initial entries, all new; `kind` is "clusters" or "random"."""
+        """Make the initial entries, all marked as new; `kind` is "clusters" or "random"."""
         if kind == "random":
             return random_entries(self.plan.n, self.plan.list_size, self.plan.seed)
         points, plan = self.points, self.plan
@@ -77,7 +77,7 @@ class CpuBackend:
         return np.where(ids < 0, np.int32(MISSING), ids | np.int32(NEW if new else 0))
 
     def joined_entries(self, first: Entries, second: Entries) -> Entries:
-        """Join two blocks of entries of the same rows side by side, padded or truncated to the list size."""
+        """Concatenate the columns of two arrays of entries, padded or truncated to the list size."""
         size = self.plan.list_size
         both = np.full((len(first), size), MISSING, np.int32)
         width = min(first.shape[1], size)
@@ -99,7 +99,7 @@ class CpuBackend:
         )
 
     def exact(self, rows: npt.NDArray[np.int64], k: int) -> Neighbors:
-        """Find the true neighbours of some points, without the points themselves.
+        """Find the true neighbours of the points with the row numbers `rows`; no point is its own neighbour.
 
         After a start that compares contracted rows, exact search screens contracted rows as well.
         """
@@ -112,5 +112,5 @@ class CpuBackend:
         )
 
     def of_rows(self, found: Neighbors, rows: npt.NDArray[np.int64]) -> Neighbors:
-        """Return the lists of some rows."""
+        """Return the lists of the rows `rows`, in host memory."""
         return Neighbors(found.distances[rows], found.indices[rows])

@@ -38,7 +38,7 @@ class Pieces(NamedTuple):
     firsts: npt.NDArray[np.int64]
 
     def of_clusters(self, clusters: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Return the row numbers in some clusters."""
+        """Return the row numbers of all rows in some clusters."""
         return np.concatenate([self.order[slice(*self.begins[self.firsts[at : at + 2]])] for at in clusters])
 
     def pack(self, pack: Pack, workers: Workers) -> list[_native.PackedPoints]:
@@ -58,7 +58,7 @@ class Pieces(NamedTuple):
 
 
 def pieces_of(near: npt.NDArray[np.int32], clusters: int, most: int, boundary: int | None = None) -> Pieces:
-    """Sort rows by (cluster, side, second cluster, number), and cut each cluster into even pieces.
+    """Sort rows by (cluster, side, second nearest cluster, row number), and cut each cluster into even pieces.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class Reach:
     without_self : bool
         Whether the rows are the members themselves, so that no row may find itself; only without a boundary.
     boundary : int, optional
-        Compare only points whose numbers are on different sides of this number.
+        Compare only points of different graphs: ids below this number belong to the first graph.
     ranked : int32 of shape (clusters, any), optional
         The clusters nearest to each cluster, nearest first. Default: a block is compared only with the near clusters of
         its rows.

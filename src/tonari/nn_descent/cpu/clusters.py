@@ -68,7 +68,7 @@ class Form:
         return wide.astype(np.float32)
 
     def of_queries(self, rows: Rows) -> Rows:
-        """Transform rows that are used as queries, which differs from :meth:`of_points` for inner products."""
+        """Transform rows that are used as queries; for inner products, the form differs from that of points."""
         if self.queries_are_points:
             return self.of_points(rows)
         return np.hstack([_of_length_one(self._wide(rows)), np.zeros((len(rows), 1))]).astype(np.float32)

@@ -39,7 +39,7 @@ def best_of_clusters(
     size : int
         The number of neighbours to find.
     boundary : int, optional
-        Compare only points whose numbers are on different sides of this number.
+        Compare only points of different graphs: ids below this number belong to the first graph.
     known : Known, optional
         The true neighbours of some points, which determine the number of clusters. Default: the plan's number.
     precise : bool
@@ -52,7 +52,7 @@ def best_of_clusters(
         New entries, nearest first by approximate scores (``scores.py``). Entries are missing only if a side has fewer
         than `size` points.
     int32 of shape (n,)
-        The point numbers, with points that were compared with the same clusters next to each other.
+        The ids of all points, ordered so that points that were compared with the same clusters are adjacent.
     """
     start = _Start(points, plan, workers, boundary)
     start.pack(size, precise=precise)
@@ -76,7 +76,7 @@ class _Start:
         self.seekers = pieces_of(near, clusters, tuning.POINT_BLOCK, boundary)
 
     def pack(self, size: int, *, precise: bool) -> None:
-        """Pack the members for the fastest kernel that separates near points or, if `precise`, for the most precise."""
+        """Pack the members for the fastest kernel that separates near points; if `precise`, for the most precise."""
         points, plan, workers = self._points, self._plan, self._workers
         scores = Scores(points, plan.metric, plan)
         kernel = scores.fine if precise else _kernel(points, plan, size, workers, self._near, self._pieces, scores)
@@ -84,7 +84,7 @@ class _Start:
         self._members = Members(kernel, scores.form, self._pieces, packed)
 
     def fill(self, entries: Entries, probes: int, blocks: npt.NDArray[np.intp] | None = None) -> None:
-        """Fill the entries of blocks of points, by default all, with the best members of `probes` near clusters."""
+        """Fill the entries of all points, or of some blocks, with the best members of `probes` near clusters."""
         ranks = min(probes, tuning.MOST_RANKED, self._plan.n_clusters)
         reach = Reach(
             probes=probes,
@@ -99,7 +99,7 @@ class _Start:
     def clusters_needed(self, entries: Entries, known: Known) -> int:
         """Return about the smallest number of near clusters that contain enough true neighbours of a point.
 
-        Blocks of some points in `known` are compared with more and more clusters, which fills their entries.
+        Some blocks that contain points of `known` are compared with more and more clusters. Their entries are written.
         """
         plan, seekers = self._plan, self.seekers
         places = np.empty(plan.n, np.int64)
@@ -116,7 +116,7 @@ class _Start:
             self.fill(entries, probes, blocks)
             misses = 1 - float((true[:, :, None] == (entries[rows] & ID)[:, None, :]).any(axis=2).mean())
             if tuning.LEVEL[0] * before[1] < misses < tuning.LEVEL[1]:
-                wanted = max(before[0], plan.n_probe)  # these misses do not depend on the number of clusters
+                wanted = max(before[0], plan.n_probe)  # more clusters would hardly find more
                 break
             wanted = math.ceil(min(most, _for_misses(goal, before, (probes, misses))))
             if probes == most or wanted <= tuning.TRUSTED_STEP * probes:
@@ -129,8 +129,8 @@ class _Start:
 def _for_misses(goal: float, before: tuple[int, float], after: tuple[int, float]) -> float:
     """Extrapolate the number of clusters at which the share of missed neighbours is `goal`.
 
-    `before` and `after` are pairs (number of clusters, share missed); the result is on the line through both pairs in
-    logarithmic scales.
+    `before` and `after` are pairs (number of clusters, share of neighbours missed). The number is taken from the line
+    through both pairs, in logarithmic scales.
     """
     (less, many), (more, few) = before, after
     if few == 0 or less == 0:
@@ -149,7 +149,7 @@ def _kernel(
     members: Pieces,
     scores: Scores,
 ) -> str:
-    """Choose the fastest kernel whose scores separate near points, by a test within clusters, the hardest case."""
+    """Choose the fastest kernel whose scores separate near points; it is tested within clusters, the hardest case."""
     for point in members.order[:: -(-len(points) // tuning.LOOKS)]:
         around = members.of_clusters(near[point])[: tuning.LOOK_POINTS]
         share = scores.coarse_share(points[around[: tuning.LOOK_QUERIES]], points[around], plan.k, size, workers)

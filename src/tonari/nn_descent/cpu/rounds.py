@@ -17,7 +17,7 @@ from tonari.nn_descent.plan import DescentPlan
 
 
 def point_terms(points: npt.NDArray[Any], metric: str, workers: Workers) -> npt.NDArray[np.float32] | None:
-    """Compute two terms of each point for float32 scores (native/nn_descent/scores.hpp), (n, 2); None if unused."""
+    """Compute the two terms of each point in float32 scores (native/nn_descent/scores.hpp): (n, 2); None if unused."""
     if not _native.has_point_terms(metric, points):
         return None
     n = len(points)
@@ -60,7 +60,7 @@ def reverse_lists(entries: npt.NDArray[np.int32], hubs: int, most: int, workers:
     Returns
     -------
     int32 of shape (n, most)
-        Rows, marked as new if the entry is new; missing rows are at the end.
+        Row numbers, marked as new if the entry is new; missing ones are at the end.
     """
     n = len(entries)
     counts, behind = np.zeros(n, np.int32), np.empty((n, most), np.int32)
@@ -99,7 +99,7 @@ def run_round(
         The order in which rows are processed. If adjacent rows are compared with the same points, these points are
         still in the cache. The order affects only speed.
     boundary : int, optional
-        Compare only points whose numbers are on different sides of this number.
+        Compare only points of different graphs: ids below this number belong to the first graph.
     last : bool
         Whether to return only the first k neighbours, without the entries that another round would read.
     """

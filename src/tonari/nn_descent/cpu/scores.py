@@ -35,7 +35,7 @@ class Scores:
     ----------
     form : Form
     coarse, fine : str
-        Names of the fastest kernel and of the most precise one.
+        The names of the fastest kernel and of the most precise kernel.
     """
 
     def __init__(self, points: Rows, metric: str, plan: DescentPlan) -> None:
@@ -67,7 +67,7 @@ class Scores:
         return places
 
     def coarse_share(self, queries: Rows, points: Rows, first: int, count: int, workers: Workers) -> float:
-        """Return the share of the `first` best points by the fine kernel that the coarse kernel ranks among `count`."""
+        """Return the share of the fine kernel's `first` best points that are among the coarse kernel's `count` best."""
         if self.coarse == self.fine:
             return 1.0
         first, count = min(first, len(points)), min(count, len(points))

@@ -1,8 +1,8 @@
 """Contracted copies of wide rows, for a start and for rounds that compare fewer columns (docs/contraction.md).
 
-A start only ranks points, so it needs no bound: contracted rows are used if they rank the true neighbours of some
-points near the beginning of their lists. The rounds rule out points by a bound on the distances of contracted rows, and
-compare the others themselves.
+A start only ranks points, so it needs no bound. Contracted rows are used if, for a sample of points, they rank the true
+neighbours near the beginning of the lists. The rounds rule out points by a bound on the distances of contracted rows,
+and compare the other points themselves.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ def short_rows(points: Rows, plan: DescentPlan, known: Known, workers: Workers) 
     Returns
     -------
     ShortRows or None
-        None if no small number of columns ranks neighbours nearly like the metric.
+        None if ranking neighbours nearly like the metric takes too many columns.
     """
     record = get_metric(plan.metric)
-    # Two float32 copies of the contracted rows, one of them packed, must fit into the memory planned for packed points.
+    # The contracted rows and a packed copy, both float32, must fit into the memory that is planned for packed points.
     most = min(plan.d // tuning.SHORT_SHARE, plan.packed_bytes // plan.n // 8)
     widths = [columns for columns in tuning.SHORT_COLUMNS if columns <= most]
     if not widths or not (record.angular or record.squares):
@@ -94,7 +94,7 @@ def short_rows(points: Rows, plan: DescentPlan, known: Known, workers: Workers) 
 
 
 def _shares(points: Rows, form: _native.Form, plan: DescentPlan, known: Known, widths: list[int]) -> Iterator[float]:
-    """Estimate, for each number of columns, the share of true neighbours that contracted rows rank within a list."""
+    """Estimate for each width the share of true neighbours that contracted rows rank within the length of a list."""
     step = -(-plan.n // tuning.SHORT_ROWS)
     rows, sample = _wide(points[known.rows], form), _wide(points, form, step)
     true = _wide(points[known.indices.ravel()], form)

@@ -45,7 +45,7 @@ class CudaBackend:
         if not bool((high <= most) & (low >= (0 if nonnegative else -most))):
             inputs.check_values(points, "points", first=0, nonnegative=nonnegative)
         self._order: Any = None
-        self._held = 0  # bytes of the lists on the device
+        self._held = 0  # size of the lists on the device, in bytes
 
     def start(self, kind: str, known: Known | None = None) -> Any:
         size = self.plan.list_size
@@ -91,7 +91,7 @@ class CudaBackend:
     def exact(self, rows: Any, k: int) -> Neighbors:
         at = torch.from_numpy(np.asarray(rows)).to(self.points.device)
         with on(self.points.device):
-            plan = self.plan  # the start's packed form of the points has been freed, so its memory is available
+            plan = self.plan  # the packed points of the start are freed: use their memory
             room = min(truth_bytes(plan), plan.packed_bytes + plan.working_bytes - self._held)
             found = nearest(self.points[at], self.points, min(k + 1, plan.n), plan.metric, room)
         return without_own(found, at, k)

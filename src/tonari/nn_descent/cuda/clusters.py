@@ -22,7 +22,7 @@ class Clusters(NamedTuple):
     near : int16 or int32 tensor of shape (n, probes)
         Clusters near each point, nearest first.
     order : int64 tensor of shape (n,)
-        Point numbers, sorted by cluster, then by number.
+        Ids of the points, sorted by (cluster, id).
     bounds : int64 tensor of shape (clusters + 1,)
         Cluster c has the points ``order[bounds[c]:bounds[c + 1]]``.
     """
@@ -82,5 +82,5 @@ def training_rows(n: int, plan: DescentPlan, device: Any) -> Any:
 
 
 def _bounds(ordered: Any, count: int) -> Any:
-    """Return the bounds of the runs of equal numbers 0, 1, ..., count - 1 in a sorted tensor."""
+    """Return the positions at which the runs of the numbers 0 to count - 1 begin in a sorted tensor, and its length."""
     return torch.searchsorted(ordered, torch.arange(count + 1, dtype=ordered.dtype, device=ordered.device))

@@ -47,7 +47,7 @@ def nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neig
 def plan_nearest(problem: Problem, *, free_bytes: int | None = None) -> CudaPlan:
     """Plan an exact search of a few thousand queries within a budget, with all rows on the device.
 
-    Most of the memory is for the minima, one per query and group of points. If slabs of the points are packed one after
+    Most of the memory is for minima, one for each query and group of points. If slabs of points are packed one after
     another, more memory remains for larger batches of queries. The plan with the fewest pairs of a batch and a slab is
     the fastest. Its batches have equal lengths, because a short last batch would need its own compiled kernels.
 

@@ -92,7 +92,7 @@ def terms_of(rows: Any, *, products: bool) -> tuple[Any, Any]:
         constants={"ROWS": tile, "STEP": STEP},
         warps=tuning.FORM_WARPS,
     )
-    if products and rows.device.type == "meta":  # a rehearsal: the rest would take seconds to import
+    if products and rows.device.type == "meta":  # a rehearsal: importing what follows takes seconds
         return squares, squares.new_empty(n)
     if products:
         norms = squares.sqrt()
@@ -128,7 +128,7 @@ def _range_of(points: Any, *, moved: bool) -> tuple[Any, Any]:
         constants={"ROWS": tile, "STEP": STEP},
         warps=tuning.FORM_WARPS,
     )
-    if points.device.type == "meta":  # a rehearsal: the rest would take seconds to import
+    if points.device.type == "meta":  # a rehearsal: importing what follows takes seconds
         return total[0], total[0, :1]
     centre = total.sum(0) / n if moved else torch.zeros(d, dtype=torch.float64, device=points.device)
     largest = torch.maximum(high.amax(0) - centre, centre - low.amin(0)).amax()

@@ -12,7 +12,7 @@ from tonari.nn_descent.cuda.form import SHORT, Form, step_of
 from tonari.nn_descent.memory import cluster_bytes
 from tonari.nn_descent.planner import MOST_NEAR_ON_CUDA
 
-QUERIES, CENTRES = 64, MOST_NEAR_ON_CUDA // 2  # tile shape; the kernel keeps the two best centres of each column
+QUERIES, CENTRES = 64, MOST_NEAR_ON_CUDA // 2  # tile of rows and centres; each column keeps its best two
 
 
 def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> Any:
@@ -26,12 +26,12 @@ def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> An
     count : int
         At most MOST_NEAR_ON_CUDA and the number of centres.
     order : int64 tensor, optional
-        Numbers of the rows to search for. Default: all.
+        Row numbers of the rows to search for. Default: all.
 
     Returns
     -------
     int16 or int32 tensor of shape (rows, count)
-        Centre numbers, distinct within a row, nearest first.
+        Indices of centres, distinct within a row, nearest first.
     """
     from tonari.nn_descent.cuda.kernels.near import near_kernel
 

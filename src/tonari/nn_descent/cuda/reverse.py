@@ -62,8 +62,8 @@ def reverse_of(entries: Any, hubs: int, room: int) -> Any:
 
 
 def _listed(some: Any, points: Any) -> tuple[Any, Any, Any]:
-    """Sort the entries in some columns by id; return the ids, the entry numbers, and the first position of each id."""
-    if some.device.type == "meta":  # a rehearsal: sorting would take seconds to import
+    """Sort the entries in some columns by id; return the ids, their former positions, and where each id begins."""
+    if some.device.type == "meta":  # a rehearsal: importing what sorting needs takes seconds
         numbers, firsts = (
             torch.empty(count, dtype=torch.int64, device="meta") for count in (some.numel(), len(points))
         )

@@ -28,7 +28,7 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
         The order in which points are processed, a permutation. Near points should be adjacent, so that they share the
         cache; the result does not depend on the order.
     boundary : int, optional
-        Compare only points whose numbers are on different sides of this number.
+        Compare only points of different graphs: ids below this number belong to the first graph.
     """
     n, size = entries.shape
     double = points.dtype == torch.float64
@@ -45,7 +45,7 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
 def candidates(
     entries: Any, reverse: Any, order: Any, begin: int, rows: int, plan: DescentPlan, boundary: int | None
 ) -> Any:
-    """Return the ids that each point of a block lists or may gain, int32 (rows, list_size + width), padded with -1."""
+    """Return the listed and candidate ids of each point in a block: int32 (rows, list_size + width), padded with -1."""
     from tonari.nn_descent.cuda.kernels.candidates import candidates_kernel
 
     size, slots = entries.shape[1], candidate_slots(plan)
@@ -102,7 +102,7 @@ class Marked(NamedTuple):
 
     @classmethod
     def empty(cls, entries: Any, k: int, *, double: bool) -> Marked:
-        """Allocate the results of a round, on the device of the entries."""
+        """Allocate the results of a round on the device of the entries, uninitialized."""
         n, device = len(entries), entries.device
         return cls(
             entries.new_empty(entries.shape),  # empty_like takes seconds to import for the device "meta"

@@ -13,7 +13,7 @@ from tonari.nn_descent.cuda.form import Form, step_of
 from tonari.nn_descent.entries import MISSING, NEW
 from tonari.select.cuda.dispatch import k_smallest
 
-MOST_COMPARED = 1 << 11  # most members per cluster; kernels/scan.py has 11 bits for their numbers
+MOST_COMPARED = 1 << 11  # most members of a cluster that are compared: kernels/scan.py has 11 bits for their positions
 
 
 def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int | None = None) -> Any:
@@ -27,7 +27,7 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
     block : int
         The number of points per block.
     boundary : int, optional
-        Compare only points whose numbers are on different sides of this number.
+        Compare only points of different graphs: ids below this number belong to the first graph.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
 
 
 def best_of(probes: int, size: int) -> int:
-    """Return the number of members to keep per near cluster, such that `size` members are kept in total."""
+    """Return the number of members to keep per near cluster, so that at least `size` members are kept in total."""
     best = tuning.SCORES_OF_A_PAIR
     while best * probes < size:
         best *= 2
@@ -67,9 +67,9 @@ def _most_compared(n: int, clusters: int) -> int:
 
 
 def _bounds_by_side(clusters: Clusters, boundary: int) -> Any:
-    """Divide the members of each cluster at a point number, and return the bounds of both sides of all clusters.
+    """Divide the members of each cluster at the id `boundary`, and return the bounds of both parts of all clusters.
 
-    Members ascend, so a binary search in each cluster finds the place.
+    Members ascend, so a binary search finds the place in each cluster.
     """
     order, low, high = clusters.order, clusters.bounds[:-1], clusters.bounds[1:]
     for _ in range(len(order).bit_length()):
@@ -84,7 +84,7 @@ def _bounds_by_side(clusters: Clusters, boundary: int) -> Any:
 def scan_block(form: Form, order: Any, bounds: Any, near: Any, begin: int, best: int, limit: int) -> tuple[Any, Any]:
     """Compare points with the members of near clusters; return the best scores and ids, (rows, probes * best).
 
-    The points are consecutive in `order`, from position `begin` on, and `near` has the near clusters of each.
+    The points are consecutive in `order`, from position `begin` on. `near` has the near clusters of each point.
     """
     from tonari.nn_descent.cuda.kernels.scan import scan_kernel
 
@@ -133,7 +133,7 @@ def _tiles_of(near: Any, count: int, programs: int) -> tuple[Any, Any, Any, Any]
     Returns the sorted pairs, the bounds of each cluster's pairs and of its tiles, and the cluster of each program.
     """
     device = near.device
-    if device.type == "meta":  # a rehearsal: sorting would take seconds to import
+    if device.type == "meta":  # a rehearsal: importing what sorting needs takes seconds
         lengths = (near.numel(), count + 1, count + 1, programs)
         pairs, pair_bounds, tiles, tile_clusters = (
             torch.empty(length, dtype=torch.int64, device="meta") for length in lengths

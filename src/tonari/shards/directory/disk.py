@@ -117,7 +117,7 @@ def unfollowed(path: Path, flags: int) -> FileIO:
 
 @contextlib.contextmanager
 def full_disk_named(folder: Path) -> Any:
-    """Replace the error of a full disk by one that says how to resume the build; a context manager."""
+    """Within this context, replace the error of a full disk by one that says how to resume the build."""
     try:
         yield
     except OSError as error:

@@ -17,12 +17,12 @@ from tonari.io._common import FileFormatError, open_regular
 from tonari.io.record import read_record
 from tonari.shards.directory.disk import ANEW
 
-_LONGEST = 16 << 20  # largest record of a task in bytes
+_LONGEST = 16 << 20  # largest valid record of a task, in bytes
 
 _NAME = re.compile("[a-z0-9-]+")  # a valid name of a part, which is also the name of its file
 _ROWS = schema.list_of(schema.whole(0))
 _SHARE = schema.real(0, 1)
-# For each kind of task: the fields that it records as facts, each with a test of its value.
+# For each kind of task, the names of its facts, each with a function that tests the value.
 _FACTS: dict[str, dict[str, schema.Test]] = {
     "centres": {
         **dict.fromkeys(("covered", "largest"), _SHARE),
@@ -38,7 +38,7 @@ _FACTS: dict[str, dict[str, schema.Test]] = {
 
 
 def _any(_value: Any) -> bool:
-    """A check that accepts any value, for fields with checks of their own."""
+    """Accept any value: the test of facts that are checked elsewhere."""
     return True
 
 
@@ -49,13 +49,13 @@ class Done:
     Attributes
     ----------
     parts : mapping
-        For the name of each part, its number of bytes and their CRC-32.
+        Maps the name of each part to its size in bytes and its CRC-32.
     rows : list
-        The range of rows of the result that the task wrote, and their checksums; empty if it wrote none.
+        The range of rows of the result that the task wrote, and its checksums; empty if the task wrote no rows.
     facts : dict
         Results of the task that later tasks or the manifest need.
     record : Record, optional
-        The record of its run; None in directories of earlier releases.
+        What the task tried and decided; None in directories of earlier releases.
     """
 
     parts: Mapping[str, list[int]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ def write_done(path: Path, task: str, done: Done) -> None:
 
 
 def read_done(path: Path, task: str, n: int) -> Done:
-    """Read the record of a task of a build of n rows.
+    """Read the record of a finished task; n is the number of rows of the build's result.
 
     Raises
     ------

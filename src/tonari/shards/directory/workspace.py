@@ -29,6 +29,7 @@ from tonari.graph.directory import BUILDING, DISTANCES, INDICES, array_path
 from tonari.io._atomic import atomic, remove_unfinished, sync_directory
 from tonari.io._common import FileFormatError, open_regular
 from tonari.io.formats import npy
+from tonari.metrics.changes.change import Change
 from tonari.shards.directory.checksums import checksums_beside, crc32_of
 from tonari.shards.directory.disk import ANEW, DONE, PARTS, full_disk_named, reserve, unfollowed
 from tonari.shards.directory.done import Done, read_done, write_done
@@ -48,13 +49,24 @@ class Workspace:
         Dtype of the distances in the result.
     points : int, optional
         Number of points that can be neighbours; every index is below it. Default: n.
+    change : Change, optional
+        The change of rows whose base metric tasks compare by. Distances are converted when they become rows of the
+        result; all parts contain distances of the base metric.
     """
 
-    def __init__(self, folder: Path, n: int, k: int, value_dtype: Any, points: int | None = None) -> None:
-        self.folder, self.n, self.k = folder, n, k
+    def __init__(
+        self,
+        folder: Path,
+        n: int,
+        k: int,
+        value_dtype: Any,
+        points: int | None = None,
+        change: Change | None = None,
+    ) -> None:
+        self.folder, self.n, self.k, self._change = folder, n, k, change
         self.points = n if points is None else points
-        self._loaded: dict[str, npt.NDArray[Any]] = {}  # parts that are mapped and checked
-        self._own: set[str] = set()  # parts that this process wrote
+        self._loaded: dict[str, npt.NDArray[Any]] = {}  # parts that `load` has mapped and checked, by name
+        self._own: set[str] = set()  # names of the parts that this process wrote
         self._records: dict[str, Done] = {}
         self._dtypes = {INDICES: index_dtype(self.points), DISTANCES: np.dtype(value_dtype)}
 
@@ -184,7 +196,8 @@ class Workspace:
         """
         names = (INDICES, DISTANCES)
         arrays = [np.ascontiguousarray(found.indices, self._dtypes[INDICES])]
-        arrays.append(np.ascontiguousarray(found.distances, self._dtypes[DISTANCES]))
+        distances = found.distances if self._change is None else self._change.values(found.distances)
+        arrays.append(np.ascontiguousarray(distances, self._dtypes[DISTANCES]))
 
         def write(at: int) -> None:
             rows = arrays[at]

@@ -11,9 +11,9 @@ from tonari.shards import tuning
 from tonari.shards.plan import ShardPlan
 from tonari.shards.planning.sizes import Needs, Sizes, most_rows, too_little
 
-_LOCKED = 2  # page-locked memory is rounded up to powers of two, at most twice the request
-_CENTRE_BYTES = 64  # memory per dimension of a centre
-_GAP_BYTES = 64  # memory per pair of centres
+_LOCKED = 2  # largest ratio of allocated to requested page-locked memory, since sizes are rounded up to powers of two
+_CENTRE_BYTES = 64  # memory in bytes per coordinate of a centre
+_GAP_BYTES = 64  # memory in bytes per pair of centres, for the distance between them
 
 
 def clusters(sizes: Sizes, budget: int) -> ShardPlan:
@@ -25,9 +25,9 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
     n, least = sizes.source.n, max(4 * (sizes.k + 1), tuning.LEAST_ROWS)
 
     def needs(rows: int) -> Needs:
-        if not sizes.devices:  # the shard that is written while the next one is built
+        if not sizes.devices:  # the lists of one shard are written while the next shard is built
             return Needs(sizes, rows_held=rows, lists_held=rows)
-        # Rows of the current and the next task, and lists that are computed, waiting or being written. If several
+        # Memory: rows of the current and the next task, and lists in computation, waiting or being written. If several
         # shards are read together, their rows stay in memory, and each shard's rows are copied from them.
         memory = waiting(rows, staged=staged)
         memory["rows_held"] += rows // group if group > 1 else 0
@@ -80,7 +80,7 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 def _shards_at_once(sizes: Sizes, rows: int, least: int) -> int:
-    """Return the number of shards that a device reads in one pass over the source; together they have `rows` rows.
+    """Return the number of shards, with `rows` rows in total, that a device reads in one pass over the source.
 
     The number is chosen such that building and writing a shard takes about TASK_SECONDS, because a killed build repeats
     the shard that it was building.
@@ -137,7 +137,7 @@ def ggm(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 def _group(sizes: Sizes, shards: int) -> int:
-    """Return the largest number of slabs per group that lets all workers compare equally many pairs in a round."""
+    """Return the largest number of slabs per group at which all workers compare the same number of pairs in a round."""
     if not sizes.devices:  # on the CPU, the budget includes the lists of a group
         return 1
     for size in range(tuning.MOST_GROUP, 1, -1):
@@ -148,5 +148,5 @@ def _group(sizes: Sizes, shards: int) -> int:
 
 
 def waiting(rows: int, *, staged: bool) -> dict[str, int]:
-    """Return the rows of the current and the next task that are in memory, as arguments of :class:`Needs`."""
+    """Return, as arguments of :class:`Needs`, the number of rows in memory for the current and the next task."""
     return {"rows_held": rows, "rows_staged": rows} if staged else {"rows_held": 2 * rows}

@@ -20,7 +20,7 @@ from tonari.shards import tuning
 from tonari.shards.plan import ShardPlan
 from tonari.shards.source import Source
 
-MEMBER_BYTES = 4  # bytes of a row number in the list of a shard's rows
+MEMBER_BYTES = 4  # size of a row number in the file of a shard's members, in bytes
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Sizes:
     devices: tuple[str, ...]
     threads: int | None
     queries: int | None = None  # number of queries; None for a graph
-    workers: int = 1  # tasks that run at the same time
-    update: str | None = None  # update of NN-Descent, if the caller named it
+    workers: int = 1  # number of tasks that run at the same time
+    update: str | None = None  # the update of NN-Descent, such as "pull", if the caller named one
 
     @property
     def asked(self) -> int:
@@ -44,7 +44,7 @@ class Sizes:
 
     @property
     def sets(self) -> int:
-        """The number of blocks of rows in memory: the current block and, on a device, the block that is being read."""
+        """The number of blocks of rows in memory: 1 or, on a device, 2, since the next block is read ahead."""
         return 2 if self.devices else 1
 
     @property
@@ -60,7 +60,7 @@ class Sizes:
         return 2 * (whole * _power_of_two(each * size) + _power_of_two(rest * size))
 
     def may_stage(self, rows: int) -> bool:
-        """Whether host memory suffices to page-lock this number of rows, twice, for every device."""
+        """Return whether host memory suffices to page-lock twice `rows` rows for every device."""
         return len(self.devices) * self.staged_bytes(rows) <= free_host_memory() // tuning.STAGED_SHARE
 
     def lists_bytes(self, rows: int) -> int:
@@ -113,7 +113,7 @@ class Sizes:
 
 
 def _power_of_two(count: int) -> int:
-    """Return the smallest power of two that is not below a count; 0 for 0.
+    """Return a count rounded up to a power of two; 0 for 0.
 
     >>> [_power_of_two(count) for count in (0, 1, 5, 8)]
     [0, 1, 8, 8]
@@ -128,7 +128,7 @@ class Needs:
     sizes: Sizes
     rows_held: int
     lists_held: int
-    rows_staged: int = 0  # further rows, in page-locked host memory
+    rows_staged: int = 0  # number of rows that wait in page-locked host memory
 
     @property
     def rows_bytes(self) -> int:
@@ -137,7 +137,7 @@ class Needs:
 
     @property
     def beside_engine(self) -> int:
-        """Bytes of the budget that a search or a shard's graph cannot use: for rows and, on the CPU, also for lists."""
+        """Bytes of the budget that are needed for rows and, on the CPU, lists, and so cannot be used by a search."""
         return self.rows_bytes + (0 if self.sizes.devices else self.sizes.lists_bytes(self.lists_held))
 
     def plan(

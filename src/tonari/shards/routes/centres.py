@@ -19,7 +19,7 @@ Nearest = Callable[[Floats, Floats, int], tuple[npt.NDArray[Any], npt.NDArray[An
 def train(rows: Floats, count: int, nearest: Nearest, seed: int) -> Floats:
     """Run k-means on `rows`, starting with `count` random rows, and return the centres; empty clusters keep theirs.
 
-    `nearest(rows, centres, k)` returns the distances and the numbers of the k nearest centres of each row.
+    `nearest(rows, centres, k)` returns the distances and the indices of the k nearest centres of each row.
     """
     drawn = np.sort(generator(seed, Purpose.SHARD_CENTRES).choice(len(rows), count, replace=False))
     centres = rows[drawn].copy()
@@ -36,7 +36,7 @@ def train(rows: Floats, count: int, nearest: Nearest, seed: int) -> Floats:
 
 
 def gaps_of(centres: Floats, nearest: Nearest) -> Floats:
-    """Return the distances between centres, of shape (c, c)."""
+    """Return the matrix of the distances between all c centres: shape (c, c)."""
     distances, numbers = nearest(centres, centres, len(centres))
     gaps = np.empty_like(distances)
     np.put_along_axis(gaps, numbers.astype(np.int64), distances, axis=1)
@@ -88,7 +88,7 @@ def _principal_axis(rows: Floats, weights: npt.NDArray[np.float64]) -> Floats:
     axis: Floats = spread[np.square(spread).sum(axis=1).argmax()]
     for _ in range(tuning.AXIS_STEPS):
         length = np.linalg.norm(axis)
-        if length == 0:  # all rows are the same
+        if length == 0:  # all rows are equal, so any axis will do
             break
         axis = spread.T @ (spread @ (axis / length))
     return axis

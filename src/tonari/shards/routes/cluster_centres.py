@@ -26,12 +26,12 @@ from tonari.shards.tasks import Worker, in_one_piece
 
 logger = logging.getLogger("tonari")
 
-MEAN_PARTS = ("means", "means-gaps", "many-reaches", "many-centres", "many-rows")  # written by the task "means"
-CENTRE_PARTS = ("centres", "gaps", "shards")  # written by the task "centres"
+MEAN_PARTS = ("means", "means-gaps", "many-reaches", "many-centres", "many-rows")  # names of the parts
+CENTRE_PARTS = ("centres", "gaps", "shards")  # names of the parts that the task "centres" writes
 
 
 def near_centres(worker: Worker, rows: Any, centres: Floats, k: int) -> tuple[Any, Any]:
-    """Return the distances and the numbers of the k nearest centres of each row."""
+    """Return the distances and the indices of the k nearest centres of each row."""
     found = worker.nearest(rows, worker.place.there(centres), k)
     return found.distances, found.indices
 
@@ -79,7 +79,7 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[Floats, Floa
     centres, gaps, many = _means(worker)
     sample, truth = truth_of(worker, overlap_rows)
     others, places = np.unique(truth.indices.astype(np.int64), return_inverse=True)
-    both = np.union1d(sample, others)  # read once, as an object may have to make all rows for it
+    both = np.union1d(sample, others)  # one read for both: an object may have to compute all rows
     near = _near_of(worker, both, centres, gaps)
     of_rows, of_others = (near.at(np.searchsorted(both, ids)) for ids in (sample, others))
     chosen = dealing.choose(
@@ -97,18 +97,18 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[Floats, Floa
 
 
 def _piece_rows(worker: Worker, count: int) -> int:
-    """Return the number of rows in each of PIECES ranges with about `count` rows in total, or fewer to fit memory."""
+    """Return the number of rows per range, for PIECES ranges with about `count` rows in total, if memory allows."""
     source, plan = worker.job.source, worker.job.plan
-    if worker.device == "cpu":  # use the memory for a shard's rows, and an eighth of that for searches
+    if worker.device == "cpu":  # the budget: memory for a shard's rows, and an eighth of that for searches
         room = plan.rows * source.row_bytes + plan.engine_bytes // 8
         count = min(count, max(plan.clusters, room // (8 * source.d)))
     return -(-count // tuning.PIECES)
 
 
 def _read_spaced_ranges(worker: Worker, size: int, shift: float) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Read PIECES evenly spaced ranges of `size` rows into host memory; return the rows and their numbers.
+    """Read PIECES evenly spaced ranges of `size` rows into host memory; return the rows and their row numbers.
 
-    All ranges are moved by `shift`, as a fraction of the spacing.
+    `shift` moves all ranges, by a fraction of the distance between two ranges.
     """
     source = worker.job.source
     if size * tuning.PIECES >= source.n:
@@ -116,7 +116,7 @@ def _read_spaced_ranges(worker: Worker, size: int, shift: float) -> tuple[Floats
     else:
         begins = ((np.arange(tuning.PIECES) + shift) * (source.n - size) / tuning.PIECES).astype(np.int64)
     numbers = (begins[:, None] + np.arange(size)).reshape(-1)
-    if worker.device != "cpu":  # one copy instead of many
+    if worker.device != "cpu":  # one copy from the device instead of PIECES
         ranges = [slice(begin, begin + size) for begin in begins.tolist()]
         found = inputs.as_floats(in_host_memory(worker.load.ranges(ranges)))
         return found.astype(value_dtype(source.dtype), copy=False), numbers
@@ -127,7 +127,7 @@ def _read_spaced_ranges(worker: Worker, size: int, shift: float) -> tuple[Floats
 
 
 def _near_of_others(worker: Worker, centres: Floats, gaps: Floats, count: int) -> dealing.Near:
-    """Return the nearest centres of about `count` sampled rows, which are not the training rows of the centres."""
+    """Return the nearest centres of about `count` sampled rows on which the centres were not trained."""
     rows, ids = _read_spaced_ranges(worker, _piece_rows(worker, count), 0.5)
     near = min(tuning.NEAR, len(centres))
     found = _near_in_host_memory(worker, worker.place.there(rows), centres, near)
@@ -147,7 +147,7 @@ def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: Floats, gaps: 
 
 def reached(worker: Worker, distances: Any, numbers: Any, gaps: Any, ids: Any) -> dealing.Near:
     metric = worker.job.record
-    squared = metric.power == 2  # also for cosine: 1 - cos is half of a squared distance
+    squared = metric.power == 2  # also for cosine: 1 - cos is half the squared distance of unit vectors
     lengths = (distances, gaps) if squared else (metric.lengths(distances), metric.lengths(gaps))
     return dealing.Near(dealing.reaches(lengths[0], numbers, lengths[1], squared=squared), numbers, ids)
 

@@ -48,9 +48,9 @@ def _read_block(worker: Worker, args: tuple[int, int, int]) -> Any:
 
 
 def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> tuple[Any, npt.NDArray[np.uint32]]:
-    """Assign the rows of a block to shards; return the rows, shard after shard, and before them each shard's end.
+    """Assign the rows of a block to shards; return each shard's end, followed by the row numbers, shard after shard.
 
-    Rows are numbered within the block. A row of several shards occurs several times.
+    Row numbers count from the start of the block. A row in several shards occurs several times.
     """
     centres, gaps, shards = _dealt_by(worker)
     distances, numbers = near_centres(worker, rows, centres, min(tuning.NEAR, len(centres)))
@@ -63,7 +63,7 @@ def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> t
     total = worker.job.files.done("centres").facts["shards"]
     if worker.device != "cpu":
         of, numbered = of_part(slice(None))
-        ends, numbered = of.bincount(minlength=total).cumsum(0), numbered.int()  # fewer bytes to copy
+        ends, numbered = of.bincount(minlength=total).cumsum(0), numbered.int()  # int32: fewer bytes to copy
         return in_host_memory(ends), in_host_memory(numbered).view(np.uint32)
     parts = cut(len(ids), tuning.DEALT_AT_ONCE)
     found = Workers(worker.threads).map(of_part, parts)
@@ -83,7 +83,7 @@ def _numbers(begin: int, end: int, rows: Any) -> Any:
 
 
 def _dealt_by(worker: Worker) -> tuple[Any, Any, dealing.Shards]:
-    """Return the centres, their distances and the shards on the worker's device, which loads them once."""
+    """Return the centres, their distances and the shards on the worker's device; they are loaded only once."""
     if worker.dealt_by is None:
         files, there = worker.job.files, worker.place.there
         centres, gaps, table = (np.array(files.load(name, "centres")) for name in CENTRE_PARTS)
@@ -101,7 +101,7 @@ def _write_members(worker: Worker, args: tuple[int, int, int], made: tuple[Any, 
 
 
 def _members(worker: Worker, block: int, shard: int) -> npt.NDArray[np.uint32]:
-    """Return the rows of a block that are in a shard, numbered within the block, as a slice of a mapped file."""
+    """Return the row numbers, within a block, of the block's rows in a shard, as a slice of a mapped file."""
     name = _members_name(block)
     ends = worker.job.files.done(name).facts["ends"]
     found: npt.NDArray[np.uint32] = np.asarray(worker.job.files.load(name, name))[ends[shard] : ends[shard + 1], 0]
@@ -120,7 +120,7 @@ def _read_shard(worker: Worker, args: tuple[int]) -> tuple[Any, Arriving]:
 
 
 def _read_shards(worker: Worker, several: list[tuple[int]]) -> list[tuple[Any, Arriving]]:
-    """Read the rows of shards in one pass over the source; a row of several shards is read once."""
+    """Read the rows of several shards in one pass over the source; a row in more than one of them is read once."""
     job = worker.job
     begins, shards = range(0, job.source.n, job.plan.block), [shard for (shard,) in several]
     names = [(name, name) for name in map(_members_name, range(len(begins)))]
@@ -147,7 +147,7 @@ def _read_shards(worker: Worker, several: list[tuple[int]]) -> list[tuple[Any, A
 
 
 def _joined(begins: Iterable[int], parts: list[Any]) -> npt.NDArray[np.int64]:
-    """Add the first number of its block to each number within the block, and concatenate the results of all blocks."""
+    """Add `begins[i]` to all numbers in ``parts[i]``, and concatenate the results."""
     whole, end = np.empty(sum(map(len, parts)), np.int64), 0
     for begin, some in zip(begins, parts, strict=True):
         np.add(some, begin, out=whole[end : (end := end + len(some))])
@@ -207,7 +207,7 @@ def _compute_rows(worker: Worker, args: tuple[int, int, int], read: list[tuple[A
     _, begin, end = args
     kept = merged_parts(worker, end - begin, read)
     short = np.flatnonzero(kept.indices[:, -1] < 0)
-    if len(short):  # all shards of these rows are small
+    if len(short):  # fewer than k neighbours, since all shards of these rows are small
         job = worker.job
         merge_into(worker, kept, short, nearest_of_all(worker, begin + short, slab=job.source.block_rows))
     return kept
@@ -237,15 +237,15 @@ def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
         yield Stage([Task("rows-000000", "all", (0, 0, n), n)])
         yield recall_stage(n, plan)
         return
-    yield Stage([Task("means", "means"), *truth.tasks])  # the longest task first, so that several workers end together
+    yield Stage([Task("means", "means"), *truth.tasks])  # the longest task first: then workers end together
     yield Stage([Task("centres", "centres")], drops=MEAN_PARTS)
     shards = files.done("centres").facts["shards"]
     blocks = [(at, part.start, part.stop) for at, part in enumerate(cut(n, plan.block))]
     yield Stage([Task(_members_name(args[0]), "members", args, args[2] - args[1]) for args in blocks])
     ends = [files.done(_members_name(args[0])).facts["ends"] for args in blocks]
     sizes = np.diff(ends, axis=1).sum(axis=0)
-    copies = int(sizes.sum()) - math.ceil(tuning.COPIES * n)  # beyond the number in the plan
-    largest_first = np.argsort(-sizes, kind="stable").tolist()  # so that several workers end together
+    copies = int(sizes.sum()) - math.ceil(tuning.COPIES * n)  # rows in shards beyond the plan's estimate
+    largest_first = np.argsort(-sizes, kind="stable").tolist()  # then workers end at about the same time
     yield Stage(
         [Task(_shard_name(at), "shard", (at,), tuning.GRAPH_WORK * int(sizes[at])) for at in largest_first],
         drops=CENTRE_PARTS,

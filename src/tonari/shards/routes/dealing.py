@@ -63,7 +63,7 @@ class Near(NamedTuple):
     centres : integers of shape (rows, near)
         The near centres of each row, nearest first.
     rows : integers of shape (rows,)
-        The numbers of the rows.
+        The row number of each row.
     """
 
     reaches: Any
@@ -106,7 +106,7 @@ def reaches(distances: Any, centres: Any, gaps: Any, *, squared: bool) -> Any:
 
 
 def memberships(near: Near, shards: Shards) -> tuple[Any, Any]:
-    """Return all pairs of a shard and a row that it contains, as two int64 arrays in the order of (shard, row).
+    """Return all pairs of a shard and one of its rows, as two int64 arrays in the order of (shard, row).
 
     Rows are positions in `near`. The result has NumPy arrays, or tensors on the device of `near`.
     """
@@ -121,7 +121,7 @@ def memberships(near: Near, shards: Shards) -> tuple[Any, Any]:
 
 
 def _kept(near: Near, shards: Shards) -> tuple[Any, Any]:
-    """Return the shard of each near centre of each row, and a mask of the distinct shards that contain the row."""
+    """Return the shards of each row's near centres, and a mask of the distinct shards that contain the row."""
     of = _shards_of(near, shards)
     kept = near.reaches <= shards.margin
     earlier = of[:, :, None] == of[:, None, :]  # all pairs of centres in one step: few launches on a device
@@ -196,7 +196,7 @@ def choose(centres: Floats, samples: Samples, *, shards: int, most: float, wante
             of = deal(centres, balanced, count)
             made = _with_margin(of, np.ones(len(centres), np.int64), samples, wanted, tuning.MOST_MARGIN)
             sizes = _shares(made, samples.many)
-            if sizes.max() <= most or sizes.sum() > tuning.FULL * most * count:  # small enough, or too full to balance
+            if sizes.max() <= most or sizes.sum() > tuning.FULL * most * count:  # all fit, or none has room
                 break
             balanced *= np.sqrt(np.maximum(sizes / sizes.mean(), tuning.LEAST_CHANGE))[of]
         if count >= shards or sizes.max() <= most:
@@ -229,8 +229,8 @@ def _cut(
                 divided = True
         if not divided and made.margin:
             limit = made.margin / 2 if made.margin > tuning.LEAST_MARGIN else 0.0
-        elif not divided:  # a single centre has too many rows: duplicates, or a dense cluster
-            excess = np.zeros(len(turns))  # relative size of each centre's largest shard
+        elif not divided:  # shards of single centres are still too large: duplicates, or dense clusters
+            excess = np.zeros(len(turns))  # size of each centre's largest shard, as a multiple of `most`
             for shard in large.tolist():
                 own = made.holds(shard)
                 excess[own] = np.maximum(excess[own], sizes[shard] / most * 1.01)
@@ -258,7 +258,7 @@ def _with_margin(
 
 
 def _numbered(of: npt.NDArray[np.int64], turns: npt.NDArray[np.int64], margin: float) -> Shards:
-    """Number shards anew, such that each centre whose rows are divided gets consecutive numbers for its shards."""
+    """Number shards anew: if several shards share the rows of one centre, their numbers are consecutive."""
     sizes = np.zeros(of.max() + 1, np.int64)
     np.maximum.at(sizes, of, turns)
     begins = np.cumsum(sizes) - sizes
@@ -266,7 +266,7 @@ def _numbered(of: npt.NDArray[np.int64], turns: npt.NDArray[np.int64], margin: f
 
 
 def _covered(shards: Shards, samples: Samples) -> float:
-    """Return the share of the neighbours of sampled rows that share a shard with their row."""
+    """Return the share of the sampled rows' true neighbours that are in a shard with their row."""
     inside = []
     for near in (samples.sample, samples.others):
         of, rows = memberships(near, shards)

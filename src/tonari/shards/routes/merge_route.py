@@ -91,7 +91,7 @@ class _Crossing:
         return cls(worker.place.there(at), others, values, worker.job.metric, worker.job.k, worker.job.target)
 
     def __call__(self, found: Neighbors) -> Recall:
-        """Return the share of the true neighbours across both slabs that are listed, or that tie with a last entry.
+        """Return the share of true neighbours in the other slab that the lists contain, or that tie with a last entry.
 
         Both bounds of the returned recall are one standard error above this share.
         """

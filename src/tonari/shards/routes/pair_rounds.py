@@ -44,7 +44,7 @@ class SlabPair(NamedTuple):
     waiting : Arriving
         The rows of both slabs, concatenated.
     graphs : list of Neighbors
-        The graph of each slab, with numbers within the slab.
+        The graph of each slab; its indices count from the slab's first row.
     kept : callable()
         Returns the lists of the rows of each slab before the round, with row numbers of the source.
     known
@@ -129,7 +129,7 @@ def groups_of(plan: ShardPlan) -> list[range]:
 
 
 def _parts(kind: str, shard: int, version: int) -> tuple[str, str]:
-    """Return the names of the parts with the distances and indices of a slab after `version` rounds."""
+    """Return the names of two parts: the distances and the indices in a slab's lists after `version` rounds."""
     name = f"{kind}-{shard:06}-{version:06}"
     return f"{name}-distances", f"{name}-indices"
 
@@ -267,7 +267,7 @@ def stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
     tasks = [Task(_inner_name(at), "inner", (at,), size * count) for at, count in inner.items() if count]
     if tasks:
         yield Stage(tasks)
-    last = {group: [0] if inner[group] else [] for group in inner}  # the newest version of each group's lists, if any
+    last = {group: [0] if inner[group] else [] for group in inner}  # newest version of each group's lists
     for at, pairs in enumerate(rounds_of(len(groups))):
         compared = [group for pair in pairs for group in pair]
         older = [name for group in compared for name in _list_parts_of(groups[group], last[group])]
@@ -286,5 +286,5 @@ def stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
 
 
 def _list_parts_of(shards: range, versions: list[int]) -> list[str]:
-    """Return the names of the parts with the neighbour lists of all slabs in a group, in each of the versions."""
+    """Return the names of all parts that contain neighbour lists of a group's slabs in one of the `versions`."""
     return [name for version in versions for shard in shards for name in _parts("lists", shard, version)]

@@ -16,7 +16,7 @@ ROUTES: dict[str, Route] = {"exact": EXACT, "exact-pairs": EXACT_PAIRS, "cluster
 
 
 def step_of(job: Job, task: Task) -> Step:
-    """Return the steps that read, compute and write a task."""
+    """Return the three functions that read, compute and write a task of this kind."""
     return ROUTES[job.plan.route].steps[task.kind]
 
 
@@ -26,7 +26,7 @@ def run_task(worker: Worker, task: Task, before_writing: Callable[[], None]) -> 
     job = worker.job
     if not job.files.is_done(task.name):
         job.check_unchanged()
-        worker.records.pop(task.name, None)  # left by an attempt that failed
+        worker.records.pop(task.name, None)  # of an attempt that failed
         step = step_of(job, task)
         worker.finish(task, step.write(worker, task.args, _computed(worker, step, task, before_writing)))
     return task.name

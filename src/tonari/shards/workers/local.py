@@ -175,12 +175,12 @@ def _write_all(worker: Worker, done: Callable[[Task], None], computed: Iterator[
     """Write the computed pieces of tasks as they arrive, and finish each task."""
     for task, first in computed:
         pieces = _pieces([first], computed)
-        del first  # otherwise it would stay in memory until the next task
+        del first  # or its rows would stay in memory until the next task
         _finish(worker, task, pieces, done)
 
 
 def _pieces(first: list[Any], others: Iterator[tuple[Task, Any]]) -> Iterator[Any]:
-    """Yield the pieces of a task, and then the pieces of later tasks; the caller must take exactly its own."""
+    """Yield the pieces of a task, then pieces of later tasks; the caller must take only the pieces of its task."""
     yield first.pop()
     for _, made in others:
         yield made

@@ -114,7 +114,7 @@ class DaskExecutor:
                 running[again] = task
                 arriving.add(again)
         finally:
-            self._client.cancel(list(running))  # empty, unless an error or Ctrl-C ends the build
+            self._client.cancel(list(running))  # some are left only after an error or Ctrl-C
 
     def _submit(self, sent: Sent, task: Task) -> Any:
         return self._client.submit(_run_here, sent, task, pure=False, resources=self._resources)
@@ -129,7 +129,7 @@ def _digest(folder: Path) -> str:
 
 
 def _raise_for_good(task: Task, error: BaseException, failures: int) -> None:
-    """Raise the error of a task unless a repetition may fix it."""
+    """Raise the error of a failed task, unless the task may succeed if it is repeated."""
     from distributed.scheduler import KilledWorker
 
     if isinstance(error, KilledWorker):
@@ -148,7 +148,7 @@ def _raise_for_good(task: Task, error: BaseException, failures: int) -> None:
 
 # --- on the workers
 
-_jobs: dict[tuple[bytes, str], Worker] = {}  # the last job, on each device of this process
+_jobs: dict[tuple[bytes, str], Worker] = {}  # the worker of the latest job on each device, by (job, device)
 _one_at_a_time = threading.Lock()
 
 

@@ -127,11 +127,11 @@ def test_an_index_keeps_to_its_memory_or_says_how_much_it_needs() -> None:
 INDEX = tonari.Index(sparse.csr_array(POINTS))
 DENSE_INDEX = tonari.Index(POINTS)
 REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
-    "dense queries": (lambda: INDEX.search(QUERIES, 3), TypeError, "queries: is a dense ndarray, but .* are sparse"),
-    "sparse queries": (
-        lambda: DENSE_INDEX.search(sparse.csr_array(QUERIES), 3),
+    "sparse points": (lambda: DENSE_INDEX.add(sparse.csr_array(QUERIES)), TypeError, r"dense; use \.toarray"),
+    "sparse queries of bits": (
+        lambda: tonari.Index(POINTS > 0, metric="jaccard").search(sparse.csr_array(QUERIES), 3),
         TypeError,
-        r"queries: are sparse, but the points of this Index are dense; use \.toarray",
+        r"rows of bits; use \.toarray\(\) and \.astype\(bool\)",
     ),
     "dense points": (lambda: INDEX.add(QUERIES), TypeError, "points: is a dense ndarray"),
     "dtype": (

@@ -23,7 +23,7 @@ except ImportError:  # to_umap raises this error; the module can be imported wit
 class UmapIndex(NNDescent):
     """Find exact neighbours of new points, with the interface that UMAP expects."""
 
-    _angular_trees = False  # UMAP reads it to choose epsilon, which exact search ignores
+    _angular_trees = False  # UMAP reads this attribute to choose epsilon, which exact search ignores
 
     def __init__(self, index: Searcher) -> None:
         self._index = index

@@ -1,7 +1,7 @@
 """Lower bounds of the distance from a query to boxes and points, by differences of coordinates in single precision.
 
     lane           a child of a node (32 of them), or a point of a leaf
-    key of a box   the bits of the bound, with the lowest five replaced by the child's number. The bits of nonnegative
+    key of a box   the bits of the bound, with the lowest five replaced by the child's index. The bits of nonnegative
                    floats have the same order as the floats, so one integer minimum over a warp finds the nearest
                    child; dropping the low bits can only lower the bound
 
@@ -54,7 +54,7 @@ def child_keys(query, boxes_ptr, node, D: tl.constexpr, METRIC: tl.constexpr, WI
 
 @triton.jit
 def limit_of(value, D: tl.constexpr, METRIC: tl.constexpr, WIDTH: tl.constexpr):
-    """Return the largest key of a box that may contain a point with a returned value <= `value`, which is finite."""
+    """Return the largest key that a box may have if it contains a point with a returned value of at most `value`."""
     if METRIC.root:
         reach = value * value
     else:

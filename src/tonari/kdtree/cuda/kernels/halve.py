@@ -59,7 +59,7 @@ def halve_kernel(
         values = tl.where(wider[:, None], value, values)
     last: tl.constexpr = (1 << BITS) - 1
     step = tl.where(present, values - low[:, None], 0) / tl.where(width > 0, width, 1)[:, None] * last
-    step = tl.minimum(step, last).to(tl.int32)  # a quotient of single precision may exceed 1
+    step = tl.minimum(step, last).to(tl.int32)  # rounding may make the quotient exceed 1
 
     half = size // 2
     middle = tl.zeros([COUNT], tl.int32)

@@ -24,7 +24,7 @@ def home_kernel(
     # constants
     TOP: tl.constexpr, D: tl.constexpr, METRIC: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Store the number of the first leaf of each query."""
+    """Store the index of each query's first leaf."""
     level_ptrs = (boxes_ptr, boxes_ptr + levels_1, boxes_ptr + levels_2, boxes_ptr + levels_3)
     begin = tl.program_id(0).to(tl.int64) * BLOCK
     for row in tl.range(begin, tl.minimum(begin + BLOCK, count)):

@@ -18,7 +18,7 @@ NO_ID = tl.constexpr(0x7FFFFFFF)
 
 @triton.jit
 def exact_values(query, points, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr):
-    """Compute the returned values of points, given D tensors of coordinates, as bits with the order of the values."""
+    """Compute the returned values of points from D tensors of coordinates, as bits in the order of the values."""
     lanes = ()
     for j in tl.static_range(min(D, 16)):
         t = query[j].to(tl.float64) - points[j].to(tl.float64)
@@ -65,7 +65,7 @@ def keep_nearest(
     D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, LIST: tl.constexpr, WIDTH: tl.constexpr,
     NOTHING: tl.constexpr,
 ):  # fmt: skip
-    """Insert the points `numbers` with the exact values `found` into the list; return the updated list and limit."""
+    """Insert the points with ids `numbers` and exact values `found` into the list; return the new list and limit."""
     slot = tl.arange(0, LIST)
     last = tl.min(tl.where(slot >= k - 1, values, NOTHING))
     last_id = tl.min(tl.where(slot == k - 1, ids, NO_ID))

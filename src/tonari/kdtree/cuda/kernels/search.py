@@ -84,7 +84,7 @@ def visit(
                 LEVEL - 1, D, METRIC, DOUBLE, BLOCK, LIST, WIDTH, NOTHING, COUNT, BOUNDED,
             )  # fmt: skip
         if BOUNDED:
-            limit = tl.where(left > 0, limit, -1)  # keys are at least 0
+            limit = tl.where(left > 0, limit, -1)  # a limit of -1 excludes every child, as keys are at least 0
         keys = tl.where(keys == nearest, 0x7FFFFFFF, keys)
         nearest = tl.min(keys)
     return values, ids, limit, visits, left
@@ -94,16 +94,16 @@ def visit(
 def search_kernel(
     # inputs
     queries_ptr,
-    order_ptr,  # numbers of the queries, in the order of the search
-    own_ptr,  # for each query the number of its own point, or None
+    order_ptr,  # row numbers of the queries, in the order of the search
+    own_ptr,  # for each query the row number of its own point, or None
     rows_ptr, ids_ptr, boxes_ptr,
     # outputs: [query][k]
     distances_ptr, indices_ptr,
-    visits_ptr,  # [query][2]: numbers of visited leaves and nodes, or None
+    visits_ptr,  # [query][2]: counts of visited leaves and nodes; or None
     given_up_ptr,  # [query], uint8: set to 1 for a query that is given up; or None
     # shapes
     k,
-    most_visits,  # limit of nodes and leaves for a query
+    most_visits,  # most nodes and leaves that a query may visit
     blocks,  # blocks per leaf
     levels_1,  # offsets of the boxes of levels 1, 2, 3
     levels_2, levels_3,

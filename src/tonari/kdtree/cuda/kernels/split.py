@@ -62,7 +62,7 @@ def key_kernel(
     # constants
     D: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Compute the sort key of each position, whose segment a binary search finds in `halvings` steps."""
+    """Compute the sort key of each position; a binary search of `halvings` steps finds the position's segment."""
     position = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     present = position < n
     segment = tl.zeros([BLOCK], tl.int32)

@@ -24,7 +24,7 @@ def scan_leaf(
     D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, LISTED: tl.constexpr, LATER: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Write and count the points of a leaf that are within the limit; return the query's number of hits so far."""
+    """Write and count the points of a leaf that are within the limit; return the query's count of hits so far."""
     for block in tl.range(leaf.to(tl.int64) * blocks, (leaf.to(tl.int64) + 1) * blocks):
         at = block * BLOCK + tl.arange(0, BLOCK)
         column_ptrs = rows_ptr + block * (D * BLOCK) + tl.arange(0, BLOCK)
@@ -59,7 +59,7 @@ def visit(
     LEVEL: tl.constexpr, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, LISTED: tl.constexpr,
     LATER: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Search the subtree of a node; return the query's number of hits so far. Children of level-0 nodes are leaves."""
+    """Search the subtree of a node; return the query's count of hits so far. Children of level-0 nodes are leaves."""
     keys = child_keys(query, level_ptrs[LEVEL], node, D, METRIC, WIDTH)
     nearest = tl.min(keys)
     while nearest <= reach:
@@ -83,9 +83,9 @@ def visit(
 def within_kernel(
     # inputs
     queries_ptr,
-    order_ptr,  # numbers of the queries, in the order of the search
+    order_ptr,  # row numbers of the queries, in the order of the search
     limits_ptr,
-    own_ptr,  # for each query the number of its own point, or None
+    own_ptr,  # for each query the row number of its own point, or None
     rows_ptr, ids_ptr, boxes_ptr,
     # outputs: the bits of the hits' values and their ids, from the query's first position on; the number of hits
     begins_ptr, values_ptr, found_ptr, counts_ptr,

@@ -25,9 +25,9 @@ from tonari.kdtree.cuda.tree import BLOCK, MOST_LEVELS, WIDTH
 from tonari.kdtree.papers.rounds import Rounds
 from tonari.metrics import get_metric
 
-BATCH = 5  # a round processes five times as many queries as a buffer holds (section 4.2)
-TILE = 16  # most queries that a program compares with their leaf
-_NO_LIMIT = 0x7F61B1E6 | (WIDTH - 1)  # the bits of 3e38, as in the walk: the limit before k points are known
+BATCH = 5  # queries per round, as a multiple of the size of a buffer (section 4.2)
+TILE = 16  # queries of a leaf that one program compares with the leaf's points, at most
+_NO_LIMIT = 0x7F61B1E6 | (WIDTH - 1)  # the initial limit, as in the walk: the bits of 3e38
 
 
 class _State(NamedTuple):
@@ -185,7 +185,7 @@ def _process(queue: Any, tiles: Tiles, state: _State) -> None:
 class Tiles(NamedTuple):
     """Tiles of a sorted queue: runs of up to TILE queries that need the same leaf.
 
-    For each run, the three tensors have the position of its first query, the number of its queries, and its leaf.
+    The three tensors have, for each run, the position of its first query, the count of its queries, and its leaf.
     """
 
     begins: Any

@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 from triton.language.standard import _log2, _sum_combine
 
-_NONE = tl.constexpr(0x7FFFFFFF)  # not the hash of any id below 2**30
+_NONE = tl.constexpr(0x7FFFFFFF)  # stands for no id: no id below 2**30 has this hash
 _HASH = tl.constexpr(0x9E3779B1)
 _BACK = tl.constexpr(0xE8B2F51)  # the inverse of _HASH modulo 2**32
 _TOP = tl.constexpr(-0x80000000)  # flipping this bit maps unsigned order to signed order
@@ -26,7 +26,7 @@ _TOP = tl.constexpr(-0x80000000)  # flipping this bit maps unsigned order to sig
 @triton.jit
 def exchange(cube, BIT: tl.constexpr, BITS: tl.constexpr):
     """Put every two keys at positions 2**BIT apart in order; a key's partner is the sum of both minus the key."""
-    # The sum of both keys, less one of them. Triton would translate the code of tl.sum again for every axis.
+    # tl.sum would do the same, but Triton would translate its code again for every axis.
     partner = tl.reduce(cube, BITS - BIT, _sum_combine, keep_dims=True) - cube
     upper = tl.reshape(tl.arange(0, 2), [1] * (BITS - BIT) + [2] + [1] * BIT) == 1
     return tl.where((cube > partner) != upper, partner, cube)
@@ -34,7 +34,7 @@ def exchange(cube, BIT: tl.constexpr, BITS: tl.constexpr):
 
 @triton.jit
 def merge_runs(cube, size, BITS: tl.constexpr):
-    """Sort runs of 2**size keys, each of which is bitonic: every second run descending, as complements of its keys.
+    """Sort bitonic runs of 2**size keys; every second run descends, since its keys are complemented while sorting.
 
     This is a function because Triton translates the body of a loop twice, but a function only once.
     """

@@ -2,10 +2,10 @@
 
     program    compares QUERIES rows, contiguous in memory or gathered by number, with all centres in tiles of CENTRES
     score      query term + centre term - 2 <q, c>, at least 0, as a float32, whose bits have the order of integers; the
-               lowest bits are replaced by the number of the tile of centres
+               lowest bits are replaced by the index of the tile of centres
     state      the two smallest keys of each column over all tiles; at the end, the BEST smallest keys of each row
 
-Centres whose numbers differ by multiples of CENTRES share a column, which keeps only its two nearest, and centres whose
+Centres whose indices differ by multiples of CENTRES share a column, which keeps only its two nearest, and centres whose
 scores differ only in the replaced bits may be swapped. Clusters only suggest likely neighbours, so higher precision
 would not pay off.
 """
@@ -30,7 +30,7 @@ def near_kernel(
     D: tl.constexpr, STEP: tl.constexpr, ORDERED: tl.constexpr, QUERIES: tl.constexpr, CENTRES: tl.constexpr,
     BEST: tl.constexpr,
 ):  # fmt: skip
-    """Write the numbers of each row's nearest centres, nearest first; if ORDERED, for the rows in `order`."""
+    """Write the indices of the centres nearest to each row, nearest first; if ORDERED, only for the rows in `order`."""
     slot = tl.program_id(0).to(tl.int64) * QUERIES + tl.arange(0, QUERIES)
     present = slot < rows
     query = slot

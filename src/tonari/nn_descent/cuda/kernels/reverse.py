@@ -1,4 +1,4 @@
-"""Make reverse lists from pairs (listed, listing), sorted by listed point: write the listing points to its row.
+"""Make reverse lists from pairs (listed, listing) in the order of the listed points: a row for each listed point.
 
 A program processes BLOCK pairs, and drops pairs whose row is full. The position of a pair in its row is the number of
 earlier pairs with the same listed point, including the pairs of earlier calls. All positions are distinct, so no locks

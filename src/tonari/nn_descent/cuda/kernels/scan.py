@@ -2,7 +2,7 @@
 
     program    compares QUERIES points that share a near cluster with its members in tiles of MEMBERS
     score      query term + member term - 2 <q, x>, at least 0, as a float32, whose bits have the order of integers; the
-               lowest 11 bits are replaced by the number of the member among the compared members
+               lowest 11 bits are replaced by the member's position among the compared members
     state      the two smallest keys of each column over all tiles; at the end, the BEST smallest keys of each row
 
 Members whose scores differ by less than a relative 2**-12 may be swapped, and each column keeps only its two best
@@ -40,7 +40,7 @@ def scan_kernel(
     # constants
     D: tl.constexpr, STEP: tl.constexpr, QUERIES: tl.constexpr, MEMBERS: tl.constexpr, BEST: tl.constexpr,
 ):  # fmt: skip
-    """Write the best members for each pair of a point and a near cluster, numbered by point, then by cluster."""
+    """Write the best members for each pair of a point and a near cluster, in the order of (point, cluster)."""
     tl.static_assert(STEP >= D or D % STEP == 0, "steps of columns are loaded without a mask")
     program = tl.program_id(0)
     cluster = tl.load(tile_clusters_ptr + program)
@@ -55,7 +55,7 @@ def scan_kernel(
         query_terms = tl.load(query_terms_ptr + query)
         step = tl.arange(0, STEP)
         query_ptrs = rows_ptr + query[:, None] * D + step[None, :]
-        if STEP >= D:  # the points stay in registers, and loads of members overlap with products
+        if STEP >= D:  # short rows: the points stay in registers, and loads of members overlap with products
             q = tl.load(query_ptrs, mask=(step < D)[None, :], other=0.0)  # [QUERIES, STEP]
         # Only a part of a very large cluster is compared: around these points, if they are its members.
         low, high = member_range(bounds_ptr, cluster, tl.min(tl.where(present, place, 1 << 30)), limit)

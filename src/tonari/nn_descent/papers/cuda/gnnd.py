@@ -21,7 +21,7 @@ from tonari.nn_descent.cuda.form import STEP, Form
 from tonari.nn_descent.entries import ID, MISSING, NEW
 from tonari.nn_descent.updates import SEGMENT
 
-_PAIRS = 1024  # pairs per program of append_kernel
+_PAIRS = 1024  # pairs (sampled point, row) per program of append_kernel
 _WARPS = 4
 _REGISTERS = 128  # registers per thread of cross_kernel; four programs then fit on a multiprocessor
 
@@ -99,7 +99,7 @@ class Spinlocks:
         return found
 
     def renew(self, form: Form, lists: Lists, new: Any, old: Any, rows: range, boundary: int | None) -> None:
-        """Compare the samples of some rows with one another, and insert the proposals into the lists."""
+        """Compare the samples of each row with one another, and insert the resulting proposals into the lists."""
         self.insert(lists, *cross(form, lists, new, old, rows, self.segment, boundary))
 
     def insert(self, lists: Lists, keys: Any, ids: Any) -> None:
@@ -128,7 +128,7 @@ def descend(form: Form, lists: Lists, update: Spinlocks, samples: int, block: in
     block : int
         The number of rows whose proposals are in memory at once.
     boundary : int, optional
-        Compare only points whose numbers are on different sides of this number (section 5.1).
+        Compare only points of different graphs: ids below this number belong to the first graph (section 5.1).
     """
     n = len(lists.entries)
     new, old = (join(own, update.reverse(own, 2 * samples)) for own in sample(lists, samples))
@@ -207,12 +207,12 @@ def cross(
 
 
 def arguments_of(form: Form) -> dict[str, Any]:
-    """Return the tensors of a form as keyword arguments of kernels."""
+    """Return the tensors of a form under the names that kernels give to these arguments."""
     return {"rows_ptr": form.rows, "query_terms_ptr": form.query_terms, "member_terms_ptr": form.member_terms}
 
 
 def shape_of(form: Form) -> dict[str, int]:
-    """Return the number of columns of a form, and of columns that a kernel loads at once, as constants of kernels."""
+    """Return kernel constants: the number of columns of a form, and the number of columns loaded at once."""
     width = form.rows.shape[1]
     return {"D": width, "STEP": 2 * STEP if width % (2 * STEP) == 0 else STEP}
 

@@ -1,4 +1,4 @@
-"""The steps of NN-Descent with the update "gnnd". Only the round differs from ``backend.py``."""
+"""The steps of NN-Descent with the update "gnnd". Only the round differs from ``nn_descent/cuda/backend.py``."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class GnndBackend(CudaBackend):
         return self._form
 
     def _closed(self, lists: Lists, before: Any) -> Round:
-        """End a round: return the k nearest points of each list by exact values, with changes."""
+        """End a round: find the k nearest points of each list by exact values, and count the new ones."""
         plan, device = self.plan, self.points.device
         double = self.points.dtype == torch.float64
         found = empty_lists(plan.n, plan.k, plan.n, double=double, device=device)
@@ -78,7 +78,7 @@ def _ids(entries: Any) -> Any:
 
 
 def _contained(ids: Any, others: Any) -> Any:
-    """Return a mask of the ids that are also in the same row of `others`."""
+    """Return a mask of the ids that also occur in the corresponding row of `others`."""
     listed = others.sort(1).values
     at = torch.searchsorted(listed, ids.contiguous()).clamp_(max=listed.shape[1] - 1)
     return listed.gather(1, at) == ids

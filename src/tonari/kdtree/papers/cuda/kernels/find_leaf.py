@@ -2,7 +2,7 @@
 
     program        one query, one warp; a lane is a child of a node, as in the walk (kernels/search.py)
     stack          in global memory between rounds: for each level the key of the last entered child, or -1. The node on
-                   each level follows from the numbers in the keys of the levels above. The children of a node are
+                   each level follows from the indices in the keys of the levels above. The children of a node are
                    entered in ascending order of their keys, which are distinct, so the next child has the smallest
                    larger key
     limit          in global memory: the largest key whose box may contain a neighbour
@@ -24,12 +24,12 @@ from tonari.kdtree.cuda.kernels.bounds import child_keys, load_query
 def find_leaf_kernel(
     # inputs
     queries_ptr,
-    queue_ptr,  # numbers of the queries that need a next leaf
+    queue_ptr,  # row numbers of the queries that need a next leaf
     boxes_ptr,
     limits_ptr,  # [query]
     # in and out: [query][LEVELS]
     stacks_ptr,
-    # output: for each place of the queue the next leaf, or -1 if the query is finished
+    # output: for each query in the queue the next leaf, or -1 if the query is finished
     leaves_ptr,
     # shapes
     levels_1, levels_2, levels_3,
@@ -46,7 +46,7 @@ def find_leaf_kernel(
     stack_ptrs = stacks_ptr + row * LEVELS + depth
     stack = tl.load(stack_ptrs)  # [LEVELS]
 
-    parent = tl.full([], 0, tl.int32)  # the node of the last leaf
+    parent = tl.full([], 0, tl.int32)  # becomes the node above the last leaf
     for down in tl.static_range(TOP):
         key = tl.max(tl.where(depth == TOP - down, stack, -1))
         parent = parent * WIDTH + (key & (WIDTH - 1))
@@ -65,6 +65,6 @@ def find_leaf_kernel(
         leaf = tl.where(enters & (level == 0), child, leaf)
         node = tl.where(enters, child, node // WIDTH)
         level = tl.where(enters, level - 1, level + 1)
-        stack = tl.where(enters & (depth == level), -1, stack)  # no child of it has been entered
+        stack = tl.where(enters & (depth == level), -1, stack)  # no child of the new node has been entered
     tl.store(stack_ptrs, stack)
     tl.store(leaves_ptr + at, leaf)

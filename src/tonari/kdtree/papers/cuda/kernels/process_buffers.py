@@ -58,10 +58,10 @@ def refine_block(
 def process_kernel(
     # inputs
     queries_ptr,
-    own_ptr,  # for each query the number of its own point, or None
-    queue_ptr,  # numbers of the waiting queries, leaf by leaf
-    begins_ptr,  # [tile]: the place of its first query in the queue
-    counts_ptr,  # [tile]: the number of its queries
+    own_ptr,  # for each query the row number of its own point, or None
+    queue_ptr,  # row numbers of the waiting queries, leaf by leaf
+    begins_ptr,  # [tile]: the position of its first query in the queue
+    counts_ptr,  # [tile]: the count of its queries
     leaves_ptr,  # [tile]: the leaf of its queries
         rows_ptr, ids_ptr,
     # in and out: [query][k], [query]
@@ -101,5 +101,5 @@ def process_kernel(
             limits = tl.where(each == turn, limit, limits)
             pending = tl.where(each == turn, 0, pending)
             turn = tl.min(tl.where(pending > 0, each, TILE))
-        tl.debug_barrier()  # the next block's loads read the stores of other threads
+        tl.debug_barrier()  # loads of the next block read the stores of other threads
     tl.store(limits_ptr + rows, limits, mask=present)

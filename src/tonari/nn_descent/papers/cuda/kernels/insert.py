@@ -72,7 +72,7 @@ def insert_kernel(
                 value_before = tl.load(distances - 1, mask=columns > 0, other=0.0, cache_modifier=".cg")
                 rank = tl.sum(precedes(value, listed, distance, id).to(tl.int32), axis=0)
                 rank = tl.where(tl.sum((listed == id).to(tl.int32), axis=0) == 0, rank, SEGMENT)
-                tl.debug_barrier()  # each lane overwrites an entry that its neighbour has read
+                tl.debug_barrier()  # all lanes must have read: a lane overwrites its neighbour's entry
                 tl.store(entries, tl.where(columns > rank, entry_before, id | NEW), mask=columns >= rank)
                 tl.store(distances, tl.where(columns > rank, value_before, distance), mask=columns >= rank)
                 unlock(locks_ptr + segment)
